@@ -110,6 +110,43 @@ def test_their_gradients_are_machine_code(program):
     assert [part.kind for part in f.concrete_functions[0].parts] == WHOLE
 
 
+def scaled(v, n):
+    for _ in df.range(n):
+        v = df.tanh(v) * 0.6
+    return v
+
+
+def grows_a_stack_of_parts(x, n):
+    """The gradient needs a row of a size that the data tell from each turn."""
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        v = scaled(x[x > 0.0], n)
+    return tape.gradient(v, x)
+
+
+def grows_a_stack_of_longer_rows(x, n):
+    """The stack of the inner loop has longer rows each time that loop runs."""
+    x, total = df.tile(x, [100]), df.zeros([1200])
+    for i in df.range(n):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            v = scaled(x[: i * 100], n)
+        total += tape.gradient(v, x)
+    return total
+
+
+@pytest.mark.parametrize(
+    "program", [grows_a_stack_of_parts, grows_a_stack_of_longer_rows], ids=lambda f: f.__name__
+)
+def test_stacks_whose_rows_have_a_size_that_the_data_tell(program):
+    f, reference = df.function(program), df.function(program, backend="numpy")
+    for n in (*TURNS, 70):
+        for values in (X, -X, np.abs(X)):
+            given = df.constant(values), df.constant(min(n, 12) if "longer" in program.__name__ else n)
+            assert_same(f(*given), reference(*given))
+    assert [part.kind for part in f.concrete_functions[0].parts] == WHOLE
+
+
 # What loops carry
 
 

@@ -17,7 +17,7 @@ from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.runtime.interrupts import ask, clock
 from dualflow.backends.llvm.steps import StepKind
 from dualflow.backends.llvm.text import I8, I64, PTR, VOID, EmittedValue, Type
-from dualflow.core.extent import typical
+from dualflow.core.extent import is_fixed, typical
 from dualflow.core.locks import imported
 from dualflow.core.size_functions import largest
 from dualflow.graph.control import memory_message
@@ -78,6 +78,7 @@ class _Control:
         turns: the numbers of turns that loops have made.
         room: for how many turns their stacks that grow have room.
         outermost: the loop that is being written, of several the outermost.
+        rows: the buffers that are rows of stacks: addresses inside another buffer's memory.
     """
 
     def __init__(self, entry: Entry) -> None:
@@ -85,12 +86,15 @@ class _Control:
         self.turns: EmittedValue | None = None
         self.room: EmittedValue | None = None
         self.outermost: Node | None = None
+        self.rows: frozenset[int] = frozenset()
 
     def begin(self, program: Sequence[Statement]) -> None:
         """Make the table that rows move in, if there are loops."""
         plan, entry = self.entry.unit.plan, self.entry
-        if not any(isinstance(s, RunTurns) for s in walk(program)):
+        loops = [s for s in walk(program) if isinstance(s, RunTurns)]
+        if not loops:
             return
+        self.rows = frozenset(row.slot for loop in loops for row in loop.rows)
         b = entry.b
         self.turns, self.room = b.alloca(I64, plan.loops), b.alloca(I64, plan.loops)
         for loop in range(plan.loops):
@@ -140,11 +144,15 @@ class _Control:
                     sure = False
 
     def _guarded(self, statement: Statement) -> None:
-        """Write a statement that may depend on sizes: where one could not be told, it doesn't run."""
+        """Write a statement that may depend on sizes: where one could not be told, it doesn't run.
+
+        It begins with memory for its outputs. A row of a stack has none of its own: it lies in the stack.
+        """
         with self.entry.b.if_then(self._fine()):
             made: dict[int, list[int]] = {}
             if not isinstance(statement, ChooseBranch | RunTurns):  # which have their own statements
                 made = blocks_made(statement.outputs, statement.node.outputs)
+            made = {buffer: sizes for buffer, sizes in made.items() if buffer not in self.rows}
             for buffer, sizes in made.items():
                 self.entry.make_room(buffer, sizes, statement.node)
             if made:
@@ -233,6 +241,9 @@ class _Control:
             run_time_sizes.give(self.entry, size.extent, self.entry.param(size.start))
         for buffer, sizes in loop.stacks:
             self.entry.make_room(buffer, sizes, loop.node)
+        if not is_fixed(row.nbytes for row in loop.grown):  # rows may be longer than when the loop last ran
+            assert self.room is not None
+            b.store(b.constant(I64, 0), self.room, loop.counter)
         self.run(loop.start)
         before = unit.work_ns
         count, last = self._count(loop), clock(b)
