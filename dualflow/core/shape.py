@@ -240,13 +240,16 @@ def as_shape(value: Any) -> Shape:
 
 
 def check_size(shape: Sequence[Dim]) -> None:
-    """Refuse negative sizes, and shapes that no machine can hold."""
-    known = [d for d in shape if type(d) is int]  # what only the run tells, the run checks
-    if any(d < 0 for d in known):
+    """Refuse negative sizes, and shapes that no array can have.
+
+    As in NumPy, an axis of size 0 doesn't excuse the others: their strides have to be representable.
+    """
+    static = [d for d in shape if type(d) is int]  # dynamic sizes are checked at run time
+    if any(d < 0 for d in static):
         raise InvalidArgumentError(
             f"A shape has no negative sizes, but got {tuple(shape)}; only df.reshape takes a -1."
         )
-    if math.prod(known) > MOST_ELEMENTS:
+    if math.prod(filter(None, static)) > MOST_ELEMENTS:
         raise ResourceExhaustedError(
             f"A tensor of shape {tuple(shape)} has more elements than memory can hold; make it smaller."
         )

@@ -11,7 +11,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.shape import Dim, Shape, normalize_axes, normalize_axis
+from dualflow.core.shape import Dim, Shape, check_size, normalize_axes, normalize_axis
 from dualflow.core.size_functions import filled_in
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.complex_numbers import conj
@@ -59,6 +59,7 @@ def _resolved(old: Shape, new: Sequence[int]) -> Shape:
 def _check_sizes(shape: Sequence[Dim]) -> None:
     if any(d is not None and d < -1 for d in shape):
         raise InvalidArgumentError(f"{tuple(shape)} is no shape: sizes are 0 or more, and one may be -1.")
+    check_size([d for d in shape if d != -1])
 
 
 RESHAPE = register(

@@ -124,6 +124,18 @@ REFUSED: dict[str, tuple[Function, tuple[Any, ...], type[DualflowError], list[st
         ResourceExhaustedError,
         ["10000000000", "memory"],
     ),
+    "axes beside an empty one that no strides reach": (
+        lambda x: df.fill([0, 10**10, 10**10], 1.0) + x,
+        (floats(1),),
+        ResourceExhaustedError,
+        ["10000000000", "memory"],
+    ),
+    "an empty tensor in a shape that no strides reach": (
+        lambda x: df.reshape(x, [0, 2**62, 4]),
+        (floats(0),),
+        ResourceExhaustedError,
+        [str(2**62), "memory"],
+    ),
     "more than there is memory": (
         lambda x: df.zeros([10**6, HUGE]) + x,
         (floats(1),),
