@@ -4,6 +4,10 @@ Which ops have one follows from their records and from what the backend makes of
 not all native, or whose result is an input as it is, stays with NumPy. The choice depends on the op, its
 attributes and its inputs' dtypes, shapes and layouts, so equal calls give equal bits. The text of a kernel
 holds no sizes: the first op of a kind compiles it, or finds it in the cache; another size only plans.
+
+A kernel that is one loop over neighbouring elements also serves other shapes, without a plan, where these are
+proved to have the same program. For an elementwise op its record is the proof: no code of it reads a shape.
+A function of ops is traced for symbolic sizes, and the program of that graph compared with the kernel's.
 """
 
 from __future__ import annotations
@@ -11,12 +15,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextvars import Context
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from dualflow.core.dtypes import DType, of_array
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.extent import UndecidedSize, symbol
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.warning import warn_user
@@ -28,10 +33,14 @@ from dualflow.function.options import compile_options, eager_kernels_on, without
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.exact_equality import exact_attrs
 from dualflow.graph.ir import Graph, Value
+from dualflow.graph.passes import optimise
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.ops.arrangement import TRANSPOSE
 from dualflow.ops.forms import Assemble, Contraction, Element, Fold, Opaque, Scan, Scatter, Take
 from dualflow.ops.record import Op
+
+if TYPE_CHECKING:
+    from dualflow.backends.llvm.any_length import AnyLength
 
 Array = np.ndarray[Any, Any]
 Run = Callable[..., EagerTensor | None]
@@ -46,10 +55,38 @@ _SMALL_BESIDE: Final = 16
 """An array with so many times fewer elements than another one costs little to copy."""
 _MISSING: Final = object()
 _known: Final[dict[Hashable, Any]] = {}
-_lengths: Final[dict[Hashable, Any]] = {}
-"""Elementwise kernels for vectors of any length, by all of their key but the shapes."""
+_lengths: Final[dict[Hashable, _ManyShapes]] = {}
+"""Elementwise kernels that may serve several shapes, by :class:`_ShapeFamily`."""
 _once: Final[set[Hashable]] = set()
 """What has been computed by one of these: a call that comes again gets a kernel of its own, a shorter way."""
+
+
+class _ShapeFamily(NamedTuple):
+    """Calls that may share one kernel: all of their key but the sizes that the kernel may leave open.
+
+    Attributes:
+        inputs: the dtype of each input, and its shape where that is fixed: of scalars, and of the inputs of a
+            function that makes ``count`` numbers.
+        units: for a function of ops, which axes of the shape that all others have are of one element.
+            None for an elementwise op, which doesn't read its shape.
+        counted: whether the open size is the ``count``.
+    """
+
+    what: Computation
+    attrs: Hashable
+    inputs: tuple[tuple[np.dtype[Any], tuple[int, ...] | None], ...]
+    units: tuple[bool, ...] | None
+    counted: bool
+
+
+class _ManyShapes:
+    """A kernel of one loop, and whether it is proved to serve all shapes of a family; None: not tried yet."""
+
+    __slots__ = ("kernel", "proved")
+
+    def __init__(self, kernel: AnyLength, proved: bool | None) -> None:
+        self.kernel = kernel
+        self.proved = proved
 
 
 class _Building(threading.local):
@@ -73,17 +110,28 @@ def run_kernel(
     if (isinstance(what, Op) and not _has_kernel(what, inputs, attrs)) or not eager_kernels_on():
         return None
     arrays = [x._array for x in inputs]
-    key = what, exact_attrs(attrs), *[(a.dtype, a.shape, a.strides) for a in arrays], count
+    key = call_key(what, arrays, attrs, count)
     run = _known.get(key, _MISSING)
     if run is _MISSING:
-        run = _found(key, what, arrays, attrs, count)
+        run = _run_of(key, what, arrays, attrs, count)
     if run is None:
         return None
     try:
-        made: EagerTensor | None = run(*inputs)
+        result: EagerTensor | None = run(*inputs)
     except (InvalidArgumentError, MemoryError):
         return None
-    return made
+    return result
+
+
+def call_key(
+    what: Computation, arrays: Sequence[Array], attrs: Mapping[str, Any], count: int | None
+) -> tuple[Hashable, ...]:
+    """The key of a kernel: what it computes, its attributes, and of each input dtype, shape and strides.
+
+    The graph is traced from nothing else. Of the compile options only the backend changes within a process:
+    kernels are those of the default one, and others run none.
+    """
+    return what, exact_attrs(attrs), count, *[(a.dtype, a.shape, a.strides) for a in arrays]
 
 
 def _has_kernel(op: Op, inputs: Sequence[EagerTensor], attrs: Mapping[str, Any]) -> bool:
@@ -94,35 +142,54 @@ def _has_kernel(op: Op, inputs: Sequence[EagerTensor], attrs: Mapping[str, Any])
     return isinstance(form, _FORMS)
 
 
-def _found(
+def _run_of(
     key: Hashable, what: Computation, arrays: Sequence[Array], attrs: dict[str, Any], count: int | None
 ) -> Run | None:
-    """What runs calls of this kind, made now; None where NumPy does, also while a kernel is being made."""
+    """What runs calls of this key, made now; None where NumPy does, also while a kernel is being made."""
     if _building.on or not all(map(_plain, attrs.values())) or any(_is_repeated(a, arrays) for a in arrays):
         return None
-    run, kind = None, _kind(key, arrays)
-    shape = max(arrays, key=np.ndim).shape if count is None else (count,)
-    attrs = attrs if count is None else {**attrs, "count": count}
-    if kind in _lengths and key not in _once:
+    try:
+        return _made_run(key, what, arrays, attrs, count)
+    except _UnfitError:
+        return None
+
+
+def _made_run(
+    key: Hashable, what: Computation, arrays: Sequence[Array], attrs: dict[str, Any], count: int | None
+) -> Run | None:
+    family = shape_family(what, arrays, attrs, count)
+    kernel = None if family is None or key in _once else _kernel_of(family, what, attrs)
+    if kernel is not None:
         if len(_once) >= _MOST_SIZES:
             _once.clear()
         _once.add(key)
-        return _of_length(_lengths[kind], arrays, shape)
+        return _of_length(kernel.run, arrays, max(arrays, key=np.ndim).shape if count is None else (count,))
+    run: Run | None = None
     order = _order_of_all(what, arrays)
     if order is not None:
         run = _in_memory_order(what, attrs, order)
     elif not isinstance(what, Op) or _eligible(what, arrays):
-        _building.on = True
-        try:
-            run = Context().run(_made, what, arrays, attrs, kind, shape)
-        except _UnfitError:
-            return None
-        except Exception as error:
-            _switch_off(what, error)
-        finally:
-            _building.on = False
+        run = _in_build(_compiled, what, arrays, attrs, family, count)
     _remember(_known, key, run)
     return run
+
+
+def _in_build(make: Callable[..., Any], what: Computation, *arguments: Any) -> Any:
+    """The result of ``make``; ops that this thread runs meanwhile run on NumPy.
+
+    Raises:
+        _UnfitError: there is none, for these inputs or because kernels can't be made here.
+    """
+    _building.on = True
+    try:
+        return Context().run(make, what, *arguments)
+    except _UnfitError:
+        raise
+    except Exception as error:
+        _switch_off(what, error)
+        raise _UnfitError from error
+    finally:
+        _building.on = False
 
 
 def _is_repeated(array: Array, arrays: Sequence[Array]) -> bool:
@@ -145,11 +212,57 @@ def _remember(table: dict[Hashable, Any], key: Hashable, value: Any) -> None:
     table[key] = value
 
 
-def _kind(key: Any, arrays: Sequence[Array]) -> Hashable:
-    """The key without shapes; None where not all arrays are row-major and of one shape, or scalars."""
-    if len({a.shape for a in arrays if a.ndim}) > 1 or not all(a.flags.c_contiguous for a in arrays):
+def shape_family(
+    what: Computation, arrays: Sequence[Array], attrs: Mapping[str, Any], count: int | None
+) -> _ShapeFamily | None:
+    """The family of a call; None where its inputs are not row-major, or of several shapes beside scalars.
+
+    An op that isn't elementwise has none.
+    """
+    if isinstance(what, Op) and not isinstance(what.form, Element):
         return None
-    return *key[:2], *[(a.dtype, not a.ndim) for a in arrays]
+    counted = count is not None
+    if not all(a.flags.c_contiguous for a in arrays):
+        return None
+    shapes = {a.shape for a in arrays if a.ndim}
+    if not counted and len(shapes) != 1:
+        return None
+    inputs = tuple([(a.dtype, a.shape if counted or not a.ndim else None) for a in arrays])
+    units: tuple[bool, ...] | None = None
+    if not isinstance(what, Op):
+        units = () if counted else tuple([d == 1 for d in shapes.pop()])
+    return _ShapeFamily(what, exact_attrs(attrs), inputs, units, counted)
+
+
+def _kernel_of(family: _ShapeFamily, what: Computation, attrs: dict[str, Any]) -> AnyLength | None:
+    """The kernel that serves all shapes of a family; None where there is none yet, or it isn't proved to."""
+    entry = _lengths.get(family)
+    if entry is None:
+        return None
+    if entry.proved is None:
+        entry.proved = _in_build(_is_program_of_all, what, entry.kernel, attrs, family)
+    return entry.kernel if entry.proved else None
+
+
+def _is_program_of_all(
+    what: Computation, kernel: AnyLength, attrs: dict[str, Any], family: _ShapeFamily
+) -> bool:
+    """Whether the kernel is the program of the graph over symbolic sizes, and so of the whole family."""
+    options = compile_options()
+    tracer = Tracer(_name(what), options=options)
+    open_shape = Shape([1 if unit else symbol(least=0) for unit in family.units or ()])
+    specs = [
+        TensorSpec.of(open_shape if fixed is None else Shape(fixed), of_array(dtype))
+        for dtype, fixed in family.inputs
+    ]
+    if family.counted:
+        attrs = {**attrs, "count": symbol(least=0)}
+    try:
+        with tracing(tracer):
+            graph = _graph(tracer, what, [tracer.argument(spec) for spec in specs], attrs)
+        return kernel.is_program_of(optimise(graph, options))
+    except (UndecidedSize, InvalidArgumentError, DTypeError):
+        return False
 
 
 def _of_length(compute: Callable[..., Array], arrays: Sequence[Array], shape: tuple[int, ...]) -> Run:
@@ -158,7 +271,7 @@ def _of_length(compute: Callable[..., Array], arrays: Sequence[Array], shape: tu
 
 
 class _UnfitError(Exception):
-    """The op can't take its inputs, as NumPy will say."""
+    """There is no kernel: the op can't take its inputs, as NumPy will say, or none can be compiled."""
 
 
 def _switch_off(what: Computation, error: Exception) -> None:
@@ -184,22 +297,26 @@ def _eligible(op: Op, arrays: Sequence[Array]) -> bool:
     return op.outputs == 1 and op.effect is None and all(a.dtype.kind in _NUMBERS for a in arrays)
 
 
-def _made(
+def _compiled(
     what: Computation,
     arrays: Sequence[Array],
     attrs: Mapping[str, Any],
-    kind: Hashable,
-    shape: tuple[int, ...],
+    family: _ShapeFamily | None,
+    count: int | None,
 ) -> Run | None:
     """The compiled graph of the op alone; None where a part of it is not native, or nothing is left of it.
 
-    A kernel whose result has ``shape``, elementwise, is kept for other lengths.
+    A kernel that may serve other shapes of the family is kept for them.
     """
     orders = [_memory_order(a) for a in arrays]
     options = compile_options()
     tracer = Tracer(_name(what), options=options)
+    if count is not None:
+        attrs = {**attrs, "count": count}
     try:
-        graph = _graph(tracer, what, arrays, orders, attrs)
+        with tracing(tracer):
+            inputs = [_argument(tracer, a, order) for a, order in zip(arrays, orders, strict=True)]
+            graph = _graph(tracer, what, inputs, attrs)
     except (InvalidArgumentError, DTypeError) as error:
         raise _UnfitError from error
     (result,) = graph.outputs
@@ -208,10 +325,11 @@ def _made(
     compiled = CompiledGraph(graph, options)
     if compiled.optimised.outputs[0].node is None or any(part.node for part in compiled.executable.parts):
         return None
-    if kind is not None and kind not in _lengths and result.spec.shape == shape:
-        found = any_length(compiled.executable)
-        if found is not None:
-            _remember(_lengths, kind, found)
+    shape = max(arrays, key=np.ndim).shape if count is None else (count,)
+    if family is not None and family not in _lengths and result.spec.shape == shape:
+        kernel = any_length(compiled.executable)
+        if kernel is not None:
+            _remember(_lengths, family, _ManyShapes(kernel, True if isinstance(what, Op) else None))
     if all(a.flags.c_contiguous for a in arrays):
         return lambda *inputs: compiled(*inputs)[0]
     return lambda *inputs: compiled(*map(_in_order, inputs, orders))[0]
@@ -238,17 +356,9 @@ def _in_memory_order(what: Computation, attrs: dict[str, Any], order: tuple[int,
     return run
 
 
-def _graph(
-    tracer: Tracer,
-    what: Computation,
-    arrays: Sequence[Array],
-    orders: Sequence[tuple[int, ...]],
-    attrs: Mapping[str, Any],
-) -> Graph:
-    """The graph of the op or function, whose arguments lie in row-major order."""
-    with tracing(tracer):
-        inputs = tuple([_argument(tracer, a, order) for a, order in zip(arrays, orders, strict=True)])
-        found = tracer.run(what, inputs, dict(attrs)) if isinstance(what, Op) else what(*inputs, **attrs)
+def _graph(tracer: Tracer, what: Computation, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Graph:
+    """The graph of the op or function on symbolic tensors of ``tracer``, which is current."""
+    found = tracer.run(what, tuple(inputs), dict(attrs)) if isinstance(what, Op) else what(*inputs, **attrs)
     result: Value = found._value
     return eliminate_dead_code(tracer.builder.finish([result]))
 

@@ -104,6 +104,58 @@ def test_a_function_of_several_ops_runs_as_it_does_compiled(function: Callable[[
     same(function(M), df.function(function)(M))
 
 
+ALONG_AN_AXIS: dict[str, Callable[[Any, int], Any]] = {
+    "softmax": df.nn.softmax,
+    "log_softmax": df.nn.log_softmax,
+    "mean": lambda x, axis: df.reduce_mean(x, axis, keepdims=True),
+    "sum": lambda x, axis: df.reduce_sum(x, axis, keepdims=True),
+    "logsumexp": lambda x, axis: df.reduce_logsumexp(x, axis, keepdims=True),
+    "variance": lambda x, axis: df.math.reduce_variance(x, axis, keepdims=True),
+    "norm": lambda x, axis: df.math.reduce_euclidean_norm(x, axis, keepdims=True),
+    "l2_normalize": df.math.l2_normalize,
+    "cumsum": df.cumsum,
+    "reverse": lambda x, axis: df.reverse(x, [axis]),
+    "tile": lambda x, axis: df.tile(x, [1, 1]),
+}
+"""Functions of an axis that do nothing, or little, where it has one element."""
+
+
+@pytest.mark.parametrize("function", ALONG_AN_AXIS.values(), ids=ALONG_AN_AXIS)
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_an_axis_of_one_element_leaves_no_kernel_for_other_shapes(
+    function: Callable[[Any, int], Any], axis: int
+) -> None:
+    shapes = [(MORE, 1), (1, MORE), (190, 180), (MORE + 7, 1), (1, MORE + 7), (181, 190), (2, MORE)]
+    inputs = [df.constant(RNG.standard_normal(shape)) for shape in shapes]
+    for x in (*inputs, *inputs[::-1]):  # the second time the kernel is the shape's own
+        same(function(x, axis), df.function(lambda x: function(x, axis))(x))
+
+
+def test_a_scatter_of_one_size_leaves_no_kernel_for_another() -> None:
+    for n in (MORE, 8 * MORE, MORE + 1):
+        x, rows = RNG.integers(-9, 9, (n, 1)).astype(np.float64), np.arange(n)[:, None] % MORE
+        expected = np.zeros((n, 1))
+        np.add.at(expected, rows[:, 0], x)
+        zeros = df.constant(np.zeros((n, 1)))
+        same(df.tensor_scatter_nd_add(zeros, df.constant(rows), df.constant(x)), expected)
+
+
+def test_a_kernel_that_could_not_be_made_is_tried_again_once_the_user_asks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def no_memory(*_: Any) -> Any:
+        raise MemoryError("no memory for machine code")
+
+    x = df.constant(RNG.standard_normal((91, 541)).astype(np.float32))
+    expected = df.function(df.reduce_sum)(x)
+    with monkeypatch.context() as patched:
+        patched.setattr("dualflow.backends.llvm.backend.build", no_memory)
+        with pytest.warns(match="no memory for machine code"):
+            df.reduce_sum(x)
+    df.config.set_eager_kernels("compiled")
+    same(df.reduce_sum(x), expected)
+
+
 def test_a_composition_under_a_tape_has_the_gradient_of_its_ops() -> None:
     with df.GradientTape() as tape:
         tape.watch(M)

@@ -1,11 +1,17 @@
 """An elementwise graph, compiled for vectors of one length, on vectors of any length.
 
-Its one kernel is a loop over elements that stand one behind another. All that depends on how many there are
-is in two places of the table of integers: the turns of the loop, and those of a chunk for one thread.
+Its program is one kernel: a loop over neighbouring elements, whose every access has stride 1 or 0, so that it
+reads no number but the trip count. Two places of the table of integers depend on the length: the trip count,
+and the size of a chunk for one thread.
+
+Whether the graph of another shape has this program does not follow from the kernel. For a graph of one
+elementwise op it follows from the op's record; for any other, :meth:`AnyLength.is_program_of` compares it
+with the program of the graph over symbolic sizes.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,10 +19,19 @@ import numpy as np
 
 from dualflow.backends.llvm.entry import chunk_of
 from dualflow.backends.llvm.executable import Executable, heavy_call
+from dualflow.backends.llvm.product import choice
 from dualflow.backends.llvm.runtime import threads
 from dualflow.backends.llvm.steps import BEGINNING, PFOR, POOL, WALK
 from dualflow.core.errors import ResourceExhaustedError
+from dualflow.graph.ir import Graph
+from dualflow.schedule.loop_program import Run
+from dualflow.schedule.lower import lower
+from dualflow.schedule.nest import Nest
+from dualflow.schedule.operands import CallKind
+from dualflow.schedule.plan import Plan, plan
 from dualflow.schedule.runs import run_of
+from dualflow.schedule.statements import Launch, statements
+from dualflow.schedule.structure import structure
 
 Array = np.ndarray[Any, Any]
 
@@ -25,16 +40,14 @@ _CHUNK = _TURNS + 1
 
 
 class AnyLength:
-    """Runs ``executable`` on vectors of other lengths; made by :func:`any_length`."""
+    """Runs ``executable``, whose program is ``run``, on vectors of other lengths; see :func:`any_length`."""
 
     __slots__ = ("_call", "_dtype", "_executable", "_lanes", "_params", "_run", "_seats")
 
-    def __init__(self, executable: Executable) -> None:
-        (kernel,) = executable.program.kernels
+    def __init__(self, executable: Executable, run: Run, lanes: int) -> None:
         self._executable = executable
         self._dtype = executable.plan.outputs[0].dtype.dtype
-        self._run = run_of(kernel.nest, kernel.lanes)
-        self._lanes = kernel.lanes
+        self._run, self._lanes = run, lanes
         self._seats = threads.seats(executable.options.threads)
         self._call = heavy_call(executable.entry(WALK))
         self._params = executable.params.copy()
@@ -43,43 +56,86 @@ class AnyLength:
             self._params[POOL], self._params[PFOR] = pool.address, pool.pfor
 
     def run(self, arrays: Sequence[Array], shape: tuple[int, ...]) -> Array:
-        """The result for row-major arrays of ``shape``, and of one element where the graph has one.
+        """The result of ``shape``, for row-major arrays of that shape; scalars stay scalars.
 
         Raises:
             InvalidArgumentError: a check inside the graph failed.
             ResourceExhaustedError: there is no memory for the result.
         """
         try:
-            found = np.empty(shape, self._dtype)
+            result = np.empty(shape, self._dtype)
         except MemoryError as error:
             raise ResourceExhaustedError(
                 f"{self._executable.graph.name} needs more memory: {error}"
             ) from None
-        params, run, length = self._params.copy(), self._run, found.size
+        params, run, length = self._params.copy(), self._run, result.size
         longer = run._replace(total=length, work=run.work / run.total * length)
         params[_TURNS], params[_CHUNK] = length, chunk_of(longer, self._lanes, self._seats)
-        table = np.array([b.__array_interface__["data"][0] for b in (*arrays, found)], np.uintp)
+        table = np.array([b.__array_interface__["data"][0] for b in (*arrays, result)], np.uintp)
         status = np.zeros(1, np.int64)
         self._call(*[a.__array_interface__["data"][0] for a in (table, params, status)])
         if status[0]:
             raise self._executable.failure(int(status[0]))
-        return found
+        return result
+
+    def is_program_of(self, graph: Graph) -> bool:
+        """Whether ``graph``, optimised, has this program, and so each graph with numbers for its extents.
+
+        Raises:
+            UndecidedSize: the plan of ``graph`` depends on a size that it leaves open.
+        """
+        own = choice.own()
+        sized = plan(graph, strided_products=own, window_products=own)
+        if not _is_one_kernel(sized):
+            return False
+        (launch,) = statements(sized)
+        assert isinstance(launch, Launch)
+        run = _flat_run(sized, lower(*launch), self._lanes)
+        return run is not None and _same_but_for_total(run, self._run)
 
 
 def any_length(executable: Any) -> AnyLength | None:
-    """``executable`` for vectors of any length; None where more than two integers depend on the length."""
+    """``executable`` for vectors of any length; None unless it is one loop over neighbouring elements."""
     if not isinstance(executable, Executable):
         return None
-    plan, program = executable.plan, executable.program
-    plain = (
-        len(program.parts) == len(program.kernels) == len(plan.calls) == len(plan.outputs) == 1
+    program = executable.program
+    if not (
+        _is_one_kernel(executable.plan)
+        and len(program.parts) == len(program.kernels) == 1
         and program.parts[0].entry == WALK
-        and not (plan.constants or plan.temporaries or plan.sized or program.arena_bytes)
-    )
-    if not plain:
+        and not program.arena_bytes
+    ):
         return None
     (kernel,) = program.kernels
-    nest = kernel.nest
-    if len(nest.loops) != 1 or nest.kept != 1 or run_of(nest, kernel.lanes).numbers:
+    run = _flat_run(executable.plan, kernel.nest, kernel.lanes)
+    return None if run is None or not run.total else AnyLength(executable, run, kernel.lanes)
+
+
+def _is_one_kernel(layout: Plan) -> bool:
+    """Whether all that the program does is to run one loop nest, from inputs to one output."""
+    return (
+        len(layout.calls) == len(layout.outputs) == 1
+        and layout.calls[0].kind is CallKind.KERNEL
+        and not (layout.constants or layout.temporaries)
+    )
+
+
+def _flat_run(layout: Plan, nest: Nest, lanes: int) -> Run | None:
+    """The kernel of ``nest`` if it is one loop over all of the output, each access of stride 1 or 0."""
+    if len(nest.loops) != 1 or nest.kept != 1:
         return None
-    return AnyLength(executable)
+    run = run_of(nest, lanes)
+    size = math.prod(d for d in layout.outputs[0].shape if d is not None)
+    flat = not (run.numbers or run.partials or run.join) and run.total == size
+    return run if flat else None
+
+
+def _same_but_for_total(x: Run, y: Run) -> bool:
+    """Whether two kernels and all that they are given are equal, the trip counts left out."""
+    kernel = structure(x.kernel)
+    return (
+        kernel is not None
+        and kernel == structure(y.kernel)
+        and x.buffers == y.buffers
+        and [s.tobytes() for s in x.scalars] == [s.tobytes() for s in y.scalars]
+    )

@@ -10,6 +10,7 @@ from dualflow.eager.tensor import EagerTensor
 from dualflow.graph.ir import Graph
 
 if TYPE_CHECKING:
+    from dualflow.backends.llvm.any_length import AnyLength
     from dualflow.backends.llvm.facilities import Facility
     from dualflow.function.arguments.results import Packer
     from dualflow.function.calling.builtin_call import Callee
@@ -42,10 +43,10 @@ def short_way(
     return found
 
 
-def any_length(executable: Any) -> Callable[[Sequence[Any], tuple[int, ...]], Any] | None:
-    """See ``any_length`` in ``backends/llvm/any_length.py``: its method ``run``."""
-    found = imported("dualflow.backends.llvm.any_length").any_length(executable)
-    return None if found is None else found.run
+def any_length(executable: Any) -> AnyLength | None:
+    """See :func:`dualflow.backends.llvm.any_length.any_length`."""
+    kernel: AnyLength | None = imported("dualflow.backends.llvm.any_length").any_length(executable)
+    return kernel
 
 
 def facilities() -> Sequence[Facility]:
