@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Final, Generic, Self, TypeVar, overload
@@ -116,6 +116,17 @@ class SharedLock:
     def lock(self) -> AbstractContextManager[Any]:
         """The lock for a ``with`` block."""
         return held(self.bare)
+
+    @contextmanager
+    def released(self) -> Iterator[None]:
+        """The block in which this thread does not hold the lock, however often it has taken it."""
+        bare: Any = self.bare
+        count = bare._release_save() if bare._is_owned() else None
+        try:
+            yield
+        finally:
+            if count is not None:
+                bare._acquire_restore(count)
 
     def _free_in_child(self) -> None:
         if self.bare.acquire(blocking=False):

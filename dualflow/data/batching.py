@@ -13,6 +13,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import UNKNOWN_RANK, Shape
 from dualflow.data.element import ElementLayout, Item, leading, stacked, trailing
 from dualflow.data.stage import UNKNOWN, Cursor, IndexedRows, OneToOne, OverOne, State
+from dualflow.data.states import number, parts, wrong_state
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -59,13 +60,13 @@ class GatherCursor(OneToOne):
         self._least = size if whole else 1
 
     def pull(self, count: int) -> Sequence[Item]:
-        found: list[Item] = []
-        for _ in range(count):
+        batches: list[Item] = []
+        while len(batches) < count:
             indices = self._upstream.pull(self._size)
             if len(indices) < self._least:
                 break
-            found.append(tuple(self._gather(indices)))
-        return found
+            batches.append(tuple(self._gather(indices)))
+        return batches
 
 
 class BatchCursor(OneToOne):
@@ -232,9 +233,12 @@ class UnbatchCursor(Cursor):
         return [self._before, self._at]
 
     def set_state(self, state: State) -> None:
-        self._before, at = state
+        self._before, at = parts(state, 2)
         self._upstream.set_state(self._before)
         self._item, self._at, self._length = (), 0, 0
-        if at:
-            self._open(self._upstream.pull(1)[0])
-            self._at = at
+        if number(at):
+            items = self._upstream.pull(1)
+            if not len(items):
+                raise wrong_state(self._before, "a place before the source's end")
+            self._open(items[0])
+            self._at = number(at, self._length)

@@ -5,23 +5,29 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from dualflow.data.element import Item
 from dualflow.data.element_files import ElementWriter, FileRows
 from dualflow.data.stage import Cursor, OverOne, Replayed, State
 
 
-class KeptElements:
-    """The elements of a complete run, and where the source was before them.
+class CachedRun(NamedTuple):
+    """The elements of a complete run, and the source's state at its beginning."""
+
+    items: Sequence[Item]
+    begun: State
+
+
+class CacheMemory:
+    """What all iterators over a cached dataset share.
 
     Attributes:
-        items: None until there was such a run.
-        begun: the source's state at the beginning.
+        run: the first complete one; None until there was one.
     """
 
     def __init__(self) -> None:
-        self.items: Sequence[Item] | None = None
-        self.begun: State = None
+        self.run: CachedRun | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -29,20 +35,21 @@ class CacheStage(OverOne):
     """The source's elements, made once; in the file of this name where it isn't empty."""
 
     file: str
-    kept: KeptElements = field(default_factory=KeptElements, repr=False)
+    memory: CacheMemory = field(default_factory=CacheMemory, repr=False)
 
     def start(self) -> Cursor:
         return FileCacheCursor(self) if self.file else MemoryCacheCursor(self)
 
 
 class MemoryCacheCursor(Replayed):
-    """A run through what is kept; else through the source, whose elements it keeps at the end."""
+    """A run through the elements in memory; else through the source, whose elements it keeps at the end."""
 
     def __init__(self, stage: CacheStage) -> None:
         super().__init__(stage.source.start())
-        self._kept = stage.kept
-        if self._kept.items is not None:
-            self._begun = self._kept.begun
+        self._memory = stage.memory
+        cached = self._memory.run
+        if cached is not None:
+            self._begun = cached.begun
         self.restart()
 
     def restart(self) -> None:
@@ -51,22 +58,22 @@ class MemoryCacheCursor(Replayed):
         self._at = 0
 
     def make(self, count: int) -> Sequence[Item]:
-        kept = self._kept
-        if self._items or kept.items is None or kept.begun != self._begun:
+        cached = self._memory.run
+        if self._items or cached is None or cached.begun != self._begun:
             return self._make_more(count)
-        found = kept.items[self._at : self._at + count]
-        self._at += len(found)
-        return found
+        items = cached.items[self._at : self._at + count]
+        self._at += len(items)
+        return items
 
     def _make_more(self, count: int) -> Sequence[Item]:
         if self._ended:
             return ()
-        found = self._upstream.pull(count)
-        self._items += found
-        self._ended = len(found) < count
-        if self._ended and self._kept.items is None:
-            self._kept.items, self._kept.begun = self._items, self._begun
-        return found
+        items = self._upstream.pull(count)
+        self._items += items
+        self._ended = len(items) < count
+        if self._ended and self._memory.run is None:
+            self._memory.run = CachedRun(self._items, self._begun)
+        return items
 
 
 class FileCacheCursor(Replayed):

@@ -12,6 +12,7 @@ import numpy as np
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.data.element import ElementLayout, Item, relaxed
 from dualflow.data.stage import UNKNOWN, Cursor, Stage, State
+from dualflow.data.states import flag, parts
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -80,11 +81,13 @@ class ChooseCursor(Cursor):
         return found
 
     def get_state(self) -> State:
-        return [self._ended, self._left, [c.get_state() for c in self.upstreams]]
+        return [self._ended, list(self._left), [c.get_state() for c in self.upstreams]]
 
     def set_state(self, state: State) -> None:
-        self._ended, self._left, places = state[0], list(state[1]), state[2]
-        for cursor, place in zip(self.upstreams, places, strict=True):
+        ended, left, places = parts(state, 3)
+        self._ended = flag(ended)
+        self._left = list(map(flag, parts(left, len(self._parts))))
+        for cursor, place in zip(self.upstreams, parts(places, len(self.upstreams)), strict=True):
             cursor.set_state(place)
 
 

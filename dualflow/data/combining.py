@@ -11,6 +11,7 @@ from dualflow.core.tree import Structure
 from dualflow.data.element import ElementLayout, Item, relaxed
 from dualflow.data.sources import NumbersStage
 from dualflow.data.stage import INFINITE, UNKNOWN, Cursor, IndexedRows, Stage, State
+from dualflow.data.states import flag, number, parts
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -99,7 +100,8 @@ class ZipCursor(Cursor):
         return [self._ended, *[p.get_state() for p in self.upstreams]]
 
     def set_state(self, state: State) -> None:
-        self._ended, *places = state
+        ended, *places = parts(state, 1 + len(self.upstreams))
+        self._ended = flag(ended)
         for part, place in zip(self.upstreams, places, strict=True):
             part.set_state(place)
 
@@ -158,8 +160,9 @@ class ConcatenateCursor(Cursor):
         return [self._at, self._current.get_state()]
 
     def set_state(self, state: State) -> None:
-        self._go(state[0])
-        self._current.set_state(state[1])
+        at, current = parts(state, 2)
+        self._go(number(at, len(self._stages) - 1))
+        self._current.set_state(current)
 
     def close(self) -> None:
         self._current.close()

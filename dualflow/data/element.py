@@ -79,9 +79,14 @@ class ElementLayout:
     def packer(self) -> Callable[[Item], Any]:
         """What makes an element, as users see it, of its leaves."""
         if self.structure == LEAF:
-            return lambda item: wrapped(item[0])
+            return _packed_leaf
         rebuild = rebuilder(self.structure)
         return lambda item: rebuild([wrapped(x) for x in item])
+
+
+def _packed_leaf(item: Item) -> Any:
+    leaf = item[0]
+    return wrap(leaf) if isinstance(leaf, np.ndarray) else leaf
 
 
 def wrapped(leaf: Any) -> Any:

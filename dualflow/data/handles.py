@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import threading
 import weakref
 from dataclasses import dataclass
 from typing import Any, Final
@@ -11,11 +10,12 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core.errors import FailedPreconditionError
+from dualflow.core.locks import SharedLock
 from dualflow.data.element import ElementLayout
 from dualflow.data.stage import UNKNOWN, Cursor, Stage
 from dualflow.eager.tensor import EagerTensor, wrap
 
-_lock: Final = threading.Lock()
+_lock: Final = SharedLock()
 _numbers: Final = itertools.count(1)
 _objects: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
 _handles: Final[weakref.WeakKeyDictionary[Any, EagerTensor]] = weakref.WeakKeyDictionary()
@@ -23,7 +23,7 @@ _handles: Final[weakref.WeakKeyDictionary[Any, EagerTensor]] = weakref.WeakKeyDi
 
 def handle_of(source: Any) -> EagerTensor:
     """A scalar that stands for ``source`` for as long as that lives."""
-    with _lock:
+    with _lock.lock:
         found = _handles.get(source)
         if found is None:
             number = next(_numbers)

@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractSource
 from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
+from dualflow.core.locks import Hold, held
 from dualflow.core.shape import UNKNOWN_RANK
 from dualflow.core.spans import WATCHED, span
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entries, hide_frames
 from dualflow.core.tree import flatten, unflatten
 from dualflow.data.element import Item, leaf_spec
+from dualflow.data.ended_cursors import ClosedCursor, InterruptedCursor
+from dualflow.data.epochs import restoring_epochs
 from dualflow.data.handles import handle_of
 from dualflow.data.stage import Cursor, Stage, State
 from dualflow.data.tracing import IteratorKind, is_tracing, iterator_reading, read_next, refuse_python_loop
 from dualflow.eager.engine import EAGER
 from dualflow.function.autograph.streams import StreamReading
 from dualflow.function.errors import here
+from dualflow.function.tracing.tracer import tracing_lock
 
 
 @entries
 class Iterator(AbstractSource):
     """An iterator over the elements of a dataset: what ``iter(dataset)`` returns.
+
+    Threads may share it: each element comes to one of them. An error in making an element is raised in one
+    thread, and the others go on with the elements after it; where the source can't go on, as a generator,
+    they have come to the end.
 
     Its place is a small JSON object, with which an iterator over an equal dataset, also in another process,
     goes on with exactly the elements that this one would have given. What a stage keeps (a shuffle's buffer,
@@ -50,10 +61,12 @@ class Iterator(AbstractSource):
     def __init__(self, dataset: Any) -> None:
         stage: Stage = dataset.stage
         self._stage = stage
+        self._lock = threading.RLock()
         self._cursor: Cursor = stage.start()
         self._pack: Callable[[Item], Any] | None = None
         self._ahead: tuple[Sequence[Item], State] | None = None
         self._release = weakref.finalize(self, self._cursor.close)
+        _iterators.add(self)
 
     def __iter__(self) -> Iterator:
         if is_tracing():
@@ -62,15 +75,14 @@ class Iterator(AbstractSource):
 
     def __next__(self) -> Any:
         try:
-            if WATCHED.watcher is not None and not is_tracing():
-                with span("data", "next"):
-                    items = self._pull()
-            elif dispatch.current() is EAGER and self._ahead is None:
-                items = self._cursor.pull(1)
+            if WATCHED.watcher is None and dispatch.current() is EAGER:
+                with self._lock if _WITH_IS_SAFE else Hold(self._lock):
+                    items = self._cursor.pull(1) if self._ahead is None else self._pull()
             elif is_tracing():
                 return read_next(self, (), self._kind())
             else:
-                items = self._pull()
+                with span("data", "next"), held(self._lock):
+                    items = self._pull()
             if len(items):
                 return self._pack(items[0]) if self._pack is not None else self._first(items[0])
         except Exception as error:
@@ -86,25 +98,40 @@ class Iterator(AbstractSource):
         with dispatch.using(EAGER):
             return self._cursor.pull(1)
 
-    def read(self) -> Item | None:
-        """The leaves of the next element; None at the end."""
-        return next(iter(self._pull()), None)
+    def _peek(self) -> Sequence[Item]:
+        """The next element, which stays the next; none at the end."""
+        if self._ahead is None:
+            state = self._cursor.get_state()
+            self._ahead = self._pull(), state
+        return self._ahead[0]
+
+    def read(self, specs: Sequence[TensorSpec] | None = None) -> Item | None:
+        """The leaves of the next element; None at the end.
+
+        Raises:
+            InvalidArgumentError: they have other shapes than ``specs``. The element stays the next.
+        """
+        with held(self._lock):
+            if specs is not None:
+                for leaf, spec in zip(next(iter(self._peek()), ()), specs, strict=False):
+                    _check_shape(leaf, spec)
+            return next(iter(self._pull()), None)
 
     def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]]:
         return self._kind(), ("handle",), [handle_of(self)]
 
     def _kind(self) -> IteratorKind:
-        """What traces know of it: where sizes are open, those of the next element, which is made ahead."""
+        """The specs that traces read from the iterator: open sizes are those of the next element.
+
+        A thread that traces lets others trace meanwhile: a stage's threads may compile for this element.
+        """
         layout = self._stage.layout
         if all(spec.shape.is_static for spec in layout.specs):
             return IteratorKind(layout, layout.specs)
-        if self._ahead is None:
-            state = self._cursor.get_state()
-            with dispatch.using(EAGER):
-                self._ahead = self._cursor.pull(1), state
-        items = self._ahead[0]
-        known = tuple(map(leaf_spec, items[0])) if len(items) else tuple(map(_smallest, layout.specs))
-        return IteratorKind(layout, known)
+        with tracing_lock.released(), held(self._lock):
+            items = self._peek()
+        sizes = tuple(map(leaf_spec, items[0])) if len(items) else tuple(map(_smallest, layout.specs))
+        return IteratorKind(layout, sizes)
 
     def reading(self) -> StreamReading:
         """How a traced loop goes on with the iterator."""
@@ -139,29 +166,73 @@ class Iterator(AbstractSource):
 
     def get_state(self) -> dict[str, Any]:
         """Where the iterator is: what ``json`` writes and reads."""
-        place = self._cursor.get_state() if self._ahead is None else self._ahead[1]
-        return {"pipeline": self._stage.describe(), "place": place}
+        with held(self._lock):
+            place = self._cursor.get_state() if self._ahead is None else self._ahead[1]
+            return {"pipeline": self._stage.describe(), "place": _copied(place)}
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Go to where an iterator over an equal dataset was when it gave ``state``.
 
+        Where this fails, the iterator and its dataset are as before.
+
         Raises:
-            InvalidArgumentError: the state is of a dataset made in another way.
+            InvalidArgumentError: the state is of a dataset made in another way, or damaged.
         """
-        if not isinstance(state, dict) or state.get("pipeline") != self._stage.describe():
-            known = state.get("pipeline") if isinstance(state, dict) else repr(state)
+        pipeline = self._stage.describe()
+        if not isinstance(state, dict) or state.get("pipeline") != pipeline:
+            other = state.get("pipeline") if isinstance(state, dict) else repr(state)
             raise InvalidArgumentError(
-                f"The state is of another dataset: {known}, where this one is {self._stage.describe()}. "
-                "Make the "
-                "dataset in the same way as the one whose iterator was saved."
+                f"The state is of another dataset: {other}, where this one is {pipeline}. Make the dataset "
+                "in the same way as the one whose iterator was saved."
             )
-        self._ahead = None
-        with dispatch.using(EAGER):
-            self._cursor.set_state(state["place"])
+        with held(self._lock), dispatch.using(EAGER):
+            with restoring_epochs():
+                cursor = self._stage.start()
+                try:
+                    cursor.set_state(_copied(state.get("place")))
+                except BaseException:
+                    cursor.close()
+                    raise
+            self._replace(cursor)
 
     def close(self) -> None:
-        """Let threads go that work ahead; the iterator is not used after."""
-        self._release()
+        """End the iterator: it has no more elements, and threads that work ahead for it end.
+
+        A thread that waits for an element at this moment still gets it.
+        """
+        self._replace(ClosedCursor())
+
+    def _replace(self, cursor: Cursor) -> None:
+        old, self._cursor, self._ahead = self._cursor, cursor, None
+        self._release.detach()
+        self._release = weakref.finalize(self, cursor.close)
+        if self._lock.acquire(blocking=False):  # else the thread that reads lets go of it
+            try:
+                old.close()
+            finally:
+                self._lock.release()
+
+    def _free_in_child(self) -> None:
+        """Let a forked process take the lock; what another thread was reading then is lost to it."""
+        if self._lock.acquire(blocking=False):
+            self._lock.release()
+        else:
+            self._lock = threading.RLock()
+            self._cursor, self._ahead = InterruptedCursor(), None
+
+
+_WITH_IS_SAFE: Final = sys.version_info < (3, 14)
+"""Whether no signal's handler can raise between taking a lock and entering its ``with`` block."""
+_iterators: Final[weakref.WeakSet[Iterator]] = weakref.WeakSet()
+
+
+def _free_in_child() -> None:
+    for iterator in list(_iterators):
+        iterator._free_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_free_in_child)
 
 
 class NumpyIterator:
@@ -195,6 +266,20 @@ def _as_numpy(leaf: Any) -> Any:
         )
     found = leaf.numpy()
     return found.copy() if isinstance(found, np.ndarray) else found
+
+
+def _check_shape(leaf: Any, spec: TensorSpec) -> None:
+    if leaf.shape != tuple(spec.shape):
+        raise InvalidArgumentError(
+            f"The next element has shape {leaf.shape}, where this call was traced for {spec.shape}, the "
+            "shape of the first that it reads. Use batch(..., drop_remainder=True), or read one element in a "
+            "call."
+        )
+
+
+def _copied(state: State) -> State:
+    """A state that shares no lists with ``state``."""
+    return list(map(_copied, state)) if isinstance(state, list | tuple) else state
 
 
 def _smallest(spec: TensorSpec) -> TensorSpec:

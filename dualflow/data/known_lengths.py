@@ -13,6 +13,7 @@ from dualflow.data.dataset import Dataset
 from dualflow.data.element import Item
 from dualflow.data.functions import DebugMode
 from dualflow.data.stage import INFINITE, Cursor, OneToOne, OverOne, State
+from dualflow.data.states import number, parts
 from dualflow.eager.tensor import EagerTensor
 
 
@@ -117,5 +118,6 @@ class AssertedCursor(OneToOne):
         return [self._seen, self._upstream.get_state()]
 
     def set_state(self, state: State) -> None:
-        self._seen = state[0]
-        self._upstream.set_state(state[1])
+        seen, upstream = parts(state, 2)
+        self._seen = number(seen)
+        self._upstream.set_state(upstream)

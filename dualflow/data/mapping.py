@@ -9,6 +9,7 @@ from dualflow.core.warning import warn_user
 from dualflow.data.element import ElementLayout, Item
 from dualflow.data.functions import ElementFunction
 from dualflow.data.stage import UNKNOWN, Cursor, OneToOne, OverOne, Replayed, Stage, State
+from dualflow.data.states import flag, parts
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -95,8 +96,9 @@ class TakeWhileCursor(FilterCursor):
         return [self._ended, self._upstream.get_state()]
 
     def set_state(self, state: State) -> None:
-        self._ended = state[0]
-        self._upstream.set_state(state[1])
+        ended, upstream = parts(state, 2)
+        self._ended = flag(ended)
+        self._upstream.set_state(upstream)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

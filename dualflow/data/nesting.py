@@ -12,6 +12,7 @@ from dualflow.data.element import AbstractDataset, ElementLayout, Item
 from dualflow.data.functions import ElementFunction
 from dualflow.data.prefetching import PrefetchStage
 from dualflow.data.stage import UNKNOWN, Cursor, OverOne, Stage, State
+from dualflow.data.states import flag, number, parts, wrong_state
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -123,16 +124,26 @@ class InterleaveCursor(Cursor):
         return [self._at, self._taken, self._ended, self._upstream.get_state(), slots]
 
     def set_state(self, state: State) -> None:
+        at, taken, ended, upstream, slots = parts(state, 5)
         self.close()
-        self._at, self._taken, self._ended, upstream, slots = state
-        for place, saved in enumerate(slots):
-            self._slots[place] = None
+        self._at = number(at, self._stage.cycle - 1)
+        self._taken = number(taken, self._stage.block)
+        self._ended = flag(ended)
+        self._slots = [None] * self._stage.cycle
+        for place, saved in enumerate(parts(slots, self._stage.cycle)):
             if saved is not None:
-                self._upstream.set_state(saved[0])
-                cursor = self._stage.inner(self._upstream.pull(1)[0]).start()
-                cursor.set_state(saved[1])
-                self._slots[place] = _Slot(saved[0], cursor)
+                self._slots[place] = self._restored(*parts(saved, 2))
         self._upstream.set_state(upstream)
+
+    def _restored(self, before: State, place: State) -> _Slot:
+        """The dataset of the element after ``before`` in the source, at a saved place."""
+        self._upstream.set_state(before)
+        items = self._upstream.pull(1)
+        if not len(items):
+            raise wrong_state(before, "a place before the source's end")
+        cursor = self._stage.inner(items[0]).start()
+        cursor.set_state(place)
+        return _Slot(before, cursor)
 
     def close(self) -> None:
         for slot in self._slots:
@@ -217,7 +228,7 @@ class KeptCursor(Cursor):
         return self._at
 
     def set_state(self, state: State) -> None:
-        self._at = state
+        self._at = number(state, len(self._items))
 
 
 class WindowCursor(Cursor):
@@ -270,6 +281,7 @@ class WindowCursor(Cursor):
         return [self._skip, before]
 
     def set_state(self, state: State) -> None:
+        skip, before = parts(state, 2)
         self._kept = []
-        self._skip, before = state
+        self._skip = number(skip)
         self._upstream.set_state(before)

@@ -13,6 +13,7 @@ from typing import Any
 
 from dualflow.data.rows import RowCursor
 from dualflow.data.stage import INFINITE, UNKNOWN, Cursor, IndexedRows, OneToOne, OverOne, Stage, State
+from dualflow.data.states import flag, number, parts
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -56,7 +57,7 @@ class TakeCursor(OneToOne):
 
     def __init__(self, upstream: Cursor, count: int) -> None:
         super().__init__(upstream)
-        self._left = count
+        self._count = self._left = count
 
     def pull(self, count: int) -> Sequence[Any]:
         wanted = min(count, self._left)
@@ -70,8 +71,9 @@ class TakeCursor(OneToOne):
         return [self._left, self._upstream.get_state()]
 
     def set_state(self, state: State) -> None:
-        self._left = state[0]
-        self._upstream.set_state(state[1])
+        left, upstream = parts(state, 2)
+        self._left = number(left, self._count)
+        self._upstream.set_state(upstream)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -114,8 +116,9 @@ class SkipCursor(OneToOne):
         return [self._done, self._upstream.get_state()]
 
     def set_state(self, state: State) -> None:
-        self._done = state[0]
-        self._upstream.set_state(state[1])
+        done, upstream = parts(state, 2)
+        self._done = flag(done)
+        self._upstream.set_state(upstream)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -170,7 +173,7 @@ class RepeatCursor(Cursor):
 
     def __init__(self, source: Stage, count: int) -> None:
         self._source = source
-        self._left = count
+        self._count = self._left = count
         self._begin(source.start())  # also where no run is wanted: its state belongs to this one's
 
     def _begin(self, run: Cursor) -> None:
@@ -195,7 +198,9 @@ class RepeatCursor(Cursor):
         return [self._left, self._empty, self._current.get_state()]
 
     def set_state(self, state: State) -> None:
+        left, empty, current = parts(state, 3)
         self._current.close()
         self._begin(self._source.start())
-        self._left, self._empty, inner = state
-        self._current.set_state(inner)
+        self._left = left if left == self._count else number(left, max(self._count, 0))
+        self._empty = flag(empty)
+        self._current.set_state(current)

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from dualflow.data.element import ElementLayout, Item
 from dualflow.data.functions import ElementFunction
 from dualflow.data.stage import AUTOTUNE, LOOK, Cursor, OverOne, State
+from dualflow.data.states import numbers, parts, wrong_state
 
 _TIMED: Final = 4
 _WORTH: Final = 1e-4
@@ -137,7 +138,8 @@ class ParallelMapCursor(Cursor):
         return [first.before, sorted(n - first.number for n in self._passed)]
 
     def set_state(self, state: State) -> None:
-        before, passed = state
+        before, passed = parts(state, 2)
+        numbers(passed)
         if os.getpid() == self._process:
             self._stop()
         self._process, self._threads = os.getpid(), None
@@ -145,10 +147,12 @@ class ParallelMapCursor(Cursor):
         self._upstream.set_state(before)
         for number in range(max(passed, default=-1) + 1):
             place = self._upstream.get_state()
-            (item,) = self._upstream.pull(1)
+            items = self._upstream.pull(1)
+            if not len(items):
+                raise wrong_state(passed, "numbers of elements before the source's end")
             if number not in passed:
                 result: Future[Item] = Future()
-                result.set_result(self._stage.function(*item))
+                result.set_result(self._stage.function(*items[0]))
                 self._calls.append(_RunningCall(self._number, place, result))
             else:
                 self._passed.add(self._number)

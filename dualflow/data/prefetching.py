@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dualflow.data.stage import LOOK, Cursor, OverOne, State
+from dualflow.data.states import flag, parts
 
 
 class _Made(NamedTuple):
@@ -42,10 +43,12 @@ class _Shelf:
             self._changed.notify()
             return not self._closed
 
-    def take(self) -> _Made:
-        """What was left first, once there is something."""
+    def take(self) -> _Made | None:
+        """What was left first, once there is something; None if this was closed before."""
         with self._changed:
             while not self._made:
+                if self._closed:
+                    return None
                 self._changed.wait(LOOK)
             found = self._made.popleft()
             self._changed.notify()
@@ -68,7 +71,7 @@ def _work(shelf: _Shelf, source: Cursor) -> None:
             items = source.pull(1)
         except BaseException as raised:
             error = raised
-        wanted = shelf.put(_Made(items, error, source.get_state())) and bool(items or error)
+        wanted = shelf.put(_Made(items, error, source.get_state())) and bool(len(items) or error)
     source.close()
 
 
@@ -99,10 +102,12 @@ class PrefetchCursor(Cursor):
         found: list[Any] = []
         while len(found) < count and not self._ended:
             made = (self._shelf or self._begin()).take()
+            if made is None:
+                break
             self._state = made.state
             if made.error is not None:
                 raise made.error
-            self._ended = not made.items
+            self._ended = not len(made.items)
             found += made.items
         return found
 
@@ -117,11 +122,12 @@ class PrefetchCursor(Cursor):
         return [self._ended, self._state]
 
     def set_state(self, state: State) -> None:
+        ended, self._state = parts(state, 2)
         if os.getpid() == self._process:
             self.close()
         self._process = os.getpid()
         self._shelf = None
-        self._ended, self._state = state
+        self._ended = flag(ended)
         self._source = self._stage.source.start()
         self._source.set_state(self._state)
 

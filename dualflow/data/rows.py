@@ -24,7 +24,8 @@ class ArrayRows:
 
     def gather(self, indices: Sequence[int]) -> list[Array]:
         if isinstance(indices, range) and indices.step == 1:
-            return [a[indices.start : indices.stop] for a in self.arrays]
+            rows = slice(indices.start, indices.stop)
+            return [a[rows] for a in self.arrays]
         places = np.array(indices, np.intp)
         return [a.take(places, 0) for a in self.arrays]
 
@@ -67,4 +68,7 @@ class RowCursor(OneToOne):
         self._row = rows.row
 
     def pull(self, count: int) -> Sequence[Item]:
-        return [self._row(i) for i in self._upstream.pull(count)]
+        numbers = self._upstream.pull(count)
+        if len(numbers) == 1:
+            return (self._row(numbers[0]),)
+        return [self._row(i) for i in numbers]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
@@ -10,36 +9,12 @@ from typing import Any, Final, cast
 import numpy as np
 
 from dualflow.core.convert import Array
+from dualflow.data.epochs import Epochs
 from dualflow.data.order import Reordering
 from dualflow.data.stage import UNKNOWN, Cursor, Replayed, State
-from dualflow.ops.random_numbers.streams import STREAMS
+from dualflow.data.states import number, numbers, parts
 
 _DRAWN: Final = 1024
-_WORD: Final = (1 << 64) - 1
-
-
-class Epochs:
-    """What numbers the runs through a shuffled stage, each of which has an order of its own.
-
-    Attributes:
-        seeds: what its orders are made of, beside the run's number.
-        next: the number of the run that begins next.
-    """
-
-    def __init__(self, seed: int | None) -> None:
-        if seed is None:
-            self.seeds = [int(x) for x in STREAMS.shared.philox.integers(0, 1 << 63, 2)]
-        else:
-            self.seeds = [(STREAMS.seed or 0) & _WORD, seed & _WORD]
-        self.next = 0
-        self._lock = threading.Lock()
-
-    def begin(self) -> int:
-        """The number of a new run."""
-        with self._lock:
-            number = self.next
-            self.next += 1
-        return number
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -136,6 +111,7 @@ class ShuffleCursor(Replayed):
         return [epochs.seeds, self._epoch, epochs.next, *super().get_state()]
 
     def set_state(self, state: State) -> None:
-        epochs = self._stage.epochs
-        epochs.seeds, self._epoch, epochs.next, *place = state
+        seeds, epoch, following, *place = parts(state, 5)
+        self._epoch = number(epoch)
+        self._stage.epochs.restore(numbers(parts(seeds, 2)), number(following))
         super().set_state(place)

@@ -10,6 +10,7 @@ from dualflow.core.errors import FailedPreconditionError
 from dualflow.data.element import ElementLayout, Item
 from dualflow.data.rows import RowCursor
 from dualflow.data.stage import INFINITE, UNKNOWN, Cursor, IndexedRows, Stage, State
+from dualflow.data.states import number, wrong_state
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -39,14 +40,17 @@ class NumberCursor(Cursor):
 
     def pull(self, count: int) -> Sequence[int]:
         begun = self._at
-        self._at = min(begun + count, self._count)
-        return range(begun, self._at)
+        end = begun + count
+        if end > self._count:
+            end = self._count
+        self._at = end
+        return range(begun, end)
 
     def get_state(self) -> State:
         return self._at
 
     def set_state(self, state: State) -> None:
-        self._at = state
+        self._at = number(state, self._count)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -126,9 +130,12 @@ class IteratedCursor(Cursor):
         return self._count
 
     def set_state(self, state: State) -> None:
+        count = number(state)
         self.close()
         self._iterator = self._iterate()
-        self._count = sum(1 for _ in itertools.islice(self._iterator, state))
+        self._count = sum(1 for _ in itertools.islice(self._iterator, count))
+        if self._count < count:
+            raise wrong_state(state, f"a number up to {self._count}, how many elements there are,")
 
     def close(self) -> None:
         """End a generator, so that its ``finally`` clauses run."""

@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol, TypeAlias
 from dualflow.core.convert import Array
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.data.element import ElementLayout, Item
+from dualflow.data.states import number, parts
 from dualflow.graph.ir import Origin
 
 State: TypeAlias = Any
@@ -30,7 +31,7 @@ LOOK: Final = 0.1
 
 
 class Cursor(ABC):
-    """A run through a stage, up to its end. Used by one thread at a time.
+    """A run through a stage, up to its end. Used by one thread at a time, with the iterator's lock.
 
     Attributes:
         upstreams: the runs that it reads from.
@@ -48,7 +49,11 @@ class Cursor(ABC):
 
     @abstractmethod
     def set_state(self, state: State) -> None:
-        """Go to where a run was, also back."""
+        """Go to where a run was, also back.
+
+        Raises:
+            InvalidArgumentError: no run through such a stage returns the state; this one is of no use then.
+        """
 
     def close(self) -> None:
         """Let threads go that work ahead."""
@@ -182,7 +187,8 @@ class Replayed(Cursor):
         return [self._begun, self._count]
 
     def set_state(self, state: State) -> None:
-        self._begun, count = state
+        self._begun, count = parts(state, 2)
+        number(count)
         self._upstream.set_state(self._begun)
         self.restart()
         self._count = 0

@@ -12,7 +12,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.convert import Array
 from dualflow.core.dispatch import AbstractSource
-from dualflow.core.errors import InvalidArgumentError, OperatorNotAllowedInGraphError, OutOfRangeError
+from dualflow.core.errors import OperatorNotAllowedInGraphError, OutOfRangeError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import LEAF, unflatten
 from dualflow.data.element import ElementLayout, Item, wrapped
@@ -177,17 +177,9 @@ def _infer(*handles: TensorSpec, iterator: Any, specs: Specs) -> Specs:
 
 def _read(*handles: Array, iterator: Any, specs: Specs) -> Item:
     source = held(int(handles[0])) if handles else iterator
-    item: Item | None = source.read()
+    item: Item | None = source.read(specs)
     if item is None:
         raise OutOfRangeError("End of sequence: the iterator has no more elements; make a new one.")
-    for array, spec in zip(item, specs, strict=True):
-        if array.shape != tuple(spec.shape):
-            raise InvalidArgumentError(
-                f"The next element has shape {array.shape}, where this call was traced for {spec.shape}, the "
-                "shape of the first that it reads. Use batch(..., drop_remainder=True), or read one "
-                "element in "
-                "a call."
-            )
     return tuple([np.array(x) for x in item])
 
 

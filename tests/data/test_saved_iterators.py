@@ -65,6 +65,10 @@ PIPELINES: dict[str, Callable[[], Any]] = {
     "unique": lambda: r().map(lambda x: x % 7).unique(),
     "sample": lambda: Dataset.sample_from_datasets([r(), r().map(lambda x: -x)], seed=1),
     "choose": lambda: Dataset.choose_from_datasets([r(), r().skip(3)], r().map(lambda x: x % 2)),
+    "choose, cached": lambda: Dataset.choose_from_datasets(
+        [r().take(1), r().map(lambda x: x + 1000)], Dataset.range(2).repeat(2)
+    ).cache(),
+    "sample, cached": lambda: Dataset.sample_from_datasets([r().take(3), r()], seed=1).cache().shuffle(4),
     "random": lambda: Dataset.random(seed=1).take(20),
     "counter": lambda: Dataset.counter(3).take(9),
     "without errors": lambda: r().ignore_errors(),
@@ -142,3 +146,46 @@ def test_a_peeked_element_is_not_lost() -> None:
     again = iter(dataset)
     again.set_state(state)
     assert plain(next(again)) == [2, 3]
+
+
+def test_a_state_is_the_callers_own() -> None:
+    iterator = iter(Dataset.range(6).shuffle(3, seed=1).repeat(2).prefetch(1))
+    next(iterator)
+    state = iterator.get_state()
+    text = json.dumps(state)
+    state["place"][1][2][0][0] = -1
+    assert json.dumps(iterator.get_state()) == text
+
+
+@pytest.mark.parametrize("place", [None, [], 3, [1, 2, 3], [[1], 0, 0, 0, 0], [[1, 2], 0, 1, 0, 99]])
+def test_a_wrong_state_is_refused_and_the_dataset_stays_as_it_is(place: Any) -> None:
+    def pipeline() -> Any:
+        return Dataset.range(6).shuffle(6, seed=3).batch(3)
+
+    untouched, dataset = pipeline(), pipeline()
+    expected = [[plain(x) for x in untouched] for _ in range(2)]
+    iterator = iter(dataset)
+    state = iterator.get_state()
+    with pytest.raises(df.errors.InvalidArgumentError, match=r"state is damaged|elements into a dataset"):
+        iterator.set_state({**state, "place": place})
+    assert iterator.get_state() == state
+    assert [[plain(x) for x in iterator], [plain(x) for x in dataset]] == expected
+
+
+def test_an_error_while_elements_are_made_again_leaves_the_iterator_where_it_is() -> None:
+    fails: list[int] = []
+
+    def check(x: Any) -> Any:
+        if fails:
+            raise KeyError("now it fails")
+        return x
+
+    dataset = Dataset.range(6).map(lambda x: df.py_function(check, [x], df.int64)).shuffle(3, seed=1)
+    iterator = iter(dataset)
+    elements = [plain(next(iterator)) for _ in range(3)]
+    state = iterator.get_state()
+    fails.append(1)
+    with pytest.raises(KeyError):
+        iterator.set_state(state)
+    fails.clear()
+    assert sorted(elements + [plain(x) for x in iterator]) == list(range(6))

@@ -164,7 +164,78 @@ def test_a_forked_process_goes_on_with_threads_of_its_own(name: str) -> None:
     assert ended.stdout.splitlines() == ["[1, 2, 3, 4, 5, 6, 7]"] * 2
 
 
-def test_ctrl_c_ends_a_loop_that_waits() -> None:
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_process_that_is_forked_while_another_thread_reads_has_to_make_a_new_iterator() -> None:
+    program = (
+        "import os, threading, dualflow as df\n"
+        "reading, go_on = threading.Event(), threading.Event()\n"
+        "def numbers():\n"
+        "    reading.set(); go_on.wait()\n"
+        "    yield from range(3)\n"
+        "dataset = df.data.Dataset.from_generator(numbers, df.int32)\n"
+        "iterator = iter(dataset)\n"
+        "state = iterator.get_state()\n"
+        "thread = threading.Thread(target=lambda: next(iterator))\n"
+        "thread.start(); reading.wait()\n"
+        "pid = os.fork()\n"
+        "go_on.set()\n"
+        "if pid == 0:\n"
+        "    for act in (lambda: next(iterator), iterator.get_state):\n"
+        "        try: act()\n"
+        "        except df.errors.FailedPreconditionError as error: print('forked' in str(error))\n"
+        "    go_on = threading.Event(); go_on.set()\n"
+        "    iterator.set_state(state)\n"
+        "    print([int(x) for x in iterator], flush=True)\n"
+        "    os._exit(0)\n"
+        "assert os.waitpid(pid, 0)[1] == 0\n"
+        "thread.join()\n"
+        "print([int(x) for x in iterator])\n"
+    )
+    assert output_of(program).splitlines() == ["True", "True", "[0, 1, 2]", "[1, 2]"]
+
+
+def test_a_closed_iterator_has_ended_also_for_threads_that_wait() -> None:
+    waiting, go_on = threading.Event(), threading.Event()
+
+    def numbers() -> Any:
+        yield 0
+        waiting.set()
+        go_on.wait(60)
+        yield from (1, 2, 3)
+
+    iterator = iter(Dataset.from_generator(numbers, df.int32).prefetch(1))
+    elements: list[int] = []
+    threads = [threading.Thread(target=lambda: elements.extend(map(int, iterator))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    waiting.wait(60)
+    iterator.close()
+    go_on.set()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+    assert sorted(elements) in ([0], [0, 1])
+    assert next(iterator, None) is None
+    with pytest.raises(df.errors.FailedPreconditionError, match="closed"):
+        iterator.get_state()
+
+
+def test_a_trace_reads_from_threads_that_compile() -> None:
+    """A trace holds the lock of traces, and the stage's thread needs it to compile its function."""
+    program = (
+        "import dualflow as df\n"
+        "dataset = df.data.Dataset.range(5).batch(3).map(lambda x: x * 2).prefetch(2)\n"
+        "iterator = iter(dataset)\n"
+        "take = df.function(lambda: next(iterator))\n"
+        "print(take().numpy().tolist())\n"
+    )
+    assert output_of(program) == "[0, 2, 4]\n"
+
+
+@pytest.mark.parametrize(
+    "reader", ["", "threading.Thread(target=lambda: next(iterator), daemon=True).start()"]
+)
+def test_ctrl_c_ends_a_loop_that_waits(reader: str) -> None:
     program = (
         "import signal, threading, dualflow as df\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background ignores it\n"
@@ -188,3 +259,29 @@ def test_ctrl_c_ends_a_loop_that_waits() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
     )
     assert ended.stdout == "interrupted\n"
+
+
+def test_ctrl_c_ends_a_wait_for_another_thread_that_reads() -> None:
+    program = (
+        "import os, signal, sys, threading, dualflow as df\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "reading = threading.Event()\n"
+        "def forever():\n"
+        "    reading.set()\n"
+        "    threading.Event().wait()\n"
+        "    yield 1\n"
+        "iterator = iter(df.data.Dataset.from_generator(forever, df.int32))\n"
+        "threading.Thread(target=lambda: next(iterator), daemon=True).start()\n"
+        "reading.wait()\n"
+        "main = threading.main_thread().ident\n"
+        "def interrupt():\n"
+        "    while os.path.basename(sys._current_frames()[main].f_code.co_filename) != 'iterator.py': pass\n"
+        "    signal.pthread_kill(main, signal.SIGINT)\n"
+        "threading.Thread(target=interrupt, daemon=True).start()\n"
+        "try:\n"
+        "    next(iterator)\n"
+        "except KeyboardInterrupt:\n"
+        "    print('interrupted', flush=True)\n"
+        "os._exit(0)\n"
+    )
+    assert output_of(program) == "interrupted\n"

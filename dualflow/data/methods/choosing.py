@@ -14,8 +14,8 @@ from dualflow.core.tracebacks import entry
 from dualflow.data.arguments import whole_number
 from dualflow.data.choosing import ChooseStage, DrawnRows
 from dualflow.data.element import leaf_array, single
+from dualflow.data.epochs import Epochs
 from dualflow.data.methods.base import StageHolder
-from dualflow.data.shuffling import Epochs
 from dualflow.data.sources import RowsStage
 from dualflow.data.stage import INFINITE, Stage
 from dualflow.function.errors import here

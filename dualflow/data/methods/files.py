@@ -15,9 +15,10 @@ from dualflow.core.tracebacks import entry
 from dualflow.data.arguments import file_name, whole_number
 from dualflow.data.element import layout_of_spec, leaf_array, single
 from dualflow.data.element_files import FileRows, write_elements
+from dualflow.data.epochs import Epochs
 from dualflow.data.methods.base import StageHolder
 from dualflow.data.rows import ArrayRows
-from dualflow.data.shuffling import Epochs, ShuffleStage
+from dualflow.data.shuffling import ShuffleStage
 from dualflow.data.sources import RowsStage
 from dualflow.data.stage import Stage
 from dualflow.eager.engine import EAGER

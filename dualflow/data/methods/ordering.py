@@ -11,11 +11,12 @@ from dualflow.data.arguments import buffer_size as checked_buffer_size
 from dualflow.data.arguments import file_name, whole_number
 from dualflow.data.caching import CacheStage
 from dualflow.data.combining import ConcatenateStage, ZipStage
+from dualflow.data.epochs import Epochs
 from dualflow.data.methods.base import StageHolder
 from dualflow.data.methods.making import MakingMethods
 from dualflow.data.order import RepeatStage, ShardStage, SkipStage, TakeStage
 from dualflow.data.prefetching import PrefetchStage
-from dualflow.data.shuffling import Epochs, ShuffleStage
+from dualflow.data.shuffling import ShuffleStage
 from dualflow.data.stage import AUTOTUNE
 from dualflow.function.errors import here
 
