@@ -103,6 +103,8 @@ class KernelWriter:
             return self._whole()
         body = (*self._rows(), *self._steps_at(0), *self._kept(0))
         total = nest.loops[0].extent if nest.loops else 1
+        if self._by_vectors and nest.vector == 0:
+            total = -(-total // self.lanes)
         if any(loop.extent == 0 for loop in nest.loops[: nest.kept]):
             total = 0
         return self._made(body, total)
@@ -138,8 +140,31 @@ class KernelWriter:
         """The kept loops from ``at`` inwards."""
         if at == self.nest.kept:
             return tuple((inside or self._inside)())
+        if self._by_vectors and at == self.nest.vector:
+            return self._vectors(at)
         begin, end = (End.LOW, End.HIGH) if at == 0 else (End.ZERO, self._extent(at))
         return (self._loop(at, begin, end, lambda: (*self._steps_at(at + 1), *self._kept(at + 1, inside))),)
+
+    @property
+    def _by_vectors(self) -> bool:
+        """Whether the lane loop is a kept one and has scratch rows: it runs vector by vector."""
+        return bool(self.nest.cached) and not self.nest.stores_rows
+
+    def _vectors(self, at: int) -> tuple[Statement, ...]:
+        """The lane loop, a kept one, in blocks of one vector, each of which has its own scratch rows."""
+        edges = self._vector_edge(False), self._vector_edge(True)
+        body = (self._loop(at, *edges, lambda: (*self._steps_at(at + 1), *self._kept(at + 1))),)
+        if at == 0:
+            return (Shares(at, self._lanes(), self._extent(at), body),)
+        return (Blocks(at, 0, End.ZERO, self._extent(at), self._lanes(), body),)
+
+    def _vector_edge(self, end: bool) -> Edge:
+        vector = self.nest.vector
+        assert vector is not None, "a nest with scratch rows has loops"
+        return Edge(vector, SHARE if vector == 0 else 0, end)
+
+    def _lanes(self) -> Number:
+        return self.given.number("lanes", self.lanes)
 
     def _loop(self, at: int, begin: Bound, end: Bound, body: Any) -> For:
         known = dict(self.known)
@@ -305,21 +330,23 @@ class KernelWriter:
         if value in self.nest.cached and step.stage < stage:
             yield Load(self._bind(value), self._row(value))
             return
-        if isinstance(form, Take):
-            yield from self._take(step)
-            return
-        found = [self._operand(o) for o in step.operands]
-        for loads, _ in found:
+        yield from self._take(step) if isinstance(form, Take) else self._computed(step)
+        if value in self.nest.cached and step.level > self.nest.kept:
+            yield Store(self._row(value), self.known[value])
+
+    def _computed(self, step: NestStep) -> Iterator[Statement]:
+        """The loads of a step's operands, and its result."""
+        operand_loads = [self._operand(o) for o in step.operands]
+        for loads, _ in operand_loads:
             yield from loads
-        operands = tuple([operand for _, operand in found])
+        operands, value = tuple([operand for _, operand in operand_loads]), step.node.output
+        form = step.node.op.form
         if isinstance(form, Fold):
             yield Single(self._bind(value), step.node, operands[0])
         elif isinstance(form, Choice | Loop):
             yield from self._scalars(step.node, operands, self.known)
         else:
             yield Let(self._bind(value), step.node, operands, step.own)
-        if value in self.nest.cached and step.level > self.nest.kept:
-            yield Store(self._row(value), self.known[value])
 
     def _take(self, step: NestStep) -> Iterator[Statement]:
         """An element of the first operand, looked up along its picked axis."""
@@ -399,22 +426,28 @@ class KernelWriter:
     # Memory
 
     def _rows(self) -> Iterator[Statement]:
-        """Memory for the values that later stages read back, of one turn of the kept loops."""
+        """Memory for the values that later stages load, of one iteration, or vector, of the kept loops."""
         nest = self.nest
         length = tuple([self._extent(i) for i in range(nest.kept, len(nest.loops))])
+        if self._by_vectors:
+            length = (*length, self._lanes())
         first = self._buffers_used()
         for i, value in enumerate(nest.cached):
             self.rows[value] = first + i
             yield ScratchRow(first + i, value.spec.dtype, length)
 
     def _row(self, value: Value) -> Place:
-        """A kept value of this turn of the reduced loops."""
-        loops = range(self.nest.kept, len(self.nest.loops))
-        inner = [math.prod(self.nest.loops[k].extent for k in loops if k > i) for i in loops]
-        terms = tuple(
+        """A stored value of this iteration of the reduced loops."""
+        nest, width = self.nest, self.lanes if self._by_vectors else 1
+        loops = range(nest.kept, len(nest.loops))
+        inner = [width * math.prod(nest.loops[k].extent for k in loops if k > i) for i in loops]
+        terms: tuple[tuple[int, Number | None], ...] = tuple(
             [(i, None if n == 1 else self._stride(("row", i), n)) for i, n in zip(loops, inner, strict=True)]
         )
-        return Place(self.rows[value], terms)
+        if not self._by_vectors:
+            return Place(self.rows[value], terms)
+        begin = self._vector_edge(False)
+        return Place(self.rows[value], (*terms, (begin.loop, None)), begins=(begin,))
 
     def _kept_stores(self, stage: int) -> list[NestStore]:
         return [s for s in self.nest.stores if s.level <= self.nest.kept and s.stage == stage]

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from dualflow.core.extent import typical
 from dualflow.graph.axes import base_of, is_scalar_literal
 from dualflow.graph.column_folds import folds_columns
+from dualflow.graph.cost_model import MACHINE
 from dualflow.graph.fused import Axes, LoopDomain, axis_set, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops.forms import Element, Fold, Take
 from dualflow.schedule.nest import Access, Layout, Nest, NestLoop, NestOperand, NestStep, NestStore, Pick
 
-CACHED_COST = 8.0
-"""A value this costly is kept for later stages rather than computed again."""
+_ASSUMED_LANES = 16
+"""The lanes of a vector, where the choice of scratch rows estimates their bytes."""
 
 
 def lower(node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> Nest:
@@ -211,24 +213,43 @@ def _at_first_use(nest: Nest) -> Nest:
 
 
 def _cached(nest: Nest) -> dict[Value, int]:
-    """The costly values of the inner loops that a later stage needs again, numbered."""
-    if nest.stages == 1 or nest.vector != len(nest.loops) - 1:
+    """The values of the inner loops that a later stage loads instead of computing them again, numbered.
+
+    The choice is made stage by stage in the order of the steps, so that what is computed again starts from
+    what is stored already.
+    """
+    if nest.stages == 1:
         return {}
-    by_value = {s.node.output: s for s in nest.steps}
-    needed: set[Value] = set()
-    for stage in range(nest.stages):
-        for step in stage_steps(nest, stage):
-            for operand in step.operands:
-                source = by_value.get(operand.made) if operand.made is not None else None
-                if source is not None and source.stage < stage and source.level == len(nest.loops):
-                    needed.add(source.node.output)
-    costly = [v for v in by_value if v in needed and _is_costly(by_value[v])]
-    return {v: i for i, v in enumerate(costly)}
+    inner = {s.node.output: s for s in nest.steps if s.level == len(nest.loops) and not s.folds}
+    stored: dict[Value, int] = {}
+    for stage in range(1, nest.stages):
+        readers = [s for s in nest.steps if s.stage == stage and s.level > nest.kept]
+        read = {o.made for s in readers for o in s.operands}
+        read |= {s.value for s in nest.stores if s.stage == stage}
+        again: dict[Value, float] = {}
+        for value, step in inner.items():
+            again[value] = _cost_again(step, again, stored)
+            late = value in read and value not in stored and step.stage < stage
+            if late and again[value] > MACHINE.scratch(_row_bytes(nest, value), value.spec.dtype.size):
+                stored[value] = len(stored)
+    return stored
 
 
-def _is_costly(step: NestStep) -> bool:
-    form = step.node.op.form
-    return isinstance(form, Element) and form.cost >= CACHED_COST
+def _cost_again(step: NestStep, again: Mapping[Value, float], stored: Collection[Value]) -> float:
+    """The additions that it takes to compute a value again; ``again`` has those of earlier values."""
+    cost: float = getattr(step.node.op.form, "cost", 1.0)
+    for operand in dict.fromkeys(step.operands):
+        if operand.access is not None or operand.made in stored:
+            cost += MACHINE.load
+        elif operand.made is not None:
+            cost += again.get(operand.made, 0.0)
+    return cost
+
+
+def _row_bytes(nest: Nest, value: Value) -> int:
+    """The scratch memory of a value, for one iteration of the kept loops, or for one vector of them."""
+    row = math.prod(typical(loop.extent) for loop in nest.loops if loop.reduced)
+    return row * value.spec.dtype.size * (1 if nest.stores_rows else _ASSUMED_LANES)
 
 
 def stage_steps(nest: Nest, stage: int) -> list[NestStep]:

@@ -109,7 +109,8 @@ class Nest:
         steps: the body in order.
         stores: what leaves it.
         stages: how often the reduced loops run: what needs a finished reduction waits for the next stage.
-        cached: values of the whole domain that a later stage reads back instead of computing again.
+        cached: values of the whole domain that a later stage loads from scratch rows instead of computing
+            them again, numbered.
         columns: whether the folds are of columns; see :mod:`dualflow.graph.column_folds`.
     """
 
@@ -131,6 +132,14 @@ class Nest:
     def whole(self) -> bool:
         """Whether every loop is reduced: partial results of blocks are then joined at the end."""
         return bool(self.loops) and self.kept == 0
+
+    @property
+    def stores_rows(self) -> bool:
+        """Whether a scratch row is of one iteration of the kept loops: the vector loop is a reduced one.
+
+        Otherwise it is of one vector of them.
+        """
+        return self.vector == len(self.loops) - 1
 
     @property
     def cost(self) -> float:

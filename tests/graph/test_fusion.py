@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dualflow as df
+from dualflow.graph.cost_model import LIMITS
 from dualflow.graph.fused import FUSED, body_of
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import Graph, verify
-from dualflow.graph.passes.fusion import MAX_NODES
 
 Bodies = Callable[..., list[str]]
 
@@ -246,12 +246,46 @@ def test_a_product_that_is_handed_back_takes_nothing_along() -> None:
 
 def test_a_chain_longer_than_a_nest_may_be_is_several() -> None:
     def chain(x: Any) -> Any:
-        for _ in range(MAX_NODES + 10):
+        for _ in range(LIMITS.ops + 10):
             x = df.sin(x)
         return x
 
     bodies = [body_of(n) for n in optimised(chain, VECTOR).nodes]
-    assert [len(b.nodes) for b in bodies if b is not None] == [MAX_NODES, 10]
+    assert [len(b.nodes) for b in bodies if b is not None] == [LIMITS.ops, 10]
+
+
+def centred(x: Any) -> Any:
+    return x - df.reduce_mean(x, 1, keepdims=True) + 0.1
+
+
+def centred_columns(x: Any) -> Any:
+    return df.tanh(x) - df.reduce_mean(x, 0, keepdims=True)
+
+
+def added_softmax(x: Any) -> Any:
+    return x + df.nn.softmax(x, axis=1)
+
+
+@pytest.mark.parametrize("step", [centred, centred_columns, added_softmax])
+@pytest.mark.parametrize("differentiate", [False, True])
+def test_kernels_of_a_deep_chain_are_no_longer_than_those_of_a_shallow_one(
+    step: Callable[[Any], Any], differentiate: bool
+) -> None:
+    def longest(depth: int) -> tuple[int, int]:
+        """The most steps of a kernel, and the most runs of its reduced loops."""
+
+        def chain(x: Any) -> Any:
+            for _ in range(depth):
+                x = step(x)
+            return df.reduce_sum(x * x) if differentiate else x
+
+        f = df.function(df.autodiff.grad(chain) if differentiate else chain)
+        program = f.get_concrete_function(MATRIX).subtrace.compiled.executable.program
+        return max(len(k.nest.steps) for k in program.kernels), max(k.nest.stages for k in program.kernels)
+
+    steps, stages = longest(40)
+    assert steps <= longest(20)[0] < 40
+    assert stages == LIMITS.stages
 
 
 STEPS: list[Callable[[Any, Any], Any]] = [

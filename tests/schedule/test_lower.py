@@ -36,3 +36,20 @@ def test_a_costly_value_is_read_back_only_where_an_earlier_stage_kept_it(functio
     executable = build(df.function(function).get_concrete_function(x).optimised_graph, CompileOptions())
     assert len(executable.program.kernels) == 1
     np.testing.assert_allclose(executable.run([x])[0], function(df.constant(x)).numpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (40, 16), (9, 100), (7, 2, 33), (2, 30, 5)])
+def test_a_costly_value_of_a_fold_of_columns_is_stored_a_vector_at_a_time(shape):
+    """The lane loop, a kept one, may be the outermost or have others around it, and be cut short."""
+
+    def chain(x):
+        y = df.tanh(x)
+        for _ in range(2):
+            y = df.exp(y - df.reduce_mean(y, axis=-2, keepdims=True))
+        return y
+
+    x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    executable = build(df.function(chain).get_concrete_function(x).optimised_graph, CompileOptions())
+    (kernel,) = executable.program.kernels
+    assert [v.node.op.name for v in kernel.nest.cached] == ["tanh", "exp"]
+    np.testing.assert_allclose(executable.run([x])[0], chain(df.constant(x)).numpy(), rtol=1e-5)

@@ -23,6 +23,7 @@ from dualflow.core.extent import Atom, typical
 from dualflow.core.size_functions import largest
 from dualflow.graph import ir
 from dualflow.graph.axes import sizes
+from dualflow.graph.cost_model import MACHINE
 from dualflow.graph.ir import Node
 from dualflow.schedule.call_reports import OutOfMemory
 from dualflow.schedule.loop_program import For, LoopKind, Run, ScratchRow
@@ -33,13 +34,6 @@ from dualflow.schedule.runs import run_of
 from dualflow.schedule.scattering import OUTSIDE
 from dualflow.schedule.statements import CheckBounds, CopyMemory, Launch, ScatterRows
 
-ELEMENT_NS = 0.02
-"""Nanoseconds of one addition's worth of work on one element, at full vector width.
-
-Measured, for chunk sizes.
-"""
-CHUNK_NS = 6000.0
-"""Work that is worth handing to another thread."""
 PARTIAL_BYTES = 8
 """What a partial result of a whole reduction has in memory, whatever its dtype."""
 ROW_ALIGNMENT = 64
@@ -256,7 +250,7 @@ class Entry:
         element, bits = node.output.spec.dtype, unit.module.vector_bits
         function = routine(element, positions.dtype, positions.depth, scatter.join, bits)
         unit.messages.append((OUTSIDE, node))
-        unit.work_ns += ELEMENT_NS * typical(math.prod(sizes(node.inputs[-1])))
+        unit.work_ns += MACHINE.addition_ns * typical(math.prod(sizes(node.inputs[-1])))
         self._once(function, positions.table, (*scatter.outputs, positions.layout, scatter.rows))
 
     def bounds(self, check: CheckBounds) -> None:
@@ -314,7 +308,7 @@ class Entry:
         unit.messages += written.messages(run.kernel)
         chunk = chunk_of(run, lanes, unit.threads)
         if run.kernel.outermost is not None:
-            unit.work_ns += run.work * ELEMENT_NS
+            unit.work_ns += run.work * MACHINE.addition_ns
             unit.parallel |= chunk != run.total
         self.call_kernel(written.source, run.total, chunk, numbers)
 
@@ -372,10 +366,10 @@ def lanes_of(nest: Nest, vector_bits: int) -> int:
 
 def chunk_of(run: Run, lanes: int, threads: int) -> int:
     """How many turns of the outermost loop make a chunk for one thread: all where it is not shared."""
-    total, outermost, work = run.total, run.kernel.outermost, run.work * ELEMENT_NS
+    total, outermost, work = run.total, run.kernel.outermost, run.work * MACHINE.addition_ns
     if outermost is None or threads == 1:
         return total
-    chunk = max(1, math.ceil(CHUNK_NS * typical(total) / work)) if work else total
+    chunk = max(1, math.ceil(MACHINE.chunk_ns * typical(total) / work)) if work else total
     chunk = largest(chunk, -(-total // (8 * threads)))
     if isinstance(outermost, For) and outermost.kind is LoopKind.LANES:
         chunk += -chunk % lanes
@@ -384,10 +378,10 @@ def chunk_of(run: Run, lanes: int, threads: int) -> int:
 
 def shared_chunk(unit: Unit, total: int, work: float) -> int:
     """How many of ``total`` turns make a chunk for one thread, where all take ``work`` additions together."""
-    ns = work * ELEMENT_NS
+    ns = work * MACHINE.addition_ns
     unit.work_ns += ns
     if unit.threads == 1:
         return total
-    chunk = min(total, max(math.ceil(CHUNK_NS * total / ns), -(-total // (8 * unit.threads))))
+    chunk = min(total, max(math.ceil(MACHINE.chunk_ns * total / ns), -(-total // (8 * unit.threads))))
     unit.parallel |= chunk < total
     return chunk

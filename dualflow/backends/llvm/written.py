@@ -15,8 +15,7 @@ from dualflow.schedule.loop_program import Bounds, Kernel, Let, Repeat, Run, wal
 from dualflow.schedule.structure import blamed, structure
 
 KEPT = 512
-"""So many kernels are remembered, each of up to ``MOST_STEPS`` ops."""
-MOST_STEPS = 500
+"""So many kernels are remembered."""
 _NAME = "kernel"
 _remembered: dict[Hashable, Written] = {}
 
@@ -47,7 +46,7 @@ class Written:
 
 def write(run: Run, lanes: int, bits: int) -> Written:
     """The kernel of ``run`` for registers of ``bits``, whose lane loops run ``lanes`` turns at once."""
-    same = structure(run.kernel) if run.kernel.steps <= MOST_STEPS else None
+    same = structure(run.kernel)
     if same is None:
         return _written(run, lanes, bits)
     literals = tuple([x.tobytes() for x in run.scalars]) if is_large(run) else ()

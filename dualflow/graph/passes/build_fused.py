@@ -23,9 +23,32 @@ _MOST_STEPS = 8
 """Additions and products for an element that take less time than to write and read it."""
 
 
+class Staged(NamedTuple):
+    """A node among the stages of its group.
+
+    Attributes:
+        ready: the run of the reduced loops from which on its value is available.
+        runs: how often they have to run until it is.
+    """
+
+    ready: int
+    runs: int
+
+
+FIRST = Staged(0, 1)
+"""A node that waits for no reduction."""
+
+
 @dataclass(slots=True, eq=False)
 class Group:
-    """Nodes that one loop nest computes; ``reader`` is the smallest position that reads from it."""
+    """Nodes that one loop nest computes.
+
+    Attributes:
+        position: where it stands in the order of all groups.
+        reader: the smallest position that reads from it.
+        stage: for each node the run of the reduced loops from which on its value is available.
+        runs: how often the reduced loops run.
+    """
 
     position: int
     extents: tuple[int, ...]
@@ -34,6 +57,8 @@ class Group:
     made: dict[Value, Axes] = field(default_factory=dict)
     seen: dict[Value, Axes] = field(default_factory=dict)
     reduced: frozenset[int] = frozenset()
+    stage: dict[Node, int] = field(default_factory=dict)
+    runs: int = 1
     reader: float = math.inf
     everything: frozenset[int] = field(init=False)
 
@@ -49,7 +74,7 @@ class Group:
         """Whether this is a scan, whose loops go one way: nothing else is computed in them."""
         return isinstance(self.nodes[0].op.form, Scan)
 
-    def add(self, node: Node, own: Axes) -> None:
+    def add(self, node: Node, own: Axes, at: Staged = FIRST) -> None:
         """Take ``node`` in, its own index lying on ``own``."""
         self.nodes.append(node)
         self.own[node] = own
@@ -60,6 +85,8 @@ class Group:
             self.reduced |= reduced
         for value, axes in zip(node.inputs, input_axes(node, own), strict=True):
             self.seen.setdefault(value, axes)
+        self.stage[node] = at.ready
+        self.runs = max(self.runs, at.runs)
 
 
 def regroup(graph: Graph, groups: Sequence[Group]) -> Graph:

@@ -11,21 +11,20 @@ from __future__ import annotations
 
 import math
 from bisect import bisect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dualflow.core.extent import typical
 from dualflow.graph.axes import base_of, dims_of_base, is_generated, is_view, sizes
 from dualflow.graph.column_folds import folds_columns
+from dualflow.graph.cost_model import LIMITS
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import Axes, axis_set, index_shape, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.loop_dtypes import computed_in_loops
-from dualflow.graph.passes.build_fused import Group, regroup
+from dualflow.graph.passes.build_fused import FIRST, Group, Staged, regroup
 from dualflow.graph.run_time_sizes import tells_sizes
 from dualflow.graph.scalars import is_scalar_control
 from dualflow.ops.forms import Element, Fold, Scan, Take
-
-MAX_NODES = 1 << 14
 
 
 def fuse(graph: Graph) -> Graph:
@@ -61,6 +60,7 @@ class _Partition:
         self.readers: dict[Value, list[Node]] = {}
         self.effects = [i for i, n in enumerate(graph.nodes) if n.effect is not None]
         self.failing = {n for n in graph.nodes if self.effects and may_fail(n)}
+        self.too_long: set[tuple[Group, Group]] = set()
         self.measures = [i for i, n in enumerate(graph.nodes) if tells_sizes(n)]
 
     def groups(self) -> list[Group]:
@@ -133,12 +133,23 @@ class _Partition:
         if group.alone or isinstance(node.op.form, Scan):
             return False
         slot = self._slot([group], node, index)
-        own = self._embed(group, node) if slot is not None and len(group.nodes) < MAX_NODES else None
+        own = self._embed(group, node) if slot is not None and len(group.nodes) < LIMITS.ops else None
         if slot is None or own is None or not self._fits(group, node, own):
             return False
+        reduced = group.reduced | reduced_axes(node, own)
+        staged = self._staged(node, own, group.everything - reduced, group.stage)
+        if staged.runs > LIMITS.stages:
+            return False
         group.position = slot
-        group.add(node, own)
+        group.add(node, own, staged)
         return True
+
+    def _staged(self, node: Node, own: Axes, kept: frozenset[int], stage: Mapping[Node, int]) -> Staged:
+        """The stages of ``node`` in a group whose other nodes are available from ``stage`` on."""
+        ready = max([stage.get(base, 0) for v in node.inputs if (base := self.bases[v])], default=0)
+        if reduced_axes(node, own):
+            return Staged(ready + 1, ready + 1)
+        return Staged(ready, ready + (not axis_set(own) <= kept))
 
     def _slot(self, groups: Sequence[Group], node: Node, index: int) -> int | None:
         """A position at which ``groups`` and ``node`` can run as one, or None."""
@@ -218,15 +229,42 @@ class _Partition:
     def _merge(self, home: Group, other: Group, node: Node, index: int) -> None:
         """Move the nodes of ``other``, which ``node`` of ``home`` reads from, into ``home`` if legal."""
         slot = self._slot([home, other], node, index)
-        if slot is None or home.alone or other.alone or len(home.nodes) + len(other.nodes) > MAX_NODES:
+        if slot is None or home.alone or other.alone or len(home.nodes) + len(other.nodes) > LIMITS.ops:
             return
         mapping = self._match(home, other, node)
         if mapping is None:
             return
+        moved = {n: tuple(None if a is None else mapping[a] for a in own) for n, own in other.own.items()}
+        staged = self._staged_together(home, other, moved)
+        if staged is None:
+            return
         home.position, home.reader = slot, min(home.reader, other.reader)
-        for moved in other.nodes:
-            home.add(moved, tuple(None if a is None else mapping[a] for a in other.own[moved]))
-            self.group_of[moved] = home
+        home.stage.update({n: staged[n].ready for n in home.nodes})
+        for node_of_other, own in moved.items():
+            home.add(node_of_other, own, staged[node_of_other])
+            self.group_of[node_of_other] = home
+        home.runs = max(s.runs for s in staged.values())
+
+    def _staged_together(
+        self, home: Group, other: Group, moved: dict[Node, Axes]
+    ) -> dict[Node, Staged] | None:
+        """The stages of all nodes once ``other`` is part of ``home``; None where they are too many.
+
+        Groups only grow, so two that have been too long for one kernel stay so.
+        """
+        if (home, other) in self.too_long:
+            return None
+        own = home.own | moved
+        reduced = home.reduced.union(*[reduced_axes(n, axes) for n, axes in moved.items()])
+        stage: dict[Node, int] = {}
+        staged: dict[Node, Staged] = {}
+        for node in sorted(own, key=self.index.__getitem__):
+            staged[node] = self._staged(node, own[node], home.everything - reduced, stage)
+            stage[node] = staged[node].ready
+            if staged[node].runs > LIMITS.stages:
+                self.too_long.add((home, other))
+                return None
+        return staged
 
     def _match(self, home: Group, other: Group, node: Node) -> dict[int, int] | None:
         """For each axis of ``other`` the axis of ``home`` that it is; None where they can't be one nest."""
@@ -273,7 +311,8 @@ def _new_group(node: Node, index: int) -> Group:
     extents = tuple(d for d in shape if d != 1)
     axes = iter(range(len(extents)))
     group = Group(index, extents)
-    group.add(node, tuple(None if d == 1 else next(axes) for d in shape))
+    own = tuple(None if d == 1 else next(axes) for d in shape)
+    group.add(node, own, Staged(1, 1) if reduced_axes(node, own) else FIRST)
     return group
 
 

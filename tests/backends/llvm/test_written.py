@@ -100,18 +100,3 @@ def test_a_process_does_not_remember_kernels_without_end(monkeypatch: pytest.Mon
     for op in ops:
         executable(op, df.TensorSpec([10]))
     assert 0 < len(written._remembered) <= 8
-
-
-def test_a_kernel_of_very_many_ops_is_compiled_though_not_remembered(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(written, "_remembered", {})
-
-    def chain(x: Any) -> Any:
-        for _ in range(written.MOST_STEPS):
-            x = x * 0.5 + 1.0
-        return x
-
-    x = df.constant(np.linspace(0, 1, 50, dtype=np.float32))
-    np.testing.assert_array_equal(df.function(chain)(x), chain(x))
-    assert written._remembered == {}
