@@ -5,12 +5,17 @@ Python itself takes 1 for True, 0.0 for -0.0, and no NaN for another; a graph co
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Hashable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-_COMPARED_BYTES = 1 << 16
+from dualflow.core.dtypes import DType
+from dualflow.core.shape import Shape
+
+_COMPARED_BYTES: Final = 1 << 16
+_SAME_IF_EQUAL: Final = frozenset({bool, int, str, bytes, type(None), DType, Shape})
 
 
 def exact(value: Any) -> Hashable:
@@ -23,17 +28,26 @@ def exact(value: Any) -> Hashable:
     (False, False, True)
     """
     kind = type(value)
+    if kind in _SAME_IF_EQUAL:
+        return kind, value
     if kind is float:
         return kind, value.hex()
     if kind is complex:
         return kind, value.real.hex(), value.imag.hex()
-    if kind is tuple:
+    if kind is tuple or hasattr(kind, "_fields"):
         return kind, *map(exact, value)
     if isinstance(value, np.ndarray) and value.dtype.kind != "O":
         small = value.nbytes <= _COMPARED_BYTES
         return kind, value.dtype.str, value.shape, value.tobytes() if small else id(value)
     if isinstance(value, np.generic):
         return kind, value.tobytes()
+    if isinstance(value, float | complex):
+        return kind, exact(complex(value))
+    if kind is frozenset:
+        return kind, frozenset(map(exact, value))
+    if hasattr(kind, "__dataclass_params__") and kind.__dataclass_params__.eq:
+        compared = [field.name for field in dataclasses.fields(value) if field.compare]
+        return kind, *[exact(getattr(value, name)) for name in compared]
     try:
         hash(value)
     except TypeError:

@@ -12,7 +12,7 @@ from dualflow.core.dtypes import DType
 from dualflow.graph.exact_equality import exact
 from dualflow.graph.ir import Node
 from dualflow.schedule import loop_program
-from dualflow.schedule.loop_program import Bounds, Kernel, Let, Repeat
+from dualflow.schedule.loop_program import Bounds, Kernel, Let, LiteralScalar, Repeat
 
 _KINDS = {kind for kind in vars(loop_program).values() if isinstance(kind, type) and issubclass(kind, tuple)}
 _BLAMING = {kind for kind in _KINDS if list(kind.__annotations__)[-1:] == ["blamed"]}
@@ -26,6 +26,18 @@ def structure(kernel: Kernel) -> Hashable:
     """
     try:
         return _key(kernel)
+    except _Incomparable:
+        return None
+
+
+def structure_of_code(let: Let) -> Hashable:
+    """A key equal to that of another statement exactly when the two have the same element code to write.
+
+    None where an attribute of the op can't be compared. Registers are the same if their dtypes are.
+    """
+    try:
+        operands = [_key(x) if isinstance(x, LiteralScalar) else x.dtype.char for x in let.operands]
+        return _code(let.node), *operands
     except _Incomparable:
         return None
 

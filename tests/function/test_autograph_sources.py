@@ -323,6 +323,28 @@ def test_what_tests_a_tensor_is_traced_once(capsys):
     assert capsys.readouterr().out == "tracing\n"
 
 
+def test_closures_of_one_code_are_read_apart():
+    def caller(function):
+        def call(x):
+            return function(x)
+
+        return call
+
+    def double(x):
+        return x * 2
+
+    def absolute(x):
+        seen.append(1)
+        return x if x > 0 else -x
+
+    seen = []
+    twice, size = caller(double), caller(absolute)
+    for order in (lambda x: twice(x) + size(x), lambda x: size(x) + twice(x)):
+        seen.clear()
+        assert df.function(order)(df.constant(-3)).numpy() == -3
+        assert len(seen) == 1
+
+
 def test_what_calls_a_function_that_tests_a_tensor_is_traced_once():
     seen = []
 

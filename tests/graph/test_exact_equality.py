@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -25,6 +27,42 @@ def test_a_value_equals_its_copy(value):
 @pytest.mark.parametrize(("a", "b"), [(1, 1.0), (1, True), (0.0, -0.0), ((1,), (1.0,)), (1.0, np.float64(1))])
 def test_equal_numbers_of_other_types_or_bits_differ(a, b):
     assert exact(a) != exact(b)
+
+
+class Pair(NamedTuple):
+    x: Any
+    y: Any
+
+
+@dataclass(frozen=True)
+class Record:
+    x: Any
+    y: Any = 2.0
+
+
+class Ratio(float):
+    pass
+
+
+HOLDERS = [
+    lambda x: Pair(1, x),
+    lambda x: (Pair(x, 1),),
+    Record,
+    lambda x: Record(Pair(1, Record(x))),
+    lambda x: frozenset({x, "a"}),
+]
+
+
+@pytest.mark.parametrize("hold", HOLDERS)
+@pytest.mark.parametrize(("a", "b"), [(1, True), (1, 1.0), (0.0, -0.0), (Ratio(0.0), Ratio(-0.0))])
+def test_what_holds_other_values_differs_as_they_do(hold, a, b):
+    assert exact(hold(a)) == exact(hold(a))
+    assert hash(exact(hold(a))) == hash(exact(hold(a)))
+    assert exact(hold(a)) != exact(hold(b))
+
+
+def test_a_nan_inside_a_record_equals_itself():
+    assert exact(Record(float("nan"))) == exact(Record(-float("nan") * -1))
 
 
 def test_arrays_are_the_same_by_dtype_shape_and_bytes():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -24,9 +24,10 @@ from dualflow.schedule.invariants import invariants_first
 from dualflow.schedule.loop_program import Kernel, LoopKind, Number, Place, Register, Statement
 from dualflow.schedule.registers import written
 from dualflow.schedule.strips import in_strips
+from dualflow.schedule.structure import structure_of_code
 
-_PARTIAL: Final[dict[tuple[object, ...], bool]] = {}
-"""Whether an op's code, for operands of some dtypes, is right for most of them only."""
+_PARTIAL: Final[dict[Hashable, bool]] = {}
+"""Whether element code, by its structure, is right for most operands only."""
 _INDEX: Final = as_dtype("int64")
 TRIED = 32
 """So many calls of maths that is right for most operands a kernel computes in lanes. Each is some thirty
@@ -106,12 +107,15 @@ class _Writer:
 
     def is_partial(self, let: lp.Let) -> bool:
         """Whether the code of ``let`` is right for most operands only, and else takes longer."""
-        key = let.node.op.name, tuple(getattr(o, "dtype", None) for o in let.operands)
-        if key not in _PARTIAL:
+        key = structure_of_code(let)
+        partial = None if key is None else _PARTIAL.get(key)
+        if partial is None:
             self.maths.wrong = []
             self._code(let)
-            _PARTIAL[key] = bool(self.maths.wrong)
-        return _PARTIAL[key]
+            partial = bool(self.maths.wrong)
+            if key is not None:
+                _PARTIAL[key] = partial
+        return partial
 
     def source(self) -> KernelSource:
         kernel = self.kernel

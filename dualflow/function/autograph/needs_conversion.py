@@ -75,10 +75,11 @@ def needs_conversion(function: Callable[..., Any], args: Sequence[Any], kwargs: 
 
 
 class _Reader:
-    """Reads functions, each once for each kind of arguments."""
+    """Reads functions, each once for each kind of arguments: closures of one code are several."""
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[CodeType, tuple[Any, ...]], Known] = {}
+        self._seen: dict[tuple[FunctionType, tuple[Any, ...]], Known] = {}
+        self._arguments: list[Mapping[str, Known]] = []
         self._depth = 0
 
     def returned(
@@ -96,12 +97,13 @@ class _Reader:
             Tested: the function, or one that it calls, may look into a tensor.
         """
         arguments = _bound(function, given, named, loose)
-        key = function.__code__, tuple((name, _outline(x)) for name, x in sorted(arguments.items()))
+        key = function, tuple((name, _outline(x)) for name, x in sorted(arguments.items()))
         if key in self._seen:
             return self._seen[key]
         if self._depth >= _DEPTH:
             raise Tested
         self._seen[key] = TENSOR  # of a recursive call
+        self._arguments.append(arguments)  # keys have their ids
         tree = _tree(function)
         if tree is None:
             return TENSOR  # without source there is no conversion

@@ -6,6 +6,7 @@ import platform
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ from dualflow.backends.numba import kernel_source
 from dualflow.backends.numba.kernel_source import TRIED
 from dualflow.backends.numba.sharing import shared
 from dualflow.backends.numba.source_files import module_of
+from dualflow.core import dispatch
+from dualflow.ops.forms import Element
+from dualflow.ops.record import REGISTRY
 
 WIDE = re.compile(r"%[yz]mm\d+")
 ROWS = df.TensorSpec([64, 1000])
@@ -146,6 +150,19 @@ def test_a_kernel_of_many_calls_of_maths_calls_functions() -> None:
     """Each would be thirty lines, of which Numba takes 0.2 s to compile."""
     few, many = (len(code(ops).splitlines()) for ops in (TRIED, 4 * TRIED))
     assert many < few / 2
+
+
+def test_a_kernel_does_not_depend_on_other_ops_of_the_same_name() -> None:
+    def text() -> str:
+        applied = df.function(lambda x: dispatch.current().apply(op, (x,), {}), autograph=False)
+        return str(applied.get_concrete_function(df.TensorSpec([100])).source("numba"))
+
+    op = replace(REGISTRY["sin"], form=Element(lambda m, x: x + x))
+    kernel_source._PARTIAL.clear()
+    alone = text()
+    kernel_source._PARTIAL.clear()
+    code(1)  # of an op that is called sin too, and is tried in lanes
+    assert text() == alone
 
 
 @pytest.mark.parametrize("tried", [0, 1])
