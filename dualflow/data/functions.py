@@ -10,6 +10,7 @@ from dualflow.core.errors import DTypeError, OperatorNotAllowedInGraphError
 from dualflow.core.shape import UNKNOWN_RANK
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure, flatten, unflatten
+from dualflow.data.captured import captured
 from dualflow.data.element import (
     AbstractDataset,
     DatasetSpec,
@@ -48,7 +49,8 @@ class ElementFunction:
 
     It is traced now and compiled by its first call. It runs in Python instead, on tensors that have their
     values, where datasets are among the elements or results, in debug mode, and where it was made by a
-    function that itself runs for each element: compiling it each time would cost more.
+    function that itself runs for each element: compiling it each time would cost more. What it reads from
+    enclosing scopes and its module is captured now, as a trace does, but in debug mode.
 
     Args:
         function: takes the parts of an element that is a tuple one by one, any other element as it is.
@@ -73,8 +75,11 @@ class ElementFunction:
         self._first = first
         self._found: ElementLayout | None = None
         self._compiled: Function[..., Any] | None = None
-        if not datasets and not DebugMode.on and not _in_python.get():
-            self._trace()
+        if not DebugMode.on:
+            if not datasets and not _in_python.get():
+                self._trace()
+            if self._compiled is None:
+                self._function = captured(function)
 
     @property
     def told(self) -> bool:
@@ -152,7 +157,8 @@ class ElementFunction:
         specs = self._specs()
         if any(isinstance(s, DatasetSpec) for s in specs):
             return
-        inner = self._function
+        is_late = any(s.shape is UNKNOWN_RANK for s in specs)
+        inner = captured(self._function) if is_late else self._function
         if not isinstance(inner, Function):
             inner = Function(inner, name=self.name)
 
@@ -163,7 +169,7 @@ class ElementFunction:
             return tuple(tensors)
 
         compiled = Function(flat, autograph=False, name=self.name)
-        if any(s.shape is UNKNOWN_RANK for s in specs):
+        if is_late:
             self._compiled = compiled  # each shape is traced when it comes
             return
         try:

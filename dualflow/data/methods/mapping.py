@@ -69,7 +69,8 @@ class MappingMethods(StageHolder):
         """The elements of the datasets that ``map_func`` gives for each element, one dataset after the other.
 
         It is tried here with symbols, to see what its datasets hold, and then called in Python for each
-        element.
+        element. Variables that it reads from enclosing scopes and its module have the values of now, as in a
+        trace; those that it assigns, and what changes in an object, are the program's own.
 
         Raises:
             DTypeError: it returns no dataset.

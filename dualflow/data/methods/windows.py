@@ -13,6 +13,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entries
 from dualflow.core.tree import LEAF, Structure, unflatten
 from dualflow.data.arguments import callable_function, leaves_up_to, positive
+from dualflow.data.captured import captured
 from dualflow.data.element import DatasetSpec, ElementLayout, leaf_array
 from dualflow.data.functions import ElementFunction, on_trial
 from dualflow.data.keyed_groups import GroupByWindowStage, RebatchStage, UniqueStage
@@ -112,7 +113,7 @@ class WindowMethods(StageHolder):
         if window_size_func is None:
             fixed = positive(window_size, "Window size")
             return self._grouped(key, reduce_func, lambda k: fixed)
-        sized = window_size_func
+        sized = captured(callable_function(window_size_func, "window_size_func"))
         return self._grouped(key, reduce_func, lambda k: positive(sized(constant(k, int64)), "Window size"))
 
     def _grouped(
