@@ -39,7 +39,7 @@ def push_forward(
         tangents: of the inputs, each of its input's shape and dtype.
     """
     flowing = [i for i, t in enumerate(tangents) if t is not None and op.differentiable(i)]
-    if not flowing:
+    if not flowing or not outputs:
         return [None] * len(outputs)
     if len(outputs) == 1 and isinstance(op.form, View | Contraction | Take):
         return [_linear_in_each(op, inputs, attrs, tangents, flowing)]

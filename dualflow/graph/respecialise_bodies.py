@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,10 +25,22 @@ def attrs_for(node: Node, specs: Sequence[TensorSpec]) -> Mapping[str, Any]:
 
 
 def _resized_loop(loop: LoopSpec, specs: Sequence[TensorSpec]) -> LoopSpec:
-    """The graphs of a loop take a row of each mapped input; where there is a condition, nothing is mapped."""
+    """The graphs of a loop take a row of each mapped input; where there is a condition, nothing is mapped.
+
+    A size of a carried value that an iteration changes is open.
+    """
     carried, stacks, rest = loop.parts(specs)
     rows = [TensorSpec.of(Shape(tuple(s.shape)[1:]), s.dtype) for s in stacks]
-    return loop.with_bodies(lambda body: resized(body, [*carried, *rows, *rest]))
+    while True:
+        inputs = [*carried, *rows, *rest]
+        new = loop.with_bodies(functools.partial(resized, specs=inputs))
+        following = [
+            TensorSpec.of(before.shape.most_specific_compatible_shape(after.spec.shape), before.dtype)
+            for before, after in zip(carried, new.body.outputs, strict=False)
+        ]
+        if all(a.shape == b.shape for a, b in zip(carried, following, strict=True)):
+            return new
+        carried = following
 
 
 def resized(graph: Graph, specs: Sequence[TensorSpec]) -> Graph:

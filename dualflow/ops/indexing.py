@@ -239,7 +239,8 @@ def _item(x: Any, key: Any) -> Any:
     if len(dynamic) == 1 and not len(shape_of(dynamic[0][1])):
         axis, index = dynamic[0]
         size = shape_of(found)[axis]
-        return gather(found, where(index < 0, add(index, size), index), axis=axis)
+        if size is not None:
+            return gather(found, where(index < 0, add(index, size), index), axis=axis)
     return pick(convert_to_tensor(found), dynamic, _front(items, key)) if dynamic else found
 
 

@@ -199,3 +199,12 @@ def test_gradients_are_those_of_the_eager_tape() -> None:
     x, y = (df.constant(random.uniform(1, 2, 300) + 1j * random.uniform(-1, 1, 300)) for _ in range(2))
     for found, expected in zip(df.function(gradient)(x, y), gradient(x, y), strict=True):
         np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-13)
+
+
+def test_parts_have_the_shape_that_another_input_gives() -> None:
+    def along(x: Any) -> Any:
+        return df.autodiff.jvp(lambda x: df.roll(df.complex(x, x * 2.0), 0, 0), [x], [df.ones_like(x)])
+
+    f = df.function(along, input_signature=[df.TensorSpec([None, 1])])
+    for found in f(df.ones([1, 1])):
+        np.testing.assert_array_equal(found.numpy(), [[1 + 2j]])

@@ -218,3 +218,13 @@ def test_an_argument_given_twice_is_two_arguments():
     assert float(df.autodiff.jvp(lambda a, b: a * b, [X[0, 0]] * 2, [X[0, 0], X[0, 0] * 0.0])[1]) == float(
         X[0, 0] * X[0, 0]
     )
+
+
+def test_a_branch_that_only_checks_goes_forward():
+    def checked(x):
+        total = df.reduce_sum(x)
+        df.cond(total > 0.5, lambda: df.debugging.assert_less(total, 6.0), lambda: None)
+        return x * x
+
+    along = df.function(lambda x: df.autodiff.jvp(checked, [x], [df.ones_like(x)])[1])
+    assert along(df.constant([1.0, 2.0])).numpy().tolist() == [2.0, 4.0]

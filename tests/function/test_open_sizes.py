@@ -294,3 +294,13 @@ def test_rows_of_another_size_have_a_trace_of_their_own_until_there_are_several(
     for size in (2, 3, 4, 5, 6):
         assert total(np.ones((4, size), np.float32)).numpy() == 4 * size
     assert seen == [(4, 2), (4, 3), (4, 4), (4, None)]
+
+
+def test_a_tensor_indexes_an_open_axis():
+    f = df.function(lambda x, i: x[i], input_signature=[ROWS, df.TensorSpec([], df.int32)])
+    x = np.arange(6.0, dtype=np.float32).reshape(3, 2)
+    for i in (0, 2, -1, -3):
+        np.testing.assert_array_equal(f(x, i).numpy(), x[i])
+    for i in (3, -4):
+        with pytest.raises(IndexError, match="out of range"):
+            f(x, i)

@@ -220,7 +220,17 @@ def only_its_size(x, n):
     return df.shape(y)[0]
 
 
-GROWING = [longer, more_rows, more_columns, shorter, exchanged, nested, only_its_size]
+def of_another_size_at_once(x, n):
+    rows = df.reshape(x, [4, 3])
+    return df.while_loop(
+        lambda i, y: i < n,
+        lambda i, y: (i + 1, df.concat([rows, rows[:1]], 0)),
+        (df.constant(0), rows),
+        shape_invariants=([], [None, None]),
+    )[1]
+
+
+GROWING = [of_another_size_at_once, longer, more_rows, more_columns, shorter, exchanged, nested, only_its_size]
 
 
 @pytest.mark.parametrize("program", GROWING, ids=lambda f: f.__name__)
@@ -231,6 +241,15 @@ def test_carried_tensors_change_their_size(program):
         assert_same(f(*given), program(*given))
     assert f.experimental_get_tracing_count() == 1
     assert [part.kind for part in f.concrete_functions[0].parts] == WHOLE
+
+
+@pytest.mark.parametrize("program", GROWING, ids=lambda f: f.__name__)
+def test_and_do_in_a_trace_of_open_sizes(program):
+    f = df.function(program, input_signature=[df.TensorSpec([None]), df.TensorSpec([], df.int32)])
+    for x in (X, -X):
+        for n in (0, 2, 5):
+            arguments = df.constant(x), df.constant(n)
+            assert_same(f(*arguments), program(*arguments))
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, df.function], ids=["eager", "traced"])

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.control_spec import effect_of
+from dualflow.graph.control_spec import effect_of, loop_of
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import BodySpec, Graph, Node, Update
 from dualflow.ops.forms import Element, Loop, Opaque, Sized
@@ -27,15 +27,20 @@ def sized_by_data(graph: Graph) -> Node | None:
     for node in graph.nodes:
         if isinstance(node.op.form, Sized):
             return node
-        if given or not isinstance(node.op.form, Loop | Element):
-            for spec in node.specs:
-                if not spec.shape.is_static:
-                    return node
+        if any(not spec.shape.is_static for spec in _sizes_read(node, given)):
+            return node
         for _, body in node.bodies:
             found = sized_by_data(body)
             if found is not None:
                 return found
     return None
+
+
+def _sizes_read(node: Node, given: bool) -> Sequence[TensorSpec]:
+    """The results of ``node`` whose sizes the program has to know; stacks of rows keep their own length."""
+    if given or not isinstance(node.op.form, Loop | Element):
+        return node.specs
+    return node.specs[: loop_of(node).carried] if isinstance(node.op.form, Loop) else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ class _Parted:
             ]
             parts = [
                 _again(node, [inputs[i] for i in read], made, part_op(node.op, which, part, read))
-                for part, read in reads.items()
+                for part, read in ((part, _of_shape(inputs, read, node)) for part, read in reads.items())
             ]
         return Expansion(made, [self._joined(parts, node, made)])
 
@@ -128,6 +128,15 @@ def _reads(node: Node, which: tuple[bool, ...]) -> dict[str, tuple[int, ...]] | 
     if code is None or not (any(which) or any(v.spec.dtype.is_complex for v in node.outputs)):
         return None
     return reads_of(code, which, dict(node.attrs))
+
+
+def _of_shape(inputs: Sequence[Value], read: tuple[int, ...], node: Node) -> tuple[int, ...]:
+    """``read``, and the inputs that a part does not depend on where only they have the result's shape."""
+    shape = node.output.spec.shape
+    if any(inputs[i].spec.shape == shape for i in read):
+        return read
+    whole = [i for i, x in enumerate(inputs) if x.spec.shape == shape][:1] or range(len(inputs))
+    return tuple(sorted({*read, *whole}))
 
 
 def _again(node: Node, inputs: Sequence[Value], made: list[Node], op: Op | None = None) -> Value:

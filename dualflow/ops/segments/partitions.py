@@ -16,6 +16,7 @@ from dualflow.ops.record import agreed
 from dualflow.ops.reduction import reduce_all
 from dualflow.ops.scattering import tensor_scatter_nd_update
 from dualflow.ops.segments.rows import as_places, check_leading, count_up_to, filled_rows
+from dualflow.ops.shapes import shape, size
 from dualflow.ops.static import static_int
 
 if TYPE_CHECKING:
@@ -105,8 +106,14 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
 
 def _as_rows(x: Any, places: Any, row: Any) -> Any:
     """``x`` with one axis in the place of those of its indices."""
-    count = places.shape.num_elements()
-    return reshape(x, [-1 if count is None else count, *row])
+    rank, count = len(places.shape), places.shape.num_elements()
+    if rank == 1:
+        return x
+    if rank == 0:
+        return expand_dims(x, 0)
+    if row.is_static and (count is not None or row.num_elements()):
+        return reshape(x, [-1 if count is None else count, *row])
+    return reshape(x, concat([reshape(size(places), [1]), shape(x)[rank:]], 0))
 
 
 def parallel_stack(values: Sequence[Any], name: str | None = None) -> Tensor:

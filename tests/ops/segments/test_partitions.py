@@ -86,3 +86,25 @@ def test_gradients_of_stitched_rows(mode):
 def test_values_are_stacked_at_once(mode):
     found = mode(lambda x: df.parallel_stack([x, x + 1]))(df.constant([1, 2]))
     np.testing.assert_array_equal(found, [[1, 2], [2, 3]])
+
+
+@pytest.mark.parametrize("shape", [(0, 0, 3), (2, 2, 2), (3, 0, 1)])
+@pytest.mark.parametrize("spec", [[None, None, 3], [None, None, None], None])
+def test_rows_are_stitched_whatever_their_open_sizes(shape, spec):
+    def stitched(x):
+        numbers = df.cast(df.reduce_sum(x, [1, 2]) > 3.0, df.int32)
+        places = df.dynamic_partition(df.range(df.shape(x)[0]), numbers, 2)
+        return df.dynamic_stitch(places, df.dynamic_partition(x, numbers, 2))
+
+    x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    signature = None if spec is None else [df.TensorSpec([*spec[:2], shape[2] if spec[2] else None])]
+    np.testing.assert_array_equal(df.function(stitched, input_signature=signature)(x), x)
+
+
+@pytest.mark.parametrize("width", [0, 2, None])
+def test_indices_of_two_open_axes(width):
+    specs = [df.TensorSpec([None, None], df.int32), df.TensorSpec([None, None, width])]
+    stitched = df.function(lambda at, x: df.dynamic_stitch([at], [x]), input_signature=specs)
+    at = np.array([[0, 1], [3, 2]], np.int32)
+    x = np.arange(4 * (2 if width is None else width), dtype=np.float32).reshape(2, 2, -1 if width != 0 else 0)
+    np.testing.assert_array_equal(stitched(at, x), x.reshape(4, x.shape[2])[[0, 1, 3, 2]])
