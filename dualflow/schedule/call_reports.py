@@ -7,6 +7,7 @@ from dualflow.graph.compiled import PartKind, PartReport
 from dualflow.graph.ir import Node
 from dualflow.ops.forms import Element, Loop, Opaque, Positions, Scatter, Take
 from dualflow.ops.record import Effect
+from dualflow.schedule.access_bounds import unsafe
 
 _ERRORS: dict[type, type[InvalidArgumentError | ResourceExhaustedError]] = {
     Take: OutOfRangeError,
@@ -21,6 +22,12 @@ class OutOfMemory(str):
     __slots__ = ()
 
 
+class OutOfBounds(str):
+    """The message of a check that failed since a size was not what the program was made for."""
+
+    __slots__ = ()
+
+
 def check_error(node: Node, message: str) -> Exception:
     """The error for a check in the code of ``node`` that failed, naming the op and the user's line."""
     form = node.op.form
@@ -29,6 +36,8 @@ def check_error(node: Node, message: str) -> Exception:
         own = ResourceExhaustedError
     error = own or _ERRORS.get(type(form), InvalidArgumentError)
     where = f"\n{node.origin}" if node.origin else ""
+    if isinstance(message, OutOfBounds):
+        return unsafe(node, message)
     return error(f"{node.op.name}: {message}{where}")
 
 

@@ -135,13 +135,14 @@ def blocks_made(layouts: Sequence[Layout], values: Sequence[Value]) -> dict[int,
 class Plan(NamedTuple):
     """The calls of a graph and its buffer table.
 
-    The table holds, in order: the inputs, the constants, the outputs, the arrays that host calls read or
-    write (``temporaries``), and the arena. Behind it, native code keeps ``slots`` addresses of its own, for
-    rows and stacks, and counts the turns of ``loops`` loops. ``sized``: whether it learns sizes on its way.
+    The table holds, in order: the inputs (of specs ``arguments``), the constants, the outputs, the arrays
+    that host calls read or write (``temporaries``), and the arena. Behind it, native code keeps ``slots``
+    addresses of its own, for rows and stacks, and counts the turns of ``loops`` loops. ``sized``: whether it
+    learns sizes on its way.
     """
 
     calls: tuple[PlannedCall, ...]
-    inputs: int
+    arguments: tuple[TensorSpec, ...]
     constants: tuple[np.ndarray[Any, Any], ...]
     outputs: tuple[TensorSpec, ...]
     temporaries: tuple[TensorSpec, ...]
@@ -149,6 +150,10 @@ class Plan(NamedTuple):
     slots: int = 0
     loops: int = 0
     sized: bool = False
+
+    @property
+    def inputs(self) -> int:
+        return len(self.arguments)
 
     @property
     def workspace(self) -> int:
@@ -193,7 +198,7 @@ def plan(graph: Graph, *, strided_products: bool, window_products: bool) -> Plan
     calls = scope.calls(_Places(starts, scope.homes))
     return Plan(
         calls,
-        len(graph.inputs),
+        tuple(v.spec for v in graph.inputs),
         tuple(table.constants),
         tuple(v.spec for v in graph.outputs),
         tuple(table.temporaries),

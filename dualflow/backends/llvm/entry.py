@@ -7,7 +7,8 @@ a function, which is written from the first time on that its builder is asked fo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -25,13 +26,16 @@ from dualflow.graph import ir
 from dualflow.graph.axes import sizes
 from dualflow.graph.cost_model import MACHINE
 from dualflow.graph.ir import Node
-from dualflow.schedule.call_reports import OutOfMemory
+from dualflow.schedule.access_bounds import Region
+from dualflow.schedule.call_reports import OutOfBounds, OutOfMemory
 from dualflow.schedule.loop_program import For, LoopKind, Run, ScratchRow
 from dualflow.schedule.lower import lower
+from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.nest import Layout, Nest
 from dualflow.schedule.plan import Plan
 from dualflow.schedule.runs import run_of
 from dualflow.schedule.scattering import OUTSIDE
+from dualflow.schedule.spans import Span, at_least
 from dualflow.schedule.statements import CheckBounds, CopyMemory, Launch, ScatterRows
 
 PARTIAL_BYTES = 8
@@ -40,6 +44,7 @@ ROW_ALIGNMENT = 64
 PADDING = 64
 """Bytes behind each block of memory of a size that the run tells, for lanes that are off."""
 NO_MEMORY = OutOfMemory("there is no memory for a tensor whose size the run has told. Compute it in parts.")
+OUT_OF_BOUNDS = OutOfBounds("it would access elements outside of its buffers")
 LIGHT = 24.0
 """Kernels that cost less per element run over vectors of twice the register width, to hide latencies."""
 
@@ -58,6 +63,7 @@ class Unit:
 
     Attributes:
         module: the entries that are functions.
+        bounds: the sizes of buffers, with which accesses are compared.
         begin: is told sources as they are written.
         params: the table of integers that they read, and
         messages: the checks that may fail.
@@ -71,6 +77,7 @@ class Unit:
     threads: int
     memory_bytes: int
     module: LlvmModule
+    bounds: MemoryBounds
     begin: Callable[[IrSource], None]
     params: list[int] = field(default_factory=lambda: [*BEGINNING])
     messages: list[tuple[str | CheckValues, Node]] = field(default_factory=list)
@@ -296,13 +303,15 @@ class Entry:
         memory = self.unit.memory(run, lanes)
         if self.unit.sized and memory.starts:
             self.make_room(memory.buffer, [self.unit.workspace_bytes], launch.node)
-        self._run(run, lanes, memory)
+        partials = (0, run.total * run.each - 1)
+        self._run(launch, run, lanes, memory, partials)
         if run.join is not None:
-            self._run(run.join, lanes, memory)
+            self._run(launch, run.join, lanes, memory, partials)
 
-    def _run(self, run: Run, lanes: int, memory: KernelMemory) -> None:
+    def _run(self, launch: Launch, run: Run, lanes: int, memory: KernelMemory, partials: Region) -> None:
         unit = self.unit
         written = write(run, lanes, unit.module.vector_bits)
+        undecided = unit.bounds.launched(launch, run, written.accesses, partials)
         unit.asks |= written.asks
         numbers = table(run, memory, len(unit.messages) + 1)
         unit.messages += written.messages(run.kernel)
@@ -310,7 +319,8 @@ class Entry:
         if run.kernel.outermost is not None:
             unit.work_ns += run.work * MACHINE.addition_ns
             unit.parallel |= chunk != run.total
-        self.call_kernel(written.source, run.total, chunk, numbers)
+        with self.inside(undecided, launch.node):
+            self.call_kernel(written.source, run.total, chunk, numbers)
 
     def fail_if(self, failed: EmittedValue, message: str, node: Node) -> None:
         """Note a failure of ``node``."""
@@ -318,6 +328,28 @@ class Entry:
         messages.append((message, node))
         with self.b.if_then(failed):
             note_failure(self.b, self.status, self.b.constant(I64, len(messages)))
+
+    @contextmanager
+    def inside(self, spans: Sequence[Span], node: Node) -> Iterator[None]:
+        """A block that runs if all these elements are inside of their buffers; else ``node`` has failed."""
+        if not spans:
+            yield
+            return
+        b, bounds = self.b, self.unit.bounds
+        for span in spans:
+            nbytes = bounds.nbytes.get(span.buffer)
+            if span.buffer in bounds.blocks or nbytes is None:
+                room = b.load(self.params, self.unit.room(span.buffer), I64)
+            else:
+                room = self.param(nbytes)
+            outside = self.param(span.nbytes) > room
+            if at_least(span.first, 0) is not True:
+                outside = outside | (self.param(span.first) < 0)
+            for count in span.counts:
+                outside = outside & (self.param(count) > 0)
+            self.fail_if(outside, OUT_OF_BOUNDS, node)
+        with b.if_then(b.load(self.status, 0, I64).eq(0)):
+            yield
 
     def make_room(self, buffer: int, sizes: Sequence[int], node: Node) -> None:
         """Memory of as many bytes as ``sizes`` make for a buffer; a block that is large enough stays."""

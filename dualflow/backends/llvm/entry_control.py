@@ -8,7 +8,7 @@ are C's memory, which the entry frees when it ends.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 
 from dualflow.backends.llvm import run_time_sizes
 from dualflow.backends.llvm.check_values import CheckValues
@@ -155,10 +155,9 @@ class _Control:
             made = {buffer: sizes for buffer, sizes in made.items() if buffer not in self.rows}
             for buffer, sizes in made.items():
                 self.entry.make_room(buffer, sizes, statement.node)
-            if made:
-                with self.entry.b.if_then(self._fine()):
-                    self._write(statement)
-            else:
+            undecided = self.entry.unit.bounds.undecided(statement)
+            room = self.entry.b.if_then(self._fine()) if made else nullcontext()
+            with room, self.entry.inside(undecided, statement.node):
                 self._write(statement)
 
     def _write(self, statement: Statement) -> None:

@@ -23,6 +23,7 @@ from dualflow.backends.llvm.text import LlvmModule
 from dualflow.core.extent import Atom, Extent, symbols
 from dualflow.graph.ir import Node
 from dualflow.graph.options import CompileOptions
+from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import Plan
 from dualflow.schedule.statements import CallRoutine, Statement, statements
@@ -59,7 +60,7 @@ class Program(NamedTuple):
             sizes, and where the caller has to tell sizes or to learn them.
         symbols: the places of the numbers that runs give symbols.
         given: the places of the sizes that calls give axes of inputs.
-        rooms: the buffers whose memory the code takes itself.
+        rooms: the buffers whose memory the code takes itself, with the places of their bytes.
     """
 
     sources: tuple[IrSource, ...]
@@ -77,16 +78,20 @@ class Program(NamedTuple):
     whole: str | None
     symbols: Mapping[Atom, int]
     given: Mapping[tuple[int, int], int]
-    rooms: tuple[int, ...]
+    rooms: Mapping[int, int]
 
 
 def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None] = lambda _: None) -> Program:
     """The program of ``plan``; ``begin`` is told sources as they are written, some of them more than once."""
     module = LlvmModule(options.vector_bits or target.vector_bits())
-    unit = Unit(plan, threads.seats(options.threads), options.memory, module, begin, sized=plan.sized)
+    program = statements(plan)
+    bounds = MemoryBounds(plan, program)
+    if not plan.sized:  # which compares where it runs what it can't decide before
+        bounds.check(program)
+    unit = Unit(plan, threads.seats(options.threads), options.memory, module, bounds, begin, sized=plan.sized)
     if any(call.kind is not CallKind.HOST for call in plan.calls):
         begin(driver())
-    parts = _parts(unit)
+    parts = _parts(unit, program)
     shapes = [tuple([_place(unit, d) for d in spec.shape]) for spec in plan.outputs] if plan.sized else []
     whole = None
     if plan.sized:
@@ -100,7 +105,7 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
         whole=whole,
         symbols=dict(unit.symbols),
         given=dict(unit.given),
-        rooms=tuple(unit.rooms),
+        rooms=dict(unit.rooms),
         messages=tuple(unit.messages),
         functions={place: source.name for place, source in unit.functions.items()},
         addresses=dict(unit.addresses),
@@ -138,7 +143,7 @@ def _place(unit: Unit, size: int | None) -> int:
     return unit.param(size)
 
 
-def _parts(unit: Unit) -> list[ProgramPart]:
+def _parts(unit: Unit, program: Sequence[Statement]) -> list[ProgramPart]:
     """Runs of native calls as entries, and the host calls between them."""
     parts: list[ProgramPart] = []
     run: list[Statement] = []
@@ -151,7 +156,7 @@ def _parts(unit: Unit) -> list[ProgramPart]:
             parts.append(ProgramPart(WALK, entry.first or 0) if steps_only else ProgramPart(name))
             run.clear()
 
-    for statement in statements(unit.plan):
+    for statement in program:
         if isinstance(statement, CallRoutine) and statement.kind is CallKind.HOST:
             flush()
             parts.append(ProgramPart(None, host=statement))

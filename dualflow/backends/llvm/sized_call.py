@@ -94,6 +94,8 @@ class SizedCall:
                 made = made.copy()
             self._made[layout.buffer] = made
             self.table[layout.buffer] = made.__array_interface__["data"][0]
+            if layout.buffer in self._program.rooms:
+                self.params[self._program.rooms[layout.buffer]] = made.nbytes
 
     def _view(self, layout: Layout, spec: TensorSpec, known: dict[Atom, int]) -> Array:
         """What lies at ``layout``."""

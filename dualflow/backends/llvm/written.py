@@ -11,6 +11,7 @@ from dualflow.backends.llvm.runtime.interrupts import ROUTINE
 from dualflow.backends.llvm.runtime.source import IrSource, named_by_content
 from dualflow.backends.llvm.text import LlvmModule
 from dualflow.graph.ir import Node
+from dualflow.schedule.access_bounds import AccessBounds, access_bounds
 from dualflow.schedule.loop_program import Bounds, Kernel, Let, Repeat, Run, walk
 from dualflow.schedule.structure import blamed, structure
 
@@ -29,11 +30,13 @@ class Written:
         checks: what the numbers mean that it leaves in the status, counted from that of the first check: a
             message, and which of the kernel's statements, in the order of ``walk``, has failed.
         asks: whether it may run so long that it looks for signals.
+        accesses: the bounds of what it accesses.
     """
 
     source: IrSource
     checks: tuple[tuple[str, int], ...]
     asks: bool
+    accesses: AccessBounds
 
     def messages(self, kernel: Kernel) -> list[tuple[str, Node]]:
         """The checks of ``kernel``, which is what was written or the same, with its own nodes."""
@@ -66,7 +69,7 @@ def _written(run: Run, lanes: int, bits: int) -> Written:
     )
     checks = tuple([(check.message, numbers[id(check.statement)]) for check in emitter.checks])
     source = named_by_content(emitter.module.text(), _NAME)
-    return Written(source, checks, emitter.module.has(ROUTINE))
+    return Written(source, checks, emitter.module.has(ROUTINE), access_bounds(run.kernel))
 
 
 def _remember(key: Hashable, written: Written) -> None:

@@ -15,8 +15,10 @@ from dualflow.core.dtypes import DType
 from dualflow.graph.axes import sizes
 from dualflow.graph.control import memory_message
 from dualflow.graph.ir import Graph, Node, Value
+from dualflow.schedule.access_bounds import Region, access_bounds
 from dualflow.schedule.loop_program import Argument, Run
 from dualflow.schedule.lower import lower
+from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import Plan, StackRow
@@ -73,12 +75,14 @@ class Shelf:
 
     Attributes:
         plan: what the program does.
+        bounds: the sizes of buffers, with which accesses are compared.
         names: of the buffers.
         kernels: each different kernel's source, by the name that programs call it by.
         runs: the kernels in the order of their calls, with the nodes that each computes there.
     """
 
     plan: Plan
+    bounds: MemoryBounds
     names: list[str]
     kernels: dict[str, KernelSource] = field(default_factory=dict)
     runs: list[tuple[str, tuple[Node, ...]]] = field(default_factory=list)
@@ -227,21 +231,26 @@ class CallWriter(ABC):
         if nest.run is None:
             self.unrendered(launch)
         else:
-            self._nest(nest.run, nest.nodes)
+            self._nest(launch, nest.run, nest.nodes)
 
-    def _nest(self, run: Run, nodes: tuple[Node, ...]) -> None:
-        partials = []
+    def _nest(self, launch: Launch, run: Run, nodes: tuple[Node, ...]) -> None:
+        partials, region = [], (0, run.total * run.each - 1)
         for i, dtype in enumerate(run.partials):
             partials.append(f"part{i}")
             self.lines.add(f"part{i} = np.empty({self.number(run.total * run.each)}, {dtype_name(dtype)})")
-        self._run(run, partials, nodes)
+        self._run(launch, run, partials, region, nodes)
         if run.join is not None:
-            self._run(run.join, partials, ())
+            self._run(launch, run.join, partials, region, ())
 
-    def _run(self, run: Run, partials: Sequence[str], nodes: tuple[Node, ...]) -> None:
+    def _run(
+        self, launch: Launch, run: Run, partials: Sequence[str], region: Region, nodes: tuple[Node, ...]
+    ) -> None:
+        """A call of a kernel, whose partial results are in a region of the arrays ``partials``."""
         if not run.total:
             return
         name, made = self.shelf.kernel(run, nodes)
+        rewritten = run._replace(kernel=made.kernel)
+        self.shelf.bounds.launched(launch, rewritten, access_bounds(made.kernel), region)
         given = [
             *(self._argument(a) for a in run.buffers),
             *partials,

@@ -41,6 +41,7 @@ class KernelSource:
     """A kernel as source.
 
     Attributes:
+        kernel: its statements, rewritten for Numba.
         support: the functions that it calls, as source.
         lines: the lines of its body.
         parameters: what it takes, ``lo`` and ``hi`` first.
@@ -48,6 +49,7 @@ class KernelSource:
         nodes: which lines begin a node's code.
     """
 
+    kernel: Kernel
     support: Support
     lines: tuple[str, ...]
     parameters: tuple[Parameter, ...]
@@ -133,7 +135,8 @@ class _Writer:
         )
         before = len(self.checks)  # lines that stand before all
         nodes = tuple([(line + before, node) for line, node in self.nodes])
-        return KernelSource(self.support, tuple(self.lines.text), parameters, tuple(self.checks), nodes)
+        lines, checks = tuple(self.lines.text), tuple(self.checks)
+        return KernelSource(kernel, self.support, lines, parameters, checks, nodes)
 
     def fail_unless(self, ok: str, message: str, node: Node) -> None:
         """Note that a check failed. The status learns it in the end: lanes can't write to it one by one."""

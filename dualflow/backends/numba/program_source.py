@@ -33,6 +33,7 @@ from dualflow.graph.scalars import bodies
 from dualflow.ops.forms import Loop
 from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.loop_program import For, LoopKind, Run
+from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.plan import Plan, plan
 from dualflow.schedule.statements import (
@@ -75,7 +76,10 @@ class ProgramSource(CallWriter):
     """
 
     def __init__(self, plan: Plan, names: Sequence[str | None]) -> None:
-        super().__init__(Shelf(plan, list(_buffer_names(plan, names))))
+        stated = statements(plan)
+        bounds = MemoryBounds(plan, stated)
+        bounds.check(stated)
+        super().__init__(Shelf(plan, bounds, list(_buffer_names(plan, names))))
         self.plan = plan
         self.direct: set[str] = set()
         self.shared: set[str] = set()
@@ -86,7 +90,7 @@ class ProgramSource(CallWriter):
         self.detours: list[str] = []
         self._inside = False
         self._arena: dict[DType, str] = {}
-        self.statements(statements(plan))
+        self.statements(stated)
 
     @property
     def inputs(self) -> list[str]:

@@ -1,0 +1,472 @@
+"""Bounds of memory accesses: the smallest and the largest index of every load and store of a kernel.
+
+An index is affine in the indices of loops: an offset, and for each loop that the access follows ``stride *
+index``. Each loop's index is between 0 and some number, so that the extremes of an index are at the corners
+of the iteration space:
+
+    Store buffer 1 [loop0 * number 4 + loop1]        0 to (total - 1) * number 4 + (number 3 - 1)
+
+Which numbers those are depends on the statements alone. :func:`access_bounds` derives it once for each kernel
+that is written, and :meth:`AccessBounds.check` evaluates it for the numbers of each launch. A position that
+is itself loaded from memory (a gather) is bounded by its ``Bounds`` check, which guards the load. What can't
+be proved so is refused: no kernel runs whose accesses are not inside its buffers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from dualflow.core.errors import InternalError
+from dualflow.graph.ir import Node
+from dualflow.schedule import loop_program as lp
+from dualflow.schedule.loop_program import (
+    LANE,
+    SHARE,
+    STRIP,
+    Edge,
+    End,
+    Kernel,
+    Place,
+    Register,
+    Run,
+    Statement,
+)
+from dualflow.schedule.registers import written
+
+SQUARE = 16
+"""Tiles are transposed by squares whose sides divide so many elements, and end with whole squares."""
+
+Region = tuple[int, int]
+"""The first and the last element that may be accessed, from where the kernel sees the buffer begin."""
+NOTHING: Region = (0, -1)
+"""The region of a buffer without elements."""
+
+
+class Index(NamedTuple):
+    """The index of one access.
+
+    All fields but the first and the last are places in the list of numbers of :meth:`AccessBounds.numbers`.
+
+    Attributes:
+        buffer: the kernel's buffer.
+        terms: for each loop a stride, and the number of the loop's iterations.
+        offset: the number that is added; None for 0.
+        loops: the numbers of iterations of all loops around the access: where one is 0, there is none.
+        statement: which of the kernel's statements, in the order of ``walk``.
+    """
+
+    buffer: int
+    terms: tuple[tuple[int, int], ...]
+    offset: int | None
+    loops: tuple[int, ...]
+    statement: int
+
+
+class Rule(Enum):
+    """What has to hold of two numbers."""
+
+    EQUAL = "is"
+    AT_LEAST = "is at least"
+    MULTIPLE = "is a multiple of"
+    ROWS_WITHIN = "as the size of a stretch, begins the last one before"
+    """All stretches of a size, as many as the kernel's range has, begin before the end of the loop."""
+
+
+class Condition(NamedTuple):
+    """A rule of two numbers, by their places, for the statement of that number."""
+
+    rule: Rule
+    left: int
+    right: int
+    statement: int
+
+
+class AccessBounds(NamedTuple):
+    """The indices of all accesses of a kernel, as functions of a launch's numbers.
+
+    Attributes:
+        constants: numbers that the statements themselves have.
+        indices: of the accesses, different ones.
+        conditions: what the numbers have to satisfy for the indices to be right.
+        own: the kernel's own buffers, with the factors of the number of their elements.
+        from_start: the buffers that the kernel sees from their first element on: some loop walks backwards.
+    """
+
+    constants: tuple[int, ...]
+    indices: tuple[Index, ...]
+    conditions: tuple[Condition, ...]
+    own: Mapping[int, tuple[int, ...]]
+    from_start: frozenset[int]
+
+    def numbers(self, run: Run) -> tuple[int, ...]:
+        """The numbers that places stand for: the launch's, the size of its range, 1, and constants."""
+        return *run.numbers, run.total, 1, *self.constants
+
+    def check(self, run: Run, regions: Sequence[Region], node: Node) -> None:
+        """Raise unless every access of ``run`` is inside.
+
+        Args:
+            run: the launch, whose numbers are ints.
+            regions: for each of the kernel's buffers that are not its own.
+            node: what the kernel computes.
+
+        Raises:
+            InternalError: an access is outside, or a number isn't what the accesses rest on.
+        """
+        numbers = self.numbers(run)
+        for condition in self.conditions:
+            if not _holds(condition, numbers, run.total):
+                raise refused(run, condition.statement, node, _unmet(condition, numbers))
+        own = {buffer: (0, _product(numbers, factors) - 1) for buffer, factors in self.own.items()}
+        for index in self.indices:
+            least = most = 0 if index.offset is None else numbers[index.offset]
+            for loop in index.loops:
+                if numbers[loop] < 1:
+                    break
+            else:
+                for stride, count in index.terms:
+                    distance = numbers[stride] * (numbers[count] - 1)
+                    if distance < 0:
+                        least += distance
+                    else:
+                        most += distance
+                first, last = own[index.buffer] if index.buffer in own else regions[index.buffer]
+                if least < first or most > last:
+                    why = f"it accesses elements {least} to {most} of a buffer that has {first} to {last}"
+                    raise refused(run, index.statement, node, why)
+
+
+def refused(run: Run, statement: int, node: Node, why: str) -> InternalError:
+    """The error for a statement of a kernel whose accesses are not proved inside their buffers."""
+    return unsafe(node, f"{why}:\n    {shown(list(lp.walk(run.kernel.body))[statement], run)}")
+
+
+def unsafe(node: Node, why: str) -> InternalError:
+    """The error for what would access memory outside its buffers."""
+    where = f"\n{node.origin}" if node.origin else ""
+    name = "+".join(n.op.name for n in node.attrs["body"].nodes) if "body" in node.attrs else node.op.name
+    return InternalError(
+        f"the compiled {name} is refused: {why}\n"
+        f"Please report this. df.config.set_backend('numpy') runs the program meanwhile.{where}"
+    )
+
+
+def access_bounds(kernel: Kernel) -> AccessBounds:
+    """The indices of all accesses of ``kernel``.
+
+    Raises:
+        InternalError: the index of some access has no bounds.
+    """
+    return _Analysis(kernel).result()
+
+
+class _OpenBlock(NamedTuple):
+    """The stretch of a loop between two edges: the loop's iterations, and its own at most."""
+
+    turns: int
+    size: int
+    around: frozenset[tuple[int, int]]
+
+
+class _OpenLoop(NamedTuple):
+    """An open loop: the number of its iterations, and the stretches that it lies in."""
+
+    turns: int
+    blocks: frozenset[tuple[int, int]]
+
+
+class _Analysis:
+    """Walks the statements of one kernel."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.total, self.one = kernel.numbers, kernel.numbers + 1
+        self.constants: dict[int, int] = {}
+        self.indices: dict[tuple[object, ...], Index] = {}
+        self.conditions: dict[tuple[object, ...], Condition] = {}
+        self.own: dict[int, tuple[int, ...]] = {}
+        self.statement = -1
+        self._positions: dict[int, tuple[int, int]] | None = None
+
+    def result(self) -> AccessBounds:
+        self._statements(self.kernel.body, {}, {}, ())
+        indices = tuple(self.indices.values())
+        return AccessBounds(
+            tuple(self.constants),
+            indices,
+            tuple(self.conditions.values()),
+            self.own,
+            frozenset(index.buffer for index in indices if index.offset is not None),
+        )
+
+    def _constant(self, number: int) -> int:
+        """The place of a number that the statements have."""
+        return self.one + 1 + self.constants.setdefault(number, len(self.constants))
+
+    def _refuse(self, why: str) -> InternalError:
+        statement = list(lp.walk(self.kernel.body))[self.statement]
+        return InternalError(f"a kernel is refused: {why}:\n    {shown(statement)}\nPlease report this.")
+
+    def _require(self, rule: Rule, left: int, right: int) -> None:
+        if (rule, left, right) not in self.conditions:
+            self.conditions[rule, left, right] = Condition(rule, left, right, self.statement)
+
+    # Statements
+
+    def _statements(
+        self,
+        body: Sequence[Statement],
+        loops: dict[int, _OpenLoop],
+        blocks: dict[tuple[int, int], _OpenBlock],
+        around: tuple[int, ...],
+    ) -> None:
+        for statement in body:
+            self.statement += 1
+            match statement:
+                case lp.For(loop, begin, end):
+                    inner = self._range(begin, end, blocks)
+                    self._statements(statement.body, {**loops, loop: inner}, blocks, (*around, inner.turns))
+                case lp.Blocks(loop, level, begin, end, size):
+                    self._require(Rule.AT_LEAST, size.place, self.one)
+                    whole = self._range(begin, end, blocks)
+                    block = self._block(whole, loop, level, size.place)
+                    self._statements(statement.body, loops, {**blocks, **block}, (*around, whole.turns))
+                case lp.Strips(loop, begin, end, width):
+                    whole = self._range(begin, end, blocks)
+                    block = self._block(whole, loop, STRIP, self._constant(width))
+                    self._statements(statement.body, loops, {**blocks, **block}, (*around, whole.turns))
+                case lp.Lanes(width):
+                    lanes = _OpenLoop(self._constant(width), frozenset())
+                    self._statements(statement.body, {**loops, LANE: lanes}, blocks, around)
+                case lp.Shares(loop, size, extent):
+                    self._require(Rule.AT_LEAST, size.place, self.one)
+                    self._require(Rule.ROWS_WITHIN, size.place, extent.place)
+                    shares, whole = _OpenLoop(self.total, frozenset()), _OpenLoop(extent.place, frozenset())
+                    block = self._block(whole, loop, SHARE, size.place)
+                    inside = (*around, self.total, extent.place)
+                    self._statements(statement.body, {**loops, SHARE: shares}, {**blocks, **block}, inside)
+                case lp.Choose():
+                    for branch in statement.branches:
+                        self._statements(branch.body, loops, blocks, around)
+                case lp.Repeat():
+                    self._statements(statement.condition.body, loops, blocks, around)
+                    self._statements(statement.body.body, loops, blocks, around)
+                case _:
+                    self._access(statement, loops, blocks, around)
+
+    def _block(self, whole: _OpenLoop, loop: int, level: int, size: int) -> dict[tuple[int, int], _OpenBlock]:
+        return {(loop, level): _OpenBlock(whole.turns, size, whole.blocks | {(loop, level)})}
+
+    def _range(
+        self, begin: lp.Bound, end: lp.Bound, blocks: Mapping[tuple[int, int], _OpenBlock]
+    ) -> _OpenLoop:
+        """A loop between two bounds: its index is at least 0 and less than some number."""
+        if begin is End.LOW and end is End.HIGH:
+            return _OpenLoop(self.total, frozenset())
+        if begin is End.ZERO and isinstance(end, lp.Number):
+            return _OpenLoop(end.place, frozenset())
+        if isinstance(begin, Edge) and end == begin._replace(end=True) and not begin.end:
+            block = blocks.get((begin.loop, begin.level))
+            if block is not None:
+                return _OpenLoop(block.turns, block.around)
+        raise self._refuse("the bounds of a loop have no number")
+
+    def _access(
+        self,
+        statement: Statement,
+        loops: Mapping[int, _OpenLoop],
+        blocks: Mapping[tuple[int, int], _OpenBlock],
+        around: tuple[int, ...],
+    ) -> None:
+        match statement:
+            case lp.Load(_, place) | lp.Store(place):
+                if place.picked is not None:
+                    raise self._refuse("nothing checks the position that it reads at")
+                self._index(place, loops, blocks, around)
+            case lp.Guarded(load, inside):
+                self._guarded(load.place, inside, loops, blocks, around)
+            case lp.ScratchRow(buffer, _, length):
+                self.own[buffer] = tuple([n.place for n in length])
+            case lp.Slots(buffer, _, width):
+                self.own[buffer] = (self._constant(width),)
+            case lp.Turned():
+                self._tile(statement, loops, blocks, around)
+            case lp.FoldLanes(_, _, slots, width):
+                for slot in slots:
+                    place = Place(slot, ((LANE, None),))
+                    lanes = _OpenLoop(self._constant(width), frozenset())
+                    self._index(place, {LANE: lanes}, blocks, around)
+
+    # Accesses
+
+    def _index(
+        self,
+        place: Place,
+        loops: Mapping[int, _OpenLoop],
+        blocks: Mapping[tuple[int, int], _OpenBlock],
+        around: tuple[int, ...],
+        picked: tuple[tuple[int, int], ...] = (),
+    ) -> None:
+        if place.buffer >= len(self.kernel.buffers) and place.buffer not in self.own:
+            raise self._refuse("the kernel has no such buffer")
+        begins = {edge.loop: (edge.loop, edge.level) for edge in place.begins}
+        terms = list(picked)
+        for loop, stride in place.terms:
+            if loop not in loops:
+                raise self._refuse("it follows a loop that it isn't inside of")
+            count, stretches = loops[loop]
+            if loop in begins:
+                if begins[loop] not in stretches:
+                    raise self._refuse("it counts from a stretch that its loop isn't inside of")
+                count = blocks[begins[loop]].size
+            terms.append((self.one if stride is None else stride.place, count))
+        offset = None if place.offset is None else place.offset.place
+        needed = (*dict.fromkeys(around), *[n for _, n in picked])
+        key = place.buffer, tuple(terms), offset, needed
+        if key not in self.indices:
+            self.indices[key] = Index(place.buffer, tuple(terms), offset, needed, self.statement)
+
+    def _guarded(
+        self,
+        place: Place,
+        inside: Register,
+        loops: Mapping[int, _OpenLoop],
+        blocks: Mapping[tuple[int, int], _OpenBlock],
+        around: tuple[int, ...],
+    ) -> None:
+        """A load at a position that a check has looked at."""
+        picked: tuple[tuple[int, int], ...] = ()
+        if place.picked is not None:
+            register, stride = place.picked
+            checked = self._checked(register)
+            if checked is None or checked[1] != inside.number:
+                raise self._refuse("its guard isn't the check of the position that it reads at")
+            picked = ((stride.place, checked[0]),)
+        self._index(place, loops, blocks, around, picked)
+
+    def _checked(self, register: Register) -> tuple[int, int] | None:
+        """The size of the axis that a position is checked for, and the register that tells it is inside."""
+        if self._positions is None:
+            self._positions = _checked_positions(self.kernel)
+        return self._positions.get(register.number)
+
+    def _tile(
+        self,
+        tile: lp.Turned,
+        loops: Mapping[int, _OpenLoop],
+        blocks: Mapping[tuple[int, int], _OpenBlock],
+        around: tuple[int, ...],
+    ) -> None:
+        """A tile is read by rows along ``down``, and written by squares of rows along ``across``."""
+        down, across = (self._range(*edges, blocks) for edges in (tile.down, tile.across))
+        loop = tile.down[0].loop
+        opened = {**loops, loop: down, tile.across[0].loop: across}
+        self._index(tile.place, opened, blocks, (*around, down.turns, across.turns))
+        strides = [stride for at, stride in tile.place.terms if at == loop]
+        if len(strides) != 1:
+            raise self._refuse("it doesn't follow the loop along which neighbours are read")
+        if strides[0] is not None:
+            self._require(Rule.EQUAL, strides[0].place, self.one)
+        side = tile.side.place
+        for edge in (tile.down[0], tile.across[0]):
+            self._require(Rule.AT_LEAST, side, blocks[edge.loop, edge.level].size)
+        self._require(Rule.MULTIPLE, side, self._constant(SQUARE))
+        written_terms = ((side, side), (self.one, side))
+        key = tile.row, written_terms, None, tuple(dict.fromkeys(around))
+        if tile.row not in self.own:
+            raise self._refuse("the kernel has no such buffer")
+        self.indices.setdefault(key, Index(*key, self.statement))
+
+
+def _checked_positions(kernel: Kernel) -> dict[int, tuple[int, int]]:
+    """The positions that a ``Bounds`` has checked: for each register the axis' size, and what tells it.
+
+    A register has the checked position everywhere if nothing else is written to it; loads from slots of the
+    kernel's own, to which nothing but that register is stored, bring it back.
+    """
+    checked: dict[int, tuple[int, int]] = {}
+    stored: dict[int, set[int | None]] = {}
+    writers: dict[int, list[Statement]] = {}
+    for statement in lp.walk(kernel.body):
+        if isinstance(statement, lp.Bounds):
+            checked[statement.register.number] = statement.extent.place, statement.inside.number
+        if isinstance(statement, lp.Store):
+            value = statement.value
+            number = value.number if isinstance(value, Register) else None
+            stored.setdefault(statement.place.buffer, set()).add(number)
+        for register in written(statement):
+            writers.setdefault(register.number, []).append(statement)
+
+    def brings_back(statement: Statement, register: int) -> bool:
+        if isinstance(statement, lp.Bounds):
+            return True
+        if not isinstance(statement, lp.Load) or statement.place.buffer < len(kernel.buffers):
+            return False
+        return stored.get(statement.place.buffer) == {register}
+
+    return {
+        register: (extent, inside)
+        for register, (extent, inside) in checked.items()
+        if all(brings_back(s, r) for r in (register, inside) for s in writers[r])
+        and sum(isinstance(s, lp.Bounds) for s in writers[register]) == 1
+    }
+
+
+def _holds(condition: Condition, numbers: Sequence[int], total: int) -> bool:
+    left, right = numbers[condition.left], numbers[condition.right]
+    match condition.rule:
+        case Rule.EQUAL:
+            return left == right
+        case Rule.AT_LEAST:
+            return left >= right
+        case Rule.MULTIPLE:
+            return left % right == 0
+        case Rule.ROWS_WITHIN:
+            return total <= 0 or (total - 1) * left < right
+
+
+def _unmet(condition: Condition, numbers: Sequence[int]) -> str:
+    left, right = numbers[condition.left], numbers[condition.right]
+    return f"its number {left} is not one that {condition.rule.value} {right}"
+
+
+def _product(numbers: Sequence[int], factors: Sequence[int]) -> int:
+    product = 1
+    for factor in factors:
+        product *= numbers[factor]
+    return product
+
+
+def shown(statement: Statement, run: Run | None = None) -> str:
+    """An access as text, with the numbers of a launch in the place of their places."""
+
+    def number(n: lp.Number | None) -> str:
+        return "1" if n is None else f"number {n.place}" if run is None else str(run.numbers[n.place])
+
+    def element(place: Place) -> str:
+        begins = {edge.loop for edge in place.begins}
+        parts = [] if place.offset is None else [number(place.offset)]
+        parts += [
+            f"(loop {loop} - its stretch's begin) * {number(n)}"
+            if loop in begins
+            else f"loop {loop} * {number(n)}"
+            for loop, n in place.terms
+        ]
+        if place.picked is not None:
+            parts.append(f"register {place.picked[0].number} * {number(place.picked[1])}")
+        return f"buffer {place.buffer} [{' + '.join(parts) or '0'}]"
+
+    match statement:
+        case lp.Load(register, place):
+            return f"Load register {register.number} = {element(place)}"
+        case lp.Store(place):
+            return f"Store {element(place)}"
+        case lp.Guarded(load, inside):
+            return f"{shown(load, run)} where register {inside.number}"
+        case lp.Turned(row, place):
+            return f"Transpose a tile of {element(place)} to buffer {row}"
+        case lp.For(loop, begin, end):
+            return f"For loop {loop} from {begin} to {end}"
+    return f"{type(statement).__name__} {getattr(statement, 'loop', '')}".rstrip()

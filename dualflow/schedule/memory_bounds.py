@@ -1,0 +1,196 @@
+"""Bounds of a program's memory: what each statement accesses, compared with the sizes of the buffers.
+
+The span of an operand is from its first to its last element in its buffer. It has to be inside the buffer,
+and what a statement accesses has to be inside the spans of its operands:
+
+    Launch                  every access of its kernel (:mod:`dualflow.schedule.access_bounds`)
+    Multiply                the matrices, by rows, columns, inner size, batch and strides
+    ScatterRows             every place that a checked position can name, the positions, the rows
+    CopyMemory, ...         the elements of the value, one after another
+    RunTurns                the rows of each stack, as many as there are iterations
+
+In a program whose sizes are numbers all of it is decided before the program runs. In one that learns sizes
+while it runs, the same bounds are polynomials over symbols (:class:`dualflow.core.extent.Extent`). Where
+these decide nothing, the program compares them with the bytes that the buffer has before the statement runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from dualflow.core.dtypes import DType
+from dualflow.core.spec import TensorSpec
+from dualflow.graph.axes import sizes
+from dualflow.graph.ir import Node, Value
+from dualflow.schedule.access_bounds import NOTHING, AccessBounds, Region, unsafe
+from dualflow.schedule.loop_program import Run
+from dualflow.schedule.nest import Layout
+from dualflow.schedule.plan import Plan, blocks_made
+from dualflow.schedule.spans import Span, at_least, contains, fits, footprint
+from dualflow.schedule.statement_accesses import accesses_of
+from dualflow.schedule.statements import ChooseBranch, Launch, LaunchPieces, RunTurns, Statement, walk
+from dualflow.schedule.symbolic_accesses import undecided_accesses
+
+
+class MemoryBounds:
+    """The sizes of a program's buffers, with which accesses are compared.
+
+    Attributes:
+        sized: whether the program learns sizes.
+        nbytes: the bytes of each buffer; None where it has several sizes in turn.
+        blocks: the buffers whose memory the program takes, when it has learned their size.
+
+    Args:
+        plan: names the buffers.
+        program: its statements, whose loops have rows and stacks.
+    """
+
+    def __init__(self, plan: Plan, program: Sequence[Statement]) -> None:
+        self.sized = plan.sized
+        self.nbytes: dict[int, int | None] = {}
+        self.blocks: set[int] = set()
+        self._counts: dict[int, int] = {}
+        self._rows: dict[int, int] = {}
+        self.nbytes.update(_told(plan.arguments, 0))
+        self.nbytes.update((plan.inputs + i, array.nbytes) for i, array in enumerate(plan.constants))
+        self.nbytes.update(_told((*plan.outputs, *plan.temporaries), plan.first_output))
+        self.nbytes[plan.arena] = plan.arena_bytes
+        inside = list(walk(program)) if plan.slots or plan.sized else []
+        rows = {row.slot for s in inside if isinstance(s, RunTurns) for row in s.rows}
+        for statement in inside:
+            self._learn(statement, rows)
+
+    def _learn(self, statement: Statement, rows: Collection[int]) -> None:
+        """Note the buffers that a statement gives memory."""
+        blocks: dict[int, list[int]] = {}
+        if isinstance(statement, RunTurns):
+            blocks = dict(statement.stacks)
+            self.nbytes.update((row.slot, row.nbytes) for row in statement.rows)
+            self._count(statement)
+        elif not isinstance(statement, ChooseBranch):
+            blocks = blocks_made(statement.outputs, statement.node.outputs)
+        for buffer, factors in blocks.items():
+            if buffer not in rows:
+                nbytes = math.prod(factors)
+                self.blocks.add(buffer)
+                self.nbytes[buffer] = nbytes if self.nbytes.get(buffer, nbytes) == nbytes else None
+
+    def _count(self, loop: RunTurns) -> None:
+        """Note whose number of iterations a loop has, and how many rows the stacks have that grow in it."""
+        counted = loop.counted if loop.condition is None else None
+        self._counts[loop.counter] = loop.counter if counted is None else self._counts[counted]
+        self._rows.update((row.stack.buffer, self._counts[loop.counter]) for row in loop.grown)
+
+    # Statements
+
+    def check(self, program: Iterable[Statement]) -> None:
+        """Raise unless the accesses of all statements are inside, kernels left out.
+
+        Raises:
+            InternalError: an access is outside.
+        """
+        for statement in walk(program):
+            self.undecided(statement)
+
+    def undecided(self, statement: Statement) -> list[Span]:
+        """The elements of which only the run tells whether they are inside; of kernels see :meth:`launched`.
+
+        Raises:
+            InternalError: an access is outside.
+        """
+        if isinstance(statement, Launch | LaunchPieces):
+            return []
+        if isinstance(statement, RunTurns):
+            self._check_rows(statement)
+        found: dict[Span, None] = {}
+        for operand, span in accesses_of(statement):
+            if span is not None and contains(operand, span) is False and not span.counts:
+                raise unsafe(statement.node, f"it accesses {span}, and its operand has {operand}")
+            for accessed in (operand,) if span is None or span == operand else (operand, span):
+                if not self._is_inside(accessed, statement.node):
+                    found[accessed] = None
+        return list(found)
+
+    def _is_inside(self, span: Span, node: Node) -> bool:
+        """Whether elements are inside of their buffer; False where only the run tells."""
+        nbytes = self.nbytes.get(span.buffer)
+        if nbytes is None:
+            if self.sized:
+                return False
+            raise unsafe(node, f"it accesses {span}, which has no memory")
+        inside = fits(span, nbytes)
+        if inside is False:
+            raise unsafe(node, f"it accesses {span}, which has {nbytes} bytes")
+        return inside is True
+
+    def _check_rows(self, loop: RunTurns) -> None:
+        """Raise unless each stack has a row for each iteration.
+
+        A stack that grows gets memory before a row is written. Loops that read such a stack run as often as
+        the one that has made it, or fewer times.
+        """
+        values = zip((*loop.inputs, *loop.outputs), (*loop.node.inputs, *loop.node.outputs), strict=True)
+        lengths = {layout: value.spec.shape[0] for layout, value in values if value.spec.rank}
+        for row in loop.rows:
+            length = lengths.get(row.stack)
+            if row.grows:
+                continue
+            if loop.counted is not None and self._rows.get(row.stack.buffer) == self._counts[loop.counted]:
+                continue
+            if loop.length is None or length is None or not at_least(length, loop.length):
+                raise unsafe(loop.node, f"it has {loop.length} iterations, and a stack of {length} rows")
+
+    # Kernels
+
+    def launched(self, launch: Launch, run: Run, accesses: AccessBounds, partials: Region) -> list[Span]:
+        """The elements of which only the run tells whether a kernel's accesses are inside.
+
+        Args:
+            launch: what the kernel computes.
+            run: the kernel with its numbers.
+            accesses: the bounds of the kernel's accesses.
+            partials: the elements of each buffer of partial results.
+
+        Raises:
+            InternalError: an access is outside.
+        """
+        node, regions = launch.node, []
+        operands = [*_spans(launch.inputs, node.inputs), *_spans(launch.outputs, node.outputs)]
+        inside = {span for _, _, span in operands if self._is_inside(span, node)}
+        for place, (buffer, offset, dtype) in enumerate(run.buffers):
+            there = [x for x in operands if x[2].buffer == buffer and x[1] is dtype]
+            begun = there if place in accesses.from_start else [x for x in there if x[0] == offset]
+            regions.append(
+                [span for _, _, span in begun or there]
+            )  # none begins there: a reversed scan of x[::-1]
+        if not self.sized:
+            of = [*map(_region, regions, (a.offset for a in run.buffers)), *[partials] * len(run.partials)]
+            accesses.check(run, of, node)
+            return []
+        known = [[span for span in spans if span in inside] for spans in regions]
+        spans = undecided_accesses(run, accesses, known, partials, node)
+        return [span for span in spans if not self._is_inside(span, node)]
+
+
+def _told(specs: Iterable[TensorSpec], first: int) -> Iterator[tuple[int, int]]:
+    """The bytes of buffers; those of tensors whose sizes only a host call knows are left out."""
+    return ((first + i, spec.nbytes) for i, spec in enumerate(specs) if spec.shape.is_static)
+
+
+def _spans(layouts: Sequence[Layout], values: Sequence[Value]) -> Iterator[tuple[int, DType, Span]]:
+    """Where operands begin, their dtypes, and their spans; those without elements left out."""
+    for layout, value in zip(layouts, values, strict=True):
+        dtype = value.spec.dtype
+        span = footprint(layout, sizes(value), dtype.size)
+        if span is not None:
+            yield layout.offset, dtype, span
+
+
+def _region(spans: Sequence[Span], offset: int) -> Region:
+    """The elements of operands, counted from an offset into their buffer."""
+    if not spans:
+        return NOTHING
+    if len(spans) == 1:
+        return spans[0].first - offset, spans[0].last - offset
+    return min(s.first for s in spans) - offset, max(s.last for s in spans) - offset

@@ -1,0 +1,143 @@
+"""What statements other than kernels access: the elements of their operands, in the order of the operands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from dualflow.graph.axes import sizes
+from dualflow.graph.ir import Value
+from dualflow.graph.passes import fourier
+from dualflow.schedule.nest import Layout
+from dualflow.schedule.operands import CallKind
+from dualflow.schedule.sliding import SlidingWindows
+from dualflow.schedule.spans import Span, footprint, in_order
+from dualflow.schedule.statements import (
+    CallRoutine,
+    CheckBounds,
+    Multiply,
+    RequireCondition,
+    RowPositions,
+    ScatterRows,
+    Statement,
+)
+
+
+class OperandAccess(NamedTuple):
+    """The elements of an operand, and those that a statement accesses there; None for the same."""
+
+    operand: Span
+    span: Span | None = None
+
+
+def accesses_of(statement: Statement) -> Iterator[OperandAccess]:
+    """What ``statement`` accesses of each of its operands that has elements.
+
+    It accesses nothing of others: an operand without elements is not among those of a statement that has
+    something to do, or is one whose absence the routine itself looks at.
+    """
+    node = statement.node
+    operands = [*_operands(statement.inputs, node.inputs), *_operands(statement.outputs, node.outputs)]
+    spans: dict[int, Span | None] = {}
+    count = len(statement.inputs)
+    match statement:
+        case Multiply():
+            spans = dict(zip((0, 1, count), _matrices(statement), strict=True))
+        case ScatterRows(positions=positions):
+            spans = {count: _places(statement), count - 2: _positions(positions), count - 1: _rows(statement)}
+        case CheckBounds(positions=positions):
+            spans = {0: _positions(positions)}
+        case RequireCondition():
+            spans = {i: _in_order(*x) for i, x in enumerate((statement.condition, *statement.reads))}
+        case CallRoutine():
+            spans = _routine(statement)
+    for i, operand in enumerate(operands):
+        if operand is not None:
+            yield OperandAccess(operand, spans.get(i))
+
+
+def _operands(layouts: Sequence[Layout], values: Sequence[Value]) -> Iterator[Span | None]:
+    """The spans of operands; None for one whose sizes only host calls know, or without elements."""
+    for layout, value in zip(layouts, values, strict=True):
+        open_sized = not value.spec.shape.is_static
+        yield None if open_sized else footprint(layout, sizes(value), value.spec.dtype.size)
+
+
+def _in_order(layout: Layout, value: Value) -> Span | None:
+    """The elements of a value that are one after another."""
+    return in_order(layout, sizes(value), value.spec.dtype.size)
+
+
+def _matrices(product: Multiply) -> tuple[Span | None, Span | None, Span | None]:
+    """The matrices of a product, or the tensor whose windows are one."""
+    (rows, columns, inner), (x, y, out) = product.shape, product.matrices
+    size, batch = product.node.output.spec.dtype.size, product.batch
+    if product.windows is None:
+        left = footprint(x, (*batch, rows, inner), size)
+    else:
+        tensors = sizes(product.node.inputs[0])[0]
+        left = in_order(x, _tensor(product.windows, tensors), size)
+        counts, lengths = _windows(product.windows, tensors)
+        if not product.by_window:
+            counts, lengths = lengths, counts
+        if (math.prod(counts), math.prod(lengths)) != (rows, inner):  # more than the tensor has
+            left = in_order(x, (*_tensor(product.windows, tensors), rows, inner), size)
+    return left, footprint(y, (*batch, inner, columns), size), footprint(out, (*batch, rows, columns), size)
+
+
+def _tensor(windows: SlidingWindows, tensors: int) -> tuple[int, ...]:
+    """The shape of the tensors on which windows are."""
+    return (tensors, *[axis.size for axis in windows.axes], windows.channels)
+
+
+def _windows(windows: SlidingWindows, tensors: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """How many windows there are, and how many elements each has."""
+    axes = windows.axes
+    return (tensors, *[a.windows for a in axes]), (*[a.length for a in axes], windows.channels)
+
+
+def _places(scatter: ScatterRows) -> Span | None:
+    """All that positions can name."""
+    positions = scatter.positions
+    turns, count, length, distance, *axes = positions.table
+    extents, distances = axes[: positions.depth], axes[positions.depth :]
+    shape = (turns, *extents, length)
+    (out,) = scatter.outputs
+    strides = (distance, *[d * length for d in distances], 1)
+    dtype = scatter.node.output.spec.dtype
+    return None if count == 0 else footprint(Layout(out.buffer, out.offset, strides), shape, dtype.size)
+
+
+def _rows(scatter: ScatterRows) -> Span | None:
+    turns, count, length, *_ = scatter.positions.table
+    return in_order(scatter.rows, (turns, count, length), scatter.node.output.spec.dtype.size)
+
+
+def _positions(positions: RowPositions) -> Span | None:
+    _, count, *_ = positions.table
+    return in_order(positions.layout, (count, positions.depth), positions.dtype.size)
+
+
+def _routine(call: CallRoutine) -> dict[int, Span | None]:
+    """What a backend's own code accesses. NumPy's kernels get views of the operands."""
+    node, values = call.node, (*call.node.inputs, *call.node.outputs)
+    layouts, count = (*call.inputs, *call.outputs), len(call.inputs)
+    match call.kind:
+        case CallKind.MEASURE if call.inputs:
+            place = Layout(layouts[0].buffer, layouts[0].offset + node.attrs["index"], ())
+            return {0: in_order(place, (), values[0].spec.dtype.size)}
+        case CallKind.SIZES:
+            return {0: in_order(layouts[0], (len(node.attrs["values"]),), values[0].spec.dtype.size)}
+        case CallKind.POSITIONS:
+            return {i: _in_order(*x) for i, x in enumerate(zip(layouts, values, strict=True))}
+        case CallKind.WINDOW_SUM:
+            windows: SlidingWindows = node.attrs["windows"]
+            tensors, size = sizes(values[0])[0], node.output.spec.dtype.size
+            counts, lengths = _windows(windows, tensors)
+            shapes = (_tensor(windows, tensors), lengths, (*counts, windows.channels))
+            return {i: in_order(layouts[i], shape, size) for i, shape in enumerate(shapes)}
+        case CallKind.FOURIER:
+            shape = fourier.shape_of(node)
+            return {i: in_order(layouts[i], shape, node.output.spec.dtype.size) for i in (0, count)}
+    return {}

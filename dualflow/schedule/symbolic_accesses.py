@@ -1,0 +1,74 @@
+"""Bounds of a kernel's accesses where its numbers are polynomials over sizes that the program learns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from dualflow.core.extent import Extent
+from dualflow.graph.ir import Node
+from dualflow.schedule.access_bounds import AccessBounds, Condition, Index, Region, Rule, refused
+from dualflow.schedule.loop_program import Run
+from dualflow.schedule.spans import Span, at_least, both, contains, distances
+
+
+def undecided_accesses(
+    run: Run, accesses: AccessBounds, operands: Sequence[Sequence[Span]], partials: Region, node: Node
+) -> list[Span]:
+    """The elements that a kernel accesses, as far as they aren't inside of an operand in every run.
+
+    Args:
+        run: the kernel with its numbers.
+        accesses: the bounds of the kernel's accesses.
+        operands: for each of its arguments, the operands that are there, and inside of their buffers.
+        partials: the elements of each buffer of partial results.
+        node: what the kernel computes.
+
+    Raises:
+        InternalError: the kernel's own memory is too small, or nothing bounds an access.
+    """
+    numbers = accesses.numbers(run)
+    for condition in accesses.conditions:
+        if not _holds(condition, numbers, run.total):
+            raise refused(run, condition.statement, node, "its numbers may not be as its accesses need them")
+    undecided: dict[Span, None] = {}
+    for index in accesses.indices:
+        if any(type(numbers[loop]) is int and numbers[loop] < 1 for loop in index.loops):
+            continue
+        first, last = _extremes(index, numbers)
+        own = accesses.own.get(index.buffer)
+        if index.buffer >= len(run.buffers):
+            least, most = partials if own is None else (0, math.prod(numbers[n] for n in own) - 1)
+            if not both(at_least(first, least), at_least(most, last)):
+                why = f"it accesses elements {first} to {last} of its own memory, which has {least} to {most}"
+                raise refused(run, index.statement, node, why)
+            continue
+        argument = run.buffers[index.buffer]
+        counts = tuple(dict.fromkeys(numbers[n] for n in index.loops if isinstance(numbers[n], Extent)))
+        start = argument.offset
+        span = Span(argument.buffer, argument.dtype.size, start + first, start + last, counts)
+        if not any(contains(operand, span) for operand in operands[index.buffer]):
+            undecided[span] = None
+    return list(undecided)
+
+
+def _extremes(index: Index, numbers: Sequence[int]) -> tuple[int, int]:
+    """The smallest and the largest index of an access."""
+    first = last = 0 if index.offset is None else numbers[index.offset]
+    for stride, count in index.terms:
+        before, after = distances(numbers[stride], numbers[count])
+        first, last = first + before, last + after
+    return first, last
+
+
+def _holds(condition: Condition, numbers: Sequence[int], total: int) -> bool:
+    left, right = numbers[condition.left], numbers[condition.right]
+    match condition.rule:
+        case Rule.EQUAL:
+            return left == right
+        case Rule.AT_LEAST:
+            return at_least(left, right) is True
+        case Rule.MULTIPLE:
+            return type(left) is int and left % right == 0
+        case Rule.ROWS_WITHIN:  # the number of stretches is rounded up
+            return total == -(-right // left) or at_least(right - 1, (total - 1) * left) is True
