@@ -26,6 +26,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Run the whole suite on all processors, one file after another on each, if pytest-xdist is installed.
+
+    A run that names files, a part, a number of processes or a debugger is left as it is.
+    """
+    option = config.option
+    whole = config.args_source is config.ArgsSource.TESTPATHS and option.part is None
+    alone = hasattr(config, "workerinput") or getattr(option, "usepdb", False)
+    if whole and not alone and getattr(option, "numprocesses", 0) is None:
+        option.numprocesses, option.dist = "auto", "loadfile"
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out the files of other parts. Which files share a process is the same each time."""
     part = config.getoption("part")

@@ -138,7 +138,7 @@ def run(groups: Iterable[Group], timeout: float = 3600) -> Run:
         Path(folder, "pytest.ini").write_text("[pytest]\nfilterwarnings =\n    ignore\n", encoding="utf-8")
         command = [
             *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "pytest.ini"),
-            *("--rootdir=.", "--confcutdir=.", "-p", "conftest", "--assert=plain", "--tb=short"),
+            *("--rootdir=.", "--noconftest", "-p", "conftest", "--assert=plain", "--tb=short"),
             *[str(source / group.name) for group in groups],
         ]
         before = _processor_seconds()
