@@ -77,7 +77,10 @@ class MemoryCacheCursor(Replayed):
 
 
 class FileCacheCursor(Replayed):
-    """A run through a complete file; else through the source, which writes one."""
+    """A run through a complete file; else through the source, which writes one.
+
+    Where writing fails, the elements come nevertheless, after the error.
+    """
 
     def __init__(self, stage: CacheStage) -> None:
         super().__init__(stage.source.start())
@@ -89,24 +92,37 @@ class FileCacheCursor(Replayed):
         self._drop()
         self._rows = FileRows(self._stage.file) if os.path.exists(self._stage.file) else None
         self._at = 0
+        self._writes = True
+        self._ended = False
+        self._unwritten: Sequence[Item] = ()
 
     def make(self, count: int) -> Sequence[Item]:
         if self._rows is not None:
-            end = min(self._at + count, len(self._rows))
-            places = range(self._at, end)
-            self._at = end
+            places = range(self._at, min(self._at + count, len(self._rows)))
+            self._at = places.stop
             return [self._rows.row(i) for i in places]
-        if self._at < 0:
+        if len(self._unwritten):
+            items, self._unwritten = self._unwritten[:count], self._unwritten[count:]
+            return items if len(items) == count else [*items, *self.make(count - len(items))]
+        if self._ended:
             return ()
+        items = self._upstream.pull(count)
+        self._ended = len(items) < count
+        if self._writes:
+            self._write(items)
+        return items
+
+    def _write(self, items: Sequence[Item]) -> None:
+        self._writes, self._unwritten = False, items
         if self._writer is None:
             self._writer = ElementWriter(self._stage.file, self._stage.layout)
-        found = self._upstream.pull(count)
-        for item in found:
-            self._writer.write(item)
-        if len(found) < count:
-            self._writer.finish()
-            self._at = -1
-        return found
+        if not self._writer.is_inherited:  # in a forked process, the parent writes the file
+            for item in items:
+                self._writer.write(item)
+            if self._ended:
+                self._writer.finish()
+            self._writes = True
+        self._unwritten = ()
 
     def _drop(self) -> None:
         if self._writer is not None:

@@ -1,36 +1,50 @@
 """Elements in a file: written as they come, and then found by their number.
 
-A file begins with a word, and ends with a table of where its elements begin, a JSON object that says what
-they are, the lengths of both, and the word again. It gets its name once it is complete.
+A file has, one after the other:
+
+* a line with the version of the format;
+* the elements: of each leaf the number of axes, the sizes and the bytes;
+* a table with the place of each element and the CRC-32 of its bytes;
+* a JSON object that describes the elements;
+* the lengths of the last two, their CRC-32, and the first line again.
+
+So a damaged part is an error wherever it is. A file gets its name once it is complete.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import mmap
 import os
-import secrets
 import struct
+import threading
+import zlib
 from collections.abc import Callable, Sequence
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 import numpy as np
 
+from dualflow.core.atomic_files import AtomicFile
 from dualflow.core.convert import Array
 from dualflow.core.dtypes import as_dtype
-from dualflow.core.errors import DTypeError, NotFoundError
+from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import UNKNOWN_RANK
 from dualflow.core.spec import TensorSpec
 from dualflow.core.status_errors import DataLossError
+from dualflow.core.system_errors import system_errors
 from dualflow.core.tree import LEAF, Keys, Structure
 from dualflow.data.element import ElementLayout, Item
 from dualflow.function.errors import here
 
-_WORD: Final = b"dualflow elements 1\n"
-_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-_END: Final = struct.Struct("<QQ")
+_FORMAT: Final = b"dualflow elements "
+_WORD: Final = _FORMAT + b"2\n"
+_END: Final = struct.Struct("<QQI")
 _SIZE: Final = struct.Struct("<q")
+_PLACE: Final = np.dtype([("offset", "<u8"), ("crc32", "<u4")])
+_WINDOW: Final = 1 << 16
+"""Bytes that are read at once where elements are read one after the other."""
+_reading: Final = threading.Lock()
+"""Held while a file is read, where the system has no reads at a place."""
 
 
 class ElementWriter:
@@ -42,6 +56,7 @@ class ElementWriter:
 
     Raises:
         DTypeError: they are of a kind that can't be written.
+        DualflowError: the system refuses, here or in any method. Nothing is left behind.
     """
 
     def __init__(self, path: str, layout: ElementLayout) -> None:
@@ -52,32 +67,40 @@ class ElementWriter:
                 )
         self._about = json.dumps({"structure": _described(layout.structure), "specs": _specs(layout)})
         self._path = path
-        self._name = f"{path}.{os.getpid()}-{secrets.token_hex(4)}.tmp"
-        self._file: BinaryIO = os.fdopen(os.open(self._name, _NEW, 0o666), "wb")
-        self._file.write(_WORD)
-        self._offsets: list[int] = []
+        self._places: list[tuple[int, int]] = []
+        with system_errors(path):
+            self._file = AtomicFile(path)
+        self._write(_WORD)
+
+    @property
+    def is_inherited(self) -> bool:
+        """Whether this is a forked process, and the file its parent's."""
+        return self._file.is_inherited
 
     def write(self, item: Item) -> None:
         """Add an element."""
-        self._offsets.append(self._file.tell())
+        begin, checksum = self._file.size, 0
         for leaf in item:
-            self._file.write(_SIZE.pack(leaf.ndim) + b"".join(map(_SIZE.pack, leaf.shape)))
-            self._file.write(np.ascontiguousarray(leaf).tobytes())
+            sizes = _SIZE.pack(leaf.ndim) + b"".join(map(_SIZE.pack, leaf.shape))
+            for part in (sizes, np.ascontiguousarray(leaf).tobytes()):
+                checksum = zlib.crc32(part, checksum)
+                self._write(part)
+        self._places.append((begin, checksum))
 
     def finish(self) -> None:
         """Write the end, and give the file its name."""
-        table, about = np.array(self._offsets, "<i8").tobytes(), self._about.encode()
-        self._file.write(table + about + _END.pack(len(table), len(about)) + _WORD)
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-        os.replace(self._name, self._path)
+        table, about = np.array(self._places, _PLACE).tobytes(), self._about.encode()
+        self._write(table + about + _END.pack(len(table), len(about), _checksum(table + about)) + _WORD)
+        with system_errors(self._path):
+            self._file.commit()
 
     def drop(self) -> None:
         """Remove what was written, if it isn't complete."""
-        if not self._file.closed:
-            self._file.close()
-            os.unlink(self._name)
+        self._file.discard()
+
+    def _write(self, content: bytes) -> None:
+        with system_errors(self._path):
+            self._file.write(content)
 
 
 def write_elements(path: str, layout: ElementLayout, pull: Callable[[int], Sequence[Item]]) -> None:
@@ -99,46 +122,119 @@ class FileRows:
 
     Raises:
         NotFoundError: it is not there.
-        DataLossError: it is no file of elements, or not whole.
+        DataLossError: it is no file of elements, or damaged; also when an element is read.
+        InvalidArgumentError: another version has written it.
     """
 
     def __init__(self, path: str) -> None:
-        try:
-            with open(path, "rb") as file:
-                self._content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._path = path
+        self._window = (0, b"")
+        self._next = 0
+        with system_errors(path):
+            self._file = open(path, "rb", buffering=0)  # noqa: SIM115  # read as long as this lives
+            self._size = os.fstat(self._file.fileno()).st_size
             self._read_end()
-        except FileNotFoundError:
-            raise NotFoundError(f"There is no file {path!r} of elements.{here()}") from None
-        except (struct.error, ValueError, KeyError, OSError, TypeError):
-            raise DataLossError(
-                f"{path!r} is damaged, or no file of elements; remove it and write it again.{here()}"
-            ) from None
 
     def __len__(self) -> int:
-        return len(self._offsets)
+        return len(self._checksums)
 
     def row(self, index: int) -> Item:
-        at, leaves = self._offsets[index], []
-        for spec in self.layout.specs:
-            (rank,) = _SIZE.unpack_from(self._content, at)
-            sizes = struct.unpack_from(f"<{rank}q", self._content, at + _SIZE.size)
-            begin, dtype = at + (rank + 1) * _SIZE.size, spec.dtype.dtype
-            at = begin + math.prod(sizes) * dtype.itemsize
-            leaves.append(np.frombuffer(self._content[begin:at], dtype).reshape(sizes))  # a copy, and aligned
-        return tuple(leaves)
+        begin, end = self._offsets[index], self._offsets[index + 1]
+        first, window = self._window
+        if not first <= begin <= end <= first + len(window):
+            with system_errors(self._path):
+                window = self._read(begin, end - begin if index != self._next else self._ahead(begin, end))
+            first, self._window = begin, (begin, window)
+        self._next = index + 1
+        content = window[begin - first : end - first]
+        if zlib.crc32(content) != self._checksums[index]:
+            raise self._damaged(f"element {index}, at byte {begin}, is not what was written")
+        try:
+            return self._leaves(content)
+        except (struct.error, ValueError, OverflowError) as error:
+            raise self._damaged(f"element {index}, at byte {begin}, can't be read: {error}") from None
 
     def gather(self, indices: Sequence[int]) -> list[Array]:
         return [np.stack(column) for column in zip(*map(self.row, indices), strict=True)]
 
+    def _ahead(self, begin: int, end: int) -> int:
+        """How many bytes to read for an element that follows the one before: small ones come together."""
+        size = end - begin
+        return size if size > _WINDOW // 8 else min(_WINDOW, self._offsets[-1] - begin)
+
+    def _leaves(self, content: bytes) -> Item:
+        at, leaves = 0, []
+        for spec in self.layout.specs:
+            (rank,) = _SIZE.unpack_from(content, at)
+            sizes = struct.unpack_from(f"<{rank}q", content, at + _SIZE.size)
+            begin, dtype = at + (rank + 1) * _SIZE.size, spec.dtype.dtype
+            at = begin + math.prod(sizes) * dtype.itemsize
+            leaves.append(np.frombuffer(content[begin:at], dtype).reshape(sizes))  # a copy, and aligned
+        return tuple(leaves)
+
     def _read_end(self) -> None:
-        content = self._content
-        tail = len(content) - len(_WORD) - _END.size
-        if content[: len(_WORD)] != _WORD or content[-len(_WORD) :] != _WORD:
-            raise ValueError
-        table, about = _END.unpack_from(content, tail)
-        begin = tail - about - table
-        self._offsets: list[int] = np.frombuffer(content[begin : begin + table], "<i8").tolist()
-        self.layout = _layout(json.loads(content[begin + table : tail]))
+        least = 2 * len(_WORD) + _END.size
+        first = self._read(0, min(self._size, len(_WORD)))
+        if self._size < least or not first.startswith(_FORMAT):
+            raise self._damaged("it is no file of elements, or cut off")
+        tail = self._size - len(_WORD) - _END.size
+        end = self._read(tail, self._size - tail)
+        if end[_END.size :] != first:
+            raise self._damaged("it is cut off, or its first or last line is not what was written")
+        if first != _WORD:
+            self._refuse_version(first)
+        table_size, about_size, checksum = _END.unpack_from(end)
+        begin = tail - about_size - table_size
+        if begin < len(_WORD):
+            raise self._damaged(f"the lengths at byte {tail} are not what was written")
+        content = self._read(begin, tail - begin)
+        if _checksum(content) != checksum:
+            raise self._damaged(f"the table at byte {begin} is not what was written")
+        try:
+            places = np.frombuffer(content[:table_size], _PLACE)
+            self.layout = _layout(json.loads(content[table_size:]))
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
+            raise self._damaged(f"the table at byte {begin} can't be read: {error}") from None
+        offsets = np.append(places["offset"].astype(np.int64), begin)
+        if (np.diff(offsets) < 0).any() or offsets[0] < len(_WORD):
+            raise self._damaged(f"the table at byte {begin} has places outside of the file")
+        self._offsets: list[int] = offsets.tolist()
+        self._checksums: list[int] = places["crc32"].tolist()
+
+    def _read(self, begin: int, size: int) -> bytes:
+        """Bytes of the file, without moving its position, which threads and forked processes share."""
+        parts = []
+        while size:
+            part = _read_at(self._file, begin, size)
+            if not part:
+                raise self._damaged(f"it ends at byte {begin}: it was cut off after it was opened")
+            parts.append(part)
+            begin, size = begin + len(part), size - len(part)
+        return b"".join(parts) if len(parts) != 1 else parts[0]
+
+    def _refuse_version(self, word: bytes) -> None:
+        version = word[len(_FORMAT) :].strip().decode("ascii", "replace")
+        raise InvalidArgumentError(
+            f"{self._path!r} has version {version} of the format of elements, and this dualflow reads "
+            "version 2, which has checksums. If it is a cache, remove it, and it is written anew; else load "
+            f"it with the dualflow that wrote it, and save it with this one.{here()}"
+        )
+
+    def _damaged(self, what: str) -> DataLossError:
+        return DataLossError(f"{self._path!r} is damaged: {what}. Remove it, and write it again.{here()}")
+
+
+def _read_at(file: Any, begin: int, size: int) -> bytes:
+    if hasattr(os, "pread"):
+        return os.pread(file.fileno(), size, begin)
+    with _reading:
+        file.seek(begin)
+        content: bytes = file.read(size)
+    return content
+
+
+def _checksum(content: bytes) -> int:
+    return zlib.crc32(content, len(content) & 0xFFFFFFFF)
 
 
 def _described(structure: Structure) -> Any:

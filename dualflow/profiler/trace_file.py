@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from dualflow.core.atomic_files import AtomicFile
 from dualflow.profiler.recorder import Recorder, Row, TimedStretch
 
 
@@ -51,14 +50,6 @@ def write(recorder: Recorder, rows: list[Row], path: Path) -> None:
         "otherData": {"dropped_events": recorder.dropped},
         "traceEvents": list(trace_events(rows, recorder.begin)),
     }
-    handle, temporary = tempfile.mkstemp(".tmp", path.name, path.parent)
-    try:
-        with open(handle, "w", encoding="utf-8") as file:
-            json.dump(document, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+    with AtomicFile(os.fspath(path)) as file:
+        for part in json.JSONEncoder().iterencode(document):
+            file.write(part.encode())

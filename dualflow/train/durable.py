@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import secrets
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
 
 if sys.platform != "win32":
     import fcntl
 
+from dualflow.core.atomic_files import AtomicFile, sync_folder
 from dualflow.core.errors import FailedPreconditionError, ResourceExhaustedError
 from dualflow.core.status_errors import PermissionDeniedError
-
-_FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_FORBIDDEN: Final = {errno.EACCES, errno.EPERM, errno.EROFS}
+from dualflow.core.system_errors import kind_of
 
 
 def replace_text(path: Path, text: str) -> None:
     """Give the file ``path`` the content ``text``: it has the old content or the new one, never a part."""
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with open(beside, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(beside)
-        raise
-    sync_folder(path.parent)
+    with AtomicFile(os.fspath(path)) as file:
+        file.write(text.encode())
 
 
 def sync_file(path: Path) -> None:
@@ -43,23 +29,12 @@ def sync_file(path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def sync_folder(path: Path) -> None:
-    """Bring the names in a folder to the disk, where the system can."""
-    if os.name != "posix":
-        return
-    number = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
-
-
 def make_folder(path: Path) -> None:
     """Make a folder and those above it, each brought to the disk."""
     missing = [p for p in (path, *path.parents) if not p.exists()]
     path.mkdir(parents=True, exist_ok=True)
     for made in missing:
-        sync_folder(made.parent)
+        sync_folder(os.fspath(made.parent))
 
 
 @contextmanager
@@ -94,10 +69,10 @@ def explaining(doing: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        number = error.errno or 0
         text = f"{doing} failed: {error}. What was saved before is as it was."
-        if number in _FULL:
+        kind = kind_of(error)
+        if kind is ResourceExhaustedError:
             raise ResourceExhaustedError(f"{text} Make room, or save elsewhere.") from error
-        if number in _FORBIDDEN:
+        if kind is PermissionDeniedError:
             raise PermissionDeniedError(f"{text} Save to a folder that this user may write to.") from error
         raise FailedPreconditionError(text) from error

@@ -35,10 +35,11 @@ from typing import Any, Final
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from dualflow.core.atomic_files import sync_folder
 from dualflow.core.dtypes import DType, as_dtype
 from dualflow.core.errors import DTypeError, InvalidArgumentError, NotFoundError
 from dualflow.core.status_errors import DataLossError
-from dualflow.train.durable import explaining, make_folder, replace_text, sync_file, sync_folder, writing_in
+from dualflow.train.durable import explaining, make_folder, replace_text, sync_file, writing_in
 from dualflow.train.encoding import Array, bytes_of, decoded, encoded
 
 INDEX: Final = "objects.json"
@@ -176,7 +177,7 @@ def _write_arrays(path: Path, arrays: Mapping[str, Array]) -> dict[str, Any]:
     except SafetensorError as error:
         raise _as_system_error(error, path) from error
     sync_file(path)
-    sync_folder(path.parent)
+    sync_folder(os.fspath(path.parent))
     return {
         name: {"dtype": as_dtype(array.dtype).name, "shape": list(array.shape), "crc32": _crc(parts[name])}
         for name, array in arrays.items()

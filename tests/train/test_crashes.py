@@ -86,7 +86,8 @@ for save, path in (overwrite, written), (manage, managed):
         assert now in (last, float(places)), (now, places)
         last = now
     print(save.__name__, places)
-print(len(os.listdir(directory + "/c")), sum(map(os.path.isdir, os.scandir(directory + "/m"))))
+print(len(os.listdir(directory + "/c")), *[x.name for x in os.scandir(directory + "/m") if not x.is_dir()])
+print(sum(map(os.path.isdir, os.scandir(directory + "/m"))))
 """
 
 
@@ -99,7 +100,7 @@ def test_a_saver_that_is_killed_anywhere_leaves_the_old_checkpoint_or_the_new_on
     places = dict(line.split() for line in done.stdout.splitlines()[:2])
     assert int(places["overwrite"]) >= 10
     assert int(places["manage"]) > int(places["overwrite"])
-    assert done.stdout.endswith("\n2 1\n")  # files of a checkpoint, checkpoints of a manager
+    assert done.stdout.endswith("\n2 checkpoint\n1\n")  # files of a checkpoint, of a manager, its checkpoints
 
 
 def in_child(action: Any) -> str:

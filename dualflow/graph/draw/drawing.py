@@ -5,14 +5,15 @@ The file is written whole or not at all.
 
 from __future__ import annotations
 
+import io
 import os
-import tempfile
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from dualflow.core.atomic_files import AtomicFile
 from dualflow.core.errors import InvalidArgumentError, NotFoundError
 from dualflow.graph.draw.diagram import Kind, diagram
 from dualflow.graph.draw.layout import FONT, LINE, PAD, SMALL, Picture, PlacedBox, Stretch, place, text_width
@@ -88,20 +89,13 @@ def _inches(picture: Picture, title: str) -> tuple[float, float]:
 
 def _write(path: str, painter: _Painter, kind: str, dpi: float) -> None:
     """The picture under another name first, then moved to its place."""
+    content = io.BytesIO()
+    painter.save(content, kind, dpi)
     try:
-        handle, temporary = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(path)), suffix=f".{kind}")
+        with AtomicFile(os.path.abspath(path)) as file:
+            file.write(content.getbuffer())
     except OSError as error:
         raise OSError(error.errno, error.strerror, path) from None
-    try:
-        with os.fdopen(handle, "wb") as file:
-            painter.save(file, kind, dpi)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
 
 
 class _Painter:

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import glob
 import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.atomic_files import AtomicFile
 from dualflow.core.convert import Array
-from dualflow.core.errors import (
-    DualflowError,
-    FailedPreconditionError,
-    InvalidArgumentError,
-    NotFoundError,
-    ResourceExhaustedError,
-)
+from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.core.status_errors import AlreadyExistsError, PermissionDeniedError, UnknownError
 from dualflow.core.strings import string
+from dualflow.core.system_errors import system_errors
 from dualflow.ops.forms import Opaque
 from dualflow.ops.record import Effect, Op, register
 from dualflow.ops.text.mapping import filled, of_strings
@@ -32,25 +24,6 @@ if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 _ON_DISK: Final = Opaque("files are read and written by Python")
-_KINDS: Final[dict[type[OSError], type[DualflowError]]] = {
-    FileNotFoundError: NotFoundError,
-    IsADirectoryError: FailedPreconditionError,
-    NotADirectoryError: FailedPreconditionError,
-    FileExistsError: AlreadyExistsError,
-    PermissionError: PermissionDeniedError,
-}
-_FULL: Final = (28, 122)
-"""The numbers of errors of a full disk: ENOSPC and EDQUOT."""
-
-
-@contextmanager
-def system_errors(path: Any) -> Iterator[None]:
-    """A block in which an error of the operating system becomes one of dualflow's, which names ``path``."""
-    try:
-        yield
-    except OSError as error:
-        kind = ResourceExhaustedError if error.errno in _FULL else _KINDS.get(type(error), UnknownError)
-        raise kind(f"{os.fsdecode(path)}: {error.strerror or error}.") from error
 
 
 def write_whole(path: str | bytes, contents: bytes) -> None:
@@ -66,27 +39,9 @@ def write_whole(path: str | bytes, contents: bytes) -> None:
         with open(target, "wb") as pipe:  # nothing replaces a device or a pipe; a folder is an error
             pipe.write(contents)
         return
-    handle, beside = tempfile.mkstemp(prefix=f".{os.path.basename(target)}.", dir=folder)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(contents)
-            file.flush()
-            os.fchmod(file.fileno(), _permissions(target))
-            os.fsync(file.fileno())
-        os.replace(beside, target)
-    except BaseException:
-        os.unlink(beside)
-        raise
-
-
-def _permissions(path: str) -> int:
-    """Those of the file, or those that a new file gets."""
-    try:
-        return os.stat(path).st_mode & 0o7777
-    except FileNotFoundError:
-        umask = os.umask(0)
-        os.umask(umask)
-        return 0o666 & ~umask
+    mode = os.stat(target).st_mode & 0o7777 if os.path.exists(target) else None
+    with AtomicFile(target, mode, clean=False) as file:
+        file.write(contents)
 
 
 def _read(filename: Array) -> Array:

@@ -11,8 +11,8 @@ from typing import Any
 
 from dualflow.core.errors import FailedPreconditionError, NotFoundError
 from dualflow.core.status_errors import AlreadyExistsError
+from dualflow.core.system_errors import system_errors
 from dualflow.core.tracebacks import entry, make_public_entries
-from dualflow.ops.files.contents import system_errors
 
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
