@@ -22,10 +22,9 @@ from dualflow.eager.recording import Tape
 from dualflow.eager.tensor import EagerTensor
 from dualflow.gradient.row_map import MAP_ROWS
 from dualflow.ops.arrangement import reshape, transpose
-from dualflow.ops.broadcasting import broadcast_to
+from dualflow.ops.cotangent_shapes import matched
 from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
 from dualflow.ops.joining import stack
-from dualflow.ops.shapes import shape
 
 if TYPE_CHECKING:
     from dualflow.eager.variable import Variable
@@ -318,6 +317,14 @@ class GradientTape:
         return tape
 
 
+def pull_back(
+    tape: GradientTape, targets: Sequence[Any], cotangents: Sequence[Any], sources: Sequence[Any]
+) -> list[Any]:
+    """The cotangents of ``sources``, zeros where none flows, given those of ``targets``, of their shapes."""
+    found = recording.gradients(tape._use(), targets, cotangents, sources)
+    return _connected(found, sources, UnconnectedGradients.ZERO)
+
+
 def _check_target(target: Any) -> None:
     if not isinstance(target, TENSORS):
         raise DTypeError(f"A gradient is taken of tensors and variables, not {target!r}.")
@@ -377,11 +384,17 @@ def _is_composite(value: Any) -> bool:
     return isinstance(value, AbstractComposite)
 
 
+_NO_WEIGHT: Final = "output_gradients of shape {0} do not broadcast to their target's shape {1}."
+
+
 def _weight(weight: Any, target: Any) -> Any:
     tensor = convert_to_tensor(weight, dtype_hint=target.dtype)
-    if tensor.shape == target.shape:
-        return tensor
-    return broadcast_to(tensor, target.shape if target.shape.is_static else shape(target))
+    if tensor.dtype is not target.dtype and target.dtype.is_inexact:
+        raise DTypeError(
+            f"output_gradients of dtype {tensor.dtype.name} belong to a target of dtype {target.dtype.name}; "
+            "cast them with df.cast."
+        )
+    return matched(tensor, target, _NO_WEIGHT, repeats=True)
 
 
 def _connected(found: list[Any], sources: Sequence[Any], unconnected: UnconnectedGradients) -> list[Any]:

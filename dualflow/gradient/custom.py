@@ -15,6 +15,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.gradient.sweep import filled
 from dualflow.ops.complex_numbers import conj
+from dualflow.ops.cotangent_shapes import matched
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.own_gradient import CUSTOM
 
@@ -30,8 +31,10 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     Gradients of higher order differentiate ``grad``; keywords of ``f`` have no gradient.
 
     Raises:
-        DTypeError: ``f`` reads variables and ``grad`` takes no ``variables``.
-        InvalidArgumentError: when the gradient is taken, ``grad`` returns too few or too many.
+        DTypeError: ``f`` reads variables and ``grad`` takes no ``variables``; when the gradient is taken,
+            ``grad`` returns one of another dtype than its argument has.
+        InvalidArgumentError: when the gradient is taken, ``grad`` returns too few or too many, or one of
+            another shape than its argument has.
 
     >>> import dualflow as df
     >>> @df.custom_gradient
@@ -121,10 +124,25 @@ class WrittenGradient:
         self._check(found, self.arguments, "arguments")
         self._check(list(of_variables), len(self.variables), "variables")
         flows = [*[found[i] for i in self.places], *of_variables]
+        belongs = [f"argument {i + 1}" for i in self.places] + [v.name for v in self.variables]
         return [
-            None if flow is None else conj(convert_to_tensor(flow, dtype_hint=x.dtype))
-            for flow, x in zip(flows, inputs, strict=True)
+            None if flow is None else conj(self._gradient(flow, x, of))
+            for flow, x, of in zip(flows, inputs, belongs, strict=True)
         ]
+
+    def _gradient(self, flow: Any, x: Any, of: str) -> Any:
+        """``flow`` as the gradient of the input ``x``."""
+        tensor = convert_to_tensor(flow, dtype_hint=x.dtype)
+        whose = f"The gradient function of {self.name} returned a gradient of"
+        if tensor.dtype is not x.dtype and x.dtype.is_inexact:
+            raise DTypeError(
+                f"{whose} dtype {tensor.dtype.name} for {of}, which has dtype {x.dtype.name}; cast it with "
+                "df.cast."
+            )
+        message = (
+            f"{whose} shape {{0}} for {of}, which has shape {{1}}; a gradient has the shape of its argument."
+        )
+        return matched(tensor, x, message)
 
     def _check(self, found: list[Any], wanted: int, what: str) -> None:
         if len(found) != wanted:

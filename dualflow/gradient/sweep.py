@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from dualflow.core import dispatch
 from dualflow.ops.arithmetic import add
-from dualflow.ops.broadcasting import sum_to
+from dualflow.ops.broadcasting import sum_like, sum_to
 from dualflow.ops.creation import zeros_like
 from dualflow.ops.record import Op
 
@@ -39,6 +40,7 @@ def sweep(
         For each source the sum of what flows back to it, a tensor of its shape; None where nothing does.
     """
     reached = _reached(records, sources)
+    symbolic = not dispatch.current().eager
     kept = {id(s) for s in sources}
     found: dict[int, Any] = {}
     for target, cotangent in zip(targets, cotangents, strict=True):
@@ -66,16 +68,17 @@ def sweep(
         if type(rules) is not tuple:
             for x, flow in zip(inputs, _flows(op, g, out, inputs, attrs, reached), strict=True):
                 if flow is not None and id(x) in reached:
-                    same = flow.shape is x.shape
-                    _accumulate(found, id(x), flow if same else sum_to(flow, x.shape))
+                    if flow.shape is not x.shape or symbolic:
+                        flow = _summed_back(flow, x, inputs)
+                    _accumulate(found, id(x), flow)
             continue
         for i, x in enumerate(inputs):
             key = id(x)
             if key in reached and (rule := rules[i]) is not None:
                 flow = rule(g, out, *inputs, **attrs) if attrs else rule(g, out, *inputs)
                 if flow is not None:
-                    if len(inputs) > 1 and flow.shape is not (shape := x.shape):
-                        flow = sum_to(flow, shape)
+                    if len(inputs) > 1 and (flow.shape is not x.shape or symbolic):
+                        flow = _summed_back(flow, x, inputs)
                     before = found.get(key)
                     found[key] = flow if before is None else add(before, flow)
     return [found.get(id(s)) for s in sources]
@@ -101,6 +104,17 @@ def _flows(
     if op.pullback is not None:
         return op.pullback(needed, g, out, *inputs, **attrs)
     return [op.cotangent(i, g, out, inputs, attrs) if needed[i] else None for i in range(len(inputs))]
+
+
+def _summed_back(flow: Any, x: Any, inputs: Sequence[Any]) -> Any:
+    """``flow`` with the shape of ``x``, which the other inputs may have repeated."""
+    shape = x.shape
+    if None in shape:
+        for axis, size in enumerate(reversed(shape), start=1):
+            for other in inputs:
+                if size is None and other is not x and len(other.shape) >= axis and other.shape[-axis] != 1:
+                    return sum_like(flow, x)
+    return flow if flow.shape is shape else sum_to(flow, shape)
 
 
 def filled(g: Any, out: Any) -> tuple[Any, ...]:

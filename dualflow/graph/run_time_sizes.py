@@ -33,8 +33,11 @@ MEASURE: Final = Op(
 
 REQUIRE: Final = Op(
     name="require_size",
-    doc="Stops the program with ``message`` unless ``x`` is ``y``, or 1 where it ``repeats``.",
-    infer=lambda x, y, message, repeats: (),
+    doc="""Stops the program unless ``x`` is ``y``, or 1 where it ``repeats``.
+
+    ``message`` is that of the error, with {0} and {1} in the place of the two ``shapes``.
+    """,
+    infer=lambda x, y, message, shapes, repeats: (),
     kernel=_compiled_only,
     form=Check(),
     outputs=None,

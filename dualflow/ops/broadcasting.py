@@ -14,7 +14,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.elementwise import anything, elementwise
 from dualflow.ops.forms import Fold, Sized, View
-from dualflow.ops.record import Op, register
+from dualflow.ops.record import REGISTRY, Op, register
 from dualflow.ops.rows import RowRule
 from dualflow.ops.samples import Domain, Sample, numbers
 from dualflow.ops.static import ints, open_shape, shape_of
@@ -77,7 +77,7 @@ BROADCAST_TO = register(
         kernel=_spread,
         form=View(lambda x, shape: np.broadcast_to(x, shape)),
         rows=RowRule(sizes=("shape",), broadcasts=True),
-        vjp=(lambda g, out, x, shape: sum_to(g, x.shape),),
+        vjp=(lambda g, out, x, shape: sum_like(g, x),),
         samples=(
             Sample(_any(3), {"shape": (2, 3)}),
             Sample(_any(2, 1, 3), {"shape": (4, 2, 5, 3)}),
@@ -98,7 +98,7 @@ BROADCAST_BY = register(
                 BROADCAST_TO, (x,), {"shape": Shape(read(sizes, 0))}
             )
         ),
-        vjp=(lambda g, out, x, sizes, shape: sum_to(g, x.shape), None),
+        vjp=(lambda g, out, x, sizes, shape: sum_like(g, x), None),
         strings=True,
         samples=(
             Sample(
@@ -131,8 +131,19 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     return broadcast_by(input, shape)
 
 
+def sum_like(x: Any, like: Any) -> Tensor:
+    """``x`` summed over the axes along which ``like`` was repeated to its shape."""
+    shape = like.shape
+    if shape.is_static:
+        return sum_to(x, shape)
+    return dispatch.current().apply(REGISTRY["sum_like"], (x, like), {})
+
+
 def sum_to(x: Any, shape: Shape) -> Tensor:
-    """``x`` summed over the axes along which a tensor of shape ``shape`` was repeated to give it."""
+    """``x`` summed over the axes along which a tensor of shape ``shape`` was repeated to give it.
+
+    A size that only the run knows is taken for one that is not 1.
+    """
     given = x.shape
     extra = len(given) - len(shape)
     kept = (

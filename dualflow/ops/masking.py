@@ -50,7 +50,9 @@ def _mask_infer(x: TensorSpec, mask: TensorSpec) -> TensorSpec:
 
 
 _FEWER: Final = "an element is repeated 0 times or more"
-_NO_FIT: Final = "the sizes of a mask are those of the first axes of what it masks"
+_NO_FIT: Final = (
+    "a mask that fits shape {1} does not fit shape {0}; its sizes must be those of the first axes"
+)
 
 
 def _repeated(counts: Any, size: int | None) -> Any:

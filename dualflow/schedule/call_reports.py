@@ -5,7 +5,7 @@ from __future__ import annotations
 from dualflow.core.errors import InvalidArgumentError, OutOfRangeError, ResourceExhaustedError
 from dualflow.graph.compiled import PartKind, PartReport
 from dualflow.graph.ir import Node
-from dualflow.ops.forms import Element, Loop, Opaque, Positions, Scatter, Take
+from dualflow.ops.forms import Check, Element, Loop, Opaque, Positions, Scatter, Take
 from dualflow.ops.record import Effect
 from dualflow.schedule.access_bounds import unsafe
 
@@ -29,7 +29,7 @@ class OutOfBounds(str):
 
 
 def check_error(node: Node, message: str) -> Exception:
-    """The error for a check in the code of ``node`` that failed, naming the op and the user's line."""
+    """The error for a check in the code of ``node`` that failed: the op, if one was called, and the line."""
     form = node.op.form
     own: type[Exception] | None = form.error if isinstance(form, Element) else None
     if isinstance(message, OutOfMemory):
@@ -38,7 +38,8 @@ def check_error(node: Node, message: str) -> Exception:
     where = f"\n{node.origin}" if node.origin else ""
     if isinstance(message, OutOfBounds):
         return unsafe(node, message)
-    return error(f"{node.op.name}: {message}{where}")
+    name = "" if isinstance(form, Check) else f"{node.op.name}: "
+    return error(f"{name}{message}{where}")
 
 
 def host_report(node: Node) -> PartReport:

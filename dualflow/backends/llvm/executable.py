@@ -24,11 +24,13 @@ from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.llvm.sized_call import SizedCall
 from dualflow.backends.llvm.steps import PFOR, POOL
 from dualflow.core.errors import ResourceExhaustedError
+from dualflow.core.extent import with_numbers
 from dualflow.core.locks import unforkable
 from dualflow.core.spans import span
 from dualflow.graph.compiled import PartKind, PartReport
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
+from dualflow.graph.run_time_sizes import REQUIRE
 from dualflow.graph.trail import Halted, Trail
 from dualflow.schedule.call_reports import OutOfMemory, check_error, host_report
 from dualflow.schedule.host_fallback import with_host_fallbacks
@@ -217,6 +219,10 @@ class Executable:
             kept = self._params if params is None else params
             made: Exception = node.attrs["error"](message.arrays(node, kept))
             return made
+        if node.op is REQUIRE:
+            numbers = self._params if params is None else params
+            known = {atom: int(numbers[place]) for atom, place in self.program.symbols.items()}
+            message = message.format(*with_numbers(node.attrs["shapes"], known))
         return check_error(node, message)
 
     def failing(self, number: int) -> Node:

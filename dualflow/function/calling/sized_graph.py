@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.extent import Atom, Extent, UndecidedSize, bounds, symbol, symbol_of, symbols
@@ -29,6 +29,8 @@ from dualflow.graph.passes.loops import merge_loops
 from dualflow.graph.run_time_sizes import MEASURE, NAMED, REQUIRE
 from dualflow.ops.arrangement import RESHAPE, reshaped_by
 from dualflow.ops.forms import Choice, Element, Loop, Sized, View
+
+_NO_MEETING: Final = "shape {0} does not broadcast to {1}: sizes must be equal or 1"
 
 
 def with_extents(graph: Graph, options: CompileOptions) -> Graph:
@@ -207,20 +209,26 @@ class _Sizing:
         if wanted == size:
             return x
         flat = self.tracer.run(RESHAPE, (x,), {"shape": Shape((size,))})
-        return self.of_shape(
-            flat, (wanted,), "the numbers of elements of a tensor and of its new shape differ"
-        )
+        return self.of_shape(flat, (wanted,), "{0[0]} elements are not the {1[0]} of the new shape")
 
-    def of_shape(self, x: Any, shape: Sequence[int], message: str) -> Any:
-        """``x`` by sizes that the program checks to be equal to its own; ``message`` says what differs."""
+    def of_shape(self, x: Any, shape: Sequence[int], message: str, *, repeats: bool = False) -> Any:
+        """``x`` by sizes that the program checks to be its own; its own may be 1 if it ``repeats``.
+
+        ``message`` is that of the error, with {0} and {1} in the place of the shapes.
+        """
         own = tuple(x.shape)
         if own == tuple(shape):
             return x
         for size, wanted in zip(own, shape, strict=True):
-            if type(size) is int and type(wanted) is int and size != wanted:
-                raise UndecidedSize("sizes differ")
             if size != wanted:
-                self._require(wanted, size, message)
+                self._require(size, wanted, message, (own, tuple(shape)), repeats=repeats)
+        return self.tracer.run(NAMED, (x,), {"shape": Shape(shape), "repeats": repeats})
+
+    def first_of(self, x: Any, shape: Sequence[int], message: str) -> Any:
+        """The elements of ``x`` that have places in ``shape``, whose sizes are checked to be its own or 1."""
+        for size, wanted in zip(x.shape, shape, strict=True):
+            if size != wanted:
+                self._require(wanted, size, message, (tuple(x.shape), tuple(shape)), repeats=True)
         return self.tracer.run(NAMED, (x,), {"shape": Shape(shape), "repeats": False})
 
     # inside
@@ -278,8 +286,12 @@ class _Sizing:
         self.tracer.builder.add(MEASURE, [] if source is None else [source], attrs, origin.caller())
         self.measured |= symbols(extent)
 
-    def _require(self, x: int, y: int, message: str, *, repeats: bool = False) -> None:
-        attrs = {"x": x, "y": y, "message": message, "repeats": repeats}
+    def _require(
+        self, x: int, y: int, message: str, shapes: tuple[Any, Any], *, repeats: bool = False
+    ) -> None:
+        if type(x) is int and type(y) is int and x != y:
+            raise UndecidedSize("sizes differ")
+        attrs = {"x": x, "y": y, "message": message, "shapes": shapes, "repeats": repeats}
         self.tracer.builder.add(REQUIRE, [], attrs, origin.caller())
 
     def _fitting(self, node: Node, inputs: Sequence[Value]) -> list[Value]:
@@ -303,10 +315,10 @@ class _Sizing:
             return value
         for size, wanted in zip(value.spec.shape, shape, strict=True):
             if size != wanted:
-                if type(size) is int and type(wanted) is int:
-                    raise UndecidedSize("sizes differ")
                 assert size is not None, "no size is open"
-                self._require(size, wanted, "sizes that only the run tells do not broadcast", repeats=True)
+                self._require(
+                    size, wanted, _NO_MEETING, (tuple(value.spec.shape), tuple(shape)), repeats=True
+                )
         attrs = {"shape": Shape(shape), "repeats": True}
         return self.tracer.builder.add(NAMED, [value], attrs, origin.caller()).output
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dualflow.core.spec import TensorSpec
-from dualflow.eager.tape import GradientTape
+from dualflow.eager.tape import GradientTape, pull_back
 from dualflow.function.control.bodies import traced
 from dualflow.gradient.sweep import filled
 from dualflow.graph.control import run_choice
@@ -52,7 +52,7 @@ def _pull_graph(
             tape.watch(sources)
             results = replay(body, values)
         targets = [results[i] for i in taking]
-        return tape.gradient(targets, sources, output_gradients=list(flows), unconnected_gradients="zero")
+        return pull_back(tape, targets, flows, sources)
 
     specs = [TensorSpec.of(x.shape, x.dtype) for x in (*operands, *cotangents)]
     return traced(pull, specs)

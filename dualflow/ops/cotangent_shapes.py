@@ -1,0 +1,155 @@
+"""Cotangents get the shape of the value that they belong to, where only the run knows that shape.
+
+``SUM_LIKE`` sums a cotangent back to a tensor that may have been repeated; ``MATCHED`` checks one that user
+code has computed. Both are no code at all where the sizes are the same expressions.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.extent import Extent
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
+from dualflow.ops.broadcasting import BROADCAST_TO, broadcast_like, reduce_sum, sum_to
+from dualflow.ops.choice import where
+from dualflow.ops.comparison import equal
+from dualflow.ops.forms import Sized
+from dualflow.ops.masking import size_as_tensor
+from dualflow.ops.record import Op, register
+from dualflow.ops.rows import APART
+from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.summation import total
+
+_NOT_BACK: Final = "a cotangent of shape {0} doesn't sum back to shape {1}"
+
+
+def _broadcasts(shape: Shape, target: Shape) -> bool:
+    """Whether a tensor of ``shape`` may be repeated to one of shape ``target``."""
+    leading = len(target) - len(shape)
+    return leading >= 0 and all(
+        size in (1, None) or wanted in (size, None)
+        for size, wanted in zip(shape, target[leading:], strict=True)
+    )
+
+
+def _sum_infer(flow: TensorSpec, like: TensorSpec) -> TensorSpec:
+    if flow.dtype.kind == "b":
+        raise DTypeError("takes numbers, not bools; count the true ones with df.math.count_nonzero.")
+    if not _broadcasts(like.shape, flow.shape):
+        raise InvalidArgumentError(f"{_NOT_BACK.format(flow.shape, like.shape)}.")
+    return TensorSpec.of(like.shape, flow.dtype)
+
+
+def _sum_kernel(flow: Any, like: Any) -> Any:
+    if flow.dtype.kind == "b":
+        raise DTypeError("sum_like takes numbers, not bools; count the true ones with df.math.count_nonzero.")
+    leading = flow.ndim - like.ndim
+    repeated = [leading + a for a, size in enumerate(like.shape) if size == 1 != flow.shape[leading + a]]
+    axes = (*range(leading), *repeated)
+    return total(flow, axes, False).reshape(like.shape) if axes else flow
+
+
+def _summed(read: Any, flow: Any, like: Any) -> Any:
+    """The sum along axes of size 1; along one that may have that size, the sum or the cotangent itself."""
+    shape = tuple(like.shape)
+    flow = sum_to(flow, Shape(shape))
+    for axis, size in enumerate(shape):
+        if isinstance(size, Extent) and size != flow.shape[axis]:
+            whole = reduce_sum(flow, axis, keepdims=True)
+            target = (*flow.shape[:axis], size, *flow.shape[axis + 1 :])
+            flow = where(equal(size_as_tensor(size), 1), whole, read.first_of(flow, target, _NOT_BACK))
+    return read.of_shape(flow, shape, _NOT_BACK)
+
+
+SUM_LIKE: Final = register(
+    Op(
+        name="sum_like",
+        doc="""``flow`` summed over the axes along which a tensor of the shape of ``like`` was repeated.""",
+        infer=_sum_infer,
+        kernel=_sum_kernel,
+        form=Sized(_summed),
+        rows=APART,
+        vjp=(lambda g, out, flow, like: broadcast_like(g, flow), None),
+        samples=(
+            Sample((Domain(-50, 50, "f", (2, 3)), Domain(-50, 50, "f", (3,)))),
+            Sample((Domain(-50, 50, "f", (2, 3)), Domain(-50, 50, "f", (2, 1)))),
+            Sample((Domain(-50, 50, "f", (2, 3)), Domain(-50, 50, "f", (2, 3)))),
+        ),
+    )
+)
+
+
+def _matches(x: Shape, like: Shape, repeats: bool) -> bool:
+    return _broadcasts(x, like) if repeats else x.is_compatible_with(like)
+
+
+def _match_kernel(x: Any, like: Any, message: str, repeats: bool) -> Any:
+    if not _matches(Shape(x.shape), Shape(like.shape), repeats):
+        raise InvalidArgumentError(message.format(x.shape, like.shape))
+    return np.broadcast_to(x, like.shape)
+
+
+def _matched(read: Any, x: Any, like: Any, message: str, repeats: bool) -> Any:
+    shape = tuple(like.shape)
+    if not repeats:
+        return read.of_shape(x, shape, message)
+    last = shape[len(shape) - len(x.shape) :]
+    target = [1 if type(own) is int and own == 1 else size for own, size in zip(x.shape, last, strict=True)]
+    fit = read.of_shape(x, target, message, repeats=True)
+    return dispatch.current().apply(BROADCAST_TO, (fit,), {"shape": Shape(shape)})
+
+
+MATCHED: Final = register(
+    Op(
+        name="checked_gradient",
+        doc="""``x``, whose shape must be that of ``like``, or which is repeated to it where it ``repeats``.
+
+        ``message`` is that of the error, with {0} and {1} in the place of the shapes.
+        """,
+        infer=lambda x, like, message, repeats: TensorSpec.of(like.shape, x.dtype),
+        kernel=_match_kernel,
+        form=Sized(_matched),
+        rows=APART,
+        vjp=(
+            lambda g, out, x, like, message, repeats: dispatch.current().apply(SUM_LIKE, (g, x), {}),
+            None,
+        ),
+        samples=(
+            Sample(
+                (Domain(-50, 50, "f", (2, 3)), Domain(-50, 50, "f", (2, 3))),
+                {"message": "{0} and {1}", "repeats": False},
+            ),
+            Sample(
+                (Domain(-50, 50, "f", (2, 1)), Domain(-50, 50, "f", (2, 3))),
+                {"message": "{0} and {1}", "repeats": True},
+            ),
+        ),
+    )
+)
+
+
+def matched(x: Any, like: Any, message: str, *, repeats: bool = False) -> Any:
+    """``x`` with the shape of ``like``, checked now where both shapes are known, else when the program runs.
+
+    Args:
+        x: a tensor.
+        like: a tensor or variable.
+        message: of the error, with {0} and {1} in the place of the shapes.
+        repeats: whether ``x`` may broadcast to the shape.
+
+    Raises:
+        InvalidArgumentError: the shapes differ.
+    """
+    own, shape = x.shape, like.shape
+    if own == shape and shape.is_static:
+        return x
+    if not _matches(own, shape, repeats):
+        raise InvalidArgumentError(message.format(own, shape))
+    if own.is_static and shape.is_static:
+        return dispatch.current().apply(BROADCAST_TO, (x,), {"shape": shape})
+    return dispatch.current().apply(MATCHED, (x, like), {"message": message, "repeats": repeats})
