@@ -12,6 +12,7 @@ from dualflow.core.convert import Array
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import UNKNOWN_RANK, Shape
 from dualflow.data.element import ElementLayout, Item, leading, stacked, trailing
+from dualflow.data.rows import stack_rows
 from dualflow.data.stage import UNKNOWN, Cursor, IndexedRows, OneToOne, OverOne, State
 from dualflow.data.states import number, parts, wrong_state
 
@@ -83,20 +84,8 @@ class BatchCursor(OneToOne):
             items = self._upstream.pull(self._stage.size)
             if len(items) < self._least:
                 break
-            found.append(tuple([self._stack(i, c) for i, c in enumerate(stacked(items))]))
+            found.append(tuple(stack_rows(items, self._stage.where)))
         return found
-
-    def _stack(self, place: int, column: list[Any]) -> Array:
-        try:
-            return np.stack(column)
-        except ValueError:
-            first = column[0].shape
-            odd = next(i for i, x in enumerate(column) if x.shape != first)
-            raise InvalidArgumentError(
-                f"Cannot batch tensors with different shapes in component {place}. First element had shape "
-                f"{list(first)} and element {odd} had shape {list(column[odd].shape)}. Use padded_batch, or "
-                f"give them one shape with map.{self._stage.where}"
-            ) from None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -161,8 +161,7 @@ def make_csv_dataset(
     """
     text = CsvText(opening(compression_type), field_delim, use_quote_delim)
     files = _matching(_files(file_pattern))
-    first = next(text.lines(files[0]), (1, []))[1]
-    names = list(column_names) if column_names is not None else first
+    names = list(column_names) if column_names is not None else text.names(files[0])
     places = [_place(c, names) for c in (names if select_columns is None else select_columns)]
     if column_defaults is None:
 

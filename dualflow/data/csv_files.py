@@ -17,6 +17,8 @@ from dualflow.data.element import Item, leaf_array
 from dualflow.data.opening import Opening
 from dualflow.function.errors import here
 
+_BYTES: Final = "surrogateescape"
+"""How bytes that are no UTF-8 get into Python's strings and out again."""
 _INT32: Final = np.iinfo(np.int32)
 
 
@@ -52,15 +54,31 @@ class CsvText:
     def lines(self, name: str) -> Iterator[tuple[int, list[str]]]:
         """The fields of each line of a file, with its number from 1."""
         with self.opened(name) as file:
-            text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+            text = io.TextIOWrapper(file, encoding="utf-8", errors=_BYTES, newline="")
             reader = (
                 csv.reader(text, delimiter=self.delimiter)
                 if self.quotes
                 else csv.reader(text, delimiter=self.delimiter, quoting=csv.QUOTE_NONE)
             )
-            for fields in reader:
-                if fields:
-                    yield reader.line_num, fields
+            try:
+                for fields in reader:
+                    if fields:
+                        yield reader.line_num, fields
+            except csv.Error as error:
+                raise InvalidArgumentError(
+                    f"{name}:{reader.line_num} can't be read: {error}; correct the file."
+                ) from None
+
+    def names(self, name: str) -> list[str]:
+        """The fields of a file's first line."""
+        names = next(self.lines(name), (1, []))[1]
+        for number, column in enumerate(names):
+            if any("\udc80" <= letter <= "\udcff" for letter in column):
+                raise InvalidArgumentError(
+                    f"{name}:1, field {number + 1}, is the name of a column, and no UTF-8: "
+                    f"{column.encode(errors=_BYTES)!r}. Give column_names.{here()}"
+                )
+        return names
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +136,7 @@ def _parsed(text: str, column: CsvColumn, where: str) -> Array:
         elif dtype.kind == "f":
             value = float(text)
         else:
-            return leaf_array(text)
+            return np.array(text.encode(errors=_BYTES), object)
         return np.array(value, dtype.dtype)
     except (ValueError, OverflowError):
         raise InvalidArgumentError(

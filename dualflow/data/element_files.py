@@ -27,13 +27,14 @@ import numpy as np
 from dualflow.core.atomic_files import AtomicFile
 from dualflow.core.convert import Array
 from dualflow.core.dtypes import as_dtype
-from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.errors import DTypeError, InvalidArgumentError, NotFoundError
 from dualflow.core.shape import UNKNOWN_RANK
 from dualflow.core.spec import TensorSpec
 from dualflow.core.status_errors import DataLossError
 from dualflow.core.system_errors import system_errors
 from dualflow.core.tree import LEAF, Keys, Structure
 from dualflow.data.element import ElementLayout, Item
+from dualflow.data.rows import stack_rows
 from dualflow.function.errors import here
 
 _FORMAT: Final = b"dualflow elements "
@@ -80,11 +81,12 @@ class ElementWriter:
     def write(self, item: Item) -> None:
         """Add an element."""
         begin, checksum = self._file.size, 0
-        for leaf in item:
-            sizes = _SIZE.pack(leaf.ndim) + b"".join(map(_SIZE.pack, leaf.shape))
-            for part in (sizes, np.ascontiguousarray(leaf).tobytes()):
-                checksum = zlib.crc32(part, checksum)
-                self._write(part)
+        with system_errors(self._path):
+            for leaf in item:
+                sizes = _SIZE.pack(leaf.ndim) + b"".join(map(_SIZE.pack, leaf.shape))
+                for part in (sizes, np.ascontiguousarray(leaf).tobytes()):
+                    checksum = zlib.crc32(part, checksum)
+                    self._file.write(part)
         self._places.append((begin, checksum))
 
     def finish(self) -> None:
@@ -130,10 +132,13 @@ class FileRows:
         self._path = path
         self._window = (0, b"")
         self._next = 0
-        with system_errors(path):
-            self._file = open(path, "rb", buffering=0)  # noqa: SIM115  # read as long as this lives
-            self._size = os.fstat(self._file.fileno()).st_size
-            self._read_end()
+        try:
+            with system_errors(path):
+                self._file = open(path, "rb", buffering=0)  # noqa: SIM115  # read as long as this lives
+                self._size = os.fstat(self._file.fileno()).st_size
+                self._read_end()
+        except NotFoundError:
+            raise NotFoundError(f"There is no file {path!r} of elements.{here()}") from None
 
     def __len__(self) -> int:
         return len(self._checksums)
@@ -155,7 +160,7 @@ class FileRows:
             raise self._damaged(f"element {index}, at byte {begin}, can't be read: {error}") from None
 
     def gather(self, indices: Sequence[int]) -> list[Array]:
-        return [np.stack(column) for column in zip(*map(self.row, indices), strict=True)]
+        return stack_rows([self.row(i) for i in indices])
 
     def _ahead(self, begin: int, end: int) -> int:
         """How many bytes to read for an element that follows the one before: small ones come together."""
@@ -176,7 +181,7 @@ class FileRows:
         least = 2 * len(_WORD) + _END.size
         first = self._read(0, min(self._size, len(_WORD)))
         if self._size < least or not first.startswith(_FORMAT):
-            raise self._damaged("it is no file of elements, or cut off")
+            raise self._damaged("it is cut off, or no file of elements")
         tail = self._size - len(_WORD) - _END.size
         end = self._read(tail, self._size - tail)
         if end[_END.size :] != first:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import zipfile
+import zlib
 from typing import Final
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from dualflow.core.convert import Array
 from dualflow.core.errors import NotFoundError
 from dualflow.core.status_errors import DataLossError
+from dualflow.core.system_errors import system_errors
 from dualflow.function.errors import here
 
 _LOCAL: Final = struct.Struct("<26xHH")
@@ -32,7 +34,10 @@ def mapped_arrays(path: str) -> Array | dict[str, Array]:
             return dict(zip(names, [_member(path, archive, i) for i in archive.infolist()], strict=True))
     except FileNotFoundError:
         raise NotFoundError(f"There is no file {path!r}.{here()}") from None
-    except (ValueError, EOFError, zipfile.BadZipFile, struct.error) as error:
+    except OSError as error:
+        with system_errors(path):
+            raise error
+    except (ValueError, EOFError, zipfile.BadZipFile, struct.error, zlib.error) as error:
         raise DataLossError(f"{path!r} is no file of NumPy's numbers, or damaged: {error}{here()}") from None
 
 

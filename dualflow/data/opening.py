@@ -10,6 +10,7 @@ from typing import BinaryIO, cast
 
 from dualflow.core.errors import InvalidArgumentError, NotFoundError
 from dualflow.core.status_errors import DataLossError
+from dualflow.core.system_errors import system_errors
 from dualflow.function.errors import here
 
 Opening = Callable[[str], AbstractContextManager[BinaryIO]]
@@ -18,8 +19,8 @@ Opening = Callable[[str], AbstractContextManager[BinaryIO]]
 def opening(compression: str | None) -> Opening:
     """What opens a file by its name, to be read as it was before it was compressed.
 
-    Where it is open, errors about it are raised as this library's: NotFoundError, or DataLossError where what
-    is compressed is damaged.
+    Where it is open, errors about it are raised as this library's, with its name: NotFoundError,
+    DataLossError where what is compressed is damaged, and those of the system.
 
     Raises:
         InvalidArgumentError: another compression than None, "" and "GZIP".
@@ -36,5 +37,8 @@ def opening(compression: str | None) -> Opening:
             raise NotFoundError(f"There is no file {name!r}.{here()}") from None
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise DataLossError(f"{name!r} is damaged: {error}; write it again.{here()}") from None
+        except (OSError, ValueError) as error:
+            with system_errors(name):
+                raise error
 
     return opened

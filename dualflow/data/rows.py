@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from dualflow.core.convert import Array
-from dualflow.data.element import Item
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.data.element import Item, stacked
 from dualflow.data.stage import Cursor, IndexedRows, OneToOne
 
 
@@ -57,7 +58,29 @@ class SequenceRows:
         return found
 
     def gather(self, indices: Sequence[int]) -> list[Array]:
-        return [np.stack(column) for column in zip(*map(self.row, indices), strict=True)]
+        return stack_rows([self.row(i) for i in indices])
+
+
+def stack_rows(items: Sequence[Item], where: str = "") -> list[Array]:
+    """The leaves of several elements, each stacked along a new first axis.
+
+    Raises:
+        InvalidArgumentError: they have different shapes. The message ends with ``where``.
+    """
+    columns = stacked(items)
+    try:
+        return list(map(np.stack, columns))
+    except ValueError:
+        for place, column in enumerate(columns):
+            first = column[0].shape
+            for number, leaf in enumerate(column):
+                if leaf.shape != first:
+                    raise InvalidArgumentError(
+                        f"Cannot batch tensors with different shapes in component {place}. First element had "
+                        f"shape {list(first)} and element {number} had shape {list(leaf.shape)}. Use "
+                        f"padded_batch, or give them one shape with map.{where}"
+                    ) from None
+        raise
 
 
 class RowCursor(OneToOne):

@@ -18,6 +18,7 @@ from dualflow.eager.engine import EAGER
 from dualflow.eager.python_call import numpy_function
 from dualflow.eager.variable import Variable
 from dualflow.graph_mode.default_graph import graph_recording
+from dualflow.train.durable import checked_path
 from dualflow.train.encoding import Array
 from dualflow.train.folder import open_folder, write_folder
 from dualflow.train.object_graph import LiveNode, live_graph, refuse_graph_variables
@@ -122,13 +123,14 @@ class Checkpoint:
             options: ignored; as in TensorFlow.
 
         Raises:
+            InvalidArgumentError: ``file_prefix`` is empty.
             FailedPreconditionError: this is inside of a ``df.function``, where :meth:`write` can be used; or
                 a variable belongs to an explicit graph.
             ResourceExhaustedError: the disk is full; what was saved before is as it was.
             PermissionDeniedError: this user may not write there.
             DTypeError: an object's state is not JSON.
         """
-        prefix = os.fspath(file_prefix)
+        prefix = checked_path(file_prefix)
         if not dispatch.current().eager:
             raise FailedPreconditionError(
                 "Checkpoint.save() counts and names checkpoints, which a graph does not repeat: call it "
@@ -152,7 +154,7 @@ class Checkpoint:
             FailedPreconditionError, ResourceExhaustedError, PermissionDeniedError, DTypeError: as
                 :meth:`save` does.
         """
-        path = os.fspath(file_prefix)
+        path = checked_path(file_prefix)
         look_again()
         if graph_recording() is not None:
             raise FailedPreconditionError(

@@ -12,9 +12,25 @@ if sys.platform != "win32":
     import fcntl
 
 from dualflow.core.atomic_files import AtomicFile, sync_folder
-from dualflow.core.errors import FailedPreconditionError, ResourceExhaustedError
+from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError, ResourceExhaustedError
 from dualflow.core.status_errors import PermissionDeniedError
 from dualflow.core.system_errors import kind_of
+from dualflow.function.errors import here
+
+
+def checked_path(path: str | os.PathLike[str]) -> str:
+    """The path of a checkpoint, which ends in a name.
+
+    Raises:
+        InvalidArgumentError: it is empty, or has a null character.
+    """
+    text = os.fspath(path)
+    if not text or "\0" in text:
+        raise InvalidArgumentError(
+            f"A checkpoint can't be saved at {text!r}: give the path of a folder and a name, such as "
+            f"'checkpoints/ckpt'.{here()}"
+        )
+    return text
 
 
 def replace_text(path: Path, text: str) -> None:

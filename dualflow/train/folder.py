@@ -39,6 +39,7 @@ from dualflow.core.atomic_files import sync_folder
 from dualflow.core.dtypes import DType, as_dtype
 from dualflow.core.errors import DTypeError, InvalidArgumentError, NotFoundError
 from dualflow.core.status_errors import DataLossError
+from dualflow.core.system_errors import system_errors
 from dualflow.train.durable import explaining, make_folder, replace_text, sync_file, writing_in
 from dualflow.train.encoding import Array, bytes_of, decoded, encoded
 
@@ -215,6 +216,9 @@ def _content(path: Path) -> dict[str, Any]:
         raise NotFoundError(_nothing_at(path)) from None
     except UnicodeDecodeError:
         raise damaged(path, f"{INDEX} is no text") from None
+    except ValueError as error:
+        with system_errors(path):
+            raise error
     except OSError as error:
         raise damaged(path, f"{INDEX} can't be read: {error}") from error
     try:

@@ -17,6 +17,7 @@ from dualflow.eager.variable import Variable
 from dualflow.graph_mode.default_graph import graph_recording
 from dualflow.graph_mode.session import Session
 from dualflow.graph_mode.variables import global_variables
+from dualflow.train.durable import checked_path
 from dualflow.train.encoding import Array
 from dualflow.train.fitting import give, misfit, refuse
 from dualflow.train.folder import Folder, is_checkpoint, open_folder, remove_folder, write_folder
@@ -142,7 +143,7 @@ class Saver:
             )
         if not self._variables:
             return None
-        path = os.fspath(save_path)
+        path = checked_path(save_path)
         if global_step is not None:
             step = _number(global_step, sess)
             path = f"{path}-{step:08d}" if self._padded else f"{path}-{step}"

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.status_errors import DataLossError
+from dualflow.core.system_errors import system_errors
 from dualflow.core.tracebacks import entry
 from dualflow.train.durable import explaining, replace_text
 from dualflow.train.folder import INDEX, is_checkpoint, remove_folder
@@ -67,6 +68,9 @@ def get_checkpoint_state(
         )
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as error:
+        with system_errors(path):
+            raise error
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise DataLossError(
             f"The state file {path} is damaged: {error}. The checkpoints beside it may be whole: restore one "

@@ -170,7 +170,11 @@ CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: r(3).window(2).save("nowhere"), KIND, "Elements in files are of numbers"),
     (lambda: r(3).save("nowhere", compression="GZIP"), KIND, "not compressed"),
     (lambda: Dataset.load("/nowhere/at/all"), errors.NotFoundError, "There is no file"),
-    (lambda: Dataset.load(__file__), errors.DataLossError, "damaged, or no file of elements"),
+    (
+        lambda: Dataset.load(__file__),
+        errors.DataLossError,
+        "is damaged: it is cut off, or no file of elements",
+    ),
 ]
 
 

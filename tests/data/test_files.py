@@ -229,6 +229,63 @@ def test_missing_files_and_columns_are_refused(table: Path) -> None:
             experimental.CsvDataset(table, defaults, **options)
 
 
+def test_columns_of_strings_are_the_bytes_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "latin.csv"
+    path.write_bytes("name,n\ncaf\u00e9,1\n".encode("latin-1"))
+    rows = experimental.CsvDataset(path, [df.string, df.int32], header=True)
+    assert elements(rows) == [(b"caf\xe9", 1)]
+    path.write_bytes("caf\u00e9,n\nx,1\n".encode("latin-1"))
+    with pytest.raises(errors.InvalidArgumentError, match=r"latin.csv:1, field 1, .*no UTF-8.*column_names"):
+        experimental.make_csv_dataset(str(path), 2)
+    named = experimental.make_csv_dataset(str(path), 1, column_names=["a", "b"], num_epochs=1)
+    assert elements(named) == [{"a": [b"x"], "b": [1]}]
+
+
+def test_a_line_that_the_csv_reader_refuses_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "long.csv"
+    path.write_text("a\n" + "x" * 200_000)
+    with pytest.raises(errors.InvalidArgumentError, match=r"long.csv:2 can't be read: field larger"):
+        elements(experimental.CsvDataset(path, [df.string]))
+
+
+READERS = {
+    "lines": lambda path: elements(df.data.TextLineDataset(path)),
+    "compressed lines": lambda path: elements(df.data.TextLineDataset(path, "GZIP")),
+    "records": lambda path: elements(df.data.FixedLengthRecordDataset(path, 2)),
+    "csv": lambda path: elements(experimental.CsvDataset(path, [0])),
+    "arrays": Dataset.from_numpy_file,
+    "elements": Dataset.load,
+    "cache": lambda path: elements(Dataset.range(2).cache(path)),
+    "read_file": df.io.read_file,
+    "gfile": lambda path: df.io.gfile.GFile(path).read(),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_errors_of_the_system_name_the_file(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("x")
+    for path in (str(tmp_path), str(tmp_path / "file" / "x"), str(tmp_path / ("x" * 300)), "a\0b"):
+        with pytest.raises(errors.DualflowError) as caught:
+            READERS[name](path)
+        assert path in str(caught.value) or repr(path) in str(caught.value)
+
+
+def test_a_text_that_is_no_utf8_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "bytes"
+    path.write_bytes(b"\xff\n")
+    for read in (df.io.gfile.GFile.read, df.io.gfile.GFile.readline, df.io.gfile.GFile.readlines, list):
+        with pytest.raises(errors.InvalidArgumentError, match=r"bytes is no text in UTF-8.*'rb'"):
+            read(df.io.gfile.GFile(path))
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_rows_of_different_shapes_are_refused_by_batch(tmp_path: Path, saved: bool) -> None:
+    rows = Dataset.from_source([np.zeros(n) for n in (1, 2)], df.TensorSpec([None], df.float64))
+    rows.save(tmp_path / "rows")
+    with pytest.raises(errors.InvalidArgumentError, match=r"shape \[1\] and element 1 had shape \[2\]"):
+        elements((Dataset.load(tmp_path / "rows") if saved else rows).batch(2))
+
+
 # Text
 
 

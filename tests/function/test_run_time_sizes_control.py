@@ -230,7 +230,16 @@ def of_another_size_at_once(x, n):
     )[1]
 
 
-GROWING = [of_another_size_at_once, longer, more_rows, more_columns, shorter, exchanged, nested, only_its_size]
+GROWING = [
+    of_another_size_at_once,
+    longer,
+    more_rows,
+    more_columns,
+    shorter,
+    exchanged,
+    nested,
+    only_its_size,
+]
 
 
 @pytest.mark.parametrize("program", GROWING, ids=lambda f: f.__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
@@ -428,3 +429,18 @@ def test_a_namedtuple_and_a_variable_in_a_closed_class(tmp_path: Path) -> None:
     model.step()  # type: ignore[attr-defined]
     df.train.Checkpoint(model=model).write(tmp_path / "c")
     assert len(df.train.list_variables(tmp_path / "c")) == 1
+
+
+@pytest.mark.parametrize("path", ["", "a\0b"])
+def test_a_path_that_names_nothing_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    v = df.Variable(1.0, name="v")
+    checkpoint, saver = df.train.Checkpoint(v=v), v1.train.Saver([v])
+    saves = checkpoint.save, checkpoint.write, lambda name: saver.save(None, name)
+    for save in saves:
+        with pytest.raises(df.errors.InvalidArgumentError, match="can't be saved at"):
+            save(path)
+    assert os.listdir(tmp_path) == []
+    assert int(checkpoint.save_counter) == 0

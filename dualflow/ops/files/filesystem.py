@@ -6,10 +6,11 @@ import glob as globbing
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from dualflow.core.errors import FailedPreconditionError, NotFoundError
+from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from dualflow.core.status_errors import AlreadyExistsError
 from dualflow.core.system_errors import system_errors
 from dualflow.core.tracebacks import entry, make_public_entries
@@ -56,21 +57,35 @@ class GFile:
                 self._file = open(self.name, self.mode, encoding=encoding)  # noqa: SIM115 (closed by close)
         return self._file
 
+    @contextmanager
+    def _text_errors(self) -> Iterator[None]:
+        """A block whose errors name the file: those of the system, and text that is no UTF-8."""
+        try:
+            with system_errors(self.name):
+                yield
+        except UnicodeDecodeError as error:
+            raise InvalidArgumentError(
+                f"{os.fsdecode(self.name)} is no text in UTF-8: {error}. Open it in mode 'rb' to read bytes."
+            ) from None
+
     @entry
     def read(self, n: int = -1) -> Any:
         """The next ``n`` characters or bytes, or all that follow."""
-        return self._opened().read(n)
+        with self._text_errors():
+            return self._opened().read(n)
 
     @entry
     def readline(self) -> Any:
         """The next line; nothing at the end."""
-        return self._opened().readline()
+        with self._text_errors():
+            return self._opened().readline()
 
     @entry
     def readlines(self) -> list[Any]:
         """All lines that follow."""
-        found: list[Any] = self._opened().readlines()
-        return found
+        with self._text_errors():
+            lines: list[Any] = self._opened().readlines()
+            return lines
 
     @entry
     def write(self, file_content: Any) -> None:
@@ -122,7 +137,8 @@ class GFile:
 
     @entry
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._opened())
+        with self._text_errors():
+            yield from self._opened()
 
     def __del__(self) -> None:
         if getattr(self, "_file", None) is not None:

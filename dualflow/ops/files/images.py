@@ -52,6 +52,11 @@ def _opened(contents: bytes) -> Any:
         raise InvalidArgumentError("There is no image in an empty string; was the file read?")
     try:
         return reader.open(io.BytesIO(contents), formats=_FORMATS)
+    except reader.DecompressionBombError as error:
+        raise InvalidArgumentError(
+            f"{error} That is Pillow's limit: if the image is from a source that you trust, set "
+            "PIL.Image.MAX_IMAGE_PIXELS to None."
+        ) from None
     except (OSError, SyntaxError):
         raise InvalidArgumentError(
             f"Unknown image file format. One of {', '.join(_FORMATS)} required; these bytes begin with "

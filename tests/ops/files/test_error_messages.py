@@ -26,7 +26,14 @@ def without_pillow():
         return io.decode_png(PNG)
 
 
+def beyond_pillows_limit():
+    with patch("PIL.Image.MAX_IMAGE_PIXELS", 2):
+        return io.decode_png(PNG)
+
+
 CASES = {
+    "a large image": (beyond_pillows_limit, Invalid, "limit of 4", "MAX_IMAGE_PIXELS to None"),
+    "no text": (lambda: io.gfile.GFile(sys.executable).read(), Invalid, "no text in UTF-8", "mode 'rb'"),
     "no file": (lambda: io.read_file("/no/such/file"), E.NotFoundError, "/no/such/file", "No such file"),
     "a folder": (lambda: io.read_file("/"), E.FailedPreconditionError, "/", "Is a directory"),
     "a folder to write": (lambda: io.write_file("/", "a"), E.FailedPreconditionError, "/", "directory"),

@@ -127,3 +127,9 @@ def test_the_frames_of_an_animation():
     assert df.io.decode_image(contents).shape == (3, 2, 3, 3)
     assert df.io.decode_image(contents, expand_animations=False).shape == (2, 3, 3)
     assert df.function(df.io.decode_gif)(df.constant(contents)).shape == (3, 2, 3, 3)
+
+
+def test_an_image_beyond_pillows_limit_is_refused(monkeypatch):
+    monkeypatch.setattr("PIL.Image.MAX_IMAGE_PIXELS", 100)
+    with pytest.raises(df.errors.InvalidArgumentError, match=r"limit of.*MAX_IMAGE_PIXELS to None"):
+        df.io.decode_image(df.io.encode_png(df.zeros([30, 30, 3], df.uint8)))

@@ -106,5 +106,7 @@ def test_indices_of_two_open_axes(width):
     specs = [df.TensorSpec([None, None], df.int32), df.TensorSpec([None, None, width])]
     stitched = df.function(lambda at, x: df.dynamic_stitch([at], [x]), input_signature=specs)
     at = np.array([[0, 1], [3, 2]], np.int32)
-    x = np.arange(4 * (2 if width is None else width), dtype=np.float32).reshape(2, 2, -1 if width != 0 else 0)
+    x = np.arange(4 * (2 if width is None else width), dtype=np.float32).reshape(
+        2, 2, -1 if width != 0 else 0
+    )
     np.testing.assert_array_equal(stitched(at, x), x.reshape(4, x.shape[2])[[0, 1, 3, 2]])
