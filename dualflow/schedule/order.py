@@ -25,7 +25,7 @@ class BufferKind(Enum):
     INPUT = "an input's"
     CONSTANT = "the graph's own"
     OUTPUT = "a result's"
-    TEMPORARY = "what host calls read and write"
+    TEMPORARY = "what host calls read and write, and all other values where each has a buffer of its own"
     ARENA = "the arena, where all other values are"
     STACK = "rows that a loop keeps of turns whose number only the run knows"
 

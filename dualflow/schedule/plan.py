@@ -179,7 +179,7 @@ class Plan(NamedTuple):
             yield from call.walk()
 
 
-def plan(graph: Graph, *, strided_products: bool, window_products: bool) -> Plan:
+def plan(graph: Graph, *, strided_products: bool, window_products: bool, separate: bool = False) -> Plan:
     """Give every value of ``graph`` a place; see the module's first lines.
 
     Args:
@@ -187,8 +187,9 @@ def plan(graph: Graph, *, strided_products: bool, window_products: bool) -> Plan
         strided_products: whether the backend's matrix products read operands of any strides; where not,
             what BLAS can't read is copied first.
         window_products: whether they read windows of a tensor where they lie.
+        separate: whether each intermediate has a buffer of its own, for checks, in place of the arena.
     """
-    table = _Table(strided_products=strided_products, window_products=window_products)
+    table = _Table(strided_products=strided_products, window_products=window_products, separate=separate)
     scope = _Scope(graph, table, lasting=True)
     starts = {BufferKind.INPUT: 0, BufferKind.CONSTANT: len(graph.inputs)}
     starts[BufferKind.OUTPUT] = len(graph.inputs) + len(table.constants)
@@ -236,9 +237,10 @@ def footprint(graph: Graph, *, strided_products: bool, window_products: bool) ->
 class _Table:
     """What all scopes of a plan share: buffers that have a place of their own, and counts."""
 
-    def __init__(self, *, strided_products: bool, window_products: bool) -> None:
+    def __init__(self, *, strided_products: bool, window_products: bool, separate: bool = False) -> None:
         self.strided_products = strided_products
         self.window_products = window_products
+        self.separate = separate
         self.constants: list[np.ndarray[Any, Any]] = []
         self.temporaries: list[TensorSpec] = []
         self.slots = 0
@@ -339,6 +341,9 @@ class _Scope:
                 temporaries.append(value.spec)
             elif not value.spec.shape.is_static or symbols(value.spec.shape):
                 self.homes[value] = Home(BufferKind.STACK, self.table.slot())
+            elif self.table.separate:
+                self.homes[value] = Home(BufferKind.TEMPORARY, len(temporaries), strides=self.lies.get(value))
+                temporaries.append(value.spec)
             else:
                 self.homes[value] = Home(BufferKind.ARENA, strides=self.lies.get(value))
 

@@ -71,11 +71,7 @@ class AnyLength:
         params, run, length = self._params.copy(), self._run, result.size
         longer = run._replace(total=length, work=run.work / run.total * length)
         params[_TURNS], params[_CHUNK] = length, chunk_of(longer, self._lanes, self._seats)
-        table = np.array([b.__array_interface__["data"][0] for b in (*arrays, result)], np.uintp)
-        status = np.zeros(1, np.int64)
-        self._call(*[a.__array_interface__["data"][0] for a in (table, params, status)])
-        if status[0]:
-            raise self._executable.failure(int(status[0]))
+        self._executable.launch(self._call, arrays, result, params)
         return result
 
     def is_program_of(self, graph: Graph) -> bool:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from dualflow.backends.llvm.checked_executable import CheckedExecutable
 from dualflow.backends.llvm.executable import KEPT_ARENA, Executable
 from dualflow.backends.llvm.product import choice
 from dualflow.backends.llvm.program import write
-from dualflow.backends.llvm.runtime import target
+from dualflow.backends.llvm.runtime import switches, target
 from dualflow.backends.llvm.runtime.jit import CompileReport
 from dualflow.core.locks import imported
 from dualflow.graph.compiled import CodeSource, CompileCosts, Figures, Footprint, KernelReport
@@ -26,7 +27,7 @@ _COST_RUNS = 3
 
 def build(graph: Graph, options: CompileOptions) -> Executable:
     """Compile ``graph``, whose sizes are static and whose passes have run."""
-    return Executable(graph, options)
+    return CheckedExecutable(graph, options) if switches.checked_side() else Executable(graph, options)
 
 
 def footprint(graph: Graph) -> Footprint:

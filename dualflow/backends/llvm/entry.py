@@ -15,9 +15,10 @@ from typing import NamedTuple
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.kernel_table import KernelMemory, table
+from dualflow.backends.llvm.runtime.checked_memory import Workspace
 from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.llvm.scatter import bounds_routine, routine
-from dualflow.backends.llvm.steps import BEGINNING, LINK, WALK, StepKind
+from dualflow.backends.llvm.steps import BEGINNING, LINK, WALK, StepRecord, StepKind
 from dualflow.backends.llvm.text import F64, I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.backends.llvm.written import write
 from dualflow.core.extent import Atom, typical
@@ -32,6 +33,7 @@ from dualflow.schedule.loop_program import For, LoopKind, Run, ScratchRow
 from dualflow.schedule.lower import lower
 from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.nest import Layout, Nest
+from dualflow.schedule.operands import CallKind, kind_of
 from dualflow.schedule.plan import Plan
 from dualflow.schedule.runs import run_of
 from dualflow.schedule.scattering import OUTSIDE
@@ -43,6 +45,8 @@ PARTIAL_BYTES = 8
 ROW_ALIGNMENT = 64
 PADDING = 64
 """Bytes behind each block of memory of a size that the run tells, for lanes that are off."""
+CHECKED_PADDING = 8
+"""The same in the checked mode, behind positions of elements: one too many may be written."""
 NO_MEMORY = OutOfMemory("there is no memory for a tensor whose size the run has told. Compute it in parts.")
 OUT_OF_BOUNDS = OutOfBounds("it would access elements outside of its buffers")
 LIGHT = 24.0
@@ -71,6 +75,10 @@ class Unit:
         products: the places of those that multiply matrices.
         addresses: what the functions call beside each other and C's functions.
         asks: whether some kernel may run so long that it looks for signals.
+        steps: what the table has of them, for reports.
+        node: that of the statement being written, and
+        around: the choice or loop that it is in.
+        workspace: scratch memory, a block for each statement, where memory is checked; else None.
     """
 
     plan: Plan
@@ -93,6 +101,10 @@ class Unit:
     symbols: dict[Atom, int] = field(default_factory=dict)
     given: dict[tuple[int, int], int] = field(default_factory=dict)
     rooms: dict[int, int] = field(default_factory=dict)
+    steps: list[StepRecord] = field(default_factory=list)
+    node: Node | None = None
+    around: Node | None = None
+    workspace: Workspace | None = None
 
     def param(self, number: int) -> int:
         """A new run-time parameter: its place."""
@@ -127,9 +139,18 @@ class Unit:
             self.rooms[buffer] = self.param(0)
         return self.rooms[buffer]
 
-    def reserve(self, nbytes: int) -> None:
-        """Memory behind the arena's values; whatever works there takes turns, and all begins at one place."""
-        self.workspace_bytes = nbytes if self.sized else max(self.workspace_bytes, nbytes)
+    def reserve(self, nbytes: int) -> int:
+        """The place of memory behind the arena's values, or in a buffer of its own where sizes are learnt.
+
+        Whatever works there takes turns, and all begins at one place, unless memory is checked.
+        """
+        if self.sized:
+            self.workspace_bytes = nbytes
+            return 0
+        if self.workspace is not None:
+            return self.workspace.block(nbytes)
+        self.workspace_bytes = max(self.workspace_bytes, nbytes)
+        return self.plan.arena_bytes
 
     def stretch(self) -> int:
         """The place of the head of a new stretch: the table's beginning for the first."""
@@ -139,24 +160,26 @@ class Unit:
     def follow(self, before: int, kind: StepKind, numbers: Sequence[int]) -> int:
         """A step behind the head or step at ``before``: its place."""
         place = self.run([kind, 0, *numbers])
+        assert self.node is not None, "a statement is being written"
+        self.steps.append(StepRecord(place, kind, self.node, self.around))
         self.params[before + LINK] = place - before
         return place
 
     def memory(self, run: Run, lanes: int) -> KernelMemory:
         """A place for the kernel's own memory, behind the arena's values."""
-        start, buffer = self.plan.arena_bytes, self.plan.arena
-        if self.sized:  # a block of its own, whose size may be told by the run
-            start, buffer = 0, self.plan.workspace
+        buffer = self.plan.workspace if self.sized else self.plan.arena
         if run.partials:
             each = run.total * run.each * PARTIAL_BYTES
-            self.reserve(each * len(run.partials))
+            start = self.reserve(each * len(run.partials))
             return KernelMemory(buffer, tuple([start + i * each for i in range(len(run.partials))]))
         sizes = [
             _aligned((math.prod(run.numbers[n.place] for n in s.length) + lanes) * s.dtype.size)
             for s in run.kernel.body
             if isinstance(s, ScratchRow)
         ]
-        self.reserve(sum(sizes) * self.threads)
+        if not sizes:
+            return KernelMemory(buffer)
+        start = self.reserve(sum(sizes) * self.threads)
         starts = tuple([start + sum(sizes[:i]) for i in range(len(sizes))])
         return KernelMemory(buffer, starts, sum(sizes))
 
@@ -368,7 +391,10 @@ class Entry:
         with b.if_then(missing & ~too_much):
             b.call(b.symbols.declare("free", VOID, [PTR]), [old])
             nothing = b.constant(I64, 0).cast(PTR)
-            new = b.call(b.symbols.declare("realloc", PTR, [PTR, I64]), [nothing, wanted + PADDING])
+            padding = PADDING
+            if self.unit.workspace is not None:
+                padding = CHECKED_PADDING if kind_of(node) is CallKind.POSITIONS else 0
+            new = b.call(b.symbols.declare("realloc", PTR, [PTR, I64]), [nothing, wanted + padding])
             b.store(new, self.buffers, buffer)
             b.store(wanted, self.params, place)
             self.fail_if(new.cast(I64).eq(0), NO_MEMORY, node)
@@ -376,11 +402,11 @@ class Entry:
     def scratch(self, nbytes: int, node: Node) -> tuple[int, int]:
         """Memory for a call that works there, what all of them use in turn: its buffer and bytes into it."""
         plan, unit = self.unit.plan, self.unit
-        unit.reserve(nbytes)
+        start = unit.reserve(nbytes)
         if not unit.sized:
-            return plan.arena, plan.arena_bytes
+            return plan.arena, start
         self.make_room(plan.workspace, [nbytes], node)
-        return plan.workspace, 0
+        return plan.workspace, start
 
     def param(self, number: int) -> EmittedValue:
         return self.b.load(self.params, self.unit.param(number), I64)

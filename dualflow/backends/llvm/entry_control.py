@@ -136,12 +136,20 @@ class _Control:
                     else:
                         behind_checks.enter_context(self.entry.b.if_then(self._fine()))
                     sure = True
+                self._begin(statement)
                 self._guarded(statement) if self.entry.unit.sized else self._write(statement)
                 if any(isinstance(s, RequireCondition) for s in walk((statement,))):
                     behind_checks.enter_context(self.entry.b.if_then(self._fine()))
                     sure = True
                 elif fails(statement.node):
                     sure = False
+
+    def _begin(self, statement: Statement) -> None:
+        """Note whose work the next steps are; in the checked mode, also of what is no step."""
+        unit = self.entry.unit
+        unit.node = statement.node
+        if unit.workspace is not None and (unit.sized or not _is_step(statement)):
+            self.entry.step(StepKind.NOTE)
 
     def _guarded(self, statement: Statement) -> None:
         """Write a statement that may depend on sizes: where one could not be told, it doesn't run.
@@ -177,12 +185,19 @@ class _Control:
                 self.entry.move(statement)
             case RequireCondition():
                 self._require(statement)
-            case ChooseBranch():
-                self._choose(self._scalar(statement.number).cast(I64), statement.branches)
-            case RunTurns():
-                self._loop(statement)
+            case ChooseBranch() | RunTurns():
+                self._control(statement)
             case CallRoutine():
                 self._routine(statement)
+
+    def _control(self, statement: ChooseBranch | RunTurns) -> None:
+        unit = self.entry.unit
+        outer, unit.around = unit.around, statement.node
+        if isinstance(statement, RunTurns):
+            self._loop(statement)
+        else:
+            self._choose(self._scalar(statement.number).cast(I64), statement.branches)
+        unit.around = outer
 
     def _routine(self, call: CallRoutine) -> None:
         match call.kind:

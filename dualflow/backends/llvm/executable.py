@@ -18,7 +18,7 @@ from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.host_step import HostStep
 from dualflow.backends.llvm.product import choice
 from dualflow.backends.llvm.program import Program, write
-from dualflow.backends.llvm.runtime import interrupts, jit, threads
+from dualflow.backends.llvm.runtime import checked_memory, interrupts, jit, switches, threads
 from dualflow.backends.llvm.runtime.call_memory import CallMemory, aligned_bytes
 from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.llvm.sized_call import SizedCall
@@ -47,7 +47,7 @@ heavy_call = ctypes.CFUNCTYPE(*_ENTRY)
 _libraries: weakref.WeakValueDictionary[IrSource, jit.Library] = weakref.WeakValueDictionary()
 
 
-class _Part(NamedTuple):
+class NativePart(NamedTuple):
     """A native part: its entry, and the byte of the table of integers that it is called with."""
 
     call: Callable[..., Any]
@@ -87,7 +87,9 @@ class Executable:
         self.options = options
         own = choice.own()
         native = with_host_fallbacks(graph)
-        self.plan: Plan = plan(native, strided_products=own, window_products=own)
+        self.plan: Plan = plan(
+            native, strided_products=own, window_products=own, separate=bool(switches.checked_side())
+        )
         with jit.Ahead() as ahead:
 
             def begin(source: IrSource) -> None:
@@ -107,10 +109,10 @@ class Executable:
         for place, name in self.program.functions.items():
             self._params[place] = self._functions[name]
         prototype = heavy_call if self.program.heavy else _light
-        self._calls: list[_Part | HostStep] = [
+        self._calls: list[NativePart | HostStep] = [
             HostStep.of(part.host)
             if part.host is not None
-            else _Part(prototype(self.entry(part.entry or "")), part.at * self._params.itemsize)
+            else NativePart(prototype(self.entry(part.entry or "")), part.at * self._params.itemsize)
             for part in self.program.parts
         ]
         self._arenas: list[Array] = []
@@ -164,7 +166,7 @@ class Executable:
             return self._run_sized(arrays, trail)
         buffers: list[Array] = [*arrays, *layout.constants]
         try:
-            buffers += [np.empty(shape, dtype) for shape, dtype in self._fresh]
+            buffers += [self.empty(shape, dtype) for shape, dtype in self._fresh]
             arena = self._take_arena()
         except (MemoryError, ValueError) as error:  # the latter for more than an address can tell
             raise ResourceExhaustedError(
@@ -178,24 +180,24 @@ class Executable:
                     trail.node = call.node
                     trail.end()
                 with span("host", call.node.op.name, call.node.origin):
-                    call.run(buffers, trail)
+                    self.host(call, buffers, trail)
                 if table is not None:
                     for made in call.made:
-                        table[made.buffer] = _address(buffers[made.buffer])
+                        table[made.buffer] = address_of(buffers[made.buffer])
                 continue
             if table is None:
-                table, status = np.array([_address(b) for b in buffers], np.uintp), np.zeros(1, np.int64)
-                addresses = [_address(a) for a in (table, self._params, status)]
+                table, status = np.array([address_of(b) for b in buffers], np.uintp), np.zeros(1, np.int64)
+                addresses = [address_of(a) for a in (table, self._params, status)]
             with span("native", self.graph.name):
-                self._enter(call, addresses, status, trail)
+                self.enter(call, addresses, status, trail)
         self._give_arena(arena)
         return buffers[layout.first_output : layout.first_temporary]
 
     def _run_sized(self, arrays: Sequence[Array], trail: Trail | None) -> list[Array]:
         """The outputs of a program that learns sizes: it has numbers and memory of each call."""
-        call = SizedCall(self.plan, self.program, self._params.copy(), arrays, self._take_arena())
+        call = self.sized_call(self._params.copy(), arrays)
         status = np.zeros(1, np.int64)
-        addresses = [_address(a) for a in (call.table, call.params, status)]
+        addresses = [address_of(a) for a in (call.table, call.params, status)]
         try:
             for part in self._calls:
                 if isinstance(part, HostStep):
@@ -206,11 +208,34 @@ class Executable:
                         call.host(part.call, trail)
                 else:
                     with span("native", self.graph.name):
-                        self._enter(part, addresses, status, trail, call.params)
+                        self.enter(part, addresses, status, trail, call.params)
             return call.outputs()
         finally:
             call.release()
             self._give_arena(call.arena)
+
+    def launch(self, call: Callable[..., Any], arrays: Sequence[Array], result: Array, params: Array) -> None:
+        """Run a native part that has inputs and one output, with integers of the caller.
+
+        Raises:
+            InvalidArgumentError: a check inside it failed.
+        """
+        table, status = np.array([address_of(a) for a in (*arrays, result)], np.uintp), np.zeros(1, np.int64)
+        call(*[address_of(a) for a in (table, params, status)])
+        if status[0]:
+            raise self.failure(int(status[0]))
+
+    def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+        """Memory of an output or an intermediate."""
+        return np.empty(shape, dtype)
+
+    def host(self, step: HostStep, buffers: list[Array], trail: Trail | None) -> None:
+        """Run a node's own kernel; its results become the buffers of their places."""
+        step.run(buffers, trail)
+
+    def sized_call(self, params: Array, arrays: Sequence[Array]) -> SizedCall:
+        """A call of a program that learns sizes."""
+        return SizedCall(self.plan, self.program, params, arrays, self._take_arena())
 
     def failure(self, number: int, params: Array | None = None) -> Exception:
         """The error for a check that failed, naming the op and the user's line; ``params`` are the call's."""
@@ -229,15 +254,18 @@ class Executable:
         """The node that left ``number`` in the status; the outermost loop where a signal ended one."""
         return self.program.messages[abs(number) - 1][1]
 
-    def _enter(
+    def enter(
         self,
-        part: _Part,
+        part: NativePart,
         addresses: Sequence[int],
         status: Array,
         trail: Trail | None,
         params: Array | None = None,
     ) -> None:
-        """Run a native part; where a signal's handler raised, ctypes finds that error in the way."""
+        """Run a native part by the addresses of its tables.
+
+        Where a signal's handler raised, ctypes finds that error in the way.
+        """
         if trail is not None:
             trail.node = None
         table, integers, noted = addresses
@@ -282,7 +310,7 @@ def _libraries_of(
         found = {source: library for source in program.sources if (library := _libraries.get(source))}
         missing = [source for source in program.sources if source not in found]
         if missing:
-            symbols = {**interrupts.addresses(), **program.addresses}
+            symbols = {**interrupts.addresses(), **program.addresses, **checked_memory.symbols()}
             symbols |= {name: library.address(name) for s, library in found.items() for name in s.exports}
             made = jit.compile_sources(missing, symbols, ahead)
             found |= dict.fromkeys(missing, made)
@@ -291,7 +319,7 @@ def _libraries_of(
 
 
 def _fresh(
-    layout: Plan, calls: Sequence[_Part | HostStep]
+    layout: Plan, calls: Sequence[NativePart | HostStep]
 ) -> Iterator[tuple[tuple[int, ...], np.dtype[Any]]]:
     """Shapes and dtypes of the outputs and temporaries of a call; nothing where a host call puts its own."""
     by_host = {made.buffer for call in calls if isinstance(call, HostStep) for made in call.made}
@@ -300,7 +328,7 @@ def _fresh(
         yield shape, spec.dtype.dtype
 
 
-def _address(array: Array) -> int:
+def address_of(array: Array) -> int:
     found: int = array.__array_interface__["data"][0]
     return found
 

@@ -3,15 +3,16 @@
 Without any of them results are the same, only later: where the builtin call is off, calls go through ctypes;
 where the linker is off, LLVM is loaded to link; without threads, loops run on their caller; without our own
 matrix product, NumPy's BLAS is called; without the disk cache, each process compiles anew; without
-kept blocks, the system zeroes the memory of each large output.
+kept blocks, the system zeroes the memory of each large output. Checks of memory are named where they are on.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from dualflow.backends.llvm.product import choice
-from dualflow.backends.llvm.runtime import blocks, elf, fastcall, object_cache, threads
+from dualflow.backends.llvm.runtime import blocks, elf, fastcall, object_cache, switches, threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ class Facility:
 
     Attributes:
         name: what it is called.
-        switch: what switches it off, in ``DUALFLOW_DISABLE``.
+        switch: what switches it off, in ``DUALFLOW_DISABLE``; the variable that switches checks on.
         on: whether it works.
         detail: what is to be known of it: why not, or how.
     """
@@ -46,7 +47,11 @@ def facilities(tensor_class: type) -> tuple[Facility, ...]:
     """
     pool = threads.status()
     no_cache = object_cache.obstacle()
-    return (
+    side = switches.checked_side()
+    checked = (
+        Facility("checked memory", switches.CHECK_MEMORY, True, f"buffers {_BETWEEN[side]}") if side else None
+    )
+    parts = (
         _unless("builtin call", "builtin_call", fastcall.obstacle(tensor_class)),
         _unless("linker", "linker", elf.obstacle()),
         Facility("threads", "pool", pool.threads > 1, pool.reason or f"{pool.threads} for a kernel"),
@@ -54,6 +59,10 @@ def facilities(tensor_class: type) -> tuple[Facility, ...]:
         Facility("disk cache", "cache", not no_cache, no_cache or object_cache.folder() or ""),
         _unless("kept blocks", "blocks", fastcall.obstacle(tensor_class) or blocks.obstacle()),
     )
+    return parts if checked is None else (*parts, checked)
+
+
+_BETWEEN: Final = {"end": "end at protected pages", "begin": "begin after protected pages"}
 
 
 def _unless(name: str, switch: str, obstacle: str) -> Facility:

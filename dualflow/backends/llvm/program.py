@@ -16,9 +16,10 @@ from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.entry import EmittedKernel, Unit
 from dualflow.backends.llvm.entry_control import write_entry
 from dualflow.backends.llvm.run_time_sizes import write_setters, write_whole
-from dualflow.backends.llvm.runtime import interrupts, target, threads
+from dualflow.backends.llvm.runtime import interrupts, switches, target, threads
+from dualflow.backends.llvm.runtime.checked_memory import Workspace
 from dualflow.backends.llvm.runtime.source import IrSource
-from dualflow.backends.llvm.steps import WALK, driver
+from dualflow.backends.llvm.steps import WALK, StepRecord, driver
 from dualflow.backends.llvm.text import LlvmModule
 from dualflow.core.extent import Atom, Extent, symbols
 from dualflow.graph.ir import Node
@@ -61,6 +62,8 @@ class Program(NamedTuple):
         symbols: the places of the numbers that runs give symbols.
         given: the places of the sizes that calls give axes of inputs.
         rooms: the buffers whose memory the code takes itself, with the places of their bytes.
+        steps: the steps, in the order of their places among the parameters.
+        workspace: scratch memory, where memory is checked.
     """
 
     sources: tuple[IrSource, ...]
@@ -79,6 +82,8 @@ class Program(NamedTuple):
     symbols: Mapping[Atom, int]
     given: Mapping[tuple[int, int], int]
     rooms: Mapping[int, int]
+    steps: tuple[StepRecord, ...]
+    workspace: Workspace | None
 
 
 def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None] = lambda _: None) -> Program:
@@ -89,6 +94,7 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
     if not plan.sized:  # which compares where it runs what it can't decide before
         bounds.check(program)
     unit = Unit(plan, threads.seats(options.threads), options.memory, module, bounds, begin, sized=plan.sized)
+    unit.workspace = Workspace() if switches.checked_side() else None
     if any(call.kind is not CallKind.HOST for call in plan.calls):
         begin(driver())
     parts = _parts(unit, program)
@@ -106,11 +112,13 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
         symbols=dict(unit.symbols),
         given=dict(unit.given),
         rooms=dict(unit.rooms),
+        steps=tuple(unit.steps),
+        workspace=unit.workspace,
         messages=tuple(unit.messages),
         functions={place: source.name for place, source in unit.functions.items()},
         addresses=dict(unit.addresses),
         products=len({unit.functions[place] for place in unit.products}),
-        arena_bytes=plan.arena_bytes + (0 if plan.sized else unit.workspace_bytes),
+        arena_bytes=plan.arena_bytes + _workspace_bytes(unit),
         kernels=tuple(unit.kernels),
         parallel=unit.parallel,
         heavy=unit.work_ns > LONG_CALL_NS or unit.asks or unit.module.has(interrupts.ROUTINE),
@@ -135,6 +143,13 @@ def _whole(unit: Unit, parts: Sequence[ProgramPart]) -> str | None:
     if told or kept or len(parts) != 1 or parts[0].entry is None:
         return None
     return write_whole(unit, parts[0].entry)
+
+
+def _workspace_bytes(unit: Unit) -> int:
+    """The bytes of scratch memory behind the arena's values."""
+    if unit.sized:
+        return 0
+    return unit.workspace_bytes if unit.workspace is None else unit.workspace.nbytes
 
 
 def _place(unit: Unit, size: int | None) -> int:

@@ -44,7 +44,7 @@ class SizedCall:
         self._made: dict[int, Array] = dict(enumerate([*arrays, *plan.constants]))
         for i, spec in enumerate((*plan.outputs, *plan.temporaries), start=plan.first_output):
             if is_fixed(spec.shape):
-                self._made[i] = np.empty(spec.shape, spec.dtype.dtype)
+                self._made[i] = self.empty(tuple(spec.shape), spec.dtype.dtype)  # type: ignore[arg-type]  # fixed
         self._made[plan.arena] = arena
         for (number, axis), place in program.given.items():
             params[place] = arrays[number].shape[axis]
@@ -75,14 +75,31 @@ class SizedCall:
         """Free what the program has taken."""
         for buffer in self._program.rooms:
             if buffer not in self._made:
-                _free(int(self.table[buffer]))
+                self.free(int(self.table[buffer]))
+
+    def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+        """Memory of an output or an intermediate of a fixed size."""
+        return np.empty(shape, dtype)
+
+    def input_of_host(self, array: Array) -> Array:
+        """What a node's own kernel reads, for a view of a buffer."""
+        return array
+
+    def result_of_host(self, node: Node, array: Array) -> Array:
+        """The buffer of a result of a node's own kernel."""
+        return array
+
+    def free(self, address: int) -> None:
+        """Free memory that the program has allocated."""
+        _free(address)
 
     def host(self, call: CallRoutine, trail: Trail | None) -> None:
         """Run a node's own kernel; its results become the buffers of their places."""
         known = {atom: int(self.params[place]) for atom, place in self._program.symbols.items()}
         node = call.node
         given = [
-            self._view(layout, v.spec, known) for layout, v in zip(call.inputs, node.inputs, strict=True)
+            self.input_of_host(self._view(layout, v.spec, known))
+            for layout, v in zip(call.inputs, node.inputs, strict=True)
         ]
         attrs = {name: with_numbers(value, known) for name, value in node.attrs.items()}
         now = Node(node.op, node.inputs, attrs, node.specs, node.origin, node.also)
@@ -92,7 +109,7 @@ class SizedCall:
             made = np.ascontiguousarray(result, value.spec.dtype.dtype).reshape(np.shape(result))
             if any(np.may_share_memory(made, x) for x in given):  # a kernel may return what it was given
                 made = made.copy()
-            self._made[layout.buffer] = made
+            self._made[layout.buffer] = made = self.result_of_host(node, made)
             self.table[layout.buffer] = made.__array_interface__["data"][0]
             if layout.buffer in self._program.rooms:
                 self.params[self._program.rooms[layout.buffer]] = made.nbytes

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import functools
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
-from dualflow.backends.llvm.runtime import jit
+from dualflow.backends.llvm.runtime import jit, switches
+from dualflow.backends.llvm.runtime.checked_memory import RECORD
 from dualflow.backends.llvm.runtime.source import IrSource
+from dualflow.graph.ir import Node
 
 WALK: Final = "df_walk"
 """``void df_walk(buffers, stretch, status)`` runs a stretch."""
@@ -30,9 +32,35 @@ class StepKind(IntEnum):
     PRODUCT = 1
     MOVE = 2
     STOP = 3
+    NOTE = 4
+
+
+class StepRecord(NamedTuple):
+    """A step of a program, for reports.
+
+    Attributes:
+        place: where it is in the table of integers.
+        kind: what it does.
+        node: whose work that is.
+        around: the choice or loop that the node is in; None for none.
+    """
+
+    place: int
+    kind: StepKind
+    node: Node
+    around: Node | None
 
 
 @functools.cache
 def driver() -> IrSource:
-    """The module that defines :data:`WALK`."""
-    return IrSource(jit.shipped_text("steps.ll"), (WALK,))
+    """The module that defines :data:`WALK`; in the checked mode it stores which step runs."""
+    return IrSource(jit.shipped_text("steps.ll") + (_NOTED if switches.checked_side() else _SILENT), (WALK,))
+
+
+_SILENT: Final = """
+define internal void @begun(ptr %step) alwaysinline { ret void }
+"""
+_NOTED: Final = f"""
+@{RECORD} = external global ptr
+define internal void @begun(ptr %step) alwaysinline {{ store volatile ptr %step, ptr @{RECORD} ret void }}
+"""

@@ -19,6 +19,7 @@ from numba.core.errors import NumbaError, TypingError
 from numba.extending import intrinsic
 
 from dualflow.backends.llvm.executable import Executable
+from dualflow.backends.llvm.runtime import switches
 from dualflow.backends.numba.requirement import require_numba
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
@@ -252,6 +253,11 @@ _BYTES = types.Array(types.uint8, 1, "C")
 
 def _require_native(executable: Executable) -> None:
     graph = executable.graph
+    if switches.checked_side():
+        raise InvalidArgumentError(
+            f"Numba can't call {graph.name!r} while {switches.CHECK_MEMORY} is set: its code allocates by "
+            "itself. Unset the variable."
+        )
     hosts = [part for part in executable.parts if part.kind is not PartKind.NATIVE]
     if hosts:
         why = ", ".join(f"{part.what} ({part.reason})" for part in hosts)

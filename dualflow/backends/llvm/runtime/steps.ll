@@ -13,9 +13,13 @@
 ;                                                   neighbours of x, y and out; then what the function reads
 ;   move      2, link, from, to, bytes              both as a buffer and bytes into it
 ;   stop      3, link                               ends the walk if a check has failed
+;   note      4, link                               nothing: what follows is another statement's work
 ;
 ; A kernel's context is three addresses: the buffers, the words behind its own, the status. Where its n is more than
 ; a chunk, the parallel for shares it out between threads.
+;
+; steps.py appends a function to this text:
+;   define internal void @begun(ptr %step)          notes which step runs, where memory is checked
 
 %context = type { ptr, ptr, ptr }
 
@@ -36,7 +40,7 @@ entry:
   br label %next
 
 next:
-  %here = phi ptr [ %stretch, %entry ], [ %step, %alone ], [ %step, %shared ], [ %step, %product ], [ %step, %move ], [ %step, %stop ]
+  %here = phi ptr [ %stretch, %entry ], [ %step, %alone ], [ %step, %shared ], [ %step, %product ], [ %step, %move ], [ %step, %stop ], [ %step, %take ]
   %link.at = getelementptr i64, ptr %here, i64 1
   %link = load i64, ptr %link.at
   %step = getelementptr i64, ptr %here, i64 %link
@@ -44,11 +48,13 @@ next:
   br i1 %last, label %end, label %take
 
 take:
+  call void @begun(ptr %step)
   %kind = load i64, ptr %step
   %function.at = getelementptr i64, ptr %step, i64 2
   switch i64 %kind, label %kernel [ i64 1, label %product
                                     i64 2, label %move
-                                    i64 3, label %stop ]
+                                    i64 3, label %stop
+                                    i64 4, label %next ]
 
 kernel:
   %function = load ptr, ptr %function.at

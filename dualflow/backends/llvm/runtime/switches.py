@@ -1,13 +1,15 @@
 """Which fast parts ``DUALFLOW_DISABLE`` switches off, for the whole process: it is read once.
 
 Results are the same without them, only later. A switch tells whether a part is at fault, and lets tests run
-what stands behind it.
+what stands behind it. ``DUALFLOW_CHECK_MEMORY`` switches on the checked mode of
+:mod:`dualflow.backends.llvm.runtime.checked_memory`, and off the fast parts that allocate by themselves.
 """
 
 from __future__ import annotations
 
 import functools
 import os
+import sys
 from typing import Final
 
 from dualflow.core.errors import InvalidArgumentError
@@ -22,6 +24,11 @@ PARTS: Final = {
     "blocks": "large outputs are new memory",
 }
 """The parts that have a switch, and what happens where they are off."""
+CHECK_MEMORY: Final = "DUALFLOW_CHECK_MEMORY"
+SIDES: Final = {"": "", "0": "", "1": "end", "end": "end", "begin": "begin"}
+"""Values of ``DUALFLOW_CHECK_MEMORY``: which end of each buffer touches a protected page; none without."""
+_UNCHECKED: Final = ("builtin_call", "blocks")
+"""The parts that are off in the checked mode: they allocate in machine code of their own."""
 
 
 def off(part: str) -> str:
@@ -33,7 +40,41 @@ def off(part: str) -> str:
     >>> off("linker") in ("", "DUALFLOW_DISABLE names it: LLVM is loaded to link")
     True
     """
-    return f"{VARIABLE} names it: {PARTS[part]}" if part in _named() else ""
+    if part in _named():
+        return f"{VARIABLE} names it: {PARTS[part]}"
+    if part in _UNCHECKED and checked_side():
+        return f"{CHECK_MEMORY}={checked_side()}: {PARTS[part]}"
+    return ""
+
+
+@functools.cache
+def checked_side() -> str:
+    """Which end of each buffer touches a protected page, "end" or "begin"; the empty string without checks.
+
+    Raises:
+        InvalidArgumentError: the variable has another value, or this is not 64-bit Linux.
+
+    >>> checked_side() in ("", "end", "begin")
+    True
+    """
+    side = side_of(os.environ.get(CHECK_MEMORY, ""))
+    if side and (sys.platform != "linux" or sys.maxsize <= 1 << 32):
+        raise InvalidArgumentError(f"{CHECK_MEMORY} works on 64-bit Linux only; unset it.")
+    return side
+
+
+def side_of(value: str) -> str:
+    """The side that a value of ``DUALFLOW_CHECK_MEMORY`` names.
+
+    >>> side_of("1"), side_of("begin"), side_of("0")
+    ('end', 'begin', '')
+    """
+    if value not in SIDES:
+        raise InvalidArgumentError(
+            f"{CHECK_MEMORY}={value!r}: it is end (or 1), begin, or 0: which end of each buffer touches a "
+            "protected page."
+        )
+    return SIDES[value]
 
 
 @functools.cache

@@ -1,0 +1,139 @@
+"""A graph that runs with its memory checked; see :mod:`dualflow.backends.llvm.runtime.checked_memory`.
+
+Each input, constant, output and intermediate has a buffer of its own between protected pages, each statement
+its own scratch memory. Inputs and constants are copied there and can't be written to, but for variables that
+the graph updates; what a call returns, and what an op's own kernel reads, are copies in ordinary memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dualflow.backends.llvm.executable import Executable, NativePart, address_of
+from dualflow.backends.llvm.host_step import HostStep
+from dualflow.backends.llvm.program import Program
+from dualflow.backends.llvm.runtime import checked_memory
+from dualflow.backends.llvm.runtime.checked_memory import StepTexts
+from dualflow.backends.llvm.sized_call import SizedCall
+from dualflow.backends.llvm.steps import StepKind
+from dualflow.graph.fused import body_of
+from dualflow.graph.ir import Graph, Node
+from dualflow.graph.options import CompileOptions
+from dualflow.graph.trail import Trail
+
+Array = np.ndarray[Any, Any]
+
+
+class CheckedExecutable(Executable):
+    """A compiled graph whose calls check what machine code reads and writes."""
+
+    __slots__ = ("_texts", "_written")
+
+    def __init__(self, graph: Graph, options: CompileOptions) -> None:
+        super().__init__(graph, options)
+        constants = [checked_memory.copied(x, "a constant", frozen=True) for x in self.plan.constants]
+        self.plan = self.plan._replace(constants=tuple(constants))
+        self._texts = StepTexts.of(_step_texts(graph, self.program))
+        updated = {update.input for update in graph.updates}
+        self._written = frozenset([i for i, value in enumerate(graph.inputs) if value in updated])
+
+    def run(self, arrays: Sequence[Array], trail: Trail | None = None) -> list[Array]:
+        inputs = [
+            checked_memory.copied(array, f"input {i}", frozen=i not in self._written)
+            for i, array in enumerate(arrays)
+        ]
+        try:
+            outputs = super().run(inputs, trail)
+        finally:
+            for i in self._written:
+                np.copyto(arrays[i], inputs[i])
+        return [output.copy() for output in outputs]
+
+    def launch(self, call: Callable[..., Any], arrays: Sequence[Array], result: Array, params: Array) -> None:
+        inputs = [checked_memory.copied(array, f"input {i}", frozen=True) for i, array in enumerate(arrays)]
+        output = checked_memory.empty(result.shape, result.dtype, "the output")
+        with checked_memory.native_call(self._texts, address_of(params), self.graph.name):
+            super().launch(call, inputs, output, params)
+        np.copyto(result, output)
+
+    def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+        return checked_memory.empty(shape, dtype, "an output or intermediate")
+
+    def host(self, step: HostStep, buffers: list[Array], trail: Trail | None) -> None:
+        own = list(buffers)
+        for place in {x.layout.buffer for x in step.given}:
+            own[place] = buffers[place].copy()
+        step.run(own, trail)
+        for place in {x.buffer for x in step.made}:
+            buffers[place] = _result_of(step.node, own[place])
+
+    def sized_call(self, params: Array, arrays: Sequence[Array]) -> SizedCall:
+        return _CheckedSizedCall(self.plan, self.program, params, arrays, self._take_arena())
+
+    def enter(
+        self,
+        part: NativePart,
+        addresses: Sequence[int],
+        status: Array,
+        trail: Trail | None,
+        params: Array | None = None,
+    ) -> None:
+        with checked_memory.native_call(self._texts, addresses[1], self.graph.name):
+            super().enter(part, addresses, status, trail, params)
+
+    def _take_arena(self) -> Array:
+        workspace = self.program.workspace
+        assert workspace is not None, "memory is checked"
+        return workspace.allocated()
+
+    def _give_arena(self, arena: Array) -> None:
+        """Nothing is kept between calls."""
+
+
+class _CheckedSizedCall(SizedCall):
+    """A call of a program that learns sizes, whose memory is checked."""
+
+    __slots__ = ()
+
+    def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+        return checked_memory.empty(shape, dtype, "an output or intermediate")
+
+    def input_of_host(self, array: Array) -> Array:
+        return array.copy()
+
+    def result_of_host(self, node: Node, array: Array) -> Array:
+        return _result_of(node, array)
+
+    def free(self, address: int) -> None:
+        checked_memory.free(address)
+
+
+def _result_of(node: Node, array: Array) -> Array:
+    return checked_memory.copied(array, f"the result of {node.op.name}", frozen=False)
+
+
+def _step_texts(graph: Graph, program: Program) -> list[tuple[int, str]]:
+    """What each step of the program does, for a fault: with the bytes before it in the table."""
+    texts = []
+    for place, kind, node, around in program.steps:
+        function = program.functions.get(
+            place + 2, "an entry" if kind is StepKind.NOTE else kind.name.lower()
+        )
+        text = f"{function} computes {_described(node)} in graph {graph.name!r}"
+        texts.append((8 * place, "\n".join([text, *(_lines(node) or _lines(around))])))
+    return texts
+
+
+def _described(node: Node) -> str:
+    body = body_of(node)
+    inner = "" if body is None else f"({', '.join([inside.op.name for inside in body.nodes])})"
+    return f"{node.op.name}{inner} -> {', '.join(map(str, node.specs))}"
+
+
+def _lines(node: Node | None) -> list[str]:
+    """The user's lines that a node comes from."""
+    origins = () if node is None else (node.origin, *node.also)
+    return list(dict.fromkeys([str(origin) for origin in origins if origin is not None]))

@@ -1,0 +1,407 @@
+"""The checked mode: a wrong access ends with kernel, op, line and buffer; right programs run as without.
+
+Programs are made wrong by replacing integers in the table that their code reads: how often a loop runs, where
+in a buffer it begins, which buffer it is.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dualflow as df
+from dualflow.backends.llvm.runtime import switches
+from dualflow.core.errors import InvalidArgumentError
+
+SOURCE_ROOT = Path(df.__file__).parents[1]
+SIDES = ("end", "begin")
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the checked mode is for Linux")
+
+WRONG = """
+import gc
+import numpy as np
+import dualflow as df
+from dualflow.backends.llvm.any_length import AnyLength
+from dualflow.backends.llvm.executable import Executable
+from dualflow.graph.fused import body_of
+from dualflow.schedule.runs import run_of
+
+TURNS, CHUNK, NUMBERS = 3, 4, 5
+
+def only(kind):
+    (found,) = [x for x in gc.get_objects() if isinstance(x, kind)]
+    return found
+
+def step_of(executable, op):
+    "The place of the step that computes an op."
+    kernels = [step for step in executable.program.steps if step.kind.name == "KERNEL"]
+    (found,) = [s.place for s in kernels if op in [n.op.name for n in getattr(body_of(s.node), "nodes", ())]]
+    return found
+
+def turns(executable, op, more):
+    for field in (TURNS, CHUNK):
+        executable.params[step_of(executable, op) + field] += more
+
+def buffer_place(executable, op, number):
+    "Where the table has the number of a kernel's buffer; the first element's index is the next integer."
+    (kernel,) = [k for k in executable.program.kernels if op in [s.node.op.name for s in k.nest.steps]]
+    run = run_of(kernel.nest, kernel.lanes)
+    first = step_of(executable, op) + NUMBERS + len(run.numbers) + len(run.scalars)
+    return first + 2 * (number % len(run.buffers))
+"""
+
+PROGRAM = (
+    WRONG
+    + """
+@df.function
+def doubled(x):
+    return df.exp(x) * 2.0  # here
+
+x = df.ones([1000])
+doubled(x)
+code = only(Executable)
+"""
+)
+
+
+def run(program: str, tmp_path: Path, side: str, *options: str) -> subprocess.CompletedProcess[str]:
+    """A process of its own that runs ``program`` in the checked mode; without, where ``side`` is empty."""
+    environment = {"PYTHONPATH": str(SOURCE_ROOT), switches.CHECK_MEMORY: side}
+    path = tmp_path / "program.py"
+    path.write_text(program, encoding="utf-8")
+    command = [sys.executable, *options, str(path)]
+    settings = {n: v for n, v in os.environ.items() if n != "PYTHONFAULTHANDLER"} | environment
+    return subprocess.run(command, env=settings, capture_output=True, text=True, timeout=300)
+
+
+def fault(program: str, tmp_path: Path, side: str, *options: str) -> str:
+    """What a program that ends by a memory fault prints to stderr."""
+    done = run(program, tmp_path, side, *options)
+    assert done.returncode in (-signal.SIGSEGV, -signal.SIGBUS), (done.returncode, done.stdout, done.stderr)
+    return done.stderr
+
+
+def printed(program: str, tmp_path: Path, side: str) -> str:
+    done = run(program, tmp_path, side)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def line_of(program: str, mark: str = "# here") -> int:
+    (found,) = [i for i, line in enumerate(program.splitlines(), start=1) if mark in line]
+    return found
+
+
+WRONG_ACCESSES = {
+    "one turn too many": ("end", "turns(code, 'exp', 1)", "input 0, float32[1000]"),
+    "an input from its second element on": (
+        "end",
+        "code.params[buffer_place(code, 'exp', 0) + 1] += 1",
+        "input 0",
+    ),
+    "an input from before its first element on": (
+        "begin",
+        "code.params[buffer_place(code, 'exp', 0) + 1] -= 1",
+        "input 0",
+    ),
+    "a result from its second element on": (
+        "end",
+        "code.params[buffer_place(code, 'exp', 1) + 1] += 1",
+        "an output",
+    ),
+    "a result before its first element": (
+        "begin",
+        "code.params[buffer_place(code, 'exp', 1) + 1] -= 1",
+        "an output",
+    ),
+    "a write to an input": ("end", "code.params[buffer_place(code, 'exp', 1)] = 0", "input 0, float32[1000]"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_ACCESSES)
+def test_a_wrong_access_ends_with_the_kernel_the_op_the_line_and_the_buffer(
+    name: str, tmp_path: Path
+) -> None:
+    side, change, buffer = WRONG_ACCESSES[name]
+    program = f"{PROGRAM}\n{change}\ndoubled(x)"
+    told = fault(program, tmp_path, side)
+    kernel, first, second, *_ = told.strip().splitlines()
+    assert re.fullmatch(
+        r"dualflow: memory fault in machine code, while kernel_\w+ computes "
+        r"fused\(exp, (constant, )?multiply\) -> float32\[1000\] in graph 'doubled'",
+        kernel,
+    ), told
+    assert first == f'File "{tmp_path / "program.py"}", line {line_of(program)}, in doubled', told
+    assert re.fullmatch(r"at address 0x[0-9a-f]{16}", second), told
+    assert f"\nof {buffer}" in told
+
+
+@pytest.mark.parametrize(
+    ("side", "change"),
+    [("begin", "turns(code, 'exp', 1)"), ("end", "code.params[buffer_place(code, 'exp', 1) + 1] -= 1")],
+)
+def test_a_write_next_to_a_buffer_on_its_other_side_is_an_error(
+    side: str, change: str, tmp_path: Path
+) -> None:
+    done = run(f"{PROGRAM}\n{change}\ndoubled(x)", tmp_path, side)
+    assert done.returncode == 1
+    assert "InternalError: the machine code of 'doubled' has written next to an output" in done.stderr
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_what_is_not_written_has_the_pattern(side: str, tmp_path: Path) -> None:
+    program = f"{PROGRAM}\nturns(code, 'exp', -1)\nprint(*map(hex, doubled(x).numpy()[-2:].view(np.uint32)))"
+    written, missing = printed(program, tmp_path, side).split()
+    assert written == "0x40adf854"
+    assert missing == "0x7ff57ff5"
+
+
+def test_a_dead_intermediate_of_another_call_is_never_read_as_a_value(tmp_path: Path) -> None:
+    """Each call has new memory: an intermediate that is not computed is no number of the call before."""
+    program = (
+        WRONG
+        + """
+@df.function
+def sums(x):
+    return df.cumsum(df.sort(df.exp(x)) * 2.0)  # a host call stands between two kernels
+
+x = df.ones([100])
+print(np.isnan(sums(x).numpy()).any())
+turns(only(Executable), 'exp', -1)
+print(np.isnan(sums(x).numpy()).any())
+"""
+    )
+    assert printed(program, tmp_path, "end").split() == ["False", "True"]
+
+
+def test_the_handler_that_was_there_before_still_runs(tmp_path: Path) -> None:
+    told = fault(f"{PROGRAM}\nturns(code, 'exp', 1)\ndoubled(x)", tmp_path, "end", "-X", "faulthandler")
+    assert told.index("dualflow: memory fault") < told.index("Fatal Python error: Segmentation fault")
+
+
+def test_freed_memory_is_protected(tmp_path: Path) -> None:
+    program = """
+import ctypes
+import numpy as np
+from dualflow.backends.llvm.runtime import checked_memory
+checked_memory.symbols()
+memory = checked_memory.empty((10,), np.dtype(np.float64), "a buffer")
+address = memory.ctypes.data
+print(hex(memory.view(np.uint64)[0]))
+del memory
+ctypes.string_at(address, 1)
+"""
+    told = fault(program, tmp_path, "end")
+    assert "dualflow: memory fault outside machine code" in told
+    assert re.search(r"of a buffer, float64\[10\] \(80 bytes from 0x\w+ on\), which is freed", told), told
+
+
+LOOP = (
+    WRONG
+    + """
+@df.function
+def powers(x, n):
+    rows = df.TensorArray(df.float32, size=0, dynamic_size=True)
+    for i in df.range(n):
+        x = df.tanh(x) + x  # here
+        rows = rows.write(i, x)
+    return rows.stack()
+
+x = df.ones([1000])
+powers(x, df.constant(100))
+code = only(Executable)
+"""
+)
+
+
+def test_a_fault_in_a_loop_names_the_op_of_its_body(tmp_path: Path) -> None:
+    program = f"{LOOP}\nturns(code, 'tanh', 1)\npowers(x, df.constant(100))"
+    told = fault(program, tmp_path, "end")
+    assert re.search(r"computes fused\(tanh, add\) -> float32\[1000\] in graph 'powers'", told), told
+    assert f"line {line_of(program)}, in powers" in told
+
+
+def test_a_fault_in_another_thread_names_its_kernel(tmp_path: Path) -> None:
+    """A loop that threads share; the last chunk is too long, whoever takes it."""
+    program = (
+        PROGRAM.replace("1000", "3_000_000") + "code.params[step_of(code, 'exp') + TURNS] += 1\ndoubled(x)"
+    )
+    told = fault(program, tmp_path, "end")
+    assert "float32[3000000] in graph 'doubled'" in told
+    assert f"line {line_of(program)}, in doubled" in told
+
+
+@pytest.mark.parametrize(("side", "step"), [("end", 1), ("begin", -1)])
+def test_a_fault_where_sizes_are_learnt_names_its_kernel(side: str, step: int, tmp_path: Path) -> None:
+    program = (
+        WRONG
+        + f"""
+@df.function
+def positive(x):
+    return df.exp(x[x > 0.0])  # here
+
+x = df.constant(np.arange(-50.0, 50.0, dtype=np.float32))
+positive(x)
+code = only(Executable)
+code.params[buffer_place(code, 'exp', -1) + 1] += {step}
+positive(x)
+"""
+    )
+    told = fault(program, tmp_path, side)
+    assert f"line {line_of(program)}, in positive" in told
+    assert "of memory of a size that the run tells" in told
+
+
+@pytest.mark.parametrize(("side", "step"), [("end", 1), ("begin", -1)])
+def test_a_fault_of_a_large_eager_op_of_any_length_names_it(side: str, step: int, tmp_path: Path) -> None:
+    program = (
+        WRONG
+        + f"""
+df.exp(df.range(40_000.0))
+code = only(AnyLength)
+code._params[buffer_place(only(Executable), 'exp', 0) + 1] += {step}
+df.exp(df.range(50_000.0))
+"""
+    )
+    told = fault(program, tmp_path, side)
+    assert "in graph 'exp'" in told
+    assert "of input 0, float32[50000]" in told
+
+
+SAME = """
+import hashlib, os, threading
+import numpy as np
+import dualflow as df
+
+rng = np.random.default_rng(0)
+results = []
+
+def note(*tensors):
+    results.extend(np.asarray(t).tobytes() for t in tensors)
+
+w = df.Variable(rng.normal(size=(64, 32)).astype(np.float32))
+
+@df.function
+def step(x):
+    with df.GradientTape() as tape:
+        loss = df.reduce_mean(df.tanh(x @ w) ** 2)
+    w.assign_sub(0.1 * tape.gradient(loss, w))
+    return loss
+
+@df.function
+def summed(x):
+    rows = df.nn.softmax(x), df.reduce_max(x, axis=1), df.reduce_mean(x, axis=1)
+    return df.reduce_sum(x), df.reduce_sum(x, axis=0), df.cumsum(x), *rows
+
+@df.function
+def halvings(x):
+    count = 0
+    while df.reduce_max(x) > 1.0:
+        x = x / 2.0
+        count += 1
+    return x, count
+
+@df.function
+def grown(x, n):
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        positive = x[x > 0.0]
+        for _ in df.range(n):
+            positive = df.tanh(positive) * 0.6
+    return positive, tape.gradient(positive, x)
+
+@df.function
+def stacked(x, n):
+    rows = df.TensorArray(df.float32, size=0, dynamic_size=True)
+    for i in df.range(n):
+        x = x * 0.5
+        rows = rows.write(i, x)
+    return rows.stack(), df.where(x > 0.0)
+
+@df.function
+def checked(x):
+    w.assign_add(df.ones([64, 32]))
+    df.debugging.assert_less(df.reduce_max(x), 100.0, message="too large")
+    return df.gather(x, df.cast(x[0], df.int32))
+
+@df.function
+def by_host(x):
+    return df.linalg.det(x @ df.transpose(x)) * 2.0
+
+for rows in (1, 7, 64, 500):
+    x = df.constant(rng.normal(size=(rows, 64)).astype(np.float32))
+    note(step(x), *summed(x), *halvings(df.abs(x) * 10.0), *grown(x, df.constant(rows)))
+    note(*stacked(x, df.constant(rows + 3)), df.exp(x), df.nn.softmax(x))
+note(w.numpy(), *summed(df.constant(rng.normal(size=(3000, 301)))))
+for dtype in ("float16", "int8", "uint16", "complex64", "bool"):
+    x = df.cast(df.constant(rng.normal(size=(33, 17)) * 3), dtype)
+    note(*df.function(lambda x: (df.transpose(x), df.concat([x, x], 1), x[1:, ::-2], df.equal(x, x)))(x))
+note(by_host(df.constant(rng.normal(size=(5, 9)).astype(np.float32))))
+for bad in (np.full((2, 64), 200.0), np.full((2, 64), 50.0)):
+    try:
+        checked(df.constant(bad.astype(np.float32)))
+    except Exception as error:
+        note(np.frombuffer(type(error).__name__.encode(), np.uint8), w.numpy())
+long = [df.constant(rng.normal(size=40_000 + i).astype(np.float32)) for i in range(4)]
+for x in long:
+    note(df.exp(x) + 1.0, df.reduce_sum(x))
+found = [None] * 4
+def work(i):
+    found[i] = [df.function(lambda x: df.reduce_sum(df.exp(x) * x))(long[i]).numpy() for _ in range(20)]
+threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+note(*found)
+reader, writer = os.pipe()
+if os.fork() == 0:
+    os.write(writer, step(df.constant(rng.normal(size=(500, 64)).astype(np.float32))).numpy().tobytes())
+    os._exit(0)
+results.append(os.read(reader, 4))
+os.wait()
+for content in results:
+    print(hashlib.sha256(content).hexdigest())
+"""
+
+
+def test_results_are_the_same_to_the_bit(tmp_path: Path) -> None:
+    """Compiled functions of all kinds, with buffers at any multiple of an element's size."""
+    expected = printed(SAME, tmp_path, "")
+    assert len(expected.split()) >= 100
+    for side in SIDES:
+        assert printed(SAME, tmp_path, side) == expected
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_info_says_that_the_mode_is_on(side: str, tmp_path: Path) -> None:
+    told = printed("import dualflow as df\ndf.show_config()", tmp_path, side)
+    assert re.search(
+        rf"^checked memory  on \(buffers {side} (at|after) protected pages\)$", told, re.MULTILINE
+    )
+    assert f"builtin call    off ({switches.CHECK_MEMORY}={side}: calls go through ctypes)" in told
+    assert "checked memory" not in printed("import dualflow as df\ndf.show_config()", tmp_path, "")
+
+
+def test_another_value_is_refused() -> None:
+    with pytest.raises(
+        InvalidArgumentError, match=r"DUALFLOW_CHECK_MEMORY='both': it is end \(or 1\), begin"
+    ):
+        switches.side_of("both")
+
+
+def test_numba_code_cannot_call_a_checked_graph(tmp_path: Path) -> None:
+    program = """
+import dualflow as df
+f = df.function(lambda x: x + 1.0)
+try:
+    f.get_concrete_function(df.TensorSpec([3])).njit()
+except df.errors.InvalidArgumentError as error:
+    print(error)
+"""
+    assert "while DUALFLOW_CHECK_MEMORY is set" in printed(program, tmp_path, "end")
