@@ -154,14 +154,17 @@ def _without_wider(features: str, bits: int) -> str:
     '+sse2,+avx,+avx2,+fma,-avx512f,-avx512vbmi'
     >>> _without_wider("+sse2,+avx,+avx2,+fma,+avx512f", 128)
     '+sse2,-avx,-avx2,-fma,-avx512f'
+    >>> _without_wider("+avx2,+gfni,+avx512f", 256), _without_wider("+avx2,+gfni", 256)
+    ('+avx2,-gfni,-avx512f', '+avx2,+gfni')
     """
     words = [word for word in features.split(",") if word]
-    return ",".join([f"-{w[1:]}" if _bits_of(w[1:]) > bits else w for w in words])
+    with_widest = _WITH_512_BITS + ("gfni",) * ("+avx512f" in words)
+    return ",".join([f"-{w[1:]}" if _bits_of(w[1:], with_widest) > bits else w for w in words])
 
 
-def _bits_of(feature: str) -> int:
+def _bits_of(feature: str, with_widest: tuple[str, ...]) -> int:
     """The width of the vectors that an extension of x86 came with or needs; 128 for all others."""
-    if feature.startswith(_WITH_512_BITS):
+    if feature.startswith(with_widest):
         return 512
     return 256 if feature.startswith(_WITH_256_BITS) else 128
 
