@@ -19,12 +19,11 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from dualflow.core.dtypes import DType
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Node, Value
 from dualflow.schedule.access_bounds import NOTHING, AccessBounds, Region, unsafe
-from dualflow.schedule.loop_program import Run
+from dualflow.schedule.loop_program import Argument, Run
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.plan import Plan, blocks_made
 from dualflow.schedule.spans import Span, at_least, contains, fits, footprint
@@ -50,6 +49,7 @@ class MemoryBounds:
         self.sized = plan.sized
         self.nbytes: dict[int, int | None] = {}
         self.blocks: set[int] = set()
+        self._known: dict[tuple[Layout, Value], tuple[Span | None, bool]] = {}
         self._counts: dict[int, int] = {}
         self._rows: dict[int, int] = {}
         self.nbytes.update(_told(plan.arguments, 0))
@@ -103,14 +103,40 @@ class MemoryBounds:
             return []
         if isinstance(statement, RunTurns):
             self._check_rows(statement)
-        found: dict[Span, None] = {}
-        for operand, span in accesses_of(statement):
-            if span is not None and contains(operand, span) is False and not span.counts:
-                raise unsafe(statement.node, f"it accesses {span}, and its operand has {operand}")
-            for accessed in (operand,) if span is None or span == operand else (operand, span):
-                if not self._is_inside(accessed, statement.node):
-                    found[accessed] = None
-        return list(found)
+        node, accessed = statement.node, accesses_of(statement)
+        undecided: dict[Span, None] = {}
+        for i, (operand, inside) in enumerate(self._operands(statement)):
+            if operand is None:
+                continue
+            if not inside:
+                undecided[operand] = None
+            span = accessed.get(i)
+            if span is None or span == operand:
+                continue
+            if contains(operand, span) is False and not span.counts:
+                raise unsafe(node, f"it accesses {span}, and its operand has {operand}")
+            if not self._is_inside(span, node):
+                undecided[span] = None
+        return list(undecided)
+
+    def _operands(self, statement: Statement) -> list[tuple[Span | None, bool]]:
+        """The spans of operands, outputs behind inputs, and whether they are inside of their buffers.
+
+        The latter is False where only the run tells; None stands for an operand without elements, or of
+        sizes that only host calls know.
+        """
+        node, operands = statement.node, []
+        for layouts, values in ((statement.inputs, node.inputs), (statement.outputs, node.outputs)):
+            for layout, value in zip(layouts, values, strict=True):
+                key = layout, value
+                operand = self._known.get(key)
+                if operand is None:
+                    span = None
+                    if value.spec.shape.is_static:
+                        span = footprint(layout, sizes(value), value.spec.dtype.size)
+                    operand = self._known[key] = span, span is None or self._is_inside(span, node)
+                operands.append(operand)
+        return operands
 
     def _is_inside(self, span: Span, node: Node) -> bool:
         """Whether elements are inside of their buffer; False where only the run tells."""
@@ -155,22 +181,28 @@ class MemoryBounds:
         Raises:
             InternalError: an access is outside.
         """
-        node, regions = launch.node, []
-        operands = [*_spans(launch.inputs, node.inputs), *_spans(launch.outputs, node.outputs)]
-        inside = {span for _, _, span in operands if self._is_inside(span, node)}
-        for place, (buffer, offset, dtype) in enumerate(run.buffers):
-            there = [x for x in operands if x[2].buffer == buffer and x[1] is dtype]
-            begun = there if place in accesses.from_start else [x for x in there if x[0] == offset]
-            regions.append(
-                [span for _, _, span in begun or there]
-            )  # none begins there: a reversed scan of x[::-1]
-        if not self.sized:
-            of = [*map(_region, regions, (a.offset for a in run.buffers)), *[partials] * len(run.partials)]
-            accesses.check(run, of, node)
-            return []
-        known = [[span for span in spans if span in inside] for spans in regions]
-        spans = undecided_accesses(run, accesses, known, partials, node)
-        return [span for span in spans if not self._is_inside(span, node)]
+        node, operands = launch.node, self._operands(launch)
+        if self.sized:
+            known = [
+                [span for span, inside in operands if span is not None and inside and _is_at(span, argument)]
+                for argument in run.buffers
+            ]
+            undecided = undecided_accesses(run, accesses, known, partials, node)
+            return [span for span in undecided if not self._is_inside(span, node)]
+        spans = [span for span, _ in operands if span is not None]
+        regions = []
+        for place, argument in enumerate(run.buffers):
+            _, offset, _ = argument
+            there = [span for span in spans if _is_at(span, argument)]
+            begun = there if place in accesses.from_start else [s for s in there if s.first == offset]
+            regions.append(_hull(begun or there, offset))  # a reversed scan of x[::-1] begins at none of them
+        accesses.check(run, regions + [partials] * len(run.partials), node)
+        return []
+
+
+def _is_at(span: Span, argument: Argument) -> bool:
+    """Whether elements are of a kernel's argument, for some offset."""
+    return span.buffer == argument.buffer and span.size == argument.dtype.size
 
 
 def _told(specs: Iterable[TensorSpec], first: int) -> Iterator[tuple[int, int]]:
@@ -178,19 +210,10 @@ def _told(specs: Iterable[TensorSpec], first: int) -> Iterator[tuple[int, int]]:
     return ((first + i, spec.nbytes) for i, spec in enumerate(specs) if spec.shape.is_static)
 
 
-def _spans(layouts: Sequence[Layout], values: Sequence[Value]) -> Iterator[tuple[int, DType, Span]]:
-    """Where operands begin, their dtypes, and their spans; those without elements left out."""
-    for layout, value in zip(layouts, values, strict=True):
-        dtype = value.spec.dtype
-        span = footprint(layout, sizes(value), dtype.size)
-        if span is not None:
-            yield layout.offset, dtype, span
-
-
-def _region(spans: Sequence[Span], offset: int) -> Region:
+def _hull(spans: Sequence[Span], offset: int) -> Region:
     """The elements of operands, counted from an offset into their buffer."""
-    if not spans:
-        return NOTHING
     if len(spans) == 1:
         return spans[0].first - offset, spans[0].last - offset
+    if not spans:
+        return NOTHING
     return min(s.first for s in spans) - offset, max(s.last for s in spans) - offset

@@ -38,22 +38,21 @@ def footprint(layout: Layout, shape: Sequence[int], size: int) -> Span | None:
     >>> str(footprint(Layout(2, 10, (4, -1)), (3, 4), 8))
     'elements 7 to 18 (8 bytes each) of buffer 2'
     """
-    first = last = layout.offset
-    symbolic: tuple[int, ...] = ()
-    for extent, stride in zip(shape, layout.strides, strict=True):
-        if extent == 0:
-            return None
-        if type(extent) is int and type(stride) is int:
-            distance = stride * (extent - 1)
-            if distance < 0:
-                first += distance
-            else:
-                last += distance
-        else:
+    buffer, first, strides = layout
+    last, symbolic = first, False
+    for extent, stride in zip(shape, strides, strict=True):
+        if extent.__class__ is not int or stride.__class__ is not int:
             before, after = distances(stride, extent)
-            first, last = first + before, last + after
-            symbolic = (*symbolic, extent) if isinstance(extent, Extent) else symbolic
-    return Span(layout.buffer, size, first, last, symbolic)
+            first, last, symbolic = first + before, last + after, True
+        elif extent != 1:
+            if not extent:
+                return None
+            if stride < 0:
+                first += stride * (extent - 1)
+            else:
+                last += stride * (extent - 1)
+    counts = tuple([d for d in shape if isinstance(d, Extent)]) if symbolic else ()
+    return Span(buffer, size, first, last, counts)
 
 
 def in_order(layout: Layout, counts: Sequence[int], size: int) -> Span | None:
@@ -102,5 +101,8 @@ def fits(span: Span, nbytes: int) -> bool | None:
 
     Where sizes are symbolic, elements that are outside may never be accessed.
     """
-    inside = both(at_least(span.first, 0), at_least(nbytes, span.nbytes))
-    return None if inside is False and span.counts else inside
+    _, size, first, last, counts = span
+    if not counts and first.__class__ is last.__class__ is nbytes.__class__ is int:
+        return first >= 0 and size * (last + 1) <= nbytes
+    inside = both(at_least(first, 0), at_least(nbytes, span.nbytes))
+    return None if inside is False and counts else inside

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Value
@@ -24,44 +22,47 @@ from dualflow.schedule.statements import (
 )
 
 
-class OperandAccess(NamedTuple):
-    """The elements of an operand, and those that a statement accesses there; None for the same."""
+def accesses_of(statement: Statement) -> dict[int, Span | None]:
+    """What ``statement`` accesses of its operands, by their number, outputs behind inputs; None for nothing.
 
-    operand: Span
-    span: Span | None = None
-
-
-def accesses_of(statement: Statement) -> Iterator[OperandAccess]:
-    """What ``statement`` accesses of each of its operands that has elements.
-
-    It accesses nothing of others: an operand without elements is not among those of a statement that has
-    something to do, or is one whose absence the routine itself looks at.
+    Of the operands that aren't there it accesses all elements.
     """
-    node = statement.node
-    operands = [*_operands(statement.inputs, node.inputs), *_operands(statement.outputs, node.outputs)]
-    spans: dict[int, Span | None] = {}
     count = len(statement.inputs)
     match statement:
         case Multiply():
-            spans = dict(zip((0, 1, count), _matrices(statement), strict=True))
+            return {} if _whole(statement) else dict(zip((0, 1, count), _matrices(statement), strict=True))
         case ScatterRows(positions=positions):
-            spans = {count: _places(statement), count - 2: _positions(positions), count - 1: _rows(statement)}
+            return {
+                count: _places(statement),
+                count - 2: _positions(positions),
+                count - 1: _rows(statement),
+            }
         case CheckBounds(positions=positions):
-            spans = {0: _positions(positions)}
+            return {0: _positions(positions)}
         case RequireCondition():
-            spans = {i: _in_order(*x) for i, x in enumerate((statement.condition, *statement.reads))}
+            return {i: _in_order(*x) for i, x in enumerate((statement.condition, *statement.reads))}
         case CallRoutine():
-            spans = _routine(statement)
-    for i, operand in enumerate(operands):
-        if operand is not None:
-            yield OperandAccess(operand, spans.get(i))
+            return _routine(statement)
+    return {}
 
 
-def _operands(layouts: Sequence[Layout], values: Sequence[Value]) -> Iterator[Span | None]:
-    """The spans of operands; None for one whose sizes only host calls know, or without elements."""
-    for layout, value in zip(layouts, values, strict=True):
-        open_sized = not value.spec.shape.is_static
-        yield None if open_sized else footprint(layout, sizes(value), value.spec.dtype.size)
+def _whole(product: Multiply) -> bool:
+    """Whether the matrices of a product are its operands, as they are or with their axes exchanged."""
+    (rows, columns, inner), (x, y, out), node = product.shape, product.matrices, product.node
+    if product.windows is not None or product.batch:
+        return False
+    return (
+        _is_operand(x, (rows, inner), product.inputs[0], node.inputs[0])
+        and _is_operand(y, (inner, columns), product.inputs[1], node.inputs[1])
+        and _is_operand(out, (rows, columns), product.outputs[0], node.output)
+    )
+
+
+def _is_operand(matrix: Layout, shape: tuple[int, int], layout: Layout, value: Value) -> bool:
+    if matrix == layout:
+        return shape == value.spec.shape
+    (buffer, offset, (down, across)), (rows, columns) = matrix, shape
+    return layout == (buffer, offset, (across, down)) and value.spec.shape == (columns, rows)
 
 
 def _in_order(layout: Layout, value: Value) -> Span | None:
