@@ -24,6 +24,7 @@ from dualflow.backends.llvm.runtime import threads
 from dualflow.backends.llvm.steps import BEGINNING, PFOR, POOL, WALK
 from dualflow.core.errors import ResourceExhaustedError
 from dualflow.graph.ir import Graph
+from dualflow.schedule.access_bounds import access_bounds, unsafe
 from dualflow.schedule.loop_program import Run
 from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Nest
@@ -42,12 +43,16 @@ _CHUNK = _TURNS + 1
 class AnyLength:
     """Runs ``executable``, whose program is ``run``, on vectors of other lengths; see :func:`any_length`."""
 
-    __slots__ = ("_call", "_dtype", "_executable", "_lanes", "_params", "_run", "_seats")
+    __slots__ = ("_call", "_dtype", "_executable", "_lanes", "_params", "_run", "_seats", "_vectors")
 
     def __init__(self, executable: Executable, run: Run, lanes: int) -> None:
         self._executable = executable
         self._dtype = executable.plan.outputs[0].dtype.dtype
         self._run, self._lanes = run, lanes
+        followed = {
+            run.buffers[index.buffer].buffer for index in access_bounds(run.kernel).indices if index.terms
+        }
+        self._vectors = tuple(sorted(followed - {executable.plan.first_output}))
         self._seats = threads.seats(executable.options.threads)
         self._call = heavy_call(executable.entry(WALK))
         self._params = executable.params.copy()
@@ -59,6 +64,7 @@ class AnyLength:
         """The result of ``shape``, for row-major arrays of that shape; scalars stay scalars.
 
         Raises:
+            InternalError: an array has fewer elements than ``shape``.
             InvalidArgumentError: a check inside the graph failed.
             ResourceExhaustedError: there is no memory for the result.
         """
@@ -69,6 +75,9 @@ class AnyLength:
                 f"{self._executable.graph.name} needs more memory: {error}"
             ) from None
         params, run, length = self._params.copy(), self._run, result.size
+        if any(arrays[i].size < length for i in self._vectors):
+            sizes = [array.size for array in arrays]
+            raise unsafe(self._executable.plan.calls[0].node, f"arrays of {sizes} elements for {length}")
         longer = run._replace(total=length, work=run.work / run.total * length)
         params[_TURNS], params[_CHUNK] = length, chunk_of(longer, self._lanes, self._seats)
         self._executable.launch(self._call, arrays, result, params)
