@@ -12,7 +12,7 @@ from dualflow.core.dtypes import bool_, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, normalize_axes, normalize_axis
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.arithmetic import mod
+from dualflow.ops.arithmetic import maximum, mod
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.assembly import assembling
 from dualflow.ops.broadcasting import broadcast_to
@@ -290,7 +290,7 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
 def _rolled(x: Any, places: Any, axis: int) -> Any:
     """:func:`roll` by a number of places, or along a size, that only the run tells."""
     size = sizes_of(x, int64)[axis]
-    return gather(x, mod(count_up(size) - cast(places, int64), size), axis=axis)
+    return gather(x, mod(count_up(size) - cast(places, int64), maximum(size, 1)), axis=axis)
 
 
 def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Tensor:

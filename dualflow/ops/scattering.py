@@ -9,20 +9,20 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.convert import zero_array
-from dualflow.core.dispatch import TENSORS
+from dualflow.core.dispatch import TENSORS, AbstractTensor
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import squeeze
 from dualflow.ops.broadcasting import broadcast_to
-from dualflow.ops.creation import convert_to_tensor, zeros_like
+from dualflow.ops.creation import convert_to_tensor, zeros, zeros_like
 from dualflow.ops.forms import Opaque, Scatter
 from dualflow.ops.joining import concat
 from dualflow.ops.record import Op, register
 from dualflow.ops.row_joins import join_rows
 from dualflow.ops.rows import RowRule
 from dualflow.ops.samples import Domain, Sample, integers
-from dualflow.ops.static import dtype_of, shape_of, static_int, static_shape
+from dualflow.ops.static import dtype_of, known_value, shape_of, static_int, static_shape
 from dualflow.ops.taking import check_indices, gather
 
 if TYPE_CHECKING:
@@ -279,11 +279,21 @@ def _gather_nd(params: Any, indices: Any) -> Any:
 def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
     """Zeros of ``shape`` to which ``updates`` are added at the positions that the rows of ``indices`` name.
 
+    ``shape`` may be a tensor that is known only at run time.
+
     >>> import dualflow as df
     >>> df.scatter_nd([[1], [3], [1]], [1, 2, 10], [4]).numpy()
     array([ 0, 11,  0,  2], dtype=int32)
     """
+    if not _is_known(shape):
+        updates = convert_to_tensor(updates)
+        return tensor_scatter_nd_add(zeros(shape, updates.dtype), indices, updates)
     return _scatter_add(indices, updates, Shape(static_shape(shape)))
+
+
+def _is_known(shape: Any) -> bool:
+    entries = shape if isinstance(shape, list | tuple) else [shape]
+    return all(not isinstance(x, AbstractTensor) or known_value(x) is not None for x in entries)
 
 
 def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:

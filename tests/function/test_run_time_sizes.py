@@ -444,3 +444,23 @@ def test_known_rows_broadcast_to_a_number_that_only_the_run_tells():
     np.testing.assert_array_equal(f(df.constant(4)), ROWS)
     with pytest.raises(df.errors.InvalidArgumentError, match="do not broadcast"):
         f(df.constant(5))
+
+
+@pytest.mark.parametrize("of_list", [True, False])
+def test_rows_scatter_into_a_shape_that_is_known_at_run_time(of_list):
+    def scattered(x):
+        rows = df.shape(x)[0]
+        shape = [rows + 2, 2] if of_list else df.concat([[rows + 2], df.shape(x)[1:]], 0)
+        return df.scatter_nd(df.range(rows)[:, None] + 1, x, shape)
+
+    f = df.function(scattered, input_signature=[df.TensorSpec([None, 2])])
+    for rows in (0, 3):
+        x = np.arange(2.0 * rows, dtype=np.float32).reshape(rows, 2)
+        np.testing.assert_array_equal(f(x).numpy(), np.pad(x, [[1, 1], [0, 0]]))
+
+
+def test_no_rows_are_rolled():
+    specs = [df.TensorSpec([None])]
+    f = df.function(lambda x: df.roll(df.numpy_function(lambda a: a, [x], df.float32), 1, 0), specs)
+    for x in ([], [1.0, 2.0, 3.0]):
+        assert f(df.constant(x, df.float32)).numpy().tolist() == np.roll(x, 1).tolist()

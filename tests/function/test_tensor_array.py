@@ -349,3 +349,16 @@ def test_rows_of_different_shapes_are_joined(way):
 
     first, second = way(joined)()
     assert (first.numpy().tolist(), second.numpy().tolist()) == ([1.0, 2.0, 3.0], [3.0])
+
+
+def test_a_tensor_of_open_size_has_the_size_of_the_others():
+    @df.function
+    def stacked(x, n):
+        array = df.TensorArray(df.float32, size=0, dynamic_size=True, element_shape=[2])
+        for i in df.range(n):
+            array = array.write(i, x[x > 0.0] * df.cast(i, df.float32))
+        return array.stack()
+
+    assert stacked(df.constant([1.0, -1.0, 2.0]), df.constant(2)).numpy().tolist() == [[0, 0], [1, 2]]
+    with pytest.raises(df.errors.InvalidArgumentError, match=r"\(3,\) and \(2,\)"):
+        stacked(df.constant([1.0, 1.0, 2.0]), df.constant(2))

@@ -18,6 +18,7 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant, convert_to_tensor, zeros
 from dualflow.ops.joining import concat, split, stack, unstack
 from dualflow.ops.scattering import tensor_scatter_nd_update
+from dualflow.ops.shapes import ensure_shape
 from dualflow.ops.static import known_value
 from dualflow.ops.taking import gather
 
@@ -163,7 +164,7 @@ class TensorArray:
             OutOfRangeError: there is no such place, and the array can't grow.
             InvalidArgumentError: ``value`` has another dtype or shape than the array's tensors.
         """
-        value = convert_to_tensor(value, dtype_hint=self.dtype)
+        value = self._sized(convert_to_tensor(value, dtype_hint=self.dtype))
         kind = self._accepting(value)
         at = _known(index)
         if at is None or not isinstance(self._rows, list) or self._away():
@@ -271,11 +272,18 @@ class TensorArray:
             raise InvalidArgumentError(
                 f"Cannot unstack {len(values)} tensors into a TensorArray of static size {len(self)}"
             )
-        kind = self._kind
+        kind, values = self._kind, [self._sized(x) for x in values]
         for x in values:
             kind = self._accepting(x)
         filled = self._with(kind, [*values, *[None] * (len(self) - len(values))], set())
         return self._with(kind, filled._dense(), set()) if self._away() else filled
+
+    def _sized(self, value: Any) -> Any:
+        """``value``; where it has open sizes, it is checked to have the array's when it is written."""
+        shape = self.element_shape
+        if shape is None or value.shape.is_static or not value.shape.is_compatible_with(shape):
+            return value
+        return ensure_shape(value, shape)
 
     def _accepting(self, value: Any) -> _Kind:
         """The kind of the array after ``value`` is written."""
@@ -287,7 +295,10 @@ class TensorArray:
         if not self._kind.alike and isinstance(self._rows, list) and not self._away():
             return self._kind
         if shape is not None and shape != value.shape:
-            raise InvalidArgumentError(f"Incompatible shape for value ({value.shape}), expected ({shape})")
+            raise InvalidArgumentError(
+                f"Incompatible shape for value ({value.shape}), expected ({shape}): the tensors of a TensorArray "
+                "have one shape."
+            )
         return self._kind if shape is not None else self._kind._replace(element_shape=value.shape)
 
     def _or_zeros(self, row: Any) -> Any:
