@@ -32,6 +32,10 @@ class DelegatingEngine(Engine):
         return self.base.sizing
 
     @property
+    def drawing(self) -> Op:
+        return self.base.drawing
+
+    @property
     def innermost(self) -> Engine:
         return self.base.innermost
 

@@ -113,6 +113,11 @@ class Engine:
         return None
 
     @property
+    def drawing(self) -> Op:
+        """The op that holds a computation which draws random numbers, where :attr:`sizing` is not None."""
+        raise NotImplementedError
+
+    @property
     def unrecorded(self) -> Engine:
         """The engine that runs the same ops without a tape that listens."""
         return self

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from collections.abc import Callable, Mapping
 from types import FunctionType, ModuleType, TracebackType
 from typing import Any, Final, TypeVar
@@ -20,6 +21,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from dualflow.core.errors import DualflowError, InternalError
+from dualflow.core.held_calls import HOLD
 
 C = TypeVar("C", bound=type)
 F = TypeVar("F", bound=Callable[..., Any])
@@ -168,6 +170,43 @@ def entry(function: F) -> F:
     return call  # type: ignore[return-value]  # of the same signature
 
 
+def op_entry(function: F) -> F:
+    """:func:`entry` for functions of ops: in a trace, a call that fails may be held until sizes are known.
+
+    An error that leaves for the user's code names the function.
+    """
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            held = HOLD(function, args, kwargs, error)
+            if held is not None:
+                return held
+            if not sys._getframe(1).f_code.co_filename.startswith(_OURS):
+                named_error(error, function)
+            hide_frames(error)
+            raise
+
+    return call  # type: ignore[return-value]  # of the same signature
+
+
+def named_error(error: Exception, function: Callable[..., Any]) -> None:
+    """Let the message of an error of dualflow's begin with the name of ``function``, unless it has it.
+
+    Rules of gradients, whose names aren't public, stay unnamed.
+    """
+    name = getattr(function, "__name__", "_")
+    if (
+        isinstance(error, DualflowError)
+        and name.isidentifier()
+        and name[0] != "_"
+        and name not in error.message
+    ):
+        error.args = (f"{name}: {error.message}", *error.args[1:])
+
+
 def entries(owner: C) -> C:
     """Make entries of the public methods that a class defines; those that have the three lines stay."""
     for name, value in list(vars(owner).items()):
@@ -183,7 +222,7 @@ def make_entries(module: ModuleType) -> None:
     """
     for name, value in list(vars(module).items()):
         if isinstance(value, FunctionType) and value.__module__ == module.__name__ and _is_named(value):
-            setattr(module, name, entry(value))
+            setattr(module, name, op_entry(value))
 
 
 def make_public_entries(namespace: dict[str, Any]) -> None:
@@ -194,7 +233,7 @@ def make_public_entries(namespace: dict[str, Any]) -> None:
     for name, value in list(namespace.items()):
         ours = isinstance(value, FunctionType) and value.__module__ == namespace["__name__"]
         if ours and not name.startswith("_") and not _hides(value):
-            namespace[name] = entry(value)
+            namespace[name] = op_entry(value)
 
 
 def _is_named(function: FunctionType) -> bool:

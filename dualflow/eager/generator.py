@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dualflow.core import dispatch
 from dualflow.core.dtypes import as_dtype, float32, int32, int64, uint64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.shape import Shape
+from dualflow.core.shape import Shape, check_size
 from dualflow.core.tracebacks import entries, entry
 from dualflow.eager.engine import EAGER
 from dualflow.eager.variable import Variable
@@ -21,7 +21,8 @@ from dualflow.ops.random_numbers.distributions import floating, normals, placed,
 from dualflow.ops.random_numbers.rejection import binomials, truncated_normals
 from dualflow.ops.random_numbers.states import DrawState, check_algorithm
 from dualflow.ops.random_numbers.streams import STREAMS
-from dualflow.ops.static import known_value, static_int, static_shape
+from dualflow.ops.reduction import reduce_prod
+from dualflow.ops.static import known_value, open_shape, static_int
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -163,7 +164,10 @@ class Generator:
 
     def _next(self, shape: Any) -> DrawState:
         """The state that numbers of ``shape`` are drawn at."""
-        low, high, key = unstack(self.skip(Shape(static_shape(shape)).num_elements()))
+        known = Shape(open_shape(shape))
+        check_size(known)
+        count = known.num_elements() if known.is_static else reduce_prod(convert_to_tensor(shape))
+        low, high, key = unstack(self.skip(count))
         return DrawState(low, high, key)
 
     def normal(

@@ -7,9 +7,11 @@ is current. Tensors are told apart by identity. The work is linear in the number
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from dualflow.core import dispatch
+from dualflow.core.held_calls import HOLD
 from dualflow.ops.arithmetic import add
 from dualflow.ops.broadcasting import sum_like, sum_to
 from dualflow.ops.creation import zeros_like
@@ -75,7 +77,12 @@ def sweep(
         for i, x in enumerate(inputs):
             key = id(x)
             if key in reached and (rule := rules[i]) is not None:
-                flow = rule(g, out, *inputs, **attrs) if attrs else rule(g, out, *inputs)
+                try:
+                    flow = rule(g, out, *inputs, **attrs) if attrs else rule(g, out, *inputs)
+                except Exception as error:
+                    flow = HOLD(rule, (g, out, *inputs), attrs, error)
+                    if flow is None:
+                        raise
                 if flow is not None:
                     if len(inputs) > 1 and (flow.shape is not x.shape or symbolic):
                         flow = _summed_back(flow, x, inputs)
@@ -101,8 +108,17 @@ def _flows(
 ) -> Sequence[Any]:
     """The cotangent of each input of an op that has one rule for them all; None for those out of reach."""
     needed = tuple([id(x) in reached for x in inputs])
-    if op.pullback is not None:
-        return op.pullback(needed, g, out, *inputs, **attrs)
+    rule = op.pullback or partial(_each, op)
+    try:
+        flows: Sequence[Any] = rule(needed, g, out, *inputs, **attrs)
+    except Exception as error:
+        flows = HOLD(rule, (needed, g, out, *inputs), attrs, error)
+        if flows is None:
+            raise
+    return flows
+
+
+def _each(op: Op, needed: tuple[bool, ...], g: Any, out: Any, *inputs: Any, **attrs: Any) -> Sequence[Any]:
     return [op.cotangent(i, g, out, inputs, attrs) if needed[i] else None for i in range(len(inputs))]
 
 

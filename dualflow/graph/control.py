@@ -19,6 +19,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.graph.control_spec import ChoiceSpec, LoopSpec
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import Graph
+from dualflow.graph.unequal_rows import UnequalRows
 from dualflow.ops.forms import Choice, Loop
 from dualflow.ops.record import Effect, Op
 
@@ -127,21 +128,12 @@ def _run_while(loop: LoopSpec, condition: Graph, arrays: Sequence[Array]) -> tup
         raise ResourceExhaustedError(memory_message(each)) from None
 
 
-def _stacked(spec: TensorSpec, rows: Sequence[Array]) -> Array:
-    """One array of rows, of which there may be none.
-
-    Raises:
-        InvalidArgumentError: they differ in size.
-    """
+def _stacked(spec: TensorSpec, rows: Sequence[Array]) -> Any:
+    """One array of rows, of which there may be none; :class:`UnequalRows` where they differ in size."""
     if not rows:
         return np.empty((0, *[size or 0 for size in spec.shape]), spec.dtype.dtype)
-    other = next((row.shape for row in rows if row.shape != rows[0].shape), None)
-    if other is not None:
-        raise InvalidArgumentError(
-            "A loop keeps a tensor of every turn for its gradient, and these differ in size: "
-            f"{rows[0].shape} and {other}. Carry tensors of one size and mask what is not used yet, or take "
-            "the gradient of the loop without df.function."
-        )
+    if any(row.shape != rows[0].shape for row in rows):
+        return UnequalRows(rows)
     return np.stack(rows)
 
 

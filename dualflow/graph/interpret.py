@@ -18,6 +18,7 @@ from dualflow.graph import origin
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.respecialise_bodies import attrs_for
+from dualflow.graph.unequal_rows import UnequalRows
 from dualflow.ops.forms import Literal
 from dualflow.ops.record import Effect
 
@@ -73,7 +74,11 @@ def run_node(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
             raise
         raise told from error
     several = found if isinstance(found, tuple | list) else (found,)
-    return tuple([x if type(x) is np.ndarray else as_result(x) for x in several])
+    return tuple([x if type(x) is np.ndarray else _as_output(x) for x in several])
+
+
+def _as_output(x: Any) -> Any:
+    return x if type(x) is UnequalRows else as_result(x)
 
 
 def _in_words(error: Exception, node: Node, arrays: Sequence[Array]) -> Exception:

@@ -17,7 +17,7 @@ from dualflow.ops.masking import boolean_mask
 from dualflow.ops.reduction import reduce_max, reduce_min
 from dualflow.ops.rounding import round
 from dualflow.ops.scans import cumsum
-from dualflow.ops.static import known_value
+from dualflow.ops.static import known_sizes, known_value
 from dualflow.ops.taking import gather
 from dualflow.ops.tensor import Tensor
 
@@ -169,10 +169,7 @@ _PLACES = ("edge", "reflect", "symmetric", "wrap")
 
 def _places(mode: str, size: Any, before: int, after: int, options: dict[str, Any]) -> np.ndarray[Any, Any]:
     """Which element of an axis stands in each place of the longer one."""
-    if size is None:
-        raise InvalidArgumentError(
-            f"pad's mode {mode!r} needs an axis of known size; give it with ensure_shape."
-        )
+    known_sizes([size], f"pad's mode {mode!r}")
     if options.get("reflect_type", "even") != "even":
         raise InvalidArgumentError(
             "pad's reflect_type is 'even'; compute an odd reflection as 2 * edge - even."

@@ -16,7 +16,7 @@ from dualflow.numpy import operands
 from dualflow.numpy.operands import agreed, flat, has_axes, refuse, tensor
 from dualflow.ops import arrangement, broadcasting, joining, repetition
 from dualflow.ops.creation import zeros as filled_with_zeros
-from dualflow.ops.static import ints, known_value, static_int
+from dualflow.ops.static import ints, known_sizes, known_value, static_int
 from dualflow.ops.tensor import Tensor
 
 
@@ -305,9 +305,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tenso
     """``ary`` cut along ``axis``: into so many parts, of which the first are longer, or at these places."""
     x = tensor(ary)
     where = normalize_axis(axis, len(x.shape))
-    size = x.shape[where]
-    if size is None:
-        raise InvalidArgumentError(f"Axis {axis} of shape {x.shape} has no known size to cut.")
+    (size,) = known_sizes(x.shape, "array_split", [where])
     if isinstance(indices_or_sections, list | tuple) or has_axes(indices_or_sections):
         places = list(ints(indices_or_sections, "indices"))
     else:

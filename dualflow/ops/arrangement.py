@@ -120,7 +120,7 @@ RESHAPE_BY = register(
 
 def _reshape_like(g: Any, x: Any) -> Any:
     shape = x.shape
-    if shape.count(None) > 1:
+    if shape.count(None) > 1 or (None in shape and 0 in shape):  # -1 beside 0 may stand for any size
         return dispatch.current().apply(RESHAPE_BY, (g, sizes_of(x)), {"shape": shape})
     return dispatch.current().apply(
         RESHAPE, (g,), {"shape": shape if shape.is_static else _with_one_free(shape)}

@@ -20,7 +20,7 @@ from dualflow.ops.open_slices import slice_by
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.rows import ALONG
 from dualflow.ops.samples import Domain, Sample
-from dualflow.ops.static import ints, shape_of, static_int
+from dualflow.ops.static import ints, known_sizes, shape_of, static_int
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -243,11 +243,7 @@ def split(
     """
     value = as_tensor(value)
     where = normalize_axis(static_int(axis, "axis"), len(value.shape))
-    size = value.shape[where]
-    if size is None:
-        raise InvalidArgumentError(
-            f"split needs to know the size of axis {axis} of shape {value.shape}; give known shapes."
-        )
+    (size,) = known_sizes(value.shape, "split", [where])
     parts = _parts(num_or_size_splits, size)
     if sum(parts) != size or min(parts, default=0) < 0:
         raise InvalidArgumentError(

@@ -2,24 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow.core import dispatch
+from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.static import known_value
+
+Compute = Callable[..., Any]
+Result = Callable[..., Any]
 
 
-def once_sized(compute: Callable[..., Any], result: Callable[..., TensorSpec], *inputs: Any) -> Any:
-    """``compute(*inputs)``: now where all sizes are known, and else when the trace is recorded for a call.
+def once_sized(
+    compute: Compute, result: Result, *inputs: Any, integers: Sequence[Any] = (), generator: Any = None
+) -> Any:
+    """``compute(*inputs, *integers)``: now if all sizes are known, else when a call's sizes are.
 
     Args:
-        compute: a pure function of tensors, made of ops, that returns one tensor.
-        result: the spec of what it returns, for those of the inputs; sizes may be left open.
-        inputs: what it takes.
+        compute: a pure function of tensors, made of ops, that returns one tensor or a tuple of them.
+        result: the spec of what it returns (a tuple of specs for a tuple), for the specs of all it takes;
+            sizes may be left open.
+        inputs: the tensors that it takes.
+        integers: tensors of integers, of one axis or none, whose values it takes as a tuple or an int.
+        generator: what it draws random numbers from, if it does.
     """
     engine = dispatch.current()
     tensors = tuple([convert_to_tensor(x) for x in inputs])
-    if engine.sizing is None or all(x.shape.is_static for x in tensors):
-        return compute(*tensors)
-    return engine.apply(engine.sizing, tensors, {"compute": compute, "result": result})
+    numbers = tuple([convert_to_tensor(x) for x in integers])
+    known = [known_value(x) for x in numbers]
+    is_known = all(x.shape.is_static for x in tensors) and not any(x is None for x in known)
+    if engine.sizing is None or is_known:
+        return compute(*tensors, *[None if x is None else as_ints(x) for x in known])
+    attrs = {"compute": compute, "result": result, "integers": len(numbers)}
+    op = engine.sizing
+    if generator is not None:
+        op, attrs = engine.drawing, {**attrs, "generator": generator}
+    found = engine.apply(op, (*tensors, *numbers), attrs)
+    return found if isinstance(result(*[x.spec for x in (*tensors, *numbers)]), tuple) else found[0]
+
+
+def as_ints(array: Any) -> Any:
+    """An array of integers as an int, or as nested lists of ints of which the outermost is a tuple."""
+    values = array.tolist()
+    return tuple(values) if isinstance(values, list) else values
+
+
+def like(place: int = 0) -> Result:
+    """The rule for results that have the spec of an input."""
+    return lambda *specs: TensorSpec.of(specs[place].shape, specs[place].dtype)
+
+
+def open_like(place: int = 0, *axes: int) -> Result:
+    """The rule for results that have the spec of an input but for the sizes of ``axes``, which stay open."""
+
+    def result(*specs: TensorSpec) -> TensorSpec:
+        shape: list[int | None] = list(specs[place].shape)
+        for axis in axes:
+            shape[axis] = None
+        return TensorSpec.of(Shape(shape), specs[place].dtype)
+
+    return result

@@ -12,7 +12,7 @@ from dualflow.ops.arrangement import expand_dims, reshape, squeeze, transpose
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.contraction import matmul
 from dualflow.ops.record import agreed
-from dualflow.ops.static import ints, static_int
+from dualflow.ops.static import ints, known_sizes, static_int
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -212,10 +212,7 @@ def _diagonal(x: Any, labels: str, first: int, second: int) -> tuple[Any, str]:
     rest = [i for i in range(len(labels)) if i not in (first, second)]
     x = transpose(x, [*rest, first, second])
     n = x.shape[-1]
-    if not x.shape.is_static:
-        raise InvalidArgumentError(
-            f"the diagonal of shape {x.shape} needs known sizes while tracing; give known shapes."
-        )
+    known_sizes(x.shape, "a diagonal")
     flat = reshape(x, [*x.shape[:-2], n * n])
     return flat[..., :: n + 1], "".join(labels[i] for i in rest) + labels[first]
 
@@ -234,12 +231,8 @@ def _pair(a: Any, left: str, b: Any, right: str, wanted: set[str]) -> tuple[Any,
     inner = [c for c in left if c in right and c not in wanted]
     rows = [c for c in left if c not in right]
     columns = [c for c in right if c not in left]
-    size = dict(zip(left + right, (*a.shape, *b.shape), strict=True))
-    if None in size.values():
-        raise InvalidArgumentError(
-            f"einsum needs to know every size while tracing, but has {a.shape} and {b.shape}; give known "
-            "shapes."
-        )
+    shapes = (*known_sizes(a.shape, "einsum"), *known_sizes(b.shape, "einsum"))
+    size = dict(zip(left + right, shapes, strict=True))
     first = _matrices(a, left, batch, rows, inner, size)
     second = _matrices(b, right, batch, inner, columns, size)
     labels = "".join(batch + rows + columns)

@@ -11,7 +11,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.dtypes import DType, as_dtype, bool_, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.shape import Shape, normalize_axis
+from dualflow.core.shape import normalize_axis
 from dualflow.core.spec import TensorSpec
 from dualflow.ops import maths_reference
 from dualflow.ops.arrangement import reshape, transpose
@@ -28,7 +28,7 @@ from dualflow.ops.positions import iota
 from dualflow.ops.record import Op, register
 from dualflow.ops.repetition import pad
 from dualflow.ops.samples import Domain, Sample
-from dualflow.ops.static import shape_of, static_int
+from dualflow.ops.static import known_sizes, shape_of, static_int
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -120,11 +120,7 @@ def _prod_vjp(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -
     kept = tuple(a for a in range(len(x.shape)) if a not in axis)
     flat = transpose(x, (*kept, *axis))
     moved = flat.shape
-    count = Shape(moved[len(kept) :]).num_elements()
-    if count is None:
-        raise InvalidArgumentError(
-            "the gradient of reduce_prod needs to know the reduced sizes while tracing; give known shapes."
-        )
+    count = math.prod(known_sizes(moved[len(kept) :], "the gradient of reduce_prod"))
     rows = reshape(flat, (*moved[: len(kept)], count))
     others = _before(rows, count, 1) * _before(rows, count, -1)
     order = (*kept, *axis)

@@ -29,7 +29,7 @@ from dualflow.ops.positions import range as count_up
 from dualflow.ops.record import Op, holds_tensors, register
 from dualflow.ops.rows import RowRule
 from dualflow.ops.samples import Domain, Sample
-from dualflow.ops.static import ints, ints_or_symbols, known_value, shape_of, static_int
+from dualflow.ops.static import ints, ints_or_symbols, known_sizes, known_value, shape_of, static_int
 from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
@@ -210,8 +210,8 @@ def _surrounded(tensor: Any, pairs: Any, value: Any) -> Any:
 
 
 def _mirrored(x: Any, axis: int, before: int, after: int, skip: int) -> Any:
-    size = x.shape[axis]
-    if size is None or max(before, after) > size - skip:
+    (size,) = known_sizes(x.shape, "pad", [axis])
+    if max(before, after) > size - skip:
         raise InvalidArgumentError(
             f"axis {axis} of size {size} is too short to mirror {max(before, after)} elements."
         )

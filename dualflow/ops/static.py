@@ -13,7 +13,7 @@ from dualflow.core import dispatch
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import DType, as_dtype, promote
-from dualflow.core.errors import DTypeError
+from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Dim, Shape, check_size
 from dualflow.ops.record import holds_tensors
 
@@ -89,6 +89,26 @@ def static_shape(shape: Any) -> tuple[int, ...]:
         raise DTypeError(f"every size of a new tensor must be known while tracing, but got {tuple(found)}.")
     check_size(found)
     return tuple(d for d in found if d is not None)
+
+
+def known_sizes(shape: Iterable[Dim], what: str, axes: Iterable[int] | None = None) -> tuple[int, ...]:
+    """The sizes of ``axes``, all by default, none of which is open; errors name ``what`` needs them.
+
+    A trace holds a call of an op that fails so, until the sizes are known.
+
+    Raises:
+        InvalidArgumentError: a size is open.
+    """
+    dims = tuple(shape)
+    needed = range(len(dims)) if axes is None else [axis % len(dims) for axis in axes]
+    at = [axis for axis in needed if dims[axis] is None]
+    if at:
+        named = f"axis {at[0]}" if len(at) == 1 else f"axes {', '.join(map(str, at))}"
+        raise InvalidArgumentError(
+            f"{what} needs the size of {named} of shape {dims} as a number, and it is known only when the "
+            "function runs; give known shapes."
+        )
+    return tuple(size for axis in needed if (size := dims[axis]) is not None)
 
 
 def open_shape(shape: Any) -> tuple[Dim, ...]:

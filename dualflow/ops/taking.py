@@ -19,7 +19,7 @@ from dualflow.ops.forms import Scatter, Take
 from dualflow.ops.record import Op, register
 from dualflow.ops.row_joins import join_rows
 from dualflow.ops.samples import Domain, Sample, integers
-from dualflow.ops.static import shape_of, static_int
+from dualflow.ops.static import known_sizes, shape_of, static_int
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -71,13 +71,9 @@ def _gather_vjp(g: Any, out: Any, params: Any, indices: Any, axis: int, batch_di
     """``g`` added where it was picked; of a batch, the rows of all its members are one axis."""
     if not batch_dims:
         return _scatter_like(indices, g, params, axis)
-    batch, size, axes = indices.shape[:batch_dims], params.shape[axis], range(len(g.shape))
-    members = batch.num_elements()
-    if members is None or size is None:
-        raise InvalidArgumentError(
-            "the gradient of gather with batch_dims needs to know the sizes of the batch and the axis while "
-            "tracing; give known shapes."
-        )
+    axes, what = range(len(g.shape)), "the gradient of gather with batch_dims"
+    batch = known_sizes(indices.shape[:batch_dims], what)
+    (size,), members = known_sizes(params.shape, what, [axis]), math.prod(batch)
     rank = len(indices.shape) - batch_dims
     first = np.arange(members).reshape(*batch, *(1,) * rank) * size
     places = cast(indices, int64) + first

@@ -18,9 +18,9 @@ BRANCHES = {
         "cast one of them with df.cast",
     ),
     "a shape that differs": (
-        ["if x > 0:  #", "    y = df.zeros([1])", "else:", "    y = df.zeros([2])", "return y"],
+        ["if x > 0:  #", "    y = df.zeros([1])", "else:", "    y = df.zeros([2, 1])", "return y"],
         InvalidArgumentError,
-        "'y' has shape (1,) in the main branch, but shape (2,) in the else branch",
+        "'y' has shape (1,) in the main branch, but shape (2, 1) in the else branch",
         "give both one shape, or use each inside of its branch alone",
     ),
     "a structure that differs": (
@@ -180,9 +180,9 @@ FUNCTIONS = {
         "cast one of them with df.cast",
     ),
     "branches of other shapes": (
-        ["return df.cond(x > 0, lambda: df.zeros([1]), lambda: df.zeros([2]))  #"],
+        ["return df.cond(x > 0, lambda: df.zeros([1]), lambda: df.zeros([2, 1]))  #"],
         InvalidArgumentError,
-        "A result has shape (1,) in one branch, but (2,) in another",
+        "A result has shape (1,) in one branch, but (2, 1) in another",
         "give both one shape",
     ),
     "branches of other structures": (

@@ -338,17 +338,47 @@ def test_memory_that_does_not_suffice_is_an_error(monkeypatch: pytest.MonkeyPatc
     assert gradient(df.constant(X), df.constant(1000)).shape == (3, 4)
 
 
-def test_a_loop_that_keeps_tensors_of_several_sizes_has_no_gradient_when_compiled() -> None:
-    @df.function
-    def grown(x: Any) -> Any:
-        y = x
-        for _ in df.range(df.cast(x[0], df.int32)):
-            df.autograph.experimental.set_loop_options(shape_invariants=[(y, df.TensorShape([None]))])
-            y = df.concat([y, df.sin(y)], 0)
-        return df.reduce_sum(y * y)
+def _grown(x: Any) -> Any:
+    y = x
+    for _ in df.range(df.cast(x[0], df.int32)):
+        df.autograph.experimental.set_loop_options(shape_invariants=[(y, df.TensorShape([None]))])
+        y = df.concat([y, df.sin(y)], 0)
+    return df.reduce_sum(y * y)
 
-    x = df.constant([2.25, 0.75])
-    with df.GradientTape() as tape:
-        tape.watch(x)
-        with pytest.raises(df.errors.InvalidArgumentError, match=r"differ in size: \(2,\) and \(4,\)"):
-            grown(x)
+
+def _shrunk(x: Any) -> Any:
+    y, total = x, df.constant(0.0)
+    while df.shape(y)[0] > 1:
+        df.autograph.experimental.set_loop_options(shape_invariants=[(y, df.TensorShape([None]))])
+        total = total + df.reduce_prod(y)
+        y = y[1:] * y[:-1]
+    return total
+
+
+@pytest.mark.parametrize("function", [_grown, _shrunk])
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_loop_whose_carried_tensor_changes_its_size_has_a_gradient(
+    function: Callable[[Any], Any], inside: bool
+) -> None:
+    def gradient(f: Callable[[Any], Any], x: Any) -> Any:
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        return tape.gradient(y, x)
+
+    for values in ([2.25, 0.75, 0.5], [0.25, 3.0, 1.5]):
+        x = df.constant(values)
+        compiled = df.function(lambda x: gradient(function, x)) if inside else df.function(function)
+        found = compiled(x) if inside else gradient(compiled, x)
+        np.testing.assert_allclose(found, gradient(function, x), rtol=1e-5)
+
+
+def test_rows_of_several_sizes_make_no_stack() -> None:
+    @df.function
+    def stacked(n: Any) -> Any:
+        return df.map_fn(
+            lambda i: df.range(i), df.range(n), fn_output_signature=df.TensorSpec([None], df.int32)
+        )
+
+    with pytest.raises(df.errors.InvalidArgumentError, match=r"differ in size: \(0,\) and \(1,\).*Pad"):
+        stacked(df.constant(3))

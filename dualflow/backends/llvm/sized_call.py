@@ -115,7 +115,9 @@ class SizedCall:
                 self.params[self._program.rooms[layout.buffer]] = made.nbytes
 
     def _view(self, layout: Layout, spec: TensorSpec, known: dict[Atom, int]) -> Array:
-        """What lies at ``layout``."""
+        """The array at ``layout``: where a size is open, the one that an earlier host call returned."""
+        if None in spec.shape:
+            return self._made[layout.buffer]
         dtype = spec.dtype.dtype
         shape = [number_of(d, known) for d in spec.shape]  # type: ignore[arg-type]  # no size is open
         strides = [number_of(s, known) * dtype.itemsize for s in layout.strides]

@@ -20,6 +20,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.function.calling.small_integers import SmallIntegers
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph import origin
+from dualflow.graph.axes import sizes as sizes_of
 from dualflow.graph.control_spec import ChoiceSpec, branches_of, loop_of
 from dualflow.graph.exact_equality import exact_attrs
 from dualflow.graph.ir import Graph, Node, Update, Value
@@ -29,6 +30,7 @@ from dualflow.graph.passes.loops import merge_loops
 from dualflow.graph.run_time_sizes import MEASURE, NAMED, REQUIRE
 from dualflow.ops.arrangement import RESHAPE, reshaped_by
 from dualflow.ops.forms import Choice, Element, Loop, Sized, View
+from dualflow.ops.shapes import ENSURED
 
 _NO_MEETING: Final = "shape {0} does not broadcast to {1}: sizes must be equal or 1"
 
@@ -114,10 +116,19 @@ class _Sizing:
             if node.op is RESHAPE:
                 found = reshaped_by(self, self.tracer.symbol(inputs[0]), node.attrs["shape"])
                 return [self.tracer.adopt(found)._value]
+            if node.op is ENSURED:
+                return [self._ensured(inputs[0], node.attrs["sizes"])]
             made = add(node.op, self._fitting(node, inputs), node.attrs, node.origin)
         if not isinstance(form, Element) and not all(spec.shape.is_static for spec in made.specs):
             raise UndecidedSize("a size is known only when NumPy has computed the result")
         return made.outputs
+
+    def _ensured(self, value: Value, sizes: Shape) -> Value:
+        """``value`` by the sizes of :data:`ENSURED`, which the program checks."""
+        pairs = zip(sizes_of(value), sizes, strict=True)
+        shape = [own if size is None else size for own, size in pairs]
+        message = f"the shape of a tensor and {sizes} are incompatible; reshape it"
+        return self.tracer.adopt(self.of_shape(self.tracer.symbol(value), shape, message))._value
 
     # choices and loops
 

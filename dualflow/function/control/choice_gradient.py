@@ -13,6 +13,7 @@ from dualflow.graph.control import run_choice
 from dualflow.graph.control_spec import ChoiceSpec
 from dualflow.graph.interpret import replay
 from dualflow.graph.ir import Graph
+from dualflow.ops.shapes import ensure_shape
 
 
 def pull_choice(
@@ -52,7 +53,8 @@ def _pull_graph(
             tape.watch(sources)
             results = replay(body, values)
         targets = [results[i] for i in taking]
-        return pull_back(tape, targets, flows, sources)
+        fitting = [ensure_shape(g, x.shape) for g, x in zip(flows, targets, strict=True)]
+        return pull_back(tape, targets, fitting, sources)
 
     specs = [TensorSpec.of(x.shape, x.dtype) for x in (*operands, *cotangents)]
     return traced(pull, specs)

@@ -88,7 +88,7 @@ def pull_loop(needed: Sequence[bool], g: Any, out: Any, *inputs: Any, loop: Loop
         kept = _kept(loop, halves)
     turns = _segment(loop, kept, options)
     if turns is None:
-        found = _go_back(pulled, halves, _keep(pulled, halves, kept), gs)
+        found = _go_back(pulled, halves, _keep(pulled, halves, kept), gs, out)
     else:
         found = _in_segments(pulled, turns, gs)
     for i, flow in zip((*moving, *pulled.resting, *pulled.mapping), found, strict=True):
@@ -228,11 +228,14 @@ def _keep(pulled: _Pulled, halves: Halves, stacked: dict[Source, Value]) -> dict
     return dict(zip([*rows, *stacked], results[carried:], strict=True))
 
 
-def _go_back(pulled: _Pulled, halves: Halves, stacks: dict[Source, Any], gs: Sequence[Any]) -> Tensors:
+def _go_back(
+    pulled: _Pulled, halves: Halves, stacks: dict[Source, Any], gs: Sequence[Any], out: Any
+) -> Tensors:
     """The cotangents of the inputs :attr:`_Pulled.wanted`: moving, resting, then mapping."""
     loop, inputs = pulled.loop, pulled.inputs
     count, moving, sums = len(loop.body.inputs), len(pulled.moving), len(pulled.resting)
-    carry = [gs[i] if gs[i] is not None else zeros_like(inputs[i]) for i in pulled.moving]
+    results = out if isinstance(out, tuple) else (out,)
+    carry = [gs[i] if gs[i] is not None else zeros_like(results[i]) for i in pulled.moving]
     carry += [zeros_like(inputs[i]) for i in pulled.resting]
     rows = [gs[i] for i in pulled.taking[moving:]]
     rest: Tensors = []
@@ -262,7 +265,8 @@ def _go_back(pulled: _Pulled, halves: Halves, stacks: dict[Source, Any], gs: Seq
         totals = [a + b for a, b in zip(tables["carry"][moving:], shares, strict=True)]
         return [*flows, *totals, *of_rows]
 
-    specs = [*map(_spec, carry), *map(_row, rows), *map(_spec, rest)]
+    through = [loop.body.inputs[i].spec for i in pulled.moving]  # sizes that turns change are open
+    specs = [*through, *map(_spec, carry[moving:]), *map(_row, rows), *map(_spec, rest)]
     back = traced(turn, specs)
     way_back = LoopSpec(back, len(carry), len(rows), loop.turns, reverse=not loop.reverse)
     return run_loop(way_back, [*carry, *rows, *rest])

@@ -128,7 +128,7 @@ def scan(
         value = _next(fn, carry, carried, row, structure)
         return value, value
 
-    count = length - (initializer is None)
+    count = None if length is None else length - (initializer is None)
     columns = repeat(step, start, rest, count, reverse, [x.spec for x in start])[1]
     if initializer is None:
         columns = [_joined(x, first, reverse) for x, first in zip(columns, start, strict=True)]
@@ -183,24 +183,23 @@ def _fold(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, reverse: 
     def step(carry: Tensors, row: Tensors) -> tuple[Tensors, Tensors]:
         return _next(fn, carry, carried, row, structure), []
 
-    count = length - (initializer is None)
+    count = None if length is None else length - (initializer is None)
     return unflatten(carried, repeat(step, start, rest, count, reverse, [])[0])
 
 
-def _rows(elems: Any) -> tuple[Tensors, Structure, int]:
-    """The tensors of ``elems``, their structure and their common first size."""
+def _rows(elems: Any) -> tuple[Tensors, Structure, int | None]:
+    """The tensors of ``elems``, their structure and their first size, None where it is known at run time."""
     flat, structure = flatten(elems) if not _is_numbers(elems) else ([elems], LEAF)
     tensors: list[Any] = [convert_to_tensor(x) for x in flat]
     if not tensors or any(not x.shape for x in tensors):
         raise InvalidArgumentError(
             "elems must be 1+ dimensional tensors, not scalars, as the function is applied to their rows."
         )
-    lengths = [x.shape[0] for x in tensors]
-    if len(set(lengths)) > 1:
-        raise InvalidArgumentError(f"elems must have equal first sizes, not {lengths}.")
-    if lengths[0] is None:
-        raise InvalidArgumentError("The first size of elems must be known, to apply a function to each row.")
-    return tensors, structure, int(lengths[0])
+    lengths = {n for x in tensors if (n := x.shape[0]) is not None}
+    if len(lengths) > 1:
+        shown = [x.shape[0] for x in tensors]
+        raise InvalidArgumentError(f"elems must have equal first sizes, not {shown}.")
+    return tensors, structure, lengths.pop() if len(lengths) == 1 else None
 
 
 def _is_numbers(elems: Any) -> bool:

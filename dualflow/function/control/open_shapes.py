@@ -15,9 +15,9 @@ from dualflow.function.errors import here
 def may_merge(a: Shape, b: Shape) -> bool:
     """Whether the results of two branches may have these shapes.
 
-    They are equal, or of one rank and some size is open.
+    They are of one rank: a size in which branches differ is known only at run time.
     """
-    return a == b or (len(a) == len(b) and not (a.is_static and b.is_static))
+    return len(a) == len(b)
 
 
 def keeps(before: Shape, after: Shape) -> bool:

@@ -6,52 +6,119 @@ sizes, its kernel computes with eager tensors.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.extent import UndecidedSize, is_fixed
+from dualflow.core.extent import UndecidedSize, is_fixed, symbols
+from dualflow.core.spec import TensorSpec
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tape import GradientTape
 from dualflow.eager.tensor import wrap
+from dualflow.ops.complex_numbers import conj
 from dualflow.ops.forms import Sized
-from dualflow.ops.record import Op
+from dualflow.ops.late_sizes import as_ints
+from dualflow.ops.record import Effect, Op
 
+Array = np.ndarray[Any, Any]
 Compute = Callable[..., Any]
 
 
-def _kernel(*arrays: np.ndarray[Any, Any], compute: Compute, result: Compute) -> np.ndarray[Any, Any]:
+def _infer(
+    *specs: TensorSpec, compute: Compute, result: Compute, integers: int, generator: Any = None
+) -> Any:
+    results = result(*specs)
+    return results if isinstance(results, tuple) else (results,)
+
+
+def _kernel(
+    *arrays: Array, compute: Compute, result: Compute, integers: int, generator: Any = None
+) -> tuple[Array, ...]:
+    count = len(arrays) - integers
+    values = [as_ints(x) for x in arrays[count:]]
     with dispatch.using(EAGER):
-        return np.asarray(compute(*map(wrap, arrays)))
+        return tuple(np.asarray(x) for x in _as_tuple(compute(*map(wrap, arrays[:count]), *values)))
 
 
-def _resolved(read: Any, *inputs: Any, compute: Compute, result: Compute) -> Any:
-    if not all(is_fixed(x.shape) for x in inputs):
+def _resolved(
+    read: Any, *inputs: Any, compute: Compute, result: Compute, integers: int, generator: Any = None
+) -> Any:
+    count = len(inputs) - integers
+    values = [_read(read, x) for x in inputs[count:]]
+    if not all(is_fixed(x.shape) for x in inputs) or symbols(values):
         raise UndecidedSize("what is computed reads sizes as numbers")
-    return compute(*inputs)
+    return _as_tuple(compute(*inputs[:count], *values))
 
 
-def _vjp(i: int, g: Any, out: Any, *inputs: Any, compute: Compute, result: Compute) -> Any:
-    if not inputs[i].dtype.is_inexact:
-        return None
+def _read(read: Any, x: Any) -> Any:
+    return as_ints(np.array(read(x), object).reshape(x.shape))
 
-    def back(g: Any, *inputs: Any) -> Any:
+
+def _as_tuple(results: Any) -> tuple[Any, ...]:
+    return results if isinstance(results, tuple) else (results,)
+
+
+def _pullback(
+    needed: Sequence[bool],
+    g: Any,
+    out: Any,
+    *inputs: Any,
+    compute: Compute,
+    result: Compute,
+    integers: int,
+) -> Sequence[Any]:
+    """The cotangents of the tensors, as one computation that sizes hold back likewise."""
+    wanted = [i for i, x in enumerate(inputs) if needed[i] and x.dtype.is_inexact]
+    taking = [i for i, x in enumerate(_as_tuple(g)) if x is not None]
+    flows: list[Any] = [None] * len(inputs)
+    if not wanted or not taking:
+        return flows
+
+    def back(*tensors: Any) -> Any:
+        cotangents, operands = tensors[: len(taking)], tensors[len(taking) :]
+        sources = [operands[i] for i in wanted]
         with GradientTape() as tape:
-            tape.watch(inputs[i])
-            found = compute(*inputs)
-        return tape.gradient(found, inputs[i], output_gradients=g, unconnected_gradients="zero")
+            tape.watch(sources)
+            results = _as_tuple(compute(*operands))
+        targets = [results[i] for i in taking]
+        weights = [conj(c) for c in cotangents]
+        flows = tape.gradient(targets, sources, output_gradients=weights, unconnected_gradients="zero")
+        return tuple([conj(flow) for flow in flows])
 
-    attrs = {"compute": back, "result": lambda g, *specs: specs[i]}
-    return dispatch.current().apply(LATE, (g, *inputs), attrs)
+    def specs_of(*specs: TensorSpec) -> tuple[TensorSpec, ...]:
+        return tuple(
+            [TensorSpec.of(specs[len(taking) + i].shape, specs[len(taking) + i].dtype) for i in wanted]
+        )
+
+    attrs = {"compute": back, "result": specs_of, "integers": integers}
+    cotangents = [_as_tuple(g)[i] for i in taking]
+    results = dispatch.current().apply(LATE, (*cotangents, *inputs), attrs)
+    for i, flow in zip(wanted, results, strict=True):
+        flows[i] = flow
+    return flows
 
 
 LATE: Final = Op(
     name="late_sizes",
-    doc="""``compute(*inputs)``, one tensor, of the spec that ``result`` returns for those of the inputs.""",
-    infer=lambda *specs, compute, result: result(*specs),
+    doc="""``compute(*inputs)``, of the specs that ``result`` returns for those of the inputs.
+
+    The last inputs, as many as ``integers``, are passed as Python's integers.
+    """,
+    infer=_infer,
     kernel=_kernel,
     form=Sized(_resolved),
-    vjp=_vjp,
+    pullback=_pullback,
+    outputs=None,
+)
+
+LATE_DRAW: Final = Op(
+    name="late_draw",
+    doc="""As "late_sizes", of a computation that draws from ``generator``.""",
+    infer=_infer,
+    kernel=_kernel,
+    form=Sized(_resolved),
+    outputs=None,
+    effect=Effect.RANDOM,
 )

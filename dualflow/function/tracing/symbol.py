@@ -66,6 +66,11 @@ class SymbolicEngine(Engine):
         found: Op = imported("dualflow.function.tracing.late_sizes").LATE
         return found
 
+    @property
+    def drawing(self) -> Op:
+        found: Op = imported("dualflow.function.tracing.late_sizes").LATE_DRAW
+        return found
+
     def __init__(self, name: str) -> None:
         self.name = name
         self.symbols: dict[Value, Symbol] = {}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.errors import DTypeError
 from dualflow.core.shape import normalize_axis
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.choice import masked, where
@@ -25,7 +25,7 @@ from dualflow.ops.repetition import pad
 from dualflow.ops.rows import ALONG
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.scans import accumulated, running
-from dualflow.ops.static import shape_of, static_int
+from dualflow.ops.static import known_sizes, shape_of, static_int
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -78,11 +78,7 @@ def _product_vjp(g: Any, out: Any, x: Any, axis: int, exclusive: bool, reverse: 
     ``others`` is the product of all before ``i``. The sums follow ``s[i] = g[i] + x[i + 1] s[i + 1]``, which
     doubling solves: after each round a sum covers twice as many terms.
     """
-    size = x.shape[axis]
-    if size is None:
-        raise InvalidArgumentError(
-            "the gradient of cumprod needs to know the size of the axis while tracing; give known shapes."
-        )
+    (size,) = known_sizes(x.shape, "the gradient of cumprod", [axis])
     way = 1 if reverse else -1
     sums = _moved(g, axis, way, 0) if exclusive else g
     factors = _moved(x, axis, way, 0)

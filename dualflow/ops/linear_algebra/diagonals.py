@@ -19,7 +19,7 @@ from dualflow.ops.linear_algebra.bands import as_band, construct, extract
 from dualflow.ops.measuring import sizes_of
 from dualflow.ops.positions import iota
 from dualflow.ops.record import agreed
-from dualflow.ops.static import int_or_symbol
+from dualflow.ops.static import int_or_symbol, known_sizes
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -48,12 +48,8 @@ def _places_of(x: Any) -> tuple[Any, Any]:
 
 
 def _known_sizes(x: Any) -> tuple[int, int]:
-    if None in x.shape[-2:]:
-        raise InvalidArgumentError(
-            f"diagonals beside the main one are those of matrices of known size, but the shape is {x.shape}; "
-            "give the sizes in input_signature."
-        )
-    return x.shape[-2], x.shape[-1]
+    rows, columns = known_sizes(x.shape, "a diagonal beside the main one", [-2, -1])
+    return rows, columns
 
 
 def diag(

@@ -12,7 +12,7 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.neural.window_options import channels_first, named
 from dualflow.ops.neural.windows import sizes_of
 from dualflow.ops.rearranging.blocks import batch_to_space, space_to_batch
-from dualflow.ops.static import ints, static_int
+from dualflow.ops.static import ints, known_sizes, static_int
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -22,12 +22,11 @@ def _images(input: Any, block_size: Any, data_format: str, what: str) -> tuple[A
     x = convert_to_tensor(input)
     first = named(data_format, "NHWC", "NCHW") == "NCHW"
     size = static_int(block_size, "block_size")
-    if len(x.shape) != 4 or size < 2 or None in x.shape[1:]:
+    if len(x.shape) != 4 or size < 2:
         raise InvalidArgumentError(
-            f"{what} takes images, of rank 4 and known sizes, and a block_size of 2 or more, not shape "
-            f"{x.shape} "
-            f"and {size}."
+            f"{what} takes images, of rank 4, and a block_size of 2 or more, not shape {x.shape} and {size}."
         )
+    known_sizes(x.shape, what, range(1, 4))
     return x, size, first
 
 
@@ -148,9 +147,7 @@ def with_space_to_batch(
     crops = [(0, 0)] * where[-1]
     window = None if filter_shape is None else ints(filter_shape, "filter_shape")
     for i, (axis, rate) in enumerate(zip(where, rates, strict=True)):
-        size = x.shape[axis]
-        if size is None:
-            raise InvalidArgumentError(f"the sizes of axes {where} must be known, not shape {x.shape}.")
+        (size,) = known_sizes(x.shape, "with_space_to_batch", [axis])
         extra = 0 if padding == "VALID" or window is None else (window[i] - 1) * rate
         before, after = extra // 2, extra - extra // 2
         fill = -(size + before + after) % rate

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.choice import where
 from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.measuring import sizes_of
 from dualflow.ops.random_numbers.draws import uniform
 from dualflow.ops.random_numbers.stateless import stateless_uniform
 from dualflow.ops.random_numbers.streams import stream
@@ -106,8 +107,9 @@ def _dropped(x: Any, rate: Any, noise_shape: Any, draw: Callable[[Any, Any], Any
 
 def _noise_shape(x: Any, noise_shape: Any) -> Any:
     """The shape of the draws, where None is the size of ``x``."""
+    own = [sizes_of(x)[a] if d is None else d for a, d in enumerate(x.shape)]
     if noise_shape is None:
-        return x.shape
-    if isinstance(noise_shape, list | tuple) and len(noise_shape) == len(x.shape):
-        return [d if n is None else n for n, d in zip(noise_shape, x.shape, strict=True)]
+        return own
+    if isinstance(noise_shape, list | tuple) and len(noise_shape) == len(own):
+        return [d if n is None else n for n, d in zip(noise_shape, own, strict=True)]
     return noise_shape

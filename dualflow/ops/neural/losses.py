@@ -26,7 +26,7 @@ from dualflow.ops.powers import log
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Sample, integers
 from dualflow.ops.shapes import shape as shape_tensor
-from dualflow.ops.static import known_value, static_int
+from dualflow.ops.static import known_sizes, known_value, static_int
 from dualflow.ops.statistics import reduce_logsumexp
 
 if TYPE_CHECKING:
@@ -95,12 +95,7 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str
             f"labels of shape {ids.shape} and logits of shape {x.shape} do not match: "
             "labels have the shape of the logits without its last axis."
         )
-    classes, last = x.shape[-1], len(ids.shape)
-    if classes is None:
-        raise InvalidArgumentError(
-            f"the number of classes must be known while tracing, not {x.shape}; give logits a known last "
-            "axis."
-        )
+    (classes,), last = known_sizes(x.shape, "the number of classes", [-1]), len(ids.shape)
     ids = dispatch.current().apply(LABELS, (ids,), {"classes": classes})
     hot = equal(expand_dims(ids, last), iota([1] * last + [classes], last, ids.dtype))
     return reduce_logsumexp(x, last) - reduce_sum(masked(hot, x), last)

@@ -18,7 +18,7 @@ from dualflow.ops.neural.window_reductions import sums
 from dualflow.ops.neural.windows import Geometry, sizes_of
 from dualflow.ops.powers import pow, rsqrt
 from dualflow.ops.record import agreed
-from dualflow.ops.static import static_int
+from dualflow.ops.static import known_sizes, static_int
 from dualflow.ops.statistics import as_float, squared_magnitude
 
 if TYPE_CHECKING:
@@ -185,11 +185,9 @@ def local_response_normalization(
             "df.reshape it first."
         )
     radius = static_int(depth_radius, "depth_radius")
-    channels = x.shape[3]
-    if radius < 0 or channels is None:
-        raise InvalidArgumentError(
-            f"depth_radius is 0 or more, not {radius}, and the channels of shape {x.shape} must be known."
-        )
+    if radius < 0:
+        raise InvalidArgumentError(f"depth_radius is 0 or more, not {radius}.")
+    (channels,) = known_sizes(x.shape, "local_response_normalization", [3])
     lie = Geometry((2 * radius + 1,), (1,), (1,), ((radius, radius),))
     count = x.shape[:-1].num_elements()
     rows = reshape(square(x), [-1 if count is None else count, channels, 1])

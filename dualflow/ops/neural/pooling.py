@@ -29,7 +29,7 @@ from dualflow.ops.neural.window_options import (
 )
 from dualflow.ops.neural.window_reductions import chosen, maxima, means
 from dualflow.ops.neural.windows import Geometry, sizes_of
-from dualflow.ops.static import ints, shape_of, static_shape
+from dualflow.ops.static import ints, known_sizes, shape_of, static_shape
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -316,12 +316,7 @@ def max_pool_with_argmax(
     target = as_dtype(output_dtype)
     lie = geometry(x.shape, per_axis(ksize, 2, "ksize"), strides, padding, None)
     found = maxima(x, lie)
-    _, height, width, channels = x.shape
-    if height is None or width is None or channels is None:
-        raise InvalidArgumentError(
-            f"max_pool_with_argmax needs to know the sizes while tracing, but they are {x.shape}; give known "
-            "shapes."
-        )
+    height, width, channels = known_sizes(x.shape, "max_pool_with_argmax", range(1, 4))
     choice = cast(chosen(stop_gradient(x), stop_gradient(found), lie), int64)
     rows, columns = [
         np.arange(count) * step - before

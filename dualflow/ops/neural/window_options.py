@@ -7,7 +7,7 @@ from typing import Any
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.neural.windows import Geometry, Padding, Sizes, sizes_of
-from dualflow.ops.static import ints, known_value
+from dualflow.ops.static import ints, known_sizes, known_value
 
 
 def per_axis(value: Any, axes: int, what: str, first: bool = False) -> Sizes:
@@ -66,7 +66,7 @@ def _same(length: int | None, window: int, stride: int, dilation: int) -> tuple[
     reach = (window - 1) * dilation + 1
     if length is None:
         if stride != 1:
-            raise InvalidArgumentError("padding 'SAME' with strides needs to know the sizes while tracing.")
+            known_sizes([length], "padding 'SAME' with strides")
         total = reach - 1
     else:
         total = max(0, (-(-length // stride) - 1) * stride + reach - length)

@@ -20,6 +20,7 @@ from dualflow.ops.record import Op, register
 from dualflow.ops.repetition import PAD
 from dualflow.ops.rows import RowRule
 from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.static import known_sizes
 
 Sizes = tuple[int, ...]
 Padding = tuple[tuple[int, int], ...]
@@ -136,12 +137,7 @@ def sum_windows(g: Any, size: Sizes, strides: Sizes, dilations: Sizes, spatial: 
 
     The elements of a window fall into runs of one stride, each of which is a tensor of the whole size, moved.
     """
-    axes = len(size)
-    if None in spatial:
-        raise InvalidArgumentError(
-            "the gradient of windows needs to know the sizes while tracing, but they are "
-            f"{tuple(spatial)}; give known shapes."
-        )
+    axes, spatial = len(size), known_sizes(spatial, "the gradient of windows")
     if any(s > 1 and d > 1 for s, d in zip(strides, dilations, strict=True)):
         g = _apart(g, axes + 1, size, dilations)
         size = tuple((k - 1) * d + 1 for k, d in zip(size, dilations, strict=True))
@@ -218,10 +214,7 @@ def over_strides(geometry: Geometry, spatial: Any, counts: Any) -> Geometry:
         elif s == 1:
             pairs.append(((k - 1) * d - a, (k - 1) * d - b))
         else:
-            raise InvalidArgumentError(
-                "the gradient of windows with strides needs to know the sizes while tracing, but they are "
-                f"{tuple(spatial)}; give known shapes."
-            )
+            known_sizes([n, count], "the gradient of windows with strides")
     return Geometry(runs, (1,) * len(runs), geometry.dilations, tuple(pairs))
 
 

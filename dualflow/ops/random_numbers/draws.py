@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
@@ -24,6 +25,8 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.forms import Opaque
 from dualflow.ops.joining import unstack
+from dualflow.ops.late_sizes import once_sized
+from dualflow.ops.measuring import sizes_of
 from dualflow.ops.random_numbers.distributions import (
     check_ends,
     fractions,
@@ -33,11 +36,12 @@ from dualflow.ops.random_numbers.distributions import (
 from dualflow.ops.random_numbers.states import DrawState
 from dualflow.ops.record import Effect, Op, register
 from dualflow.ops.rows import LEADING, OF_SHAPE, RowRule
-from dualflow.ops.static import known_value, sizes, static_int, static_shape
+from dualflow.ops.static import ints_or_symbols, known_value, open_shape, static_int, static_shape
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
+Draw = Callable[[Any, "tuple[int, ...]", DType], Any]
 _FORM = Opaque("random numbers come from NumPy's generators")
 _FEW: Final = 1 << 15
 """So many normal or uniform numbers are drawn by NumPy one by one; more are made of a drawn state."""
@@ -167,19 +171,32 @@ def _state(generator: Source) -> DrawState:
     return DrawState(*unstack(_draw(WORDS, generator, (3,), uint64)))
 
 
-def _standard_normal(generator: Source, shape: Any, dtype: DType) -> Any:
-    found = static_shape(shape)
-    if math.prod(found) <= _FEW:
-        return _draw(NORMAL, generator, found, dtype)
-    return tailed_normals(_state(generator), found, dtype)
+def _once_sized(draw: Draw, generator: Source, shape: Any, dtype: DType) -> Any:
+    """``draw(generator, shape, dtype)``, where ``shape`` may be known only when the function runs."""
+    known = open_shape(shape)
+    if None not in known:
+        return draw(generator, static_shape(known), dtype)
+
+    def drawn(*sizes: int) -> Any:
+        check_size(sizes)
+        return draw(generator, sizes, dtype)
+
+    sizes_given = [convert_to_tensor(size) for size in ints_or_symbols(shape, "shape")]
+    spec = TensorSpec.of(Shape(known), dtype)
+    return once_sized(drawn, lambda *_: spec, integers=sizes_given, generator=generator)
 
 
-def _fraction(generator: Source, shape: Any, dtype: DType) -> Any:
+def _standard_normal(generator: Source, shape: tuple[int, ...], dtype: DType) -> Any:
+    if math.prod(shape) <= _FEW:
+        return _draw(NORMAL, generator, shape, dtype)
+    return tailed_normals(_state(generator), shape, dtype)
+
+
+def _fraction(generator: Source, shape: tuple[int, ...], dtype: DType) -> Any:
     """Uniform numbers in [0, 1); many of 16 bits are rounded ones of 32."""
-    found = static_shape(shape)
-    if math.prod(found) <= _FEW:
-        return _draw(UNIFORM, generator, found, dtype)
-    drawn = fractions(_state(generator), found, float64 if dtype.size == 8 else float32)
+    if math.prod(shape) <= _FEW:
+        return _draw(UNIFORM, generator, shape, dtype)
+    drawn = fractions(_state(generator), shape, float64 if dtype.size == 8 else float32)
     if dtype.size > 2:
         return drawn
     one = dtype.dtype.type(1)
@@ -188,16 +205,16 @@ def _fraction(generator: Source, shape: Any, dtype: DType) -> Any:
 
 def normal(generator: Source, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32) -> Tensor:
     """Normal numbers of the given mean and standard deviation, which broadcast to ``shape``."""
-    return _placed(_standard_normal(generator, shape, _floating(dtype, "normal")), mean, stddev)
+    drawn = _once_sized(_standard_normal, generator, shape, _floating(dtype, "normal"))
+    return _placed(drawn, mean, stddev)
 
 
 def truncated_normal(
     generator: Source, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32
 ) -> Tensor:
     """Normal numbers that lie within two standard deviations of the mean."""
-    return _placed(
-        _draw(TRUNCATED_NORMAL, generator, static_shape(shape), _floating(dtype, "normal")), mean, stddev
-    )
+    draw = partial(_draw, TRUNCATED_NORMAL)
+    return _placed(_once_sized(draw, generator, shape, _floating(dtype, "normal")), mean, stddev)
 
 
 def _placed(x: Any, mean: Any, stddev: Any) -> Any:
@@ -217,7 +234,7 @@ def uniform(
     target = as_dtype(dtype)
     if target.is_integer:
         return _uniform_integers(generator, shape, minval, maxval, target)
-    x = _fraction(generator, shape, _floating(target, "uniform"))
+    x = _once_sized(_fraction, generator, shape, _floating(target, "uniform"))
     if maxval is None:
         maxval = 1
     low, high = known_value(minval), known_value(maxval)
@@ -238,9 +255,9 @@ def _uniform_integers(generator: Source, shape: Any, minval: Any, maxval: Any, d
         check_ends(*ends)
         return integers_between(_state(generator), shape, *ends)
     low, high = static_int(minval, "minval"), static_int(maxval, "maxval")
-    if low >= high and 0 not in sizes(shape):
+    if low >= high and 0 not in open_shape(shape):
         raise InvalidArgumentError(f"uniform takes minval < maxval, not {low} and {high}.")
-    return _draw(INTEGERS, generator, static_shape(shape), dtype, low=low, high=high)
+    return _once_sized(partial(_draw, INTEGERS, low=low, high=high), generator, shape, dtype)
 
 
 def shuffle(generator: Source, value: Any) -> Tensor:
@@ -266,7 +283,7 @@ def gamma(generator: Source, shape: Any, alpha: Any, beta: Any = None, dtype: An
     All are positive: those that the dtype would round to 0 are its least normal number.
     """
     alpha = convert_to_tensor(alpha, dtype_hint=dtype)
-    wide = broadcast_to(alpha, (*static_shape(shape), *static_shape(alpha.shape)))
+    wide = _for_each(alpha, shape)
     found = dispatch.current().apply(GAMMA, (wide,), {"generator": generator})
     found = found if beta is None else found / beta
     return maximum(found, float(np.finfo(found.dtype.dtype).tiny))
@@ -275,5 +292,11 @@ def gamma(generator: Source, shape: Any, alpha: Any, beta: Any = None, dtype: An
 def poisson(generator: Source, shape: Any, lam: Any, dtype: Any = float32) -> Tensor:
     """Poisson numbers of mean ``lam``: of shape ``shape + lam.shape``."""
     lam = convert_to_tensor(lam, dtype_hint=float32)
-    wide = broadcast_to(lam, (*static_shape(shape), *static_shape(lam.shape)))
+    wide = _for_each(lam, shape)
     return dispatch.current().apply(POISSON, (wide,), {"dtype": as_dtype(dtype), "generator": generator})
+
+
+def _for_each(parameter: Any, shape: Any) -> Any:
+    """``parameter`` repeated over the new leading axes ``shape``."""
+    own = [sizes_of(parameter)[a] if d is None else d for a, d in enumerate(parameter.shape)]
+    return broadcast_to(parameter, [*ints_or_symbols(shape, "shape"), *own])

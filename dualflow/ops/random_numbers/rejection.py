@@ -22,11 +22,12 @@ from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.forms import Opaque
+from dualflow.ops.late_sizes import once_sized
 from dualflow.ops.random_numbers.philox import check_state, state_sample, words_at
 from dualflow.ops.random_numbers.states import DrawState
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
-from dualflow.ops.static import static_shape
+from dualflow.ops.static import ints_or_symbols, open_shape, static_shape
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -91,9 +92,16 @@ TRUNCATED: Final = register(
 
 def truncated_normals(state: DrawState, shape: Any, dtype: DType) -> Tensor:
     """Normal numbers of mean 0 and variance 1, of which those beyond 2 are drawn again."""
-    sizes = static_shape(shape)
-    attrs = {"count": math.prod(sizes), "dtype": dtype}
-    return reshape(dispatch.current().apply(TRUNCATED, state, attrs), sizes)
+    known = open_shape(shape)
+
+    def drawn(low: Any, high: Any, key: Any, *sizes: int) -> Any:
+        attrs = {"count": math.prod(sizes), "dtype": dtype}
+        return reshape(dispatch.current().apply(TRUNCATED, (low, high, key), attrs), sizes)
+
+    if None not in known:
+        return drawn(*state, *static_shape(known))
+    spec = TensorSpec.of(Shape(known), dtype)
+    return once_sized(drawn, lambda *_: spec, *state, integers=ints_or_symbols(shape, "shape"))
 
 
 # NumPy's distributions
@@ -203,7 +211,7 @@ SAMPLED: Final = register(
 
 def sampled(state: DrawState, kind: str, shape: Any, dtype: DType, *parameters: Any) -> Tensor:
     """Numbers of a distribution, of parameters that broadcast to ``shape``."""
-    wide = [broadcast_to(convert_to_tensor(x), static_shape(shape)) for x in parameters]
+    wide = [broadcast_to(convert_to_tensor(x), shape) for x in parameters]
     return dispatch.current().apply(SAMPLED, (*state, *wide), {"kind": kind, "dtype": dtype})
 
 

@@ -12,7 +12,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.repetition import pad
-from dualflow.ops.static import known_value
+from dualflow.ops.static import known_sizes, known_value
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -166,9 +166,5 @@ def _pairs(x: Any, blocks: Sequence[int], what: str) -> list[list[int]]:
 
 def _parts(x: Any, blocks: Sequence[int]) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
     """The sizes of the batch, of the axes that have blocks, and of the others."""
-    if not x.shape.is_static:
-        raise InvalidArgumentError(
-            f"moving blocks needs to know the sizes while tracing, not {x.shape}; give known shapes."
-        )
-    batch, *others = x.shape
+    batch, *others = known_sizes(x.shape, "moving blocks")
     return batch, tuple(others[: len(blocks)]), tuple(others[len(blocks) :])

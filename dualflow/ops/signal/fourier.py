@@ -25,7 +25,7 @@ from dualflow.ops.record import Op, register
 from dualflow.ops.repetition import pad, roll
 from dualflow.ops.rows import RowRule
 from dualflow.ops.samples import Domain, Sample
-from dualflow.ops.static import ints, sizes
+from dualflow.ops.static import ints, known_sizes, sizes
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -85,7 +85,7 @@ def _vjp(g: Any, out: Any, x: Any, kind: str, axes: Axes, lengths: Lengths) -> A
     The matrix of a complex transform is symmetric. A real one leaves out what it can mirror: coefficients
     with a mirror image count twice.
     """
-    full = _known(_full(kind, x.shape, axes, lengths))
+    full = known_sizes(_full(kind, x.shape, axes, lengths), "the gradient of a Fourier transform")
     count = math.prod(full)
     if kind == "rfft":
         weighed = conj(g) * cast(_mirrored(full[-1], 0.5) * float(count), g.dtype)
@@ -96,14 +96,6 @@ def _vjp(g: Any, out: Any, x: Any, kind: str, axes: Axes, lengths: Lengths) -> A
     else:
         back = _transform(kind, g, axes, full)
     return _fitted(back, x.shape, axes)
-
-
-def _known(lengths: Lengths) -> tuple[int, ...]:
-    if None in lengths:
-        raise InvalidArgumentError(
-            "the gradient of a Fourier transform needs to know its lengths while tracing; give fft_length."
-        )
-    return tuple(n for n in lengths if n is not None)
 
 
 def _mirrored(length: int, weight: float) -> Tensor:
@@ -312,7 +304,7 @@ def _of_axes(kind: str, x: Any, fft_length: Any, axes: Any, norm: str | None) ->
     found = _transform(kind, x, over, lengths)
     if not _NORMS[norm]:
         return found
-    scale = math.prod(_known(_full(kind, x.shape, over, lengths))) ** _NORMS[norm]
+    scale = math.prod(known_sizes(_full(kind, x.shape, over, lengths), "norm")) ** _NORMS[norm]
     return found * scale if kind.startswith("i") else found / scale
 
 
@@ -384,7 +376,7 @@ def irfftnd(
 def _shifted(x: Any, axes: Any, forth: bool) -> Tensor:
     x = convert_to_tensor(x)
     over = normalize_axes(None if axes is None else ints(axes, "axes"), len(x.shape))
-    dims = _known(tuple(x.shape[a] for a in over))
+    dims = known_sizes(x.shape, "a shift by halves", over)
     return roll(x, [n // 2 if forth else -(n // 2) for n in dims], over)
 
 

@@ -12,7 +12,7 @@ from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.neural.windows import Geometry, windows
 from dualflow.ops.repetition import pad
-from dualflow.ops.static import static_int
+from dualflow.ops.static import known_sizes, static_int
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -84,9 +84,7 @@ def _apart(x: Any, outer: Any, middle: list[Dim], inner: Any) -> Any:
 def _sizes(dims: list[Dim]) -> list[int]:
     """Sizes for a reshape, one of which may be left open."""
     if dims.count(None) > 1:
-        raise InvalidArgumentError(
-            f"frames need to know all sizes of a signal but one while tracing, not {dims}; give known shapes."
-        )
+        known_sizes(dims, "a signal of frames")
     return [-1 if n is None else n for n in dims]
 
 

@@ -24,14 +24,6 @@ CASES = {
     ),
     "blocks in floats": (lambda: space(X, [2.0], [[0, 0]]), Wrong, "block_shape", "integers"),
     "negative paddings": (lambda: space(X, [2], [[0, -1]]), Invalid, "paddings", "0 or more"),
-    "sizes that a trace does not know": (
-        lambda: df.function(lambda x: space(x, [2], [[0, 0]])).get_concrete_function(
-            df.TensorSpec([None, 4])
-        ),
-        Invalid,
-        "while tracing",
-        "known shapes",
-    ),
     "a batch without blocks": (lambda: batch(X, [3], [[0, 0]]), Invalid, "batch of 2", "blocks of 3"),
     "crops of more than all": (lambda: batch(X, [2], [[5, 5]]), Invalid, "5 and 5", "8 elements"),
     "a block for no size": (lambda: paddings([4, 4], [2]), Invalid, r"\[4, 4\]", "a block of 1 or more"),

@@ -1,0 +1,21 @@
+"""Gives failed calls of ops in a trace what holds them until sizes are known, imported when one fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from dualflow.core import dispatch
+from dualflow.core.held_calls import HOLD
+from dualflow.core.locks import imported
+from dualflow.function.tracing.tracer import Tracer
+
+
+@HOLD.give
+def hold(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: Exception
+) -> Any:
+    """See :mod:`dualflow.function.tracing.held_calls`; None where nothing is traced."""
+    if not isinstance(dispatch.current().innermost, Tracer):
+        return None
+    return imported("dualflow.function.tracing.held_calls").hold(function, args, kwargs, error)

@@ -1,0 +1,167 @@
+"""Ops that need sizes as numbers, in traces that leave sizes open: they compute what known sizes do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dualflow as df
+
+Function = Callable[[Any], Any]
+
+CASES: dict[str, tuple[Function, list[int]]] = {
+    "depthwise": (
+        lambda x: df.nn.depthwise_conv2d(x, df.ones([3, 3, 3, 2]), [1, 1, 1, 1], "SAME"),
+        [2, 6, 6, 3],
+    ),
+    "grouped": (lambda x: df.nn.conv2d(x, df.ones([3, 3, 2, 4]), 1, "SAME"), [2, 6, 6, 4]),
+    "transposed": (
+        lambda x: df.nn.conv2d_transpose(
+            x, df.ones([3, 3, 5, 2]), df.stack([df.shape(x)[0], 8, 8, 5]), strides=2
+        ),
+        [3, 4, 4, 2],
+    ),
+    "einsum": (lambda x: df.einsum("bij,jk->bik", x, df.ones([3, 2])), [2, 4, 3]),
+    "diagonal": (lambda x: df.einsum("ii->i", df.matmul(x, x, transpose_b=True)), [3, 2]),
+    "tensordot": (lambda x: df.tensordot(x, df.ones([3, 2]), 1), [2, 4, 3]),
+    "mirrored": (lambda x: df.pad(x, [[0, 0], [1, 1]], "REFLECT"), [2, 4]),
+    "mirrored rows": (lambda x: df.pad(x, [[1, 1], [0, 0]], "REFLECT"), [2, 4]),
+    "zeros": (lambda x: df.zeros(df.shape(x)[0]) + df.reduce_sum(x), [3, 2]),
+    "grid": (lambda x: df.meshgrid(x[0], x[:, 0])[0], [2, 3]),
+    "parts": (lambda x: df.split(x, [1, -1], 0)[1], [3, 2]),
+    "halves": (lambda x: df.split(x, 2, 0)[1], [4, 2]),
+    "frames": (lambda x: df.signal.frame(x, 4, 2), [2, 8]),
+    "stft": (lambda x: df.math.abs(df.signal.stft(x, 4, 2)), [2, 8]),
+    "rfft": (lambda x: df.math.real(df.signal.rfft(df.transpose(x))), [8, 2]),
+    "blocks to channels": (lambda x: df.nn.space_to_depth(df.transpose(x, [1, 0, 2, 3]), 2), [4, 1, 4, 1]),
+    "lrn": (df.nn.local_response_normalization, [2, 3, 3, 4]),
+    "patches": (
+        lambda x: df.image.extract_patches(x, [1, 2, 2, 1], [1, 2, 2, 1], [1, 1, 1, 1], "VALID"),
+        [2, 4, 4, 1],
+    ),
+    "places of maxima": (
+        lambda x: df.nn.max_pool_with_argmax(x, 2, 2, "VALID", include_batch_in_index=True)[0],
+        [2, 4, 4, 1],
+    ),
+    "resized": (lambda x: df.image.resize(x[None, ..., None], df.shape(x) * 2), [3, 4]),
+    "sparse cross entropy": (
+        lambda x: df.nn.sparse_softmax_cross_entropy_with_logits(df.constant([0, 1]), df.transpose(x)),
+        [4, 2],
+    ),
+    "largest": (lambda x: df.math.top_k(df.transpose(x), df.shape(x)[0])[0], [4, 3]),
+    "map": (lambda x: df.map_fn(lambda row: row * row[0], x), [3, 2]),
+    "scan": (lambda x: df.scan(lambda total, row: 0.5 * total + row * row, x), [3, 2]),
+    "scan back": (lambda x: df.scan(lambda total, row: 0.5 * total + row * row, x, reverse=True), [3, 2]),
+    "fold": (lambda x: df.foldl(lambda total, row: 0.5 * total + df.reduce_sum(row * row), x, 1.0), [3, 2]),
+    "running product": (lambda x: df.math.cumprod(x, axis=0), [3, 2]),
+    "product": (lambda x: df.reduce_prod(x, axis=0), [3, 2]),
+    "blocks to batch": (lambda x: df.space_to_batch(x, [2, 1], [[0, 0], [0, 0]]), [2, 4, 2]),
+    "windows": (
+        lambda x: df.nn.erosion2d(x, df.ones([2, 2, 1]), [1] * 4, "SAME", "NHWC", [1] * 4),
+        [1, 3, 3, 1],
+    ),
+    "gathered": (lambda x: df.gather(x, df.cast(x[:, :1] * 0, df.int32), axis=1, batch_dims=1), [3, 2]),
+}
+RANDOM: dict[str, Function] = {
+    "normal": lambda x: df.random.normal(df.shape(x)),
+    "many normal": lambda x: df.random.normal([df.shape(x)[0], 20_000]),
+    "uniform": lambda x: df.random.uniform(df.shape(x)),
+    "integers": lambda x: df.random.uniform(df.shape(x), 0, 10, df.int32),
+    "truncated": lambda x: df.random.truncated_normal(df.shape(x)),
+    "gamma": lambda x: df.random.gamma(df.shape(x), [0.5, 1.5]),
+    "gamma for each": lambda x: df.random.gamma([2], x),
+    "poisson": lambda x: df.random.poisson(df.shape(x), 1.5),
+    "dropout": lambda x: df.nn.dropout(x, 0.5),
+    "dropout of rows": lambda x: df.nn.dropout(x, 0.5, noise_shape=[None, 1]),
+    "two": lambda x: df.random.normal([df.shape(x)[0]]) * df.random.uniform([df.shape(x)[0]]),
+    "stateless truncated": lambda x: df.random.stateless_truncated_normal(df.shape(x), [1, 2]),
+    "stateless gamma": lambda x: df.random.stateless_gamma(df.shape(x), [1, 2], 0.5),
+}
+
+
+def _values(shape: list[int]) -> Any:
+    return df.constant(np.random.default_rng(0).uniform(0.5, 1.5, shape).astype(np.float32))
+
+
+def _kept(x: Any) -> Any:
+    """``x``, of a size that only the run knows."""
+    return df.boolean_mask(x, df.reduce_sum(x, list(range(1, len(x.shape)))) > 0.0)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_open_size_of_an_argument(name: str) -> None:
+    function, shape = CASES[name]
+    traced = df.function(function, input_signature=[df.TensorSpec([None, *shape[1:]])])
+    x = _values(shape)
+    np.testing.assert_allclose(traced(x), function(x), rtol=1e-5, atol=1e-6)
+    assert traced.get_concrete_function().graph.outputs[0].spec.is_compatible_with(function(x))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_size_that_depends_on_data(name: str) -> None:
+    function, shape = CASES[name]
+    x = _values(shape)
+    traced = df.function(lambda x: function(_kept(x)))
+    np.testing.assert_allclose(traced(x), function(x), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", sorted(CASES.keys() - {"zeros"}))
+@pytest.mark.parametrize("masked", [False, True])
+def test_gradients_of_open_sizes(name: str, masked: bool) -> None:
+    function, shape = CASES[name]
+    gradient = df.autodiff.grad(lambda x: df.reduce_sum(function(_kept(x) if masked else x) ** 2))
+    spec = df.TensorSpec(shape if masked else [None, *shape[1:]])
+    x = _values(shape)
+    np.testing.assert_allclose(
+        df.function(gradient, input_signature=[spec])(x), gradient(x), rtol=1e-4, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("name", RANDOM)
+@pytest.mark.parametrize("masked", [False, True])
+def test_random_numbers_of_open_sizes_are_those_of_known_ones(name: str, masked: bool) -> None:
+    function = RANDOM[name]
+    spec = df.TensorSpec([3, 2] if masked else [None, 2])
+    traced = df.function((lambda x: function(_kept(x))) if masked else function, input_signature=[spec])
+    x = _values([3, 2])
+    df.random.set_seed(7)
+    expected = [function(x) for _ in range(2)]
+    df.random.set_seed(7)
+    for numbers in expected:
+        np.testing.assert_allclose(traced(x), numbers, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda g, shape: g.normal(shape),
+        lambda g, shape: g.truncated_normal(shape),
+        lambda g, shape: g.uniform(shape, 0, 9, df.int32),
+        lambda g, shape: g.binomial(shape, 5.0, 0.5),
+    ],
+)
+def test_a_generator_draws_numbers_of_open_sizes(draw: Callable[[Any, Any], Any]) -> None:
+    generator = df.random.Generator.from_seed(1)
+    expected = [draw(generator, [3, 2]) for _ in range(2)]
+    generator.reset_from_seed(1)
+    traced = df.function(lambda x: draw(generator, df.shape(x)), input_signature=[df.TensorSpec([None, 2])])
+    for numbers in expected:
+        np.testing.assert_allclose(traced(df.ones([3, 2])), numbers, rtol=1e-6)
+
+
+def test_a_call_that_known_sizes_refuse_too_names_the_function_that_was_called() -> None:
+    traced = df.function(
+        lambda x: df.nn.depth_to_space(x, 3), input_signature=[df.TensorSpec([None, 2, 2, 4])]
+    )
+    with pytest.raises(df.errors.InvalidArgumentError, match="depth_to_space"):
+        traced.get_concrete_function()
+
+
+def test_sizes_that_do_not_fit_when_the_function_is_called_name_the_function() -> None:
+    traced = df.function(lambda x: df.split(x, 4, 0)[0], input_signature=[df.TensorSpec([None])])
+    assert traced(df.ones([8])).shape == (2,)
+    with pytest.raises(df.errors.InvalidArgumentError, match=r"split.*size 6 can't be cut into 4"):
+        traced(df.ones([6]))
