@@ -191,6 +191,8 @@ def _without_scale(vectors: Any, g: Any) -> Any:
 
     LAPACK makes the element real exactly, by which it is found.
     """
+    if vectors.shape[-1] == 0:
+        return g
     along = expand_dims(reduce_sum(g * vectors, -2), -2)
     largest = argmax(masked(equal(imag(vectors), 0), abs(vectors)), -2)
     row, _ = places(size_of(vectors, -2), 1)

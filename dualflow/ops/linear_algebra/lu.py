@@ -12,6 +12,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import expand_dims, matrix_transpose
+from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.comparison import equal
 from dualflow.ops.contraction import matmul
 from dualflow.ops.conversion import cast
@@ -177,7 +178,7 @@ def lu_solve(
         )
     if order.shape[:-1] != side.shape[:-2]:  # adding zeros broadcasts also what only the run will tell
         side = side + cast(zeros_like(expand_dims(order, -1)), side.dtype)
-        order = order + cast(zeros_like(side[..., 0]), order.dtype)
+        order = order + cast(zeros_like(reduce_sum(side, -1)), order.dtype)
     below = triangular_solve(_unit_lower(factors), _rows(side, order))
     return triangular_solve(factors, below, lower=False)
 
