@@ -585,3 +585,79 @@ def test_names_with_two_underscores_belong_to_their_class():
             return x
 
     agrees(Model().f, 2, -2)
+
+
+def _parameter_of_an_inner_function(x, n):
+    def doubled(a):
+        return a * 2.0
+
+    for _ in range(1):
+        a = x
+        v = a
+        for _ in df.range(n):
+            v = v * 0.5
+
+        def added():
+            return a + v
+
+    return doubled(added())
+
+
+def _parameter_assigned_in_both_branches(x, n):
+    def same(q):
+        return q
+
+    if n > 1:
+        q = x * 2.0
+    else:
+        q = x
+    for _ in df.range(n):
+        q = same(q) + 1.0
+    return q
+
+
+def _variable_of_the_function_around(x, n):
+    a = x * 100.0
+
+    def inner(y):
+        def doubled(a):
+            return a * 2.0
+
+        for _ in range(2):
+            a = y
+            for _ in df.range(n):
+                a = a + 1.0
+            y = doubled(a)
+        return y
+
+    return inner(x) + a
+
+
+def _own_nonlocal(x, n):
+    total = x * 0.0
+
+    def add(y):
+        nonlocal total
+        if df.reduce_sum(y) > 0.0:
+            total = total + y
+        for _ in df.range(n):
+            total = total * 2.0
+
+    add(x)
+    add(x)
+    return total
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        _parameter_of_an_inner_function,
+        _parameter_assigned_in_both_branches,
+        _variable_of_the_function_around,
+        _own_nonlocal,
+    ],
+)
+@pytest.mark.parametrize("n", [0, 3])
+def test_functions_inside_share_variables_as_python_says(function, n):
+    x = df.constant([0.5, 1.0])
+    assert df.function(function)(x, df.constant(n)).numpy().tolist() == function(x, n).numpy().tolist()

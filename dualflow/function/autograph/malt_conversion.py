@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util  # malt uses it without importing it
 from collections.abc import Callable
 from types import FunctionType, MethodType
@@ -16,6 +17,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.locks import unforkable
 from dualflow.core.source_lines import source_lines
 from dualflow.function.autograph import branches, loops, raising, unpacking
+from dualflow.function.autograph.bindings import bind_nonlocals
 from dualflow.function.autograph.converted_calls import Converter
 from dualflow.function.autograph.lambdas import is_lambda, isolated
 from dualflow.function.autograph.merge_values import symbolic
@@ -91,7 +93,10 @@ class _Transpiler(api.PyToPy):  # type: ignore[misc]  # malt is untyped
         return ctx.file, ctx.class_name  # equal code of another file has other lines to name
 
     def transform_ast(self, node: Any, ctx: Any) -> Any:
-        return super().transform_ast(lowered(node, ctx.user.class_name, ctx.namer.new_symbol), ctx)
+        made = super().transform_ast(lowered(node, ctx.user.class_name, ctx.namer.new_symbol), ctx)
+        for part in made if isinstance(made, list) else [made]:
+            bind_nonlocals(ast.Module([part], []) if isinstance(part, ast.stmt) else part)
+        return made
 
 
 _TRANSPILER: Final = _Transpiler()
