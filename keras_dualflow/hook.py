@@ -40,6 +40,7 @@ _CHOOSING: Final[dict[str, dict[str, str]]] = {
 }
 """The modules that choose a backend, and what the names in their branches for NumPy become."""
 _CHANGED: Final = (
+    "keras.src.backend.common.dtypes",
     "keras.src.callbacks.tensorboard",
     "keras.src.saving.saving_api",
     "keras.src.utils.backend_utils",
@@ -67,6 +68,8 @@ class _ChangingLoader(SourceFileLoader):
         if "DynamicBackend" in names:
             admit(names["DynamicBackend"], import_module("keras.src.backend"))
             names["in_tf_graph"] = in_graph_of_tensorflow(names["in_tf_graph"])
+        elif "BIT64_TO_BIT32_DTYPE" in names:
+            names["BIT64_TO_BIT32_DTYPE"]["float64"] = "float64"
         elif "load_weights" in names:
             names["load_weights"] = loading_all_or_none(names["load_weights"])
         elif "LazyModule" in names:

@@ -597,10 +597,10 @@ def _parameter_of_an_inner_function(x, n):
         for _ in df.range(n):
             v = v * 0.5
 
-        def added():
-            return a + v
+        def doubled_again(z):
+            return doubled(z)
 
-    return doubled(added())
+    return doubled_again(a + v)
 
 
 def _parameter_assigned_in_both_branches(x, n):

@@ -169,3 +169,43 @@ def test_a_loop_that_draws_has_no_gradient_and_says_so():
 
     with pytest.raises(InvalidArgumentError, match="random"):
         gradient(f, df.constant(2.0))
+
+
+@pytest.mark.parametrize("wrapped", [lambda f: f, df.function])
+def test_a_loop_variable_that_begins_as_a_python_number_takes_the_dtype_of_an_iteration(wrapped):
+    def total(n):
+        return df.while_loop(lambda i, c: i < n, lambda i, c: (i + 1, c + 0.5), (df.constant(0), 0))[1]
+
+    found = wrapped(total)(df.constant(3))
+    assert found.dtype is df.float32
+    assert float(found) == 1.5
+    with pytest.raises(TypeError, match="dtype int32 before the loop, but dtype float32 after"):
+        wrapped(lambda: df.while_loop(lambda c: c < 2.0, lambda c: c + 0.5, [df.constant(0)]))()
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 5])
+def test_branches_may_leave_different_sizes(rows):
+    def chosen(x):
+        return df.cond(df.reduce_sum(x) > 2.5, lambda: x[:1], lambda: df.concat([x, x], 0)) ** 2
+
+    def gradient(x):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = chosen(x)
+        return y, tape.gradient(y, x)
+
+    x = df.ones([rows, 2])
+    for now, compiled in zip(gradient(x), df.function(gradient)(x), strict=True):
+        np.testing.assert_array_equal(now, compiled)
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_a_branch_of_run_time_size_has_a_gradient_whatever_the_number_of_rows(rows):
+    @df.function
+    def gradient(x):
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.cond(df.reduce_sum(x) > 9.0, lambda: x[x[:, 0] > 0.0], lambda: x) ** 2
+        return tape.gradient(y, x)
+
+    np.testing.assert_array_equal(gradient(df.ones([rows, 2])), np.full([rows, 2], 2.0))

@@ -1,5 +1,7 @@
 """Gradients of functions whose signature leaves sizes open are those of known sizes."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -75,3 +77,30 @@ def test_output_gradients_are_given_for_a_target_of_unknown_size():
     for weights in ([1.0, 10.0, 100.0], 37.0):
         found = gradient(x, df.constant(2.5), df.constant(weights))
         assert float(found) == float(df.reduce_sum(df.constant([0.0, 1.0, 2.0]) * weights))
+
+
+@pytest.mark.parametrize("times", [0, 1, 2])
+def test_the_gradient_of_tile_by_any_number_of_times(times: int) -> None:
+    @df.function
+    def gradient(x: Any) -> Any:
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.tile(df.boolean_mask(x, x[:, 0] > 0.0), [times, 1]) ** 2
+        return tape.gradient(y, x)
+
+    found = gradient(df.constant([[1.0, 2.0], [-1.0, 3.0]]))
+    np.testing.assert_array_equal(found, [[2.0 * times, 4.0 * times], [0.0, 0.0]])
+
+
+def test_the_gradient_of_a_sort_after_a_loop_after_unique() -> None:
+    def gradient(x: Any, n: Any) -> Any:
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            values, places = df.unique(df.cast(x, df.int32))
+            v = df.gather(df.cast(values, df.float32), places) + x
+            _, v = df.while_loop(lambda i, v: i < n, lambda i, v: (i + 1, df.tanh(v)), [df.constant(0), v])
+            y = df.sort(v) * df.constant([1.0, 2.0, 3.0])
+        return tape.gradient(y, x)
+
+    x, n = df.constant([3.0, 1.0, 2.0]), df.constant(2)
+    np.testing.assert_allclose(df.function(gradient)(x, n), gradient(x, n), rtol=1e-4)

@@ -369,3 +369,14 @@ def test_methods_have_the_signature_of_python_s_own(name, bound, of_the_class):
     assert str(inspect.signature(getattr(Methods, name))) == of_the_class
     found = inspect.signature(getattr(methods, name)).bind(df.ones([2]))
     assert getattr(methods, name)(*found.args, **found.kwargs).numpy().tolist() in ([1.0, 1.0], [2.0, 2.0])
+
+
+def test_input_signature_describes_the_arguments_of_a_star():
+    specs = [df.TensorSpec([None], df.float32)] * 3
+    f = df.function(lambda first, *others: first + df.add_n(others), input_signature=specs)
+    assert f([1.0], df.ones([1]), np.ones(1)).numpy().tolist() == [3.0]
+    assert f(df.ones([2]), df.ones([2]), df.ones([2])).shape == (2,)
+    assert f.experimental_get_tracing_count() == 1
+    assert f.get_concrete_function()(df.ones([2]), df.ones([2]), df.ones([2])).numpy().tolist() == [3.0, 3.0]
+    with pytest.raises(TypeError, match="structure of a tuple with 2 leaves"):
+        f(df.ones([2]), df.ones([2]))

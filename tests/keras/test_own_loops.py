@@ -73,3 +73,16 @@ def test_a_layer_that_tests_a_tensor_says_where(keras: Any) -> None:
     np.testing.assert_array_equal(df.function(lambda x: folded.call(x))(df.constant([-1.0])).numpy(), [1.0])
     with pytest.raises(df.errors.OperatorNotAllowedInGraphError, match=r"(?s)test_own_loops.*df\.cond"):
         df.function(lambda x: folded(x))(df.constant([-1.0]))
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "RMSprop", "Adagrad", "Nadam", "AdamW"])
+def test_an_optimizer_updates_a_variable_of_float64_in_float64(keras: Any, name: str) -> None:
+    steps = []
+    for dtype in (df.float64, df.float32):
+        variable, optimizer = df.Variable(0.5, dtype=dtype), getattr(keras.optimizers, name)(0.25)
+        for _ in range(3):
+            optimizer.apply_gradients([(df.constant(1.0 / 3.0, dtype), variable)])
+        assert variable.dtype is dtype
+        steps.append(variable.numpy())
+    np.testing.assert_allclose(steps[0], steps[1], rtol=1e-5)
+    assert np.float32(steps[0]) != steps[0]

@@ -81,7 +81,7 @@ class Signature:
         unbound = specs is not None and bool(parameters) and parameters[0].name == "self"
         named = bool(parameters) and parameters[0].kind in _POSITIONAL  # else self is one of ``*args``
         self.parameters = tuple(parameters[(skip_first and named) or unbound :])
-        self.specs = None if specs is None else tuple(specs)
+        self.specs = None if specs is None else _by_parameter(tuple(specs), self.parameters)
         self.python = inspect.Signature(self.parameters)
         if self.specs is not None:
             _check_specs(self.name, self.specs, self.parameters)
@@ -234,9 +234,13 @@ def _leaf(value: Any, seen: dict[int, int]) -> tuple[Leaf, Any]:
     return static_leaf(value), value
 
 
+def _by_parameter(specs: tuple[Any, ...], parameters: Sequence[inspect.Parameter]) -> tuple[Any, ...]:
+    """The specs of an input signature by parameter: those of ``*args`` are one tuple."""
+    at = next((i for i, p in enumerate(parameters) if p.kind is inspect.Parameter.VAR_POSITIONAL), None)
+    return specs if at is None or len(specs) <= at else (*specs[:at], specs[at:])
+
+
 def _check_specs(name: str, specs: Sequence[Any], parameters: Sequence[inspect.Parameter]) -> None:
-    if any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters[: len(specs)]):
-        raise DTypeError(f"input_signature can't describe the *args of {name!r}; name its parameters.")
     if len(specs) > len(parameters):
         raise DTypeError(
             f"input_signature has {len(specs)} entries, but {name!r} takes {len(parameters)} arguments."

@@ -43,12 +43,12 @@ def _bind_in(name: str, around: list[ast.FunctionDef]) -> None:
 
 def _own(function: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a function's body, without the insides of functions and classes in it."""
-    pending = list(function.body) if isinstance(function, ast.FunctionDef) else []
+    pending: list[ast.AST] = list(function.body) if isinstance(function, ast.FunctionDef) else []
     while pending:
         node = pending.pop()
         yield node
         if not isinstance(node, _SCOPES):
-            pending += [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.AST)]
+            pending += ast.iter_child_nodes(node)
 
 
 def _declared(function: ast.FunctionDef, kind: type[ast.Nonlocal] | type[ast.Global]) -> set[str]:

@@ -26,6 +26,7 @@ from dualflow.ops.comparison import not_equal
 from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import convert_to_tensor
 
+_NUMBERS: Final = (bool, int, float, complex)
 _SEVERAL: Final = "several predicates of case(exclusive=True) hold; let them exclude each other."
 _NONE: Final = "no predicate of case holds, and there is no default; give it one."
 
@@ -152,7 +153,8 @@ def while_loop(
 
     Raises:
         InvalidArgumentError: a loop variable changes its shape, or the structure differs.
-        DTypeError: a loop variable changes its dtype.
+        DTypeError: a loop variable changes its dtype. One that begins as a Python number takes the dtype
+            that the first iteration gives it.
 
     >>> import dualflow as df
     >>> i, total = df.while_loop(lambda i, s: i < 5, lambda i, s: (i + 1, s + i), (0, 0))
@@ -164,9 +166,10 @@ def while_loop(
     flat, structure = flatten(loop_vars)
     limit = None if maximum_iterations is None else int(maximum_iterations)
     initial = [convert_to_tensor(x) for x in flat]
+    numbers = [isinstance(x, _NUMBERS) for x in flat]
     specs = invariant_specs(unflatten(structure, initial), shape_invariants)
     run = _loop_now if dispatch.current().eager else _loop_node
-    found = run(cond, body, initial, structure, specs, limit)
+    found = run(cond, body, initial, structure, specs, limit, numbers)
     return found if back_prop else without_gradient(found)
 
 
@@ -222,11 +225,14 @@ def _loop_now(
     structure: Structure,
     specs: Sequence[TensorSpec],
     limit: int | None,
+    numbers: Sequence[bool],
 ) -> Any:
     turns = 0
     while (limit is None or turns < limit) and bool(cond(*_arguments(structure, carried))):
         flat, found = flatten(_as_vars(structure, body(*_arguments(structure, carried))))
         carried = [convert_to_tensor(x) for x in flat]
+        if not turns:
+            specs = _adapted(specs, [x.spec for x in carried], numbers)
         _check_turn(structure, specs, found, [x.spec for x in carried])
         turns += 1
     return unflatten(structure, carried)
@@ -299,12 +305,17 @@ def _loop_node(
     structure: Structure,
     specs: Sequence[TensorSpec],
     limit: int | None,
+    numbers: Sequence[bool],
 ) -> Any:
     def pack(symbols: list[Any]) -> Sequence[Any]:
         return _arguments(structure, symbols)
 
     test = trace_body(lambda *xs: cast(convert_to_tensor(cond(*xs)), "bool"), specs, pack)
     turn = trace_body(lambda *xs: _as_vars(structure, body(*xs)), specs, pack)
+    adapted = _adapted(specs, [v.spec for v in turn.outputs], numbers)
+    if adapted != list(specs):
+        initial = [cast(x, spec.dtype) for x, spec in zip(initial, adapted, strict=True)]
+        return _loop_node(cond, body, initial, structure, adapted, limit, [False] * len(initial))
     _check_turn(structure, specs, turn.structure, [v.spec for v in turn.outputs])
     if test.outputs[0].spec.shape:
         raise InvalidArgumentError(
@@ -312,6 +323,18 @@ def _loop_node(
             f"df.reduce_any.{here()}"
         )
     return unflatten(structure, loop_node(test, turn, initial, limit))
+
+
+def _adapted(
+    specs: Sequence[TensorSpec], now: Sequence[TensorSpec], numbers: Sequence[bool]
+) -> list[TensorSpec]:
+    """``specs`` where what began as a Python number has the dtype that one iteration gives it."""
+    if len(specs) != len(now):
+        return list(specs)
+    return [
+        TensorSpec.of(spec.shape, after.dtype) if is_number else spec
+        for spec, after, is_number in zip(specs, now, numbers, strict=True)
+    ]
 
 
 def _check_turn(
