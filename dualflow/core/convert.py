@@ -213,7 +213,7 @@ def _default(array: Array, leaves: list[Any]) -> DType | None:
 
 def _unsuitable(value: Any) -> str:
     if value is None:
-        return "None can't become a tensor; was a value forgotten?"
+        return "None can't become a tensor; give a number or a tensor."
     if isinstance(value, str | bytes):
         return f"Numbers and strings can't make one tensor: {_short(value)} stands among numbers."
     return f"An object of type {type(value).__name__} can't become a tensor: {_short(value)}."

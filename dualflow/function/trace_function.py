@@ -29,6 +29,7 @@ from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.errors import RecursiveTraceError, SymbolicValueError
 from dualflow.function.options import compile_options
 from dualflow.function.tracing.collect_results import collect
+from dualflow.function.tracing.open_axes import named_open_axes
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.function.tracing.variable_creation import VariableCreation
 from dualflow.graph.ir import GraphBuilder
@@ -194,7 +195,7 @@ class FunctionTracer:
         leaves = _symbolic(tracer, call, signature.leaf_names(call.structure), shared)
         values = unflatten(call.structure, leaves)
         args, kwargs = signature.spread(values)
-        with tracing(tracer):
+        with tracing(tracer), named_open_axes(tracer):
             result = function(*args, **kwargs)
         signature.check_unmodified(values, call.structure, leaves)
         structure, outputs = collect(result, tracer)

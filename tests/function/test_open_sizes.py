@@ -304,3 +304,32 @@ def test_a_tensor_indexes_an_open_axis():
     for i in (3, -4):
         with pytest.raises(IndexError, match="out of range"):
             f(x, i)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: sum(x[i] for i in range(x.shape[0])),
+        lambda x: x * (x.shape[0] * 2),
+        lambda x: df.reduce_sum(x) / x.shape[0],
+        lambda x: df.zeros([x.shape[0], 2]),
+        lambda x: df.random.normal([x.shape[0]]),
+    ],
+)
+def test_an_open_size_taken_for_a_number_is_named(function):
+    traced = df.function(function, input_signature=[df.TensorSpec([None, 3], name="rows")])
+    message = r"The size of axis 0 of rows \(float32\[\?, 3\]\).*use len\(rows\) or df.shape\(rows\)\[0\]"
+    with pytest.raises(TypeError, match=message):
+        traced(df.ones([4, 3]))
+
+
+def test_a_size_that_data_decide_taken_for_a_number_names_what_made_it():
+    with pytest.raises(TypeError, match=r"what boolean_mask returns in line \d+ is known only at run time"):
+        df.function(lambda x: df.boolean_mask(x, x > 0.0) * df.boolean_mask(x, x > 0.0).shape[0])(
+            df.ones([3])
+        )
+
+
+def test_none_that_is_no_size_is_no_number():
+    with pytest.raises(TypeError, match=r"^None can't become a tensor; give a number or a tensor.$"):
+        df.function(lambda x: x + None)(df.ones([3]))

@@ -50,12 +50,6 @@ CASES = {
         "equal first sizes",
         "not",
     ),
-    "rows of open count": (
-        lambda: traced(lambda x: df.scan(lambda a, b: a + b, x), [None]),
-        Invalid,
-        "first size",
-        "must be known",
-    ),
     "no first row": (
         lambda: df.foldl(lambda a, x: a + x, df.ones([0])),
         Invalid,

@@ -1,0 +1,52 @@
+"""Errors about None in a trace with open sizes: which axes are open, and what to use in place of x.shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dualflow.core.spec import TensorSpec
+from dualflow.function.tracing.tracer import Tracer
+
+_NONE = "None"
+
+
+@contextmanager
+def named_open_axes(tracer: Tracer) -> Iterator[None]:
+    """A TypeError about None in the block gets a sentence about the sizes that the trace leaves open."""
+    try:
+        yield
+    except TypeError as error:
+        message = str(error.args[0]) if error.args else ""
+        advice = _advice(tracer) if _NONE in message else None
+        if advice is not None and advice not in message:
+            error.args = (f"{message.rstrip('.')}. {advice}", *error.args[1:])
+        raise
+
+
+def _advice(tracer: Tracer) -> str | None:
+    """What to do about open sizes; None where there are none."""
+    inputs = [v.spec for v in tracer.builder.inputs if not v.spec.shape.is_static]
+    if inputs:
+        shown = " and ".join(map(_axes, inputs))
+        first = inputs[0]
+        axis = next(axis for axis, size in enumerate(first.shape) if size is None)
+        name = first.name or "x"
+        length = f"len({name}) or " if axis == 0 else ""
+        return (
+            f"The size of {shown} is known only at run time, and is None in the shape: use "
+            f"{length}df.shape({name})[{axis}]."
+        )
+    open_node = next((n for n in tracer.builder.nodes if any(not s.shape.is_static for s in n.specs)), None)
+    if open_node is None:
+        return None
+    where = f" in line {open_node.origin.line}" if open_node.origin is not None else ""
+    return (
+        f"The size of what {open_node.op.name} returns{where} is known only at run time, and is None in its "
+        "shape: use len(x) or df.shape(x)[0]."
+    )
+
+
+def _axes(spec: TensorSpec) -> str:
+    axes = [str(axis) for axis, size in enumerate(spec.shape) if size is None]
+    return f"axis {', '.join(axes)} of {spec.name or 'an argument'} ({TensorSpec.of(spec.shape, spec.dtype)})"
