@@ -18,7 +18,7 @@ from dualflow.backends.llvm.kernel_table import KernelMemory, table
 from dualflow.backends.llvm.runtime.checked_memory import Workspace
 from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.llvm.scatter import bounds_routine, routine
-from dualflow.backends.llvm.steps import BEGINNING, LINK, WALK, StepRecord, StepKind
+from dualflow.backends.llvm.steps import BEGINNING, LINK, WALK, StepKind, StepRecord
 from dualflow.backends.llvm.text import F64, I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.backends.llvm.written import write
 from dualflow.core.extent import Atom, typical
