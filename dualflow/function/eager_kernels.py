@@ -67,16 +67,14 @@ class _ShapeFamily(NamedTuple):
     Attributes:
         inputs: the dtype of each input, and its shape where that is fixed: of scalars, and of the inputs of a
             function that makes ``count`` numbers.
-        units: for a function of ops, which axes of the shape that all others have are of one element.
-            None for an elementwise op, which doesn't read its shape.
-        counted: whether the open size is the ``count``.
+        units: for a function of ops, which axes of the shape that all others have are of one element; none
+            where the open size is the ``count``. None for an elementwise op, which doesn't read its shape.
     """
 
     what: Computation
     attrs: Hashable
     inputs: tuple[tuple[np.dtype[Any], tuple[int, ...] | None], ...]
     units: tuple[bool, ...] | None
-    counted: bool
 
 
 class _ManyShapes:
@@ -231,7 +229,7 @@ def shape_family(
     units: tuple[bool, ...] | None = None
     if not isinstance(what, Op):
         units = () if counted else tuple([d == 1 for d in shapes.pop()])
-    return _ShapeFamily(what, exact_attrs(attrs), inputs, units, counted)
+    return _ShapeFamily(what, exact_attrs(attrs), inputs, units)
 
 
 def _kernel_of(family: _ShapeFamily, what: Computation, attrs: dict[str, Any]) -> AnyLength | None:
@@ -255,7 +253,7 @@ def _is_program_of_all(
         TensorSpec.of(open_shape if fixed is None else Shape(fixed), of_array(dtype))
         for dtype, fixed in family.inputs
     ]
-    if family.counted:
+    if family.units == ():
         attrs = {**attrs, "count": symbol(least=0)}
     try:
         with tracing(tracer):

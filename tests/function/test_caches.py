@@ -1,0 +1,448 @@
+"""What a call computes doesn't depend on what ran before it: to the bit, with everything kept or nothing."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import strategies as st
+
+import dualflow as df
+from dualflow.core import dispatch
+from dualflow.core.dtypes import of_array
+from dualflow.core.spec import TensorSpec
+from dualflow.eager.kernels import LARGE
+from dualflow.eager.tensor import EagerTensor, wrap
+from dualflow.ops.families import load_families
+from dualflow.ops.forms import Element, Opaque
+from dualflow.ops.record import REGISTRY, Op
+from dualflow.ops.samples import Sample
+from dualflow.ops.testing.cases import draw
+
+load_families()
+pytestmark = pytest.mark.llvm
+Array = np.ndarray[Any, Any]
+
+TABLES = {
+    "backends.llvm.executable": ("_libraries",),
+    "backends.llvm.fourier": ("columns_routine", "rows_routine"),
+    "backends.llvm.product.gemm": ("_source",),
+    "backends.llvm.product.product": ("_blas_call",),
+    "backends.llvm.scatter": ("bounds_routine", "routine"),
+    "backends.llvm.text.values": ("_counted",),
+    "backends.llvm.window_sums": ("routine",),
+    "backends.llvm.written": ("_remembered",),
+    "eager.tensor": ("_shapes",),
+    "function.autograph.needs_conversion": ("_trees",),
+    "function.eager_kernels": ("_known", "_lengths", "_once"),
+    "graph.axes": ("_dims", "_keeps_order"),
+    "graph.loop_dtypes": ("_kinds",),
+    "graph.passes.complex_parts": ("part_op",),
+    "graph.passes.fourier": ("tables",),
+    "ops.linear_algebra.lapack": ("_routine",),
+    "ops.linear_algebra.triangular_blas": ("_routine",),
+    "ops.text.patterns": ("_compiled",),
+}
+"""All that a process keeps of what it has computed, beside the caches of functions, datasets and sessions."""
+
+
+def tables() -> Iterator[Any]:
+    for module, names in TABLES.items():
+        loaded = sys.modules.get(f"dualflow.{module}")
+        yield from (getattr(loaded, name) for name in names if loaded is not None)
+
+
+@contextmanager
+def nothing_kept() -> Iterator[None]:
+    """A block in which all tables are empty at first; behind it they are what they were."""
+    with ExitStack() as stack:
+        for table in tables():
+            if hasattr(table, "cache_clear"):
+                table.cache_clear()
+            else:
+                kept = table.copy() if isinstance(table, set) else dict(table)
+                table.clear()
+                stack.callback(table.update, kept)
+                stack.callback(table.clear)
+        yield
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    """The bits of the result, or the kind of error."""
+    try:
+        results = df.nest.flatten(call())
+    except (df.errors.DualflowError, ValueError, TypeError, IndexError, ArithmeticError) as error:
+        return type(error)
+    arrays = [np.asarray(x) for x in results]
+    return [(a.dtype.str, a.shape, a.tolist() if a.dtype.hasobject else a.tobytes()) for a in arrays]
+
+
+# what is drawn
+
+SMALL = [(1,), (16,), (LARGE,), (64, 64)]
+UNIT = [(33_000, 1), (1, 33_000), (33_001, 1, 1), (1, 33_000, 1), (1, 1, 33_001)]
+FULL = [(LARGE + 1,), (182, 181), (181, 182), (2, 16_500), (16_500, 2), (30, 35, 40)]
+HUGE = [(512, 512), (1 << 20,)]
+"""Shapes about all sizes from which on something else computes them."""
+LAYOUTS: dict[str, Callable[[Array], Array]] = {
+    "row-major": lambda a: a,
+    "transposed": lambda a: a.T.copy().T,
+    "backwards": lambda a: a[::-1].copy()[::-1] if a.ndim else a,
+    "every other": lambda a: np.repeat(a, 2, axis=-1)[..., ::2] if a.ndim else a,
+    "repeated": lambda a: np.broadcast_to(a[:1], a.shape) if a.ndim else a,
+}
+DTYPES = {"f": ["f4", "f8", "f2"], "i": ["i4", "i8"], "u": ["u1"], "b": ["?"], "c": ["c8", "c16"]}
+PARTS: dict[str, Callable[[tuple[int, ...]], tuple[int, ...]]] = {
+    "whole": lambda shape: shape,
+    "scalar": lambda shape: (),
+    "one element": lambda shape: (1,) * len(shape),
+    "row": lambda shape: shape[-1:],
+    "column": lambda shape: (*shape[:-1], 1),
+}
+"""The shapes of operands beside one of a whole shape."""
+
+
+def of_numbers(op: Op) -> bool:
+    """Whether an op computes numbers of numbers."""
+    kinds = {kind for sample in op.samples for domain in sample.inputs for kind in domain.kinds}
+    return op.effect is None and bool(kinds) and "O" not in kinds
+
+
+OPS = [op for op in REGISTRY.values() if of_numbers(op)]
+NATIVE = [op for op in OPS if not isinstance(op.form, Opaque)]
+KINDS = [
+    [op.name for op in NATIVE if isinstance(op.form, Element)],
+    [op.name for op in NATIVE],
+    [op.name for op in OPS],
+]
+"""Ops of which as many sequences are about elementwise ones, any native ones, and any."""
+ALONG: dict[str, Callable[..., Any]] = {
+    "softmax": df.nn.softmax,
+    "log_softmax": df.nn.log_softmax,
+    "logsumexp": lambda x, axis: df.reduce_logsumexp(x, axis, keepdims=True),
+    "mean": lambda x, axis: df.reduce_mean(x, axis, keepdims=True),
+    "variance": lambda x, axis: df.math.reduce_variance(x, axis, keepdims=True),
+    "norm": lambda x, axis: df.math.reduce_euclidean_norm(x, axis, keepdims=True),
+    "l2_normalize": df.math.l2_normalize,
+    "moments": lambda x, axis: df.nn.moments(x, [axis])[1],
+    "gelu": lambda x, axis: df.nn.gelu(x, approximate=axis == 0),
+    "leaky_relu": lambda x, axis: df.nn.leaky_relu(x, 0.0 if axis else -0.0),
+    "clip_by_value": lambda x, axis: df.clip_by_value(x, -1.0, 0.5 + axis),
+    "stateless_normal": lambda x, axis: df.random.stateless_normal(x.shape, [1, axis]),
+}
+"""Functions of several ops, with an axis."""
+
+
+@dataclass(frozen=True)
+class Along:
+    """One of these with its axis, as a function of a tensor."""
+
+    name: str
+    axis: int
+
+    def __call__(self, x: Any) -> Any:
+        return ALONG[self.name](x, self.axis)
+
+
+@dataclass(frozen=True)
+class Applied:
+    """A sample's op as a function."""
+
+    op: Op
+    number: int
+
+    def __call__(self, *inputs: Any) -> Any:
+        engine = dispatch.current()
+        return engine.apply(self.op, self.op.prepare(inputs, engine), self.op.samples[self.number].attrs)
+
+
+def resized(draws: st.DataObject, sample: Sample, free: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Shapes for a sample: some of its sizes are 1 or 2, and one may make an input large."""
+    fixed = [d.shape for d in sample.inputs if d.shape is not None]
+    sizes = sorted({n for shape in fixed for n in shape})
+    now = {n: draws.draw(st.sampled_from([n, n, 1, 2])) for n in sizes}
+    large = draws.draw(st.sampled_from([None, *sizes]))
+    for shape in (s for s in fixed if large in s):
+        others, times = math.prod(now[n] for n in shape if n != large), shape.count(large)
+        side = math.ceil((LARGE + 1) / max(others, 1)) ** (1 / times)
+        now[large] = min(now[large], math.ceil(side)) if now[large] > 2 * large else math.ceil(side)
+    whole = next((i for i, d in enumerate(sample.inputs) if d.shape is None), None)
+    return [
+        tuple([now[n] for n in d.shape])
+        if d.shape is not None
+        else free
+        if i == whole
+        else PARTS[draws.draw(st.sampled_from([*PARTS]))](free)
+        for i, d in enumerate(sample.inputs)
+    ]
+
+
+class Calls:
+    """Calls of a few functions on a few shapes, each of which gives what it gives with nothing kept.
+
+    Attributes:
+        applied: an op of a sample.
+        along: a function of several ops, with its axis.
+        dtype: of their inputs.
+        shapes: the inputs' own, where a function takes any.
+        functions: compiled functions of them, which go on.
+    """
+
+    def __init__(self, draws: st.DataObject) -> None:
+        self.draws = draws
+        op = REGISTRY[self.one_of(KINDS[self.one_of(range(len(KINDS)))])]
+        self.sample = self.one_of([i for i, sample in enumerate(op.samples) if sample.inputs])
+        self.applied = Applied(op, self.sample)
+        self.dtype = self.one_of(DTYPES[self.one_of(op.samples[self.sample].inputs[0].kinds)])
+        self.along = Along(self.one_of([*ALONG]), self.one_of([0, 1, -1]))
+        self.shapes = [self.one_of(shapes) for shapes in (UNIT, UNIT, FULL, FULL, SMALL, [*FULL, *HUGE])]
+        self.functions: dict[Any, Any] = {}
+
+    def one_of(self, values: Sequence[Any]) -> Any:
+        return self.draws.draw(st.sampled_from(values))
+
+    def check(self, call: Callable[[], Any], alone: Callable[[], Any] | None = None) -> None:
+        """Twice, since what is kept for a call may serve the second one first."""
+        with nothing_kept():
+            expected = outcome(alone or call)
+        assert outcome(call) == expected
+        assert outcome(call) == expected
+
+    def goes_on(self, key: Any, made: Callable[[], Any], *inputs: Any) -> None:
+        """A compiled function that goes on, and one that is new."""
+        function = self.functions.setdefault(key, made())
+        self.check(lambda: function(*inputs), lambda: made()(*inputs))
+
+    def tensor(self, array: Array) -> EagerTensor:
+        return wrap(LAYOUTS[self.one_of(["row-major", *LAYOUTS])](array))
+
+    def inputs(self) -> list[EagerTensor]:
+        """Inputs of the op, if its result isn't huge."""
+        sample = self.applied.op.samples[self.sample]
+        kinds = [(self.dtype, *DTYPES[d.kinds[0]]) for d in sample.inputs]
+        dtypes = [
+            next(t for t in k if np.dtype(t).kind in d.kinds)
+            for k, d in zip(kinds, sample.inputs, strict=True)
+        ]
+        shapes = resized(self.draws, sample, self.one_of(self.shapes))
+        assume(all(math.prod(shape) <= 1 << 20 for shape in shapes))
+        specs = [TensorSpec(s, of_array(np.dtype(t))) for s, t in zip(shapes, dtypes, strict=True)]
+        try:
+            results = self.applied.op.specs(specs, dict(sample.attrs))
+        except Exception:  # errors are compared too
+            results = ()
+        assume(all(spec.shape.is_static and spec.size <= 1 << 20 for spec in results))
+        rng = np.random.default_rng(self.one_of([0, 1]))
+        drawn = zip(sample.inputs, dtypes, shapes, strict=True)
+        return [self.tensor(draw(d, rng, t, s)) for d, t, s in drawn]
+
+    def floats(self) -> EagerTensor:
+        shape, dtype = self.one_of(self.shapes), self.dtype if self.dtype in ("f4", "f8") else "f4"
+        rng = np.random.default_rng(self.one_of([0, 1]))
+        return self.tensor(rng.standard_normal(shape).astype(dtype))
+
+    # the calls
+
+    def op(self) -> None:
+        inputs = self.inputs()
+        self.check(lambda: self.applied(*inputs))
+
+    def several_ops(self) -> None:
+        x = self.floats()
+        self.check(lambda: self.along(x))
+
+    def compiled(self) -> None:
+        self.goes_on("op", lambda: df.function(self.applied), *self.inputs())
+
+    def relaxed(self) -> None:
+        self.goes_on("relaxed", lambda: df.function(self.applied, reduce_retracing=True), *self.inputs())
+
+    def open_sizes(self) -> None:
+        x = self.floats()
+        signature = [df.TensorSpec([None] * x.ndim, x.dtype)]
+        self.goes_on(x.ndim, lambda: df.function(self.along, input_signature=signature), x)
+
+    def gradient(self) -> None:
+        inputs = self.inputs()
+        floats = [x for x in inputs if x.dtype.is_floating]
+
+        def gradients() -> Any:
+            with df.GradientTape() as tape:
+                tape.watch(floats)
+                y = self.applied(*inputs)
+            flowing = [x for x in df.nest.flatten(y) if x.dtype.is_floating]
+            return [g for g in tape.gradient(flowing, floats) if g is not None]
+
+        assume(floats)
+        self.check(gradients)
+
+    def rows(self) -> None:
+        x = self.floats()
+        self.check(lambda: df.vectorized_map(self.along, x))
+
+    def dataset(self) -> None:
+        x = self.floats()
+        self.check(lambda: [*df.data.Dataset.from_tensors(x).map(self.along)])
+
+
+WAYS = [
+    *[Calls.op, Calls.several_ops, Calls.compiled, Calls.relaxed],
+    *[Calls.open_sizes, Calls.gradient, Calls.rows, Calls.dataset],
+]
+
+
+@pytest.mark.filterwarnings("ignore:.*triggered retracing")
+@settings(
+    max_examples=80,
+    phases=[Phase.explicit, Phase.generate],  # to shrink a sequence takes minutes
+    suppress_health_check=[*HealthCheck],
+)
+@given(st.data())
+def test_no_result_depends_on_what_ran_before(draws: st.DataObject) -> None:
+    with nothing_kept():
+        calls = Calls(draws)
+        ways = [calls.one_of(WAYS[:2]), calls.one_of(WAYS)]
+        for _ in range(8):
+            calls.one_of(ways)(calls)
+
+
+# keys of which a component is left out
+
+
+class Blurred(dict[Any, Any]):
+    """A table that finds what was kept under any key that differs in one component only."""
+
+    def __init__(self, blur: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.blur = blur
+
+    def __getitem__(self, key: Any) -> Any:
+        return super().__getitem__(self.blur(key))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(self.blur(key), value)
+
+    def __contains__(self, key: Any) -> bool:
+        return super().__contains__(self.blur(key))
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return super().get(self.blur(key), default)
+
+    def update(self, kept: dict[Any, Any]) -> None:  # type: ignore[override]  # all that is asked for here
+        for key, value in kept.items():
+            self[key] = value
+
+
+def without(*place: int) -> Callable[[Any], Any]:
+    """Leaves a component out of a key; -1 stands for all components of a level."""
+
+    def blur(key: Any, place: tuple[int, ...] = place) -> Any:
+        if not place:
+            return None
+        at, *inner = place
+        return tuple([blur(x, tuple(inner)) if i == at or (at == -1) else x for i, x in enumerate(key)])
+
+    return blur
+
+
+def layouts(component: int) -> Callable[[Any], Any]:
+    """Leaves the dtype, shape or strides of all inputs out of the key of a call."""
+    return lambda key: (*key[:3], *[without(component)(layout) for layout in key[3:]])
+
+
+def normal(*shape: int, dtype: str = "f4") -> EagerTensor:
+    return wrap((np.random.default_rng(len(shape)).standard_normal(shape) * 9).astype(dtype))
+
+
+def long_chain(factor: float) -> Any:
+    def chain(x: Any) -> Any:
+        for i in range(80):
+            x = df.sin(x * (factor + i))
+        return x
+
+    return df.function(chain, autograph=False)
+
+
+def drawn_numbers(count: int) -> Any:
+    df.random.set_seed(3)
+    return df.random.normal([count])
+
+
+KERNELS, WRITTEN = "function.eager_kernels", "backends.llvm.written"
+X, Y = normal(33_000), normal(33_010)
+MUTANTS: dict[str, tuple[str, str, Callable[[Any], Any], list[Callable[[], Any]]]] = {
+    "what is computed": (KERNELS, "_known", without(0), [lambda: df.exp(X), lambda: df.sin(X)]),
+    "attributes": (
+        *(KERNELS, "_known", without(1)),
+        [lambda: df.reduce_max(normal(190, 190), 0), lambda: df.reduce_max(normal(190, 190), 1)],
+    ),
+    "count": (KERNELS, "_known", without(2), [partial(drawn_numbers, n) for n in (40_000, 40_002)]),
+    "dtype": (
+        *(KERNELS, "_known", layouts(0)),
+        [lambda: X + X, lambda: normal(33_000, dtype="i4") + normal(33_000, dtype="i4")],
+    ),
+    "shape": (
+        *(KERNELS, "_known", layouts(1)),
+        [lambda: df.reduce_max(normal(1800, 20), 0), lambda: df.reduce_max(normal(2000, 20), 0)],
+    ),
+    "strides": (
+        *(KERNELS, "_known", layouts(2)),
+        [
+            lambda: df.sin(normal(2, 33_000)),
+            lambda: df.sin(wrap(np.broadcast_to(normal(33_000).numpy(), (2, 33_000)))),
+        ],
+    ),
+    "what serves several shapes": (
+        *(KERNELS, "_lengths", without(0)),
+        [lambda: df.exp(X), lambda: df.sin(Y)],
+    ),
+    "attributes of several shapes": (
+        *(KERNELS, "_lengths", without(1)),
+        [
+            lambda: df.nn.leaky_relu(X, 0.1),
+            lambda: df.nn.leaky_relu(Y, 0.1),
+            lambda: df.nn.leaky_relu(Y, 0.2),
+        ],
+    ),
+    "dtypes of several shapes": (
+        *(KERNELS, "_lengths", without(2)),
+        [lambda: X + X, lambda: normal(33_010, dtype="i4") + normal(33_010, dtype="i4")],
+    ),
+    "scalars beside several shapes": (
+        *(KERNELS, "_lengths", without(2, -1, 1)),
+        [lambda: X + df.constant(2.0), lambda: Y + Y],
+    ),
+    "axes of one element": (
+        *(KERNELS, "_lengths", without(3)),
+        [lambda n=n, m=m: df.nn.softmax(normal(n, m)) for n, m in ((33_000, 1), (33_001, 1), (190, 180))],
+    ),
+    "structure of a kernel": (WRITTEN, "_remembered", without(0), [lambda: df.exp(X), lambda: df.sin(X)]),
+    "literals of a large kernel": (
+        *(WRITTEN, "_remembered", without(2)),
+        [lambda: long_chain(0.5)(X), lambda: long_chain(0.25)(X)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_key_without_one_of_its_components_gives_other_results(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, table, blur, calls = MUTANTS[name]
+    expected = []
+    for call in calls:
+        with nothing_kept():
+            expected.append(outcome(call))
+    with nothing_kept():
+        assert [outcome(call) for call in calls for _ in range(2)] == [x for x in expected for _ in range(2)]
+    with nothing_kept():
+        monkeypatch.setattr(sys.modules[f"dualflow.{module}"], table, Blurred(blur))
+        assert [outcome(call) for call in calls for _ in range(2)] != [x for x in expected for _ in range(2)]
