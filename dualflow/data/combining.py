@@ -84,17 +84,34 @@ class ZipCursor(Cursor):
         self._ended = False
 
     def pull(self, count: int) -> Sequence[Item]:
-        if self._ended:
-            return ()
-        columns = []
+        rows: list[Item] = []
+        while len(rows) < count and not self._ended:
+            row = self._row()
+            if row is None:
+                self._ended = True
+            else:
+                rows.append(row)
+        return rows
+
+    def _row(self) -> Item | None:
+        """The next element of each part; None at the end.
+
+        Where one fails, the others are read too, so that later ones still belong together.
+        """
+        leaves: list[Any] = []
+        errors: list[Exception] = []
         for part in self.upstreams:
-            columns.append(part.pull(count))
-            count = min(count, len(columns[-1]))
-            if not count:
-                break
-        rows = [tuple([x for item in row for x in item]) for row in zip(*columns, strict=False)]
-        self._ended = not count
-        return rows if count else ()
+            try:
+                items = part.pull(1)
+            except Exception as error:
+                errors.append(error)
+                continue
+            if not len(items):
+                return None
+            leaves += items[0]
+        if errors:
+            raise errors[0]
+        return tuple(leaves)
 
     def get_state(self) -> State:
         return [self._ended, *[p.get_state() for p in self.upstreams]]

@@ -279,6 +279,8 @@ def _check_shape(leaf: Any, spec: TensorSpec) -> None:
 
 def _copied(state: State) -> State:
     """A state that shares no lists with ``state``."""
+    if isinstance(state, dict):
+        return {key: _copied(part) for key, part in state.items()}
     return list(map(_copied, state)) if isinstance(state, list | tuple) else state
 
 

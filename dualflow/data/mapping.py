@@ -9,7 +9,7 @@ from dualflow.core.warning import warn_user
 from dualflow.data.element import ElementLayout, Item
 from dualflow.data.functions import ElementFunction
 from dualflow.data.stage import UNKNOWN, Cursor, OneToOne, OverOne, Replayed, Stage, State
-from dualflow.data.states import flag, parts
+from dualflow.data.states import flag, number, parts, wrong_state
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -26,16 +26,86 @@ class MapStage(OverOne):
         return MapCursor(self.source.start(), self.function)
 
 
+@dataclass(slots=True)
+class _Pulled:
+    """An element that was pulled together with one for which the function failed.
+
+    Attributes:
+        before: where the source was before the elements that were pulled together.
+        place: which of these it is.
+        item: the element.
+        result: what the function returned for it; None where it has not been called.
+    """
+
+    before: State
+    place: int
+    item: Item
+    result: Item | None
+
+
 class MapCursor(OneToOne):
-    """What a function gives for the elements of a run."""
+    """What a function gives for the elements of a run. Where it fails, only that element is lost."""
 
     def __init__(self, upstream: Cursor, function: ElementFunction) -> None:
         super().__init__(upstream)
         self._function = function
+        self._left: list[_Pulled] = []
 
     def pull(self, count: int) -> Sequence[Item]:
-        function = self._function
-        return [function(*item) for item in self._upstream.pull(count)]
+        if self._left:
+            return self._pull_left(count)
+        if count == 1:
+            items = self._upstream.pull(1)
+            return (self._function(*items[0]),) if len(items) else ()
+        before = self._upstream.get_state()
+        items, function, results = self._upstream.pull(count), self._function, []
+        try:
+            for item in items:
+                results.append(function(*item))  # noqa: PERF401  # kept where a later one fails
+        except Exception:
+            failed = len(results)
+            made = [*results, *[None] * (len(items) - failed)]
+            pulled = zip(items, made, strict=True)
+            self._left = [_Pulled(before, i, *pair) for i, pair in enumerate(pulled) if i != failed]
+            raise
+        return results
+
+    def _pull_left(self, count: int) -> Sequence[Item]:
+        """The next results, first those of the elements that are left of a failure."""
+        first, self._left = self._left[:count], self._left[count:]
+        results: list[Item] = []
+        try:
+            for element in first:
+                if element.result is None:
+                    element.result = self._function(*element.item)
+                results.append(element.result)
+            if len(first) < count:
+                results += self.pull(count - len(first))
+        except Exception:
+            failed = len(results)
+            self._left = first[:failed] + first[failed + 1 :] + self._left
+            raise
+        return results
+
+    def get_state(self) -> State:
+        after = self._upstream.get_state()
+        return {"after": after, "left": [[x.before, x.place] for x in self._left]} if self._left else after
+
+    def set_state(self, state: State) -> None:
+        self._left = []
+        after = state
+        if isinstance(state, dict):
+            after, left = state.get("after"), state.get("left")
+            for pair in parts(left, len(left) if isinstance(left, list) else 0):
+                self._left.append(self._pulled_again(*parts(pair, 2)))
+        self._upstream.set_state(after)
+
+    def _pulled_again(self, before: State, place: int) -> _Pulled:
+        self._upstream.set_state(before)
+        items = self._upstream.pull(number(place) + 1)
+        if len(items) <= place:
+            raise wrong_state(place, "the place of an element before the source's end")
+        return _Pulled(before, place, items[place], None)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

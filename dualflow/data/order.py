@@ -98,26 +98,24 @@ class SkipCursor(OneToOne):
 
     def __init__(self, upstream: Cursor, count: int) -> None:
         super().__init__(upstream)
-        self._count = count
+        self._count = self._left = count
         self._done = count == 0
 
     def pull(self, count: int) -> Sequence[Any]:
-        if not self._done:
-            left = self._count
-            while left:
-                found = self._upstream.pull(256 if left < 0 else min(left, 256))
-                if not len(found):
-                    break
-                left -= len(found) if left > 0 else 0
-            self._done = True
+        while not self._done:  # also after an error
+            skipped = self._upstream.pull(256 if self._left < 0 else min(self._left, 256))
+            self._left -= len(skipped) if self._left > 0 else 0
+            self._done = not self._left or not len(skipped)
         return self._upstream.pull(count)
 
     def get_state(self) -> State:
-        return [self._done, self._upstream.get_state()]
+        begun = not self._done and self._left != self._count
+        return [self._left if begun else self._done, self._upstream.get_state()]
 
     def set_state(self, state: State) -> None:
         done, upstream = parts(state, 2)
-        self._done = flag(done)
+        self._done = done is True
+        self._left = self._count if type(done) is bool else number(done, max(self._count, 0))
         self._upstream.set_state(upstream)
 
 

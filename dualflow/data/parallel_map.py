@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from dualflow.data.element import ElementLayout, Item
 from dualflow.data.functions import ElementFunction
+from dualflow.data.mapping import MapCursor
 from dualflow.data.stage import AUTOTUNE, LOOK, Cursor, OverOne, State
 from dualflow.data.states import numbers, parts, wrong_state
 
@@ -51,7 +52,7 @@ class _RunningCall(NamedTuple):
 
 
 class ParallelMapCursor(Cursor):
-    """A run with calls under way.
+    """A run with calls under way. Where one fails, only its element is lost.
 
     Its place is where the source was before the first of these, and which later ones have been handed out.
     """
@@ -60,6 +61,7 @@ class ParallelMapCursor(Cursor):
         self._stage = stage
         self._upstream = stage.source.start()
         self.upstreams = (self._upstream,)
+        self._mapped = MapCursor(self._upstream, stage.function)
         self._threads: ThreadPoolExecutor | None = None
         self._calls: list[_RunningCall] = []
         self._number = 0
@@ -73,18 +75,26 @@ class ParallelMapCursor(Cursor):
             self.set_state(self.get_state())
         if self._stage.calls == AUTOTUNE and not self._calls and not self._long():
             return self._here(count)
-        found: list[Item] = []
-        while len(found) < count:
-            self._fill()
-            if not self._calls:
-                break
-            call = self._first()
-            self._calls.remove(call)
-            self._passed.add(call.number)
+        results: list[Item] = []
+        taken: list[_RunningCall] = []
+        try:
+            while len(results) < count:
+                self._fill()
+                if not self._calls:
+                    break
+                call = self._first()
+                self._calls.remove(call)
+                self._passed.add(call.number)
+                results.append(call.result.result())
+                taken.append(call)
+        except BaseException:  # the others come after it
+            self._calls = taken + self._calls
+            self._passed.difference_update([call.number for call in taken])
+            raise
+        finally:
             oldest = self._calls[0].number if self._calls else self._number
             self._passed = {n for n in self._passed if n > oldest}
-            found.append(call.result.result())
-        return found
+        return results
 
     def _long(self) -> bool:
         """Whether calls take so long that threads are worth it; the first, which compiles, doesn't count."""
@@ -93,7 +103,7 @@ class ParallelMapCursor(Cursor):
     def _here(self, count: int) -> Sequence[Item]:
         """The next results, computed in this thread and timed."""
         if len(self._timed) == _TIMED:
-            return [self._stage.function(*item) for item in self._upstream.pull(count)]
+            return self._mapped.pull(count)
         found: list[Item] = []
         while len(found) < count and len(self._timed) < _TIMED:
             items = self._upstream.pull(1)
@@ -133,7 +143,7 @@ class ParallelMapCursor(Cursor):
 
     def get_state(self) -> State:
         if not self._calls:
-            return [self._upstream.get_state(), []]
+            return [self._mapped.get_state(), []]
         first = self._calls[0]
         return [first.before, sorted(n - first.number for n in self._passed)]
 
@@ -144,7 +154,7 @@ class ParallelMapCursor(Cursor):
             self._stop()
         self._process, self._threads = os.getpid(), None
         self._calls, self._passed = [], set()
-        self._upstream.set_state(before)
+        self._mapped.set_state(before)
         for number in range(max(passed, default=-1) + 1):
             place = self._upstream.get_state()
             items = self._upstream.pull(1)

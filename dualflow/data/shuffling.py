@@ -12,7 +12,7 @@ from dualflow.core.convert import Array
 from dualflow.data.epochs import Epochs
 from dualflow.data.order import Reordering
 from dualflow.data.stage import UNKNOWN, Cursor, Replayed, State
-from dualflow.data.states import number, numbers, parts
+from dualflow.data.states import number, numbers, parts, wrong_state
 
 _DRAWN: Final = 1024
 
@@ -111,7 +111,9 @@ class ShuffleCursor(Replayed):
         return [epochs.seeds, self._epoch, epochs.next, *super().get_state()]
 
     def set_state(self, state: State) -> None:
-        seeds, epoch, following, *place = parts(state, 5)
+        if not isinstance(state, list | tuple) or len(state) not in (5, 6):
+            raise wrong_state(state, "a list of 5")
+        seeds, epoch, following, *place = state
         self._epoch = number(epoch)
         self._stage.epochs.restore(numbers(parts(seeds, 2)), number(following))
         super().set_state(place)

@@ -169,11 +169,16 @@ class Replayed(Cursor):
         self.upstreams = (upstream,)
         self._begun: State = upstream.get_state()
         self._count = 0
+        self._errors = 0
 
     def pull(self, count: int) -> Sequence[Any]:
-        found = self.make(count)
-        self._count += len(found)
-        return found
+        try:
+            elements = self.make(count)
+        except Exception:
+            self._errors += 1
+            raise
+        self._count += len(elements)
+        return elements
 
     @abstractmethod
     def make(self, count: int) -> Sequence[Any]:
@@ -184,16 +189,23 @@ class Replayed(Cursor):
         """Forget all elements: the source is at its beginning."""
 
     def get_state(self) -> State:
-        return [self._begun, self._count]
+        return [self._begun, self._count] + [self._errors] * (self._errors > 0)
 
     def set_state(self, state: State) -> None:
-        self._begun, count = parts(state, 2)
+        self._begun, count, *errors = parts(state, 3 if isinstance(state, list) and len(state) == 3 else 2)
         number(count)
+        failures = number(errors[0]) if errors else 0
         self._upstream.set_state(self._begun)
         self.restart()
-        self._count = 0
+        self._count = self._errors = 0
         while self._count < count:
-            if not len(self.pull(min(count - self._count, 256))):
+            try:
+                elements = self.pull(1 if failures else min(count - self._count, 256))
+            except Exception:
+                if self._errors > failures:
+                    raise
+                continue  # it was raised before the state was taken
+            if not len(elements):
                 raise InvalidArgumentError(
                     f"The state is {count} elements into a dataset that has {self._count}; give the state of "
                     "an iterator over the same data."
