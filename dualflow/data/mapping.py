@@ -27,7 +27,7 @@ class MapStage(OverOne):
 
 
 @dataclass(slots=True)
-class _Pulled:
+class _LeftElement:
     """An element that was pulled together with one for which the function failed.
 
     Attributes:
@@ -49,7 +49,7 @@ class MapCursor(OneToOne):
     def __init__(self, upstream: Cursor, function: ElementFunction) -> None:
         super().__init__(upstream)
         self._function = function
-        self._left: list[_Pulled] = []
+        self._left: list[_LeftElement] = []
 
     def pull(self, count: int) -> Sequence[Item]:
         if self._left:
@@ -66,7 +66,7 @@ class MapCursor(OneToOne):
             failed = len(results)
             made = [*results, *[None] * (len(items) - failed)]
             pulled = zip(items, made, strict=True)
-            self._left = [_Pulled(before, i, *pair) for i, pair in enumerate(pulled) if i != failed]
+            self._left = [_LeftElement(before, i, *pair) for i, pair in enumerate(pulled) if i != failed]
             raise
         return results
 
@@ -100,12 +100,12 @@ class MapCursor(OneToOne):
                 self._left.append(self._pulled_again(*parts(pair, 2)))
         self._upstream.set_state(after)
 
-    def _pulled_again(self, before: State, place: int) -> _Pulled:
+    def _pulled_again(self, before: State, place: int) -> _LeftElement:
         self._upstream.set_state(before)
         items = self._upstream.pull(number(place) + 1)
         if len(items) <= place:
             raise wrong_state(place, "the place of an element before the source's end")
-        return _Pulled(before, place, items[place], None)
+        return _LeftElement(before, place, items[place], None)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
