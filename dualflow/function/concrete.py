@@ -163,6 +163,12 @@ class ConcreteFunction:
             return f"{self!r} runs through NumPy while a thread compiles it"
         return f"{self!r} ran through NumPy up to call {self._interpreted_at}, and is compiled since"
 
+    @property
+    def executed(self) -> str:
+        """By how much its kernels execute more than the work of their ops; empty where they do not."""
+        most = max([graph.executed for graph in self._graphs], default=1.0)
+        return "" if most < 1.005 else f"{self!r}: its kernels execute {most:.2f} times the work of their ops"
+
     def wait(self, timeout: float | None) -> bool:
         """Wait for the threads that compile it; whether all have ended after so many seconds at most."""
         end = None if timeout is None else time.monotonic() + timeout

@@ -263,9 +263,10 @@ class Function(Copied, Generic[P, R]):
     def explain(self) -> str:
         """What was traced, at which call, and why: the argument that differed from the nearest earlier trace.
 
-        Where ``first_call`` is ``"interpret"``, up to which call NumPy ran each. Then the Python values that
-        the traces keep, of globals and closures that the function's own code reads, and whether they have
-        changed since.
+        Where ``first_call`` is ``"interpret"``, up to which call NumPy ran each. Where kernels compute values
+        again, how much work they execute compared with that of their ops. Then the Python values that the
+        traces keep, of globals and closures that the function's own code reads, and whether they have changed
+        since.
 
         >>> import dualflow as df
         >>> f = df.function(lambda x, n: x * n, name="scale")
@@ -276,7 +277,8 @@ class Function(Copied, Generic[P, R]):
         2. at call 2: x: float32[], n: 3  because n went from 2 to 3 (Python numbers are compiled in: ...)
         """
         first_calls = [c.first_calls for c in self.concrete_functions if c.first_calls]
-        return "\n".join([self._history.explain(), *first_calls, *self._captured.explain()])
+        executed = [c.executed for c in self.concrete_functions if c.executed]
+        return "\n".join([self._history.explain(), *first_calls, *executed, *self._captured.explain()])
 
     @entry
     def wait_until_compiled(self, timeout: float | None = None) -> bool:

@@ -58,6 +58,7 @@ class Figures(NamedTuple):
         hosts: how many nodes run through NumPy or in Python.
         arena_bytes: the memory of its intermediates.
         arena_stays: whether that is kept between calls.
+        executed: the work that its loop nests execute, divided by that of their ops, each computed once.
     """
 
     kernels: tuple[KernelReport, ...]
@@ -65,6 +66,7 @@ class Figures(NamedTuple):
     hosts: int
     arena_bytes: int
     arena_stays: bool
+    executed: float = 1.0
 
 
 class MemoryBlock(NamedTuple):

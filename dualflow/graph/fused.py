@@ -26,11 +26,13 @@ class LoopDomain:
         reduced: the axes that the nest's reductions fold, or the one that its scan goes along.
         own: for each node of the body that computes, the axes of its index: the input's dims for a fold, the
             output's for any other.
+        repeated: those of them whose value another node computes as well, in this body or an earlier one.
     """
 
     extents: tuple[int, ...]
     reduced: frozenset[int]
     own: Mapping[Node, Axes]
+    repeated: frozenset[Node] = frozenset()
 
 
 def _infer(*specs: TensorSpec, body: Graph, domain: LoopDomain) -> tuple[TensorSpec, ...]:

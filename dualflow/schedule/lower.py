@@ -121,6 +121,7 @@ def _in_order(
         stages=1,
         cached={},
         columns=folds_columns(domain.extents, order, domain.reduced),
+        repeated=domain.repeated,
     )
 
 

@@ -111,6 +111,7 @@ class Nest:
         stages: how often the reduced loops run: what needs a finished reduction waits for the next stage.
         cached: values of the whole domain that a later stage loads from scratch rows instead of computing
             them again, numbered.
+        repeated: nodes that another kernel computes as well.
         columns: whether the folds are of columns; see :mod:`dualflow.graph.column_folds`.
     """
 
@@ -122,6 +123,7 @@ class Nest:
     stages: int
     cached: Mapping[Value, int]
     columns: bool = False
+    repeated: frozenset[Node] = frozenset()
 
     @property
     def kept(self) -> int:

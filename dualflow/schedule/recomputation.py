@@ -80,7 +80,7 @@ def _part(node: Node, values: tuple[Value, ...]) -> Part:
     smaller = Graph(body.name, tuple([body.inputs[i] for i in read]), tuple(kept[::-1]), outputs)
     domain: LoopDomain = node.attrs["domain"]
     own = {n: domain.own[n] for n in kept if n in domain.own}
-    attrs = {"body": smaller, "domain": LoopDomain(domain.extents, domain.reduced, own)}
+    attrs = {"body": smaller, "domain": LoopDomain(domain.extents, domain.reduced, own, domain.repeated)}
     inputs = tuple([node.inputs[i] for i in read])
     return Part(Node(FUSED, inputs, attrs, [v.spec for v in values], node.origin, node.also), inputs, values)
 

@@ -167,7 +167,7 @@ def test_a_scan_is_a_nest_of_its_own() -> None:
         "cumsum",
         "exp",
     ]
-    assert kernels(lambda x: df.cumsum(df.zeros([4]) + df.range(4.0)), VECTOR)[-1] == "cumsum"
+    assert kernels(lambda x: df.cumsum(df.zeros([40_000]) + df.range(4e4)), VECTOR)[-1] == "cumsum"
 
 
 @pytest.mark.llvm  # Numba's kernels hold no complex numbers

@@ -16,8 +16,10 @@ from dualflow.graph.compiled import CodeSource, CompileCosts, Figures, Footprint
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
 from dualflow.schedule import plan as planning
+from dualflow.schedule.executed_work import executed_by_once
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import plan
+from dualflow.schedule.runs import run_of
 
 if TYPE_CHECKING:
     from dualflow.backends.llvm.runtime.compiler import ObjectCode
@@ -46,6 +48,7 @@ def figures(compiled: Executable) -> Figures:
         hosts=kinds.count(CallKind.HOST),
         arena_bytes=compiled.program.arena_bytes,
         arena_stays=compiled.program.arena_bytes <= KEPT_ARENA,
+        executed=executed_by_once((run_of(k.nest, k.lanes), k.nest) for k in compiled.program.kernels),
     )
 
 

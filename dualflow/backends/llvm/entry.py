@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.failures import note_failure
-from dualflow.backends.llvm.kernel_table import KernelMemory, table
+from dualflow.backends.llvm.kernel_table import LARGE, KernelMemory, table
 from dualflow.backends.llvm.runtime.checked_memory import Workspace
 from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.llvm.scatter import bounds_routine, routine
@@ -51,6 +51,8 @@ NO_MEMORY = OutOfMemory("there is no memory for a tensor whose size the run has 
 OUT_OF_BOUNDS = OutOfBounds("it would access elements outside of its buffers")
 LIGHT = 24.0
 """Kernels that cost less per element run over vectors of twice the register width, to hide latencies."""
+FEWEST_LANES = 8
+"""Short loops are not given fewer: sizes below would each have a kernel of their own."""
 
 
 class EmittedKernel(NamedTuple):
@@ -417,9 +419,19 @@ def _aligned(nbytes: int) -> int:
 
 
 def lanes_of(nest: Nest, vector_bits: int) -> int:
-    """Lanes of the vector loop: a register of 4-byte elements, and twice that for light work."""
+    """Lanes of the vector loop: a register of 4-byte elements, or two where one does not hide latencies.
+
+    Light work has too few instructions that depend on each other. In a long kernel one iteration fills the
+    window in which a processor reorders instructions, so it does not begin the next one meanwhile. A loop
+    that is known to be short, and runs for several rows, has half of the lanes as long as it fits in.
+    """
     register = vector_bits // 32
-    return register * 2 if nest.cost < LIGHT else register
+    lanes = register * 2 if nest.cost < LIGHT or len(nest.steps) > LARGE else register
+    extent = lanes if nest.vector is None else nest.loops[nest.vector].extent
+    several = len(nest.loops) > 1
+    while type(extent) is int and several and lanes > FEWEST_LANES and 2 * extent <= lanes:
+        lanes //= 2
+    return lanes
 
 
 def chunk_of(run: Run, lanes: int, threads: int) -> int:

@@ -34,6 +34,7 @@ def figures(compiled: NumbaExecutable) -> Figures:
         hosts=sum(map(kinds.count, (CallKind.HOST, CallKind.POSITIONS, CallKind.FOURIER))),
         arena_bytes=compiled.plan.arena_bytes,
         arena_stays=False,
+        executed=compiled.source.shelf.executed,
     )
 
 

@@ -16,10 +16,11 @@ from dualflow.graph.axes import sizes
 from dualflow.graph.control import memory_message
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.schedule.access_bounds import Region, access_bounds
+from dualflow.schedule.executed_work import executed_by_once
 from dualflow.schedule.loop_program import Argument, Run
 from dualflow.schedule.lower import lower
 from dualflow.schedule.memory_bounds import MemoryBounds
-from dualflow.schedule.nest import Layout
+from dualflow.schedule.nest import Layout, Nest
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import Plan, StackRow
 from dualflow.schedule.runs import run_of
@@ -66,7 +67,12 @@ class NumbaNest:
 
     launch: Launch
     run: Run | None
-    nodes: tuple[Node, ...] = ()
+    nest: Nest | None = None
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes that it computes, as far as Numba does."""
+        return () if self.nest is None else tuple([step.node for step in self.nest.steps])
 
 
 @dataclass(slots=True)
@@ -105,6 +111,12 @@ class Shelf:
             found = self._nests[launch] = _nest(launch)
         return found
 
+    @property
+    def executed(self) -> float:
+        """The work that the nests execute, divided by that of their ops, each computed once."""
+        nests = self._nests.values()
+        return executed_by_once((n.run, n.nest) for n in nests if n.run is not None and n.nest is not None)
+
     def nests(self, statement: Statement) -> list[NumbaNest]:
         """The loop nests that a statement itself runs."""
         return list(map(self.nest, launches(statement)))
@@ -126,7 +138,7 @@ def _nest(launch: Launch) -> NumbaNest:
     if not renders(launch.node):
         return NumbaNest(launch, None)
     nest = lower(*launch)
-    return NumbaNest(launch, run_of(nest, LANES), tuple([step.node for step in nest.steps]))
+    return NumbaNest(launch, run_of(nest, LANES), nest)
 
 
 class CallWriter(ABC):

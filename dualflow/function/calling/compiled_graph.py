@@ -188,6 +188,13 @@ class CompiledGraph:
             imported("dualflow.function.calling.strict").require_native(made)
         return made
 
+    @property
+    def executed(self) -> float:
+        """The work that its kernels execute, divided by that of their ops; 1 where it is not compiled yet."""
+        if "executable" not in vars(self):
+            return 1.0
+        return self.backend.figures(self.executable).executed
+
     @computed_once(_compiling)
     def machine_code(self) -> Compiled:
         """The graph as the default backend compiles it, whatever runs it otherwise."""

@@ -81,6 +81,7 @@ class _Comparing:
             host_calls=figures.hosts,
             fused=tuple(_fused(k) for k in figures.kernels if len(k.nodes) > 1),
             parts=tuple(PartReport(p.kind, p.what, p.reason) for p in executable.parts),
+            executed=figures.executed,
             workload=import_module("dualflow.graph.analysis").workload(self.compiled.optimised),
             costs=self._costs(),
             difference=difference,

@@ -101,6 +101,7 @@ class Comparison:
         kernels, blas_calls, host_calls: what one call of the compiled graph runs.
         fused: the kernels that compute several ops.
         parts: how each part of the graph runs.
+        executed: the work that the kernels execute, divided by that of their ops, each computed once.
         workload: how much the graph computes in a call, and how much of that waits for each other; its steps
             are those of the graph as it runs.
         costs: what the graph costs before its first result.
@@ -121,6 +122,7 @@ class Comparison:
     host_calls: int
     fused: tuple[Fused, ...]
     parts: tuple[PartReport, ...]
+    executed: float
     workload: Workload
     costs: Costs
     difference: Difference
@@ -189,7 +191,7 @@ def _lines(c: Comparison) -> Iterator[str]:
     yield ""
     yield from _wrapped("results", _verdict(c))
     yield from _wrapped("graph runs", _ways(c.parts))
-    yield from _workload_lines(c.workload)
+    yield from _workload_lines(c.workload, c.executed)
     yield from _fused_lines(c.fused)
 
 
@@ -265,10 +267,11 @@ def _ways(parts: tuple[PartReport, ...]) -> str:
     return " and ".join(ways) or "nothing: the results are constants"
 
 
-def _workload_lines(w: Workload) -> Iterator[str]:
+def _workload_lines(w: Workload, executed: float) -> Iterator[str]:
     least = "" if w.complete else "at least "
     work = f"{least}{amount(w.operations)} operations in {_plural(w.steps, 'step')}"
     yield from _wrapped("work", f"{work}, {least}{size(w.bytes_moved)} read and written")
+    yield from _wrapped("executed", f"{executed:.2f} times the work of the kernels' ops, each computed once")
     if len(w.path) > 1:
         names = [_few(step.split("+"), "+") for step in w.path]
         longest = f"{amount(w.span)} operations wait for each other: {_few(names, ', ')}"

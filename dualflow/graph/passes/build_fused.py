@@ -111,6 +111,7 @@ class _Rebuild:
         self.nodes: list[Node] = []
         self.new: dict[Value, Value] = {v: v for v in graph.inputs}
         self.repeated = _repeated(graph, self.group_of)
+        self.computed: set[Value] = set()
         self.escaping = _escaping(graph, self.group_of, self.repeated)
 
     def stands_alone(self, node: Node) -> bool:
@@ -140,7 +141,7 @@ class _Rebuild:
         self.new.update(zip(node.outputs, made.outputs, strict=True))
 
     def fuse(self, group: Group) -> None:
-        body = _Body(group, self.group_of, self.repeated)
+        body = _Body(group, self.group_of, self.repeated, self.computed)
         for node in group.nodes:
             body.copy(node)
         results = [v for n in group.nodes for v in n.outputs if v in self.escaping]
@@ -150,7 +151,7 @@ class _Rebuild:
             nodes=tuple(body.nodes),
             outputs=tuple(body.new[v] for v in results),
         )
-        domain = LoopDomain(group.extents, group.reduced, body.own)
+        domain = LoopDomain(group.extents, group.reduced, body.own, frozenset(body.again))
         outside = [self.value(v) for v in body.inputs]
         origin = next((n.origin for n in reversed(group.nodes) if n.origin), None)
         fused = Node(FUSED, outside, {"body": graph, "domain": domain}, [v.spec for v in results], origin)
@@ -161,8 +162,11 @@ class _Rebuild:
 class _Body:
     """The graph inside one fused node."""
 
-    def __init__(self, group: Group, group_of: dict[Node, Group], repeated: set[Value]) -> None:
-        self.group, self.group_of, self.repeated = group, group_of, repeated
+    def __init__(
+        self, group: Group, group_of: dict[Node, Group], repeated: set[Value], computed: set[Value]
+    ) -> None:
+        self.group, self.group_of, self.repeated, self.computed = group, group_of, repeated, computed
+        self.again: set[Node] = set()
         self.inputs: dict[Value, Value] = {}
         self.nodes: list[Node] = []
         self.own: dict[Node, Axes] = {}
@@ -176,7 +180,14 @@ class _Body:
             self._looked_up(v) if i == 0 and isinstance(node.op.form, Take) else self._read(v, axes)
             for i, (v, axes) in enumerate(zip(node.inputs, from_axes, strict=True))
         ]
-        self.own[self._append(node, inputs)] = self.group.own[node]
+        self._place(node, self._append(node, inputs), self.group.own[node])
+
+    def _place(self, node: Node, copy: Node, axes: Axes) -> None:
+        """Note on which loops the copy of a node lies, and whether another copy computes the same."""
+        self.own[copy] = axes
+        if not self.computed.isdisjoint(node.outputs):
+            self.again.add(copy)
+        self.computed.update(node.outputs)
 
     def _append(self, node: Node, inputs: list[Value]) -> Node:
         made = node.with_inputs(inputs)
@@ -223,7 +234,7 @@ class _Body:
             sources = zip(value.node.inputs, input_axes(value.node, axes), strict=True)
             made = self._append(value.node, [self._read(v, a) for v, a in sources])
             del self.new[value]  # where it lies otherwise in the loops, it is another node
-            self.own[made] = axes
+            self._place(value.node, made, axes)
             self.generated[key] = made.output
         return self.generated[key]
 
@@ -233,7 +244,7 @@ class _Body:
         if key not in self.generated:
             made = node.with_inputs(())
             self.nodes.append(made)
-            self.own[made] = axes
+            self._place(node, made, axes)
             self.generated[key] = made.output
         return self.generated[key]
 

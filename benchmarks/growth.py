@@ -1,0 +1,272 @@
+"""How time grows with the number of steps: programs of n equal steps, compiled, beside eager calls and jax.
+
+    python -m benchmarks.growth                          # every row at 200 and 400 steps
+    python -m benchmarks.growth --gradient --rows softmax,columns --sizes 100,200 --json figures.json
+
+A row is a step on a [64, 8] value. Each program is compiled and called in a process of its own, which ends at
+the time limit. Seconds of the first call and microseconds of the fastest later call are those of the larger
+size; an exponent is that of the growth from the smaller size (1 is linear, 2 quadratic). jax is left out
+where it is not installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import math
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+ENGINES: Final = ("graph", "eager", "jax")
+Step = Callable[[Any, Any, int], Any]
+STEPS: Final[dict[str, Step]] = {}
+
+
+def step(function: Step) -> Step:
+    """Enter a step: of a namespace with NumPy's names, a value of shape [64, 8] and the step's number."""
+    STEPS[function.__name__] = function
+    return function
+
+
+@step
+def columns(m: Any, x: Any, i: int) -> Any:
+    return m.tanh(x * 1.01 + 0.1) if i % 3 else m.sum(x * x, axis=0, keepdims=True) * 0.001 + x
+
+
+@step
+def rows(m: Any, x: Any, i: int) -> Any:
+    return x - m.mean(x, axis=1, keepdims=True) + 0.1
+
+
+@step
+def normalise(m: Any, x: Any, i: int) -> Any:
+    centred = x - m.mean(x, axis=0, keepdims=True)
+    return centred / m.sqrt(m.mean(centred * centred, axis=0, keepdims=True) + 1e-3) + 0.1
+
+
+@step
+def sinkhorn(m: Any, x: Any, i: int) -> Any:
+    return x - m.log(m.sum(m.exp(x), axis=i % 2, keepdims=True))
+
+
+@step
+def whole(m: Any, x: Any, i: int) -> Any:
+    return x * 0.99 + m.sum(x) * 1e-4
+
+
+@step
+def softmax(m: Any, x: Any, i: int) -> Any:
+    e = m.exp(x - m.max(x, axis=1, keepdims=True))
+    return x + e / m.sum(e, axis=1, keepdims=True)
+
+
+@step
+def matmul(m: Any, x: Any, i: int) -> Any:
+    return m.tanh(m.matmul(x, m.matmul(m.transpose(x), x)) * 0.001) + x
+
+
+@step
+def transposed(m: Any, x: Any, i: int) -> Any:
+    return m.reshape(m.transpose(m.reshape(x, [8, 64])), [64, 8]) * 1.01
+
+
+@step
+def slices(m: Any, x: Any, i: int) -> Any:
+    return m.concatenate([x[1:] * 0.5, x[:1] + 1.0], axis=0)
+
+
+@step
+def gathers(m: Any, x: Any, i: int) -> Any:
+    return m.take(x, np.array([(7 * j + i) % 64 for j in range(64)]), axis=0) + 0.1
+
+
+@step
+def residual(m: Any, x: Any, i: int) -> Any:
+    return x + m.tanh(x * 0.5) * m.sum(x, axis=1, keepdims=True) * 0.01
+
+
+@step
+def reused(m: Any, x: Any, i: int) -> Any:
+    y = m.exp(-x * x)
+    return y * x + y
+
+
+class _Dualflow:
+    """The names of jax.numpy that the steps use, of dualflow."""
+
+    def __init__(self) -> None:
+        import dualflow as df
+
+        self.tanh, self.exp, self.log, self.sqrt = df.tanh, df.exp, df.math.log, df.sqrt
+        self.matmul, self.transpose, self.reshape = df.matmul, df.transpose, df.reshape
+        self.sum, self.mean, self.max = df.reduce_sum, df.reduce_mean, df.reduce_max
+        self.concatenate, self.take = df.concat, df.gather
+
+
+def program(name: str, n: int, m: Any = None, *, gradient: bool = False) -> Callable[[Any], Any]:
+    """A program of ``n`` steps, or its gradient, of dualflow's ops unless ``m`` has others."""
+    import dualflow as df
+
+    step, names = STEPS[name], m or _Dualflow()
+
+    def run(x: Any) -> Any:
+        for i in range(n):
+            x = step(names, x, i)
+        return x
+
+    if not gradient:
+        return run
+    if m is None:
+        return df.autodiff.grad(lambda x: df.reduce_sum(run(x)))
+    import jax
+
+    differentiated: Callable[[Any], Any] = jax.grad(lambda x: run(x).sum())
+    return differentiated
+
+
+@dataclasses.dataclass(frozen=True)
+class Timed:
+    """Seconds of the first call and of the fastest later one, and the sum of what they return."""
+
+    first: float
+    later: float
+    value: float
+
+
+def measure(engine: str, name: str, n: int, gradient: bool, calls: int) -> Timed:
+    """Time a program in this process."""
+    x: Any = (np.random.default_rng(0).standard_normal((64, 8)) * 0.1).astype(np.float32)
+    if engine == "jax":
+        import jax
+        import jax.numpy as jnp
+
+        x, f = jnp.array(x), jax.jit(program(name, n, jnp, gradient=gradient))
+    else:
+        import dualflow as df
+
+        x, f = df.constant(x), program(name, n, gradient=gradient)
+        f = df.function(f) if engine == "graph" else f
+    begun = time.perf_counter()
+    result = np.asarray(f(x))
+    first, best = time.perf_counter() - begun, math.inf
+    for _ in range(calls):
+        begun = time.perf_counter()
+        np.asarray(f(x))
+        best = min(best, time.perf_counter() - begun)
+    return Timed(first, best, float(np.abs(result).sum()))
+
+
+def measured(engine: str, name: str, n: int, gradient: bool, calls: int, limit: float) -> Timed | None:
+    """Time a program in a process of its own; None where that fails or takes longer than the limit."""
+    command = [sys.executable, "-m", "benchmarks.growth", "--one", engine, "--rows", name, "--sizes", str(n)]
+    command += ["--calls", str(calls), *(["--gradient"] if gradient else [])]
+    try:
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=True)
+    except (subprocess.TimeoutExpired, subprocess.CalledProcessError):
+        return None
+    return Timed(**json.loads(ended.stdout))
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A program at the larger size: times, how they grow, and ratios to other engines; None is unknown."""
+
+    name: str
+    first: float
+    later: float
+    first_exponent: float
+    later_exponent: float
+    by_eager: float | None
+    by_jax: float | None
+    first_by_jax: float | None
+    agrees: bool
+
+
+def row(name: str, options: argparse.Namespace) -> Row | None:
+    """One row of the table; None where the compiled program fails or takes longer than the limit."""
+
+    def timed(engine: str, n: int) -> Timed | None:
+        return measured(engine, name, n, options.gradient, options.calls, options.limit)
+
+    small, large = options.sizes
+    few, many = timed("graph", small), timed("graph", large)
+    if few is None or many is None:
+        return None
+    eager = timed("eager", large) if "eager" in options.engines else None
+    jax = timed("jax", large) if "jax" in options.engines and find_spec("jax") else None
+    peers = [peer.value for peer in (eager, jax) if peer is not None]
+    return Row(
+        name,
+        many.first,
+        many.later,
+        math.log(many.first / few.first, large / small),
+        math.log(many.later / few.later, large / small),
+        None if eager is None else many.later / eager.later,
+        None if jax is None else many.later / jax.later,
+        None if jax is None else many.first / jax.first,
+        all(math.isclose(many.value, value, rel_tol=1e-2, abs_tol=1e-4) for value in peers),
+    )
+
+
+HEADER: Final = (
+    f"{'row':12}{'first s':>9}{'exponent':>10}{'later us':>10}{'exponent':>10}"
+    f"{'/ eager':>9}{'/ jax':>8}{'first / jax':>13}"
+)
+
+
+def line(name: str, row: Row | None) -> str:
+    """A row as text."""
+    if row is None:
+        return f"{name:12}{'over the limit, or failed':>9}"
+
+    def shown(ratio: float | None) -> str:
+        return "-" if ratio is None else f"{ratio:.2f}"
+
+    microseconds = row.later * 1e6
+    return (
+        f"{name:12}{row.first:9.2f}{row.first_exponent:10.2f}{microseconds:10.0f}{row.later_exponent:10.2f}"
+        f"{shown(row.by_eager):>9}{shown(row.by_jax):>8}{shown(row.first_by_jax):>13}"
+        + ("" if row.agrees else "   DIFFERS")
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.growth",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--rows", type=lambda s: s.split(","), default=list(STEPS), help="names, by commas")
+    parser.add_argument("--sizes", type=lambda s: [int(n) for n in s.split(",")], default=[200, 400])
+    parser.add_argument("--engines", type=lambda s: s.split(","), default=list(ENGINES))
+    parser.add_argument("--gradient", action="store_true", help="of the sum of the result")
+    parser.add_argument("--calls", type=int, default=200, help="later calls, of which the fastest counts")
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds for a process (default: 60)")
+    parser.add_argument("--json", type=Path, help="also write the figures here")
+    parser.add_argument("--one", choices=ENGINES, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        (name,), (n,) = options.rows, options.sizes
+        timed = measure(options.one, name, n, options.gradient, options.calls)
+        print(json.dumps(dataclasses.asdict(timed)))
+        return
+    print(HEADER, flush=True)
+    table: dict[str, Row | None] = {}
+    for name in options.rows:
+        table[name] = row(name, options)
+        print(line(name, table[name]), flush=True)
+    if options.json is not None:
+        figures = {name: row and dataclasses.asdict(row) for name, row in table.items()}
+        options.json.write_text(json.dumps(figures, indent=2), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

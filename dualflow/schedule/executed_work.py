@@ -1,0 +1,106 @@
+"""The work that a kernel executes, counted from its loop program: each op as often as its loops run.
+
+Divided by the work of the nodes, each counted once, it says how much a kernel computes again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from dualflow.core.extent import typical
+from dualflow.schedule.loop_program import (
+    SHARE,
+    Blocks,
+    Bound,
+    Choose,
+    Edge,
+    End,
+    FoldMerge,
+    FoldStep,
+    For,
+    Guarded,
+    Let,
+    Number,
+    Repeat,
+    Run,
+    Shares,
+    Single,
+    Statement,
+)
+from dualflow.schedule.nest import Nest
+
+Edges = Mapping[Edge, float]
+
+
+def executed(run: Run) -> float:
+    """The additions that one call of a kernel takes, with the join of its partial results.
+
+    Loads and stores are not counted, nor a choice but for its dearest branch, nor more than one iteration of
+    a loop over scalars.
+    """
+    join = 0.0 if run.join is None else executed(run.join)
+    return join + _statements(run, run.kernel.body, {})
+
+
+def once(nest: Nest) -> float:
+    """The additions of the nodes of a nest if each is computed once; none for those of other kernels."""
+    return sum(
+        getattr(step.node.op.form, "cost", 1.0)
+        * typical(math.prod([nest.loops[a].extent for a in step.own if a is not None]))
+        for step in nest.steps
+        if step.node not in nest.repeated
+    )
+
+
+def executed_by_once(runs: Iterable[tuple[Run, Nest]]) -> float:
+    """The work that kernels execute divided by that of their nodes; 1 where there are none."""
+    pairs = list(runs)
+    work = sum(once(nest) for _, nest in pairs)
+    return sum(executed(run) for run, _ in pairs) / work if work else 1.0
+
+
+def _statements(run: Run, body: Sequence[Statement], edges: Edges) -> float:
+    """The additions of one execution of ``body``."""
+    return sum([_statement(run, statement, edges) for statement in body])
+
+
+def _statement(run: Run, statement: Statement, edges: Edges) -> float:
+    match statement:
+        case Let():
+            return float(getattr(statement.node.op.form, "cost", 1.0))
+        case FoldStep() | FoldMerge() | Single() | Guarded():
+            return 1.0
+        case For():
+            length = _bound(run, statement.end, edges) - _bound(run, statement.begin, edges)
+            return length * _statements(run, statement.body, edges)
+        case Blocks():
+            length = _bound(run, statement.end, edges) - _bound(run, statement.begin, edges)
+            blocks = math.ceil(length / _number(run, statement.size))
+            return blocks * _block(run, statement, statement.level, length / blocks if blocks else 0.0, edges)
+        case Shares():
+            size = _number(run, statement.extent) / max(typical(run.total), 1)
+            return typical(run.total) * _block(run, statement, SHARE, size, edges)
+        case Choose():
+            return max(_statements(run, branch.body, edges) for branch in statement.branches)
+        case Repeat():
+            return sum(_statements(run, b.body, edges) for b in (statement.condition, statement.body))
+    return 0.0
+
+
+def _block(run: Run, statement: Blocks | Shares, level: int, length: float, edges: Edges) -> float:
+    """The additions of one block, which is of average length."""
+    begin, end = (Edge(statement.loop, level, side) for side in (False, True))
+    return _statements(run, statement.body, {**edges, begin: 0.0, end: length})
+
+
+def _bound(run: Run, bound: Bound, edges: Edges) -> float:
+    if isinstance(bound, Number):
+        return _number(run, bound)
+    if isinstance(bound, Edge):
+        return edges[bound]
+    return float(typical(run.total)) if bound is End.HIGH else 0.0
+
+
+def _number(run: Run, number: Number) -> float:
+    return float(typical(run.numbers[number.place]))

@@ -1,0 +1,67 @@
+"""How many iterations of a vector loop a kernel runs at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.backends.llvm.entry import FEWEST_LANES, lanes_of
+from dualflow.backends.llvm.kernel_table import LARGE
+
+
+def lanes(f: Callable[..., Any], *shape: int) -> int:
+    """The lanes of the one kernel of ``f`` with registers of 512 bits."""
+    executable = df.function(f).get_concrete_function(df.TensorSpec(shape)).subtrace.compiled.executable
+    (kernel,) = executable.program.kernels
+    return lanes_of(kernel.nest, 512)
+
+
+def row_sum(x: Any) -> Any:
+    return df.reduce_sum(x, 1)
+
+
+def heavy(x: Any) -> Any:
+    return df.reduce_sum(df.exp(df.sin(x) + df.tanh(x)), 1)
+
+
+def long_chain(x: Any) -> Any:
+    for _ in range(LARGE):
+        x = df.exp(-x)
+    return x
+
+
+@pytest.mark.parametrize(
+    ("f", "columns", "expected"),
+    [
+        (row_sum, 100, 32),
+        (heavy, 100, 16),
+        (long_chain, 100, 32),
+        (row_sum, 17, 32),
+        (row_sum, 16, 16),
+        (heavy, 9, 16),
+        (heavy, 8, 8),
+        (row_sum, 8, 8),
+        (row_sum, 3, FEWEST_LANES),
+    ],
+)
+def test_light_and_long_kernels_have_two_registers_and_short_loops_fewer_lanes(
+    f: Callable[..., Any], columns: int, expected: int
+) -> None:
+    rows = 1 if f is long_chain else 64
+    assert lanes(f, rows, columns) == expected
+
+
+def test_one_short_row_runs_the_code_of_a_longer_one() -> None:
+    assert lanes(lambda x: x + 1.0, 8) == lanes(lambda x: x + 1.0, 100) == 32
+
+
+@pytest.mark.parametrize("columns", [1, 3, 7, 8, 9, 15, 16, 17, 31, 33])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_sums_of_short_loops_are_right(columns: int, axis: int) -> None:
+    x = np.random.default_rng(columns).standard_normal((5, columns)).astype(np.float32)
+    found = df.function(lambda x: df.reduce_sum(df.exp(x), axis) + 1.0)(x)
+    np.testing.assert_allclose(found, np.exp(x.astype(np.float64)).sum(axis) + 1.0, rtol=1e-6)
