@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from dualflow.core.extent import symbols
+from dualflow.graph.axes import base_of, is_scalar_literal, is_view
 from dualflow.graph.interpret import run_node
-from dualflow.graph.ir import Graph, Node
+from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Make, Replacement, rewrite
 from dualflow.ops.forms import Literal, View
+
+Array = np.ndarray[Any, Any]
 
 SMALL_BYTES = 1 << 16
 
@@ -19,25 +26,62 @@ def fold_constants(graph: Graph) -> Graph:
 def fold(node: Node, make: Make) -> Replacement:
     """f(constants) = its value, where that takes at most 64 KiB or no more than the constants themselves.
 
-    A view that repeats elements stays, since reading the few is cheaper. An op that raises stays too: it must
+    The constants may be seen through views. A view that repeats elements stays, since reading the few is
+    cheaper; what is one number repeated, made of such numbers, does too. An op that raises stays: it must
     fail when it runs, or not at all if nobody reads it.
     """
     if node.effect is not None or isinstance(node.op.form, Literal):
         return None
-    arrays = []
-    for value in node.inputs:
-        source = value.node
-        if source is None or not isinstance(source.op.form, Literal):
-            return None
-        arrays.append(source.attrs["value"])
+    if not all(map(_is_constant, node.inputs)):
+        return None
     if any(symbols(tuple(spec.shape)) for spec in node.specs) or symbols(node.attrs):
         return None
-    given = sum(a.nbytes for a in arrays)
+    given = sum(_constant(value).nbytes for value in node.inputs)
     wanted = sum(spec.nbytes if spec.shape.is_static else SMALL_BYTES + 1 for spec in node.specs)
     if wanted > given and (wanted > SMALL_BYTES or isinstance(node.op.form, View)):
         return None
     try:
-        results = run_node(node, arrays)
+        results = run_node(node, [_seen(value) for value in node.inputs])
     except Exception:  # whatever the kernel raises, it raises again at run time
         return None
+    if len(results) == 1 and all(map(is_scalar_literal, node.inputs)) and _repeats_one(results[0]):
+        number = make("constant", (), {"value": results[0].reshape(-1)[:1].reshape(()).copy()})
+        return [make("broadcast_to", (number,), {"shape": node.output.spec.shape})]
     return [make("constant", (), {"value": array.copy()}) for array in results]
+
+
+def _repeats_one(array: Array) -> bool:
+    """Whether ``array`` has several elements, and all have the same bits."""
+    return (
+        array.size > 1
+        and array.dtype != object
+        and array.tobytes() == array.size * array.reshape(-1)[:1].tobytes()
+    )
+
+
+def _is_constant(value: Value) -> bool:
+    """Whether ``value`` is a constant, or a view of one that is not large."""
+    base = base_of(value)
+    if base.node is None or not isinstance(base.node.op.form, Literal):
+        return False
+    return base is value or (value.spec.shape.is_static and value.spec.nbytes <= SMALL_BYTES)
+
+
+def _constant(value: Value) -> Array:
+    """The constant that ``value`` is, or is a view of."""
+    node = base_of(value).node
+    assert node is not None, "a literal makes it"
+    array: Array = node.attrs["value"]
+    return array
+
+
+def _seen(value: Value) -> Array:
+    """The elements of a constant, or of a view of one."""
+    views = []
+    while (node := value.node) is not None and is_view(node):
+        views.append(node)
+        (value,) = node.inputs
+    array = _constant(value)
+    for view in reversed(views):
+        (array,) = run_node(view, [array])
+    return array
