@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import math
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -446,3 +449,24 @@ def test_a_key_without_one_of_its_components_gives_other_results(
     with nothing_kept():
         monkeypatch.setattr(sys.modules[f"dualflow.{module}"], table, Blurred(blur))
         assert [outcome(call) for call in calls for _ in range(2)] != [x for x in expected for _ in range(2)]
+
+
+def kept_at_the_top() -> Iterator[str]:
+    """The tables of modules that begin empty, and the functions with arguments whose results are kept."""
+    package = Path(df.__file__).parent
+    for path in (*package.rglob("*.py"), *package.with_name("keras_dualflow").rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and node.args.args:
+                if any("cache" in ast.unparse(decorator) for decorator in node.decorator_list):
+                    yield node.name
+            elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+                target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
+                empty = re.fullmatch(r"\{\}|(set|dict|[\w.]*Weak\w+)\(\)", ast.unparse(node.value))
+                if empty and not ast.unparse(target).startswith("_NO"):  # an empty constant
+                    yield ast.unparse(target)
+
+
+def test_each_table_has_its_key_in_the_document() -> None:
+    text = (Path(__file__).parents[2] / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    section = text.partition("## What is kept, and by which key")[2].partition("\n## ")[0]
+    assert sorted({name for name in kept_at_the_top() if f"`{name}`" not in section}) == []
