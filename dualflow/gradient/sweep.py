@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from dualflow.core import dispatch
 from dualflow.core.held_calls import HOLD
+from dualflow.core.shape import UNKNOWN_RANK
 from dualflow.ops.arithmetic import add
 from dualflow.ops.broadcasting import sum_like, sum_to
 from dualflow.ops.creation import zeros_like
@@ -123,13 +124,16 @@ def _each(op: Op, needed: tuple[bool, ...], g: Any, out: Any, *inputs: Any, **at
 
 
 def _summed_back(flow: Any, x: Any, inputs: Sequence[Any]) -> Any:
-    """``flow`` with the shape of ``x``, which the other inputs may have repeated."""
+    """``flow`` with the shape of ``x``, which the other inputs may have repeated.
+
+    An op with inputs of unknown rank is a call that takes its own gradient, of the shape of each input.
+    """
     shape = x.shape
-    if None in shape:
+    if shape is not UNKNOWN_RANK and None in shape:
+        others = [y.shape for y in inputs if y is not x and y.shape is not UNKNOWN_RANK]
         for axis, size in enumerate(reversed(shape), start=1):
-            for other in inputs:
-                if size is None and other is not x and len(other.shape) >= axis and other.shape[-axis] != 1:
-                    return sum_like(flow, x)
+            if size is None and any(len(other) >= axis and other[-axis] != 1 for other in others):
+                return sum_like(flow, x)
     return flow if flow.shape is shape else sum_to(flow, shape)
 
 

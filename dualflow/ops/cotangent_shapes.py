@@ -13,7 +13,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.extent import Extent
-from dualflow.core.shape import Shape
+from dualflow.core.shape import UNKNOWN_RANK, Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.broadcasting import BROADCAST_TO, broadcast_like, reduce_sum, sum_to
 from dualflow.ops.choice import where
@@ -148,7 +148,7 @@ def matched(x: Any, like: Any, message: str, *, repeats: bool = False) -> Any:
     own, shape = x.shape, like.shape
     if own == shape and shape.is_static:
         return x
-    if not _matches(own, shape, repeats):
+    if UNKNOWN_RANK not in (own, shape) and not _matches(own, shape, repeats):
         raise InvalidArgumentError(message.format(own, shape))
     if own.is_static and shape.is_static:
         return dispatch.current().apply(BROADCAST_TO, (x,), {"shape": shape})
