@@ -263,3 +263,33 @@ def test_a_graph_that_cannot_be_shown_is_told_in_words(run: Run, words: list[str
     assert done.returncode == 2
     assert done.stdout == ""
     assert told in done.stderr
+
+
+def test_export_replaces_only_what_it_has_written(run: Run, tmp_path: Path) -> None:
+    for _ in range(2):  # the second time over its own file
+        done = run("export", "model:square", "step.py")
+        assert done.returncode == 0, done.stderr
+    exported = (tmp_path / "step.py").read_text()
+    assert exported.startswith("# Written by python -m dualflow export")
+    compile(exported, "step.py", "exec")
+    (tmp_path / "notes.py").write_text("x = 1\n")
+    done = run("export", "model:square", "notes.py")
+    assert done.returncode == 2
+    assert "notes.py exists, and dualflow has not written it" in done.stderr
+    assert (tmp_path / "notes.py").read_text() == "x = 1\n"
+    assert run("export", "model:square", "notes.py", "--force").returncode == 0
+    assert (tmp_path / "notes.py").read_text() == exported
+
+
+@pytest.mark.parametrize("options", [[], ["--force"]])
+@pytest.mark.parametrize("target", ["model.py", "link.py"])
+def test_export_never_replaces_the_functions_own_file(
+    run: Run, tmp_path: Path, target: str, options: list[str]
+) -> None:
+    source = (tmp_path / "model.py").read_text()
+    (tmp_path / "link.py").symlink_to("model.py")
+    done = run("export", "model.py:square", target, *options)
+    assert done.returncode == 2
+    assert f"{target} is the file of the function itself" in done.stderr
+    assert (tmp_path / "model.py").read_text() == source
+    assert [path for path in tmp_path.iterdir() if path.suffix == ".tmp"] == []

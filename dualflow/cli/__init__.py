@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any, Final
 
 import dualflow
-from dualflow.cli.call import ARGUMENTS, CommandError, named_call, take_call
+from dualflow.cli.call import ARGUMENTS, Arguments, CommandError, named_call, take_call
 from dualflow.cli.program import MainModule, program_of_module, program_of_path
 from dualflow.cli.stand_in import stand_in_for_tensorflow
 from dualflow.config.report import configuration, table
+from dualflow.core.atomic_files import AtomicFile
 from dualflow.core.errors import DualflowError
 from dualflow.function.bound_method import BoundFunction
 from dualflow.function.concrete import ConcreteFunction
@@ -61,6 +62,9 @@ but not dualflow. Nothing of it runs.
   python -m dualflow export model.py:loss step.py --args "df.TensorSpec([32, 64])"
   python -m dualflow export train:step step.py --to numba
 """
+
+EXPORTED: Final = "# Written by python -m dualflow export, which replaces this file.\n"
+"""The first line of an exported file, by which it is recognised."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -137,6 +141,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     take_call(export)
     export.add_argument("file", metavar="FILE.py", help="the file to write")
+    export.add_argument("--force", action="store_true", help="replace a file that dualflow has not written")
     export.add_argument("--to", choices=["numba"], default="numba", help="what compiles the file's kernels")
     export.set_defaults(run=_export)
     about = commands.add_parser(
@@ -164,24 +169,51 @@ def _compare(options: argparse.Namespace) -> str:
 
 def _traced(options: argparse.Namespace) -> ConcreteFunction:
     """The trace of the call that the options name."""
-    called, arguments = named_call(options)
+    return _trace(*named_call(options))
+
+
+def _trace(called: Any, arguments: Arguments) -> ConcreteFunction:
     traced = called if isinstance(called, Function | BoundFunction) else function(called)
     return traced.get_concrete_function(*arguments.args, **dict(arguments.kwargs))
 
 
 def _export(options: argparse.Namespace) -> str:
-    text = _traced(options).source(options.to)
-    temporary = f"{options.file}.{os.getpid()}.tmp"
+    called, arguments = named_call(options)
+    _check_target(options.file, called, force=options.force)
+    text = EXPORTED + _trace(called, arguments).source(options.to)
     try:
-        with open(temporary, "x", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, options.file)
+        with AtomicFile(options.file) as file:
+            file.write(text.encode())
     except OSError as error:
         raise CommandError(f"{options.file} can't be written: {error.strerror}.") from None
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
     return f"{options.file}: {len(text.splitlines())} lines"
+
+
+def _check_target(path: str, called: Any, *, force: bool) -> None:
+    """Refuse to write to ``path`` if that is the file of ``called``, or if dualflow has not written it.
+
+    Raises:
+        CommandError: it is; or it exists, is no exported file, and there is no ``force``.
+    """
+    code = getattr(getattr(called, "python_function", called), "__code__", None)
+    source = "" if code is None else code.co_filename
+    if os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
+        raise CommandError(f"{path} is the file of the function itself; name another file.")
+    if not force and not _is_exported(path):
+        raise CommandError(
+            f"{path} exists, and dualflow has not written it; name another file, or replace it with --force."
+        )
+
+
+def _is_exported(path: str) -> bool:
+    """Whether there is no file at ``path``, or an exported one."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.readline() == EXPORTED
+    except FileNotFoundError:
+        return True
+    except OSError as error:
+        raise CommandError(f"{path} can't be written: {error.strerror}.") from None
 
 
 def _graph(options: argparse.Namespace) -> str:
