@@ -34,8 +34,8 @@ def as_array(value: Any, dtype: DType | None = None) -> Array:
     Raises:
         DTypeError: None, sets, other objects, or numbers of another kind than ``dtype``; strings for a dtype
             of numbers, and numbers for strings.
-        InvalidArgumentError: ragged lists, integers outside int64 (if a dtype is given, outside uint64 too),
-            or an array with masked elements.
+        InvalidArgumentError: ragged lists, Python's integers outside ``dtype`` (outside int64 where none is
+            given), or an array with masked elements.
 
     >>> as_array([1, 2]).dtype, as_array([1.5]).dtype, as_array(np.float64(1)).dtype
     (dtype('int32'), dtype('float32'), dtype('float64'))
@@ -186,8 +186,21 @@ def _from_python(array: Array, value: Any, leaves: list[Any], dtype: DType | Non
         raise DTypeError(
             f"Can't make a tensor of dtype {dtype.name} from {_short(value)}; cast it with df.cast."
         )
+    if array.size and array.dtype.kind in "iu" and dtype.kind in "iu" and not numpy_leaf:
+        _check_range(array, dtype)
     with np.errstate(all="ignore"):
         return array.astype(dtype.dtype)
+
+
+def _check_range(array: Array, dtype: DType) -> None:
+    """Refuse Python's integers that ``dtype`` doesn't hold."""
+    limits = np.iinfo(dtype.dtype)
+    for number in (int(array.min()), int(array.max())):
+        if not limits.min <= number <= limits.max:
+            raise InvalidArgumentError(
+                f"The integer {number} is outside {dtype.name}, which holds {limits.min} to {limits.max}; "
+                "name a wider dtype, or wrap it around with df.cast."
+            )
 
 
 def _default(array: Array, leaves: list[Any]) -> DType | None:

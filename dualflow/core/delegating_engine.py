@@ -82,5 +82,8 @@ class DelegatingEngine(Engine):
     def name_scope(self, name: str) -> AbstractContextManager[str]:
         return self.base.name_scope(name)
 
+    def unordered(self) -> AbstractContextManager[None]:
+        return self.base.unordered()
+
     def create_variable(self, variable: Any, initial: Any) -> None:
         self.base.create_variable(variable, initial)

@@ -8,7 +8,7 @@ asyncio tasks each have their own.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar, Token
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
@@ -222,6 +222,10 @@ class Engine:
     def name_scope(self, name: str) -> AbstractContextManager[str]:
         """The block in which names begin with ``name/``, or with ``name`` if it ends in ``/``."""
         return scoped(name)
+
+    def unordered(self) -> AbstractContextManager[None]:
+        """The block whose ops run whenever their results are needed, such as a variable's initial value."""
+        return nullcontext()
 
     def create_variable(self, variable: Any, initial: Any) -> None:
         """Give a variable that is being constructed its first value."""

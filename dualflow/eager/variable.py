@@ -76,7 +76,8 @@ class Variable(Operators, AbstractVariable):
     ) -> None:
         if initial_value is None:
             raise InvalidArgumentError("A variable begins with a value: df.Variable(initial_value).")
-        initial = convert_to_tensor(initial_value() if callable(initial_value) else initial_value, dtype)
+        with dispatch.current().unordered():
+            initial = convert_to_tensor(initial_value() if callable(initial_value) else initial_value, dtype)
         self.trainable: bool = trainable is None or trainable
         self.created = next(_created)
         self.constraint = constraint

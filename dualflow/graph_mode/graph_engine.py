@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from dualflow.core import dispatch
@@ -209,6 +209,14 @@ class GraphEngine(Tracer):
 
     def name_scope(self, name: str) -> AbstractContextManager[str]:
         return self.open.names.within(name)
+
+    @contextmanager
+    def unordered(self) -> Iterator[None]:
+        before = self.order_after(())
+        try:
+            yield
+        finally:
+            self.order_after(before)
 
     def create_variable(self, variable: Any, initial: Any) -> None:
         before = self.order_after(())  # a variable begins on its own, whatever block creates it

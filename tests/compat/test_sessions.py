@@ -501,3 +501,33 @@ def test_fetches_keep_the_order_and_type_of_dicts(session: v1.Session) -> None:
     found = session.run(defaultdict(list, z=a))
     assert found["z"] == 1.0
     assert found["other"] == []
+
+
+def test_initial_values_do_not_wait_for_the_block_that_creates_the_variable(
+    graph: v1.Graph, session: v1.Session
+) -> None:
+    count = v1.get_variable("count", [], initializer=v1.zeros_initializer())
+    w = v1.get_variable("w", [3], initializer=v1.ones_initializer())
+    with v1.control_dependencies([v1.assign_add(count, 1.0)]):
+        step = v1.train.AdamOptimizer(0.1).minimize(df.reduce_sum(w * 2.0))
+        v1.get_variable("inside", [2], initializer=v1.random_normal_initializer())
+        v1.Variable(7.0)
+        after = count.read_value()
+    session.run(v1.global_variables_initializer())
+    assert session.run(count) == 0.0
+    session.run(step)
+    assert session.run(count) == 1.0
+    assert session.run(after) == 2.0
+
+
+def test_batch_statistics_of_a_placeholder_are_no_part_of_an_optimizers_slots(
+    graph: v1.Graph, session: v1.Session
+) -> None:
+    x = v1.placeholder(df.float32, [None, 4])
+    w = v1.get_variable("w", [4])
+    mean = v1.get_variable("mean", [4], trainable=False, initializer=v1.zeros_initializer())
+    with v1.control_dependencies([mean.assign(df.reduce_mean(x, 0))]):
+        step = v1.train.AdamOptimizer(0.1).minimize(df.reduce_sum(x * w))
+    session.run(v1.global_variables_initializer())
+    session.run(step, {x: np.full([2, 4], 3.0)})
+    assert session.run(mean).tolist() == [3.0] * 4

@@ -28,6 +28,24 @@ CASES = {
         "float8_e5m2 and float8_e4m3fn have no common dtype",
         "cast them to bfloat16 or float32",
     ),
+    "an integer outside uint8": (
+        lambda: df.constant([1, 300], df.uint8),
+        Invalid,
+        "integer 300 is outside uint8, which holds 0 to 255",
+        "a wider dtype, or wrap it around with df.cast",
+    ),
+    "an integer outside int32": (
+        lambda: df.constant(2**40, df.int32),
+        Invalid,
+        "integer 1099511627776 is outside int32",
+        "name a wider dtype",
+    ),
+    "a negative integer": (
+        lambda: df.fill([2], df.constant(-1, df.uint32)),
+        Invalid,
+        "-1 is outside uint32",
+        "wider",
+    ),
     "an object": (lambda: df.constant(object()), Wrong, "type object can't become a tensor", "<object"),
     "a date": (
         lambda: df.constant(np.array(["2026-01-01"], "M8[D]")),

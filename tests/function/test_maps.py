@@ -214,16 +214,25 @@ def test_no_rows_give_results_of_the_shape_that_is_declared(way):
     assert float(way(lambda x: df.foldl(lambda a, r: a + r[0], x, 7.0))(x)) == 7.0
 
 
-def test_without_a_declared_shape_only_a_trace_knows_that_of_no_rows():
+@pytest.mark.parametrize("way", [lambda f: f, df.function], ids=["eager", "traced"])
+def test_without_a_declared_shape_no_rows_have_that_of_the_functions_result(way):
     x = df.zeros([0, 3])
-    assert df.map_fn(lambda r: df.stack([r, r]), x).shape == (0,)
-    assert df.function(lambda x: df.map_fn(lambda r: df.stack([r, r]), x))(x).shape == (0, 2, 3)
+    assert way(lambda x: df.map_fn(lambda r: df.stack([r, r]), x))(x).shape == (0, 2, 3)
+    assert way(lambda x: df.map_fn(df.cumsum, x))(df.zeros([0, 2])).shape == (0, 2)
+
+
+@pytest.mark.parametrize("way", [lambda f: f, df.function], ids=["eager", "traced"])
+@pytest.mark.parametrize("results", [lambda r: (r, r * 2.0), lambda r: [r], lambda r: {"x": r}])
+def test_results_in_a_structure_need_a_signature(results, way):
+    with pytest.raises(InvalidArgumentError, match="another structure than asked for; map_fn takes"):
+        way(lambda x: df.map_fn(results, x))(df.ones([2]))
+    assert df.map_fn(lambda r: [1.0, 2.0], df.ones([2])).shape == (2, 2)
 
 
 def test_eagerly_no_rows_call_nothing():
     calls = []
     x = df.zeros([0, 3])
-    df.map_fn(lambda r: calls.append(r), x)
+    df.map_fn(lambda r: calls.append(r), x, fn_output_signature=df.TensorSpec([3]))
     df.scan(lambda a, r: calls.append(r), x, df.zeros([3]))
     df.foldr(lambda a, r: calls.append(r), x, df.zeros([3]))
     assert calls == []

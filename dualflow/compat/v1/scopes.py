@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Any, Final
 
 from dualflow.compat.v1.initializers import GlorotUniform, Zeros
+from dualflow.core import dispatch
 from dualflow.core.dtypes import as_dtype, float32
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.core.shape import as_shape
@@ -370,7 +371,8 @@ def _created(
             f"{'not given' if sizes is None else sizes}."
         )
     else:
-        with name_scope(""), name_scope(f"{full}/Initializer"):
+        unordered = dispatch.current().unordered()
+        with unordered, name_scope(""), name_scope(f"{full}/Initializer"):
             value = first(tuple(sizes), dtype=wanted)
 
     with name_scope(""):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dualflow.core.dispatch import TENSORS
 from dualflow.core.dtypes import as_dtype
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
@@ -42,8 +43,8 @@ def map_fn(
     The other arguments are TensorFlow's, and ignored: rows are taken in order.
 
     Returns:
-        Tensors in the structure of what ``fn`` returns, whose first size is that of ``elems``. Eagerly no
-        rows call no ``fn``: results then have the shape of their TensorSpecs, or ``(0,)`` without one.
+        Tensors in the structure of what ``fn`` returns, whose first size is that of ``elems``. Where there
+        are no rows, ``fn`` is traced for the shapes of its results, unless all have a TensorSpec.
 
     Raises:
         InvalidArgumentError: a scalar among ``elems``, first sizes that differ, or a result of another
@@ -67,7 +68,7 @@ def map_fn(
         flat = _flat(fn(unflatten(structure, row)), wanted)
         return [], [_declared(y, spec, sh) for y, spec, sh in zip(flat, declared, shaped, strict=True)]
 
-    results = [s if sh else TensorSpec((), s.dtype) for s, sh in zip(declared, shaped, strict=True)]
+    results = declared if all(shaped) else None
     found = unflatten(wanted, repeat(step, [], rows, length, False, results)[1])
     return found if back_prop else without_gradient(found)
 
@@ -235,10 +236,10 @@ def _joined(column: Any, first: Any, reverse: bool) -> Any:
 
 
 def _flat(value: Any, wanted: Structure) -> Sequence[Any]:
-    """The leaves of what a function returned; a list where one tensor is wanted becomes it."""
-    if wanted == LEAF:
-        return [value]
+    """The leaves of what a function returned; a list of numbers where one tensor is wanted becomes it."""
     flat, found = flatten(value)
+    if wanted == LEAF and not any(isinstance(x, TENSORS) for x in flat):
+        return [value]
     if found != wanted:
         raise InvalidArgumentError(
             f"The function returned {value!r}, which has another structure than asked for; map_fn takes "

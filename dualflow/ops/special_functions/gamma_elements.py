@@ -97,6 +97,7 @@ def lgamma(m: Any, x: Any) -> Any:
     above = _lgamma_above_zero(m, size)
     away = m.abs(size - m.round(size))  # from the nearest pole, exactly
     below = m.log(math.pi / m.sin(math.pi * away)) - (above + m.log(size))
+    below = m.where(m.equal(away, 0), math.inf, below)  # where both sides may be infinite
     found = m.where(wide < 0, below, above)
     return m.cast(m.where(m.isinf(wide), math.inf, found), m.dtype(x))
 

@@ -260,3 +260,12 @@ def test_scipy_is_imported_by_the_first_function_that_it_computes():
     )
     ended = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, check=False)
     assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize("dtype", [df.float32, df.float64])
+def test_lgamma_of_large_negative_numbers_is_infinite_in_both_modes(dtype):
+    x = df.constant([-1.7e38, -1e10, -float(2**53), -3.0], dtype)
+    largest = df.constant([float(np.finfo(dtype.dtype).min)], dtype)
+    for at in (x, largest):
+        assert np.all(math.lgamma(at).numpy() == INF)
+        assert np.all(df.function(math.lgamma)(at).numpy() == INF)
