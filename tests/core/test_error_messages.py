@@ -190,6 +190,8 @@ OTHERWISE_TESTED = {
     "core/device_names.py": "in tests/array_api/test_error_messages.py",
     "core/numpy_protocols.py": "NumPy takes it for an absent method; in tests/eager/test_numpy_on_tapes.py",
     "core/dispatch.py": "an engine is installed when dualflow is imported",
+    "core/atomic_files.py": "in test_atomic_files.py",
+    "core/system_errors.py": "in tests of files",
 }
 
 
