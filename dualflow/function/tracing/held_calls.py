@@ -14,6 +14,7 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import TENSORS, AbstractComposite, AbstractTensor
+from dualflow.core.dtypes import int32, int64
 from dualflow.core.errors import (
     DTypeError,
     DualflowError,
@@ -157,7 +158,8 @@ def _is_literal(x: Any) -> bool:
 
 
 def _may_be_sizes(x: Any) -> bool:
-    return x.dtype.is_integer and len(x.shape) <= 2 and x.shape.is_static and _count(x) <= _MOST_INTEGERS
+    few = len(x.shape) <= 2 and x.shape.is_static and _count(x) <= _MOST_INTEGERS
+    return few and x.dtype in (int32, int64)
 
 
 def _count(x: Any) -> int:
