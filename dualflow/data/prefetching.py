@@ -93,23 +93,30 @@ class PrefetchCursor(Cursor):
         self._source: Cursor | None = stage.source.start()
         self._state: State = self._source.get_state()
         self._shelf: _Shelf | None = None
+        self._kept: list[_Made] = []
         self._ended = False
         self._process = os.getpid()
 
     def pull(self, count: int) -> Sequence[Any]:
         if os.getpid() != self._process:  # the worker is the parent's
             self.set_state([self._ended, self._state])
-        found: list[Any] = []
-        while len(found) < count and not self._ended:
+        taken, self._kept = self._kept, []
+        while len(taken) < count and not self._ended:
             made = (self._shelf or self._begin()).take()
             if made is None:
                 break
-            self._state = made.state
+            if made.error is not None:
+                self._kept = taken  # which come after it
+            if not taken:
+                self._state = made.state
             if made.error is not None:
                 raise made.error
             self._ended = not len(made.items)
-            found += made.items
-        return found
+            taken += [made] * len(made.items)
+        taken, self._kept = taken[:count], taken[count:]
+        if taken:
+            self._state = taken[-1].state
+        return [made.items[0] for made in taken]
 
     def _begin(self) -> _Shelf:
         shelf = self._shelf = _Shelf(self._stage.size)
@@ -119,14 +126,14 @@ class PrefetchCursor(Cursor):
         return shelf
 
     def get_state(self) -> State:
-        return [self._ended, self._state]
+        return [self._ended and not self._kept, self._state]
 
     def set_state(self, state: State) -> None:
         ended, self._state = parts(state, 2)
         if os.getpid() == self._process:
             self.close()
         self._process = os.getpid()
-        self._shelf = None
+        self._shelf, self._kept = None, []
         self._ended = flag(ended)
         self._source = self._stage.source.start()
         self._source.set_state(self._state)

@@ -96,6 +96,9 @@ STEPS: dict[str, Callable[[Any, int], Any]] = {
     "errors": lambda d, n: d.map(failing).ignore_errors(),
     "errors in parallel": lambda d, n: d.map(failing, num_parallel_calls=n).ignore_errors(),
     "errors before a shuffle": lambda d, n: d.map(failing).shuffle(2 * n, seed=n).ignore_errors(),
+    "errors before prefetch": lambda d, n: (
+        d.map(failing).prefetch(2).shuffle(n, seed=1).batch(n).ignore_errors().unbatch()
+    ),
     "errors before a batch": lambda d, n: d.map(failing).batch(n).ignore_errors().unbatch(),
     "errors in parallel before a batch": lambda d, n: (
         d.map(failing, num_parallel_calls=3).batch(n).ignore_errors().unbatch()
@@ -328,6 +331,7 @@ FAILING: dict[str, Transformation] = {
     "cache": lambda d: d.cache().batch(5),
     "cache in a file": lambda d: cached_in_file(d).batch(5),
     "prefetch": lambda d: d.prefetch(2),
+    "prefetch and shuffle": lambda d: d.prefetch(2).shuffle(9, seed=1).batch(4),
     "all": lambda d: d.padded_batch(7).unbatch().shuffle(4, seed=1).prefetch(2),
 }
 

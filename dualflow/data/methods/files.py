@@ -117,7 +117,8 @@ class FileMethods(StageHolder):
 
         Raises:
             NotFoundError: there is no such file.
-            DataLossError: it is damaged, or another file.
+            DataLossError: it is damaged, also in the loop, or another file.
+            InvalidArgumentError: another version of dualflow wrote it.
             DTypeError: ``element_spec`` has other tensors than the file, or another argument is given.
         """
         _only_path(compression, reader_func)

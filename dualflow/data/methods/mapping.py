@@ -133,6 +133,8 @@ class MappingMethods(StageHolder):
     def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Self:
         """The elements that can be made: those whose making raises an error are left out.
 
+        Such an element costs at most the batch that it would be in.
+
         Args:
             log_warning: whether there is a warning for each.
             name: ignored; as in TensorFlow.

@@ -142,7 +142,10 @@ class OrderingMethods(StageHolder):
 
         Raises:
             DTypeError: in the loop, where elements that are no numbers are to be written to a file.
-            DataLossError: in the loop, where the file is damaged.
+            DataLossError: in the loop, where the file is damaged; its parts have checksums.
+            InvalidArgumentError: in the loop, where another version wrote it, which has to be removed.
+            ResourceExhaustedError: in the loop, where the disk is full. Nothing is left of the file, and the
+                elements come nevertheless.
 
         A run that is left before the end keeps nothing.
 
