@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
 from dualflow.core.errors import InvalidArgumentError, OutOfRangeError, ResourceExhaustedError
+from dualflow.core.shape import Shape
 from dualflow.graph.compiled import PartKind, PartReport
 from dualflow.graph.ir import Node
 from dualflow.ops.forms import Check, Element, Loop, Opaque, Positions, Scatter, Take
@@ -40,6 +46,19 @@ def check_error(node: Node, message: str) -> Exception:
         return unsafe(node, message)
     name = "" if isinstance(form, Check) else f"{node.op.name}: "
     return error(f"{name}{message}{where}")
+
+
+def check_results(
+    node: Node, shapes: Sequence[Shape | None], results: Sequence[np.ndarray[Any, Any]]
+) -> None:
+    """Raise unless what the kernel of ``node`` has made has these shapes; None is any.
+
+    Raises:
+        InternalError: machine code would read a result by another shape than it has.
+    """
+    for shape, result in zip(shapes, results, strict=True):
+        if shape is not None and np.shape(result) != shape:
+            raise unsafe(node, f"its NumPy kernel has made shape {np.shape(result)}, not {tuple(shape)}")
 
 
 def host_report(node: Node) -> PartReport:

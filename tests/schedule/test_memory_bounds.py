@@ -12,9 +12,11 @@ import pytest
 import dualflow as df
 from dualflow.backends.llvm.any_length import any_length
 from dualflow.backends.llvm.executable import Executable
+from dualflow.core import dispatch
 from dualflow.core.extent import symbol
 from dualflow.errors import InternalError
 from dualflow.graph.run_time_sizes import REQUIRE
+from dualflow.ops.masking import POSITIONS
 from dualflow.schedule.access_bounds import access_bounds
 from dualflow.schedule.lower import lower
 from dualflow.schedule.memory_bounds import MemoryBounds
@@ -226,6 +228,19 @@ def test_a_kernel_for_any_length_is_given_as_many_elements() -> None:
 
 
 # Sizes that the program learns
+
+
+@pytest.mark.skipif(df.config.get_backend() != "llvm", reason="only machine code finds positions")
+@pytest.mark.parametrize("counts", [[True, True, False], [3, 0], [0, 1], [False, True]])
+@pytest.mark.parametrize("size", [0, 2])
+def test_positions_are_as_many_as_their_buffer_has(counts: list[int], size: int) -> None:
+    """What counts one more or fewer writes nothing behind the end, and ends the call."""
+    f = df.function(lambda counts: dispatch.current().apply(POSITIONS, (counts,), {"size": size}))
+    if sum(counts) == size:
+        np.testing.assert_array_equal(f(df.constant(counts)), np.repeat(np.arange(len(counts)), counts))
+        return
+    with pytest.raises(InternalError, match="outside of its buffers"):
+        f(df.constant(counts))
 
 
 def test_symbolic_spans_are_compared_term_by_term() -> None:

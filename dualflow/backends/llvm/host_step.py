@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dualflow.backends.llvm.sized_call import run_host_kernel
+from dualflow.core.shape import Shape
 from dualflow.core.strided import strided
 from dualflow.graph.ir import Node
 from dualflow.graph.trail import Trail
 from dualflow.ops.record import Effect
+from dualflow.schedule.call_reports import check_results
 from dualflow.schedule.nest import Layout, contiguous_strides
 from dualflow.schedule.statements import CallRoutine
 
@@ -40,6 +42,7 @@ class HostStep(NamedTuple):
     node: Node
     given: tuple[HostInput, ...]
     made: tuple[HostOutput, ...]
+    shapes: tuple[Shape | None, ...]
 
     @classmethod
     def of(cls, call: CallRoutine) -> HostStep:
@@ -52,12 +55,14 @@ class HostStep(NamedTuple):
             HostOutput(layout.buffer, v.spec.dtype.dtype)
             for layout, v in zip(call.outputs, node.outputs, strict=True)
         ]
-        return cls(call, node, tuple(given), tuple(made))
+        shapes = [v.spec.shape if v.spec.shape.is_static else None for v in node.outputs]
+        return cls(call, node, tuple(given), tuple(made), tuple(shapes))
 
     def run(self, buffers: list[Array], trail: Trail | None) -> None:
         """Run the kernel; its results become the buffers of their places."""
         given = [_view(buffers, x) for x in self.given]
         results = run_host_kernel(self.node, given, trail)
+        check_results(self.node, self.shapes, results)
         for (buffer, dtype), result in zip(self.made, results, strict=True):
             buffers[buffer] = _own(result, dtype, given)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import dataclass
 
-from dualflow.backends.llvm.entry import Entry, Unit
+from dualflow.backends.llvm.entry import OUT_OF_BOUNDS, Entry, Unit
 from dualflow.backends.llvm.maths.division import integer_floor_divide, integer_mod
 from dualflow.backends.llvm.text import I64, PTR, VOID, Builder, EmittedValue, Type
 from dualflow.core.dtypes import DType
@@ -164,31 +164,38 @@ def write_positions(entry: Entry, call: CallRoutine) -> None:
     for size in sizes(counts):
         count *= size
     name = _positions(entry, counts.spec.dtype, padded=isinstance(node.attrs["size"], Extent))
-    given = entry.pointer(counts, call.inputs[0])
-    b.call(name, [given, entry.param(count), entry.pointer(node.output, call.outputs[0])])
+    given, most = entry.pointer(counts, call.inputs[0]), entry.param(node.attrs["size"])
+    out = entry.pointer(node.output, call.outputs[0])
+    number = b.call(name, [given, entry.param(count), out, most])
+    assert number is not None, "the function returns how many there are"
+    entry.fail_if(~number.eq(most), OUT_OF_BOUNDS, node)
 
 
 def _positions(entry: Entry, dtype: DType, *, padded: bool) -> str:
-    """The name of ``void f(counts, n, out)``; where ``out`` is padded, a place too many may be written."""
+    """The name of ``i64 f(counts, n, out, size)``, which returns how many places there are.
+
+    It writes ``size`` of them at most; where ``out`` is padded, one behind these may be written.
+    """
     name = f"positions_{dtype.name}{'_padded' * padded}"
     if name in entry.unit.module.functions:
         return name
-    arguments = [("counts", PTR), ("n", I64), ("out", PTR)]
-    function = entry.unit.module.function(name, VOID, arguments, internal=True)
+    arguments = [("counts", PTR), ("n", I64), ("out", PTR), ("size", I64)]
+    function = entry.unit.module.function(name, I64, arguments, internal=True)
     b = function.builder
-    counts, n, out = function.args
+    counts, n, out, size = function.args
     element = Type.of_dtype(dtype.dtype)
     with b.loop(0, n, carried=[b.constant(I64, 0)]) as turn:
         times = b.load(counts, turn.index, element)
         (at,) = turn.carried
         if dtype.is_bool:
-            with b.if_then(times) if not padded else nullcontext():  # which of them hold, nobody can foresee
-                b.store(turn.index, out, at)
+            full = at >= size
+            with b.if_then(times & ~full) if not padded else nullcontext():  # a branch can't be foreseen
+                b.store(turn.index, out, full.select(size, at))
             turn.next(at + times.cast(I64))
         else:
             stop = at + times.cast(I64)
-            with b.loop(at, stop) as again:
+            with b.loop(at, (stop < size).select(stop, size)) as again:
                 b.store(turn.index, out, again.index)
             turn.next((stop > at).select(stop, at))
-    b.ret()
+    b.ret(turn.results[0])
     return name

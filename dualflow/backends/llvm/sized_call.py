@@ -11,11 +11,13 @@ import numpy as np
 from dualflow.backends.llvm.program import Program
 from dualflow.backends.llvm.runtime import jit
 from dualflow.core.extent import Atom, is_fixed, number_of, with_numbers
+from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.strided import strided
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Node
 from dualflow.graph.trail import Trail
+from dualflow.schedule.call_reports import check_results
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.plan import Plan
 from dualflow.schedule.statements import CallRoutine
@@ -103,9 +105,9 @@ class SizedCall:
         ]
         attrs = {name: with_numbers(value, known) for name, value in node.attrs.items()}
         now = Node(node.op, node.inputs, attrs, node.specs, node.origin, node.also)
-        for layout, value, result in zip(
-            call.outputs, node.outputs, run_host_kernel(now, given, trail), strict=True
-        ):
+        results = run_host_kernel(now, given, trail)
+        check_results(node, [Shape(with_numbers(tuple(v.spec.shape), known)) for v in node.outputs], results)
+        for layout, value, result in zip(call.outputs, node.outputs, results, strict=True):
             made = np.ascontiguousarray(result, value.spec.dtype.dtype).reshape(np.shape(result))
             if any(np.may_share_memory(made, x) for x in given):  # a kernel may return what it was given
                 made = made.copy()

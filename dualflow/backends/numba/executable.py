@@ -28,7 +28,7 @@ from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.trail import Halted, Trail
-from dualflow.schedule.call_reports import check_error, host_report
+from dualflow.schedule.call_reports import check_error, check_results, host_report
 from dualflow.schedule.plan import Plan
 
 Array = np.ndarray[Any, Any]
@@ -214,9 +214,12 @@ def _host(node: Node) -> Callable[..., list[Array]]:
         with observed(trail.follow):
             return trail.follow(node, given)
 
+    shapes = [v.spec.shape if v.spec.shape.is_static else None for v in node.outputs]
+
     def run(*given: Array) -> list[Array]:
         with span("host", node.op.name, node.origin):
             results = results_of(given)
+        check_results(node, shapes, results)
         made = []
         for value, result in zip(node.outputs, results, strict=True):
             array = np.ascontiguousarray(result, value.spec.dtype.dtype).reshape(np.shape(result))
