@@ -41,6 +41,7 @@ from dualflow.schedule.operands import (
     with_copies,
 )
 from dualflow.schedule.order import BufferKind, Home, ordered
+from dualflow.schedule.spans import check_view
 from dualflow.schedule.window_products import with_window_products
 
 
@@ -269,16 +270,18 @@ class _Places(NamedTuple):
 
     def of(self, value: Value) -> Layout:
         """Where ``value`` lies."""
-        chain: list[Node] = []
-        while value not in self.homes:
-            assert value.node is not None, f"{value} has no home"
-            chain.append(value.node)
-            value = value.node.inputs[0]
-        layout = self._base(value, self.homes[value])
+        base, chain = value, []
+        while base not in self.homes:
+            assert base.node is not None, f"{base} has no home"
+            chain.append(base.node)
+            base = base.node.inputs[0]
+        whole = layout = self._base(base, self.homes[base])
         for node in reversed(chain):
             seen = view_layout(node, layout)
             assert seen is not None, f"{node} was not copied"
             layout = seen
+        if chain:
+            check_view(value, layout, base, whole)
         return layout
 
     def _base(self, value: Value, home: Home) -> Layout:

@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 from dualflow.core.extent import Extent, bounds
 from dualflow.core.size_functions import largest, smallest
+from dualflow.graph.axes import sizes
+from dualflow.graph.ir import Value
+from dualflow.schedule.access_bounds import unsafe
 from dualflow.schedule.nest import Layout
 
 
@@ -94,6 +97,22 @@ def both(first: bool | None, second: bool | None) -> bool | None:
 def contains(outer: Span, inner: Span) -> bool | None:
     """Whether the elements of ``inner`` are among those of ``outer``, of the same buffer and size."""
     return both(at_least(inner.first, outer.first), at_least(outer.last, inner.last))
+
+
+def check_view(view: Value, layout: Layout, base: Value, whole: Layout) -> None:
+    """Raise unless a view, which has a layout, shows elements of what it is a view of.
+
+    Where only the run tells, the statements that read it compare what they access with the buffer.
+
+    Raises:
+        InternalError: it shows other elements.
+    """
+    if not (view.spec.shape.is_static and base.spec.shape.is_static):
+        return
+    inner, outer = (footprint(at, sizes(v), v.spec.dtype.size) for at, v in ((layout, view), (whole, base)))
+    if inner is not None and not inner.counts and (outer is None or contains(outer, inner) is False):
+        assert view.node is not None, "a view is made by a node"
+        raise unsafe(view.node, f"it shows {inner}, and what it is a view of has {outer}")
 
 
 def fits(span: Span, nbytes: int) -> bool | None:

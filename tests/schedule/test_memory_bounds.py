@@ -15,15 +15,17 @@ from dualflow.backends.llvm.executable import Executable
 from dualflow.core import dispatch
 from dualflow.core.extent import symbol
 from dualflow.errors import InternalError
+from dualflow.graph.ir import Node, Value
 from dualflow.graph.run_time_sizes import REQUIRE
 from dualflow.ops.masking import POSITIONS
+from dualflow.ops.record import REGISTRY
 from dualflow.schedule.access_bounds import access_bounds
 from dualflow.schedule.lower import lower
 from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.plan import Plan, plan
 from dualflow.schedule.runs import run_of
-from dualflow.schedule.spans import Span, at_least, fits, footprint
+from dualflow.schedule.spans import Span, at_least, check_view, fits, footprint
 from dualflow.schedule.statements import (
     CallRoutine,
     Launch,
@@ -241,6 +243,17 @@ def test_positions_are_as_many_as_their_buffer_has(counts: list[int], size: int)
         return
     with pytest.raises(InternalError, match="outside of its buffers"):
         f(df.constant(counts))
+
+
+def test_a_view_shows_elements_of_what_it_is_a_view_of() -> None:
+    x = Value(df.TensorSpec([6, 5]))
+    view = Node(REGISTRY["reshape"], [x], {"shape": (30,)}, [df.TensorSpec([30])]).output
+    whole = Layout(3, 64, (5, 1))
+    check_view(view, Layout(3, 64, (1,)), x, whole)
+    check_view(view, Layout(3, 93, (-1,)), x, whole)
+    for other in (Layout(3, 65, (1,)), Layout(3, 63, (1,)), Layout(3, 92, (-1,))):
+        with pytest.raises(InternalError, match="is a view of has elements 64 to 93"):
+            check_view(view, other, x, whole)
 
 
 def test_symbolic_spans_are_compared_term_by_term() -> None:
