@@ -69,7 +69,7 @@ def run_node(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
     except Exception as error:
         told = _in_words(error, node, arrays)
         if node.origin or not node.bodies:
-            told.add_note(f"in {node.op.name}" + (f", asked for by {node.origin}" if node.origin else ""))
+            told.add_note(_asked_for(node))
         if told is error:
             raise
         raise told from error
@@ -79,6 +79,11 @@ def run_node(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
 
 def _as_output(x: Any) -> Any:
     return x if type(x) is UnequalRows else as_result(x)
+
+
+def _asked_for(node: Node) -> str:
+    """A note for an error: the op and the user's line."""
+    return f"in {node.op.name}" + (f", asked for by {node.origin}" if node.origin else "")
 
 
 def _in_words(error: Exception, node: Node, arrays: Sequence[Array]) -> Exception:
@@ -143,7 +148,12 @@ def replay(graph: Graph, tensors: Sequence[Any], note: Callable[[Any, Any], None
             continue
         with origin.forced(node.origin):
             inputs = tuple([known[v] for v in node.inputs])
-            found = engine.apply(node.op, inputs, dict(attrs_for(node, [x.spec for x in inputs])))
+            try:
+                found = engine.apply(node.op, inputs, dict(attrs_for(node, [x.spec for x in inputs])))
+            except DualflowError as error:
+                if node.origin is not None and not getattr(error, "__notes__", ()):
+                    error.add_note(_asked_for(node))
+                raise
         if node.outputs:
             outputs = found if isinstance(found, tuple) else (found,)
             known.update(zip(node.outputs, outputs, strict=True))

@@ -333,3 +333,11 @@ def test_a_size_that_data_decide_taken_for_a_number_names_what_made_it():
 def test_none_that_is_no_size_is_no_number():
     with pytest.raises(TypeError, match=r"^None can't become a tensor; give a number or a tensor.$"):
         df.function(lambda x: x + None)(df.ones([3]))
+
+
+def test_sizes_of_a_call_that_do_not_fit_are_an_error_of_the_line():
+    f = df.function(lambda x, y: x + y, input_signature=[df.TensorSpec([None]), df.TensorSpec([None])])
+    with pytest.raises(df.errors.InvalidArgumentError, match="do not broadcast") as caught:
+        f(df.ones([2]), df.ones([3]))
+    assert caught.value.__notes__[0].startswith("in add, asked for by File")
+    assert __file__ in caught.value.__notes__[0]
