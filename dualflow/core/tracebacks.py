@@ -192,6 +192,13 @@ def op_entry(function: F) -> F:
     return call  # type: ignore[return-value]  # of the same signature
 
 
+def hide_frames_of(function: Callable[..., Any], error: Exception) -> None:
+    """:func:`hide_frames` for an op's own function: an error that leaves for the user's code names it."""
+    if not sys._getframe(2).f_code.co_filename.startswith(_OURS):
+        named_error(error, function)
+    hide_frames(error)
+
+
 def named_error(error: Exception, function: Callable[..., Any]) -> None:
     """Let the message of an error of dualflow's begin with the name of ``function``, unless it has it.
 
@@ -244,4 +251,4 @@ def _is_named(function: FunctionType) -> bool:
 
 
 def _hides(function: FunctionType) -> bool:
-    return hide_frames.__name__ in function.__code__.co_names
+    return not {hide_frames.__name__, hide_frames_of.__name__}.isdisjoint(function.__code__.co_names)

@@ -10,7 +10,7 @@ from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, broadcast
 from dualflow.core.spec import TensorSpec
-from dualflow.core.tracebacks import hide_frames
+from dualflow.core.tracebacks import hide_frames_of
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.conversion import cast
 from dualflow.ops.forms import Contraction
@@ -171,5 +171,5 @@ def matmul(
             b = _operand(b, transpose_b, adjoint_b, output_type)
         return _product(a, b, transpose_a or adjoint_a, transpose_b or adjoint_b)
     except Exception as error:
-        hide_frames(error)
+        hide_frames_of(matmul, error)
         raise

@@ -14,7 +14,7 @@ from dualflow.core.dtypes import DType, bool_
 from dualflow.core.errors import DTypeError
 from dualflow.core.shape import broadcast
 from dualflow.core.spec import TensorSpec
-from dualflow.core.tracebacks import hide_frames
+from dualflow.core.tracebacks import hide_frames_of
 from dualflow.ops import maths_reference
 from dualflow.ops.forms import Element
 from dualflow.ops.record import Op, Promotion, register
@@ -221,39 +221,43 @@ def _function(op: Op, inputs: str) -> OpFunction:
         try:
             return dispatch.current().unary(op, x)
         except Exception as error:
-            hide_frames(error)
+            hide_frames_of(unary, error)
             raise
 
     def of_input(input: Any, name: str | None = None) -> Any:
         try:
             return dispatch.current().unary(op, input)
         except Exception as error:
-            hide_frames(error)
+            hide_frames_of(of_input, error)
             raise
 
     def of_features(features: Any, name: str | None = None) -> Any:
         try:
             return dispatch.current().unary(op, features)
         except Exception as error:
-            hide_frames(error)
+            hide_frames_of(of_features, error)
             raise
 
     def binary(x: Any, y: Any, name: str | None = None) -> Any:
         try:
             return dispatch.current().binary(op, x, y)
         except Exception as error:
-            hide_frames(error)
+            hide_frames_of(binary, error)
             raise
 
     def ternary(x: Any, y: Any, z: Any, name: str | None = None) -> Any:
         try:
             return dispatch.current().apply(op, (x, y, z), {})
         except Exception as error:
-            hide_frames(error)
+            hide_frames_of(ternary, error)
             raise
 
     def of_point(y: Any, x: Any, name: str | None = None) -> Any:
-        return binary(y, x)
+        try:
+            return dispatch.current().binary(op, y, x)
+        except Exception as error:
+            hide_frames_of(of_point, error)
+            raise
 
     functions = {
         "x": unary,

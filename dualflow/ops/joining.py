@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
-from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Dim, Shape, normalize_axis
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.forms import Assemble
@@ -125,6 +125,8 @@ def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
 def _listed(values: Any, op: str) -> tuple[Any, ...]:
     if isinstance(values, AbstractTensor | AbstractVariable):
         values = unstack(values)
+    if not isinstance(values, Iterable):
+        raise DTypeError(f"{op} takes a list of tensors, not {values!r}.")
     found = tuple(values)
     if not found:
         raise InvalidArgumentError(f"{op} takes one tensor or more, but the list is empty.")

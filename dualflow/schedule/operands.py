@@ -105,6 +105,8 @@ def view_layout(node: Node, source: Layout) -> Layout | None:
     """Where a view lies, given what it views; None where strides can't say."""
     form = node.op.form
     assert isinstance(form, View)
+    if 0 in sizes(node.output):  # no element lies anywhere, whatever the sizes beside it
+        return Layout(source.buffer, source.offset, contiguous_strides(node.output.spec.shape))
     seen = strided_view(form.view, node.attrs, sizes(node.inputs[0]), source.strides)
     return None if seen is None else Layout(source.buffer, source.offset + seen[2], seen[1])
 

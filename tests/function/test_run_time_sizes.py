@@ -464,3 +464,11 @@ def test_no_rows_are_rolled():
     f = df.function(lambda x: df.roll(df.numpy_function(lambda a: a, [x], df.float32), 1, 0), specs)
     for x in ([], [1.0, 2.0, 3.0]):
         assert f(df.constant(x, df.float32)).numpy().tolist() == np.roll(x, 1).tolist()
+
+
+def test_no_elements_beside_a_size_that_data_tell_are_reshaped():
+    def flat(x):
+        return df.reshape(x[df.reduce_sum(x, [1, 2]) >= 0.0], [-1]) + 1.0
+
+    assert df.function(flat)(df.zeros([2, 3, 0])).shape == (0,)
+    assert df.function(flat)(df.zeros([2, 3, 1])).shape == (6,)

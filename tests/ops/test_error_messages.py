@@ -262,6 +262,7 @@ CASES = {
         "one axis or more",
         "df.stack",
     ),
+    "stacking a number": (lambda: df.stack(1.5), Wrong, "takes a list of tensors", "not 1.5"),
     "joining nothing": (lambda: df.concat([], 0), Invalid, "the list is empty", "one tensor or more"),
     "stacking shapes": (lambda: df.stack([V, M]), Invalid, "have one shape", "df.concat"),
     "unstacking too many": (

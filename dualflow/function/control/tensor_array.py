@@ -296,8 +296,8 @@ class TensorArray:
             return self._kind
         if shape is not None and shape != value.shape:
             raise InvalidArgumentError(
-                f"Incompatible shape for value ({value.shape}), expected ({shape}): the tensors of a TensorArray "
-                "have one shape."
+                f"Incompatible shape for value ({value.shape}), expected ({shape}): the tensors of a "
+                "TensorArray have one shape."
             )
         return self._kind if shape is not None else self._kind._replace(element_shape=value.shape)
 
