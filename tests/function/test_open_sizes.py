@@ -331,7 +331,7 @@ def test_a_size_that_data_decide_taken_for_a_number_names_what_made_it():
 
 
 def test_none_that_is_no_size_is_no_number():
-    with pytest.raises(TypeError, match=r"^None can't become a tensor; give a number or a tensor.$"):
+    with pytest.raises(TypeError, match=r"^add: None can't become a tensor; give a number or a tensor.$"):
         df.function(lambda x: x + None)(df.ones([3]))
 
 

@@ -1,0 +1,146 @@
+"""The Python source of a program: a script that stands by itself, with its inputs and calls."""
+
+from __future__ import annotations
+
+from . import control, effects, sized
+from .elementary import PRODUCTIONS
+from .records import Call, Input, Program
+from .values import Open, Value
+from .writer import Writer
+
+__all__ = ["control", "effects", "sized", "source"]
+
+LARGE = 600_000
+SMALL = 6_000
+
+HEAD = """import numpy as np
+
+import dualflow as df
+
+vmap = df.autodiff.vmap
+inner = df.function
+"""
+GRADIENT = """
+
+def run({names}, n):
+    with df.GradientTape() as tape:
+        tape.watch([{watched}])
+        results = program({names}, n)
+        total = df.add_n([df.reduce_sum(df.cast(r, df.float64)) for r in results if r.dtype.is_floating])
+    return *results, *tape.gradient(total, [{watched}], unconnected_gradients="zero")
+"""
+JVP = """
+
+def run({names}, n):
+    def function({watched}):
+        return program({names}, n)
+
+    results, tangents = df.autodiff.jvp(function, [{watched}], [{ones}])
+    return *results, *tangents
+"""
+TAIL = """
+
+if __name__ == "__main__":
+    compiled = df.function(run, **options)
+    for arguments in calls:
+        for way in (run, compiled):
+            try:
+                print([r.numpy() for r in way(*map(df.constant, arguments))])
+            except Exception as error:
+                print(type(error).__name__, error)
+"""
+
+
+def source(program: Program) -> str:
+    """The script; its last lines run all calls in both modes."""
+    large = any(size > 100 for call in program.calls for size in call.sizes)
+    w = Writer(program.world, LARGE if large else SMALL, PRODUCTIONS)
+    arguments = [Value(f"a{i}", x.dtype, x.sizes) for i, x in enumerate(program.inputs)]
+    w.scope += arguments
+    w.variables += variables(program)
+    w.steps(program.steps)
+    floats = [v for v in w.scope if v.dtype in ("float32", "float64")]
+    results = [w.scope[-1 - r % len(w.scope)] for r in program.results]
+    if program.options.transform != "values" and floats and not any(v.is_float for v in results):
+        results.append(floats[-1])
+    names = ", ".join(a.name for a in arguments)
+    lines = [HEAD]
+    lines += [
+        f"{v.name} = df.Variable({data(Input(v.dtype, v.sizes), i, {}, program.world)})"
+        for i, v in enumerate(w.variables)
+    ]
+    lines += [
+        "",
+        f"def program({names}, n):",
+        *w.lines,
+        f"    return ({', '.join(r.name for r in results)},)",
+    ]
+    lines += [run_function(program, arguments)]
+    lines += [
+        f"state = [{', '.join(v.name for v in w.variables)}]",
+        f"options = dict({options(program)})",
+        "calls = [",
+    ]
+    lines += [f"    ({arguments_of(program, call)})," for call in program.calls]
+    return "\n".join([*lines, "]", TAIL])
+
+
+def variables(program: Program) -> list[Value]:
+    """Two variables where a step is about variables: of the first input's dtype, and a scalar."""
+    if not any(_uses_variables(step.name) for step in _all(program.steps)):
+        return []
+    dtype = next((x.dtype for x in program.inputs if x.dtype in ("float32", "float64", "int32")), "float32")
+    return [Value("s0", dtype, (4, 3)), Value("s1", dtype, ())]
+
+
+def _uses_variables(name: str) -> bool:
+    return name in ("read", "assigned", "scattered_onto")
+
+
+def _all(steps: tuple[object, ...]) -> list[object]:
+    pending, seen = list(steps), []
+    while pending:
+        step = pending.pop()
+        seen.append(step)
+        pending += [*step.body, *step.otherwise]  # type: ignore[attr-defined]
+    return seen
+
+
+def run_function(program: Program, arguments: list[Value]) -> str:
+    watched = [a.name for a in arguments if a.dtype in ("float32", "float64")]
+    if program.options.transform == "values" or not watched:
+        return "\n\nrun = program\n"
+    text = GRADIENT if program.options.transform == "gradient" else JVP
+    return text.format(
+        names=", ".join(a.name for a in arguments),
+        watched=", ".join(watched),
+        ones=", ".join(f"df.ones_like({name})" for name in watched),
+    )
+
+
+def options(program: Program) -> str:
+    texts = [f"{name}={text}" for name, text in program.options.function]
+    if program.options.open_signature:
+        specs = [
+            f"df.TensorSpec({[None if isinstance(n, Open) else n for n in x.sizes]}, df.{x.dtype})"
+            for x in program.inputs
+        ]
+        texts.append(f"input_signature=[{', '.join([*specs, 'df.TensorSpec([], df.int32)'])}]")
+    return ", ".join(texts)
+
+
+def arguments_of(program: Program, call: Call) -> str:
+    names = sorted({n.name for x in program.inputs for n in x.sizes if isinstance(n, Open)})
+    sizes = dict(zip(names, call.sizes, strict=False))
+    arrays = [data(x, call.seed + i, sizes, program.world) for i, x in enumerate(program.inputs)]
+    return ", ".join([*arrays, f"np.int32({call.n})"])
+
+
+def data(x: Input, seed: int, sizes: dict[str, int], world: str) -> str:
+    """An expression for an array: small whole numbers with ties, or numbers between -2 and 2."""
+    shape = tuple(sizes[n.name] if isinstance(n, Open) else n for n in x.sizes)
+    random = f"np.random.default_rng({seed})"
+    if world == "smooth" and x.dtype in ("float32", "float64"):
+        return f"{random}.uniform(-2, 2, {shape}).astype('{x.dtype}')"
+    low = 0 if x.dtype in ("uint8", "bool") else -4
+    return f"{random}.integers({low}, {2 if x.dtype == 'bool' else 5}, {shape}).astype('{x.dtype}')"

@@ -1,0 +1,102 @@
+"""What hypothesis draws: programs whose records shrink step by step."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from . import source as _source
+from .elementary import PRODUCTIONS
+from .records import Call, Input, Options, Program, Step
+from .values import Open
+
+__all__ = ["programs"]
+
+_NESTED = ("repeated", "growing", "branched", "mapped", "differentiated", "scanned", "written", "called")
+_EFFECTS = ("read", "assigned", "scattered_onto", "checked", "picked")
+_PLAIN = tuple(sorted(name for name in PRODUCTIONS if name not in (*_NESTED, *_EFFECTS)))
+_SIZED = (
+    "masked",
+    "masked_elements",
+    "distinct",
+    "cut",
+    "counted",
+    "concatenated",
+    "lengthened",
+    "fitted_rows",
+    "partitioned",
+)
+assert _source
+
+_SMALL_SIZES = (3, 2, 1, 0, 5, 7, 17, 33)
+_LARGE_SIZES = (3, 1, 16, 17, 200, 32_767, 32_768, 40_000, 65_537, 262_145)
+_CHOICES = st.integers(0, 63)
+
+
+def _steps(names: tuple[str, ...]) -> st.SearchStrategy[Step]:
+    return st.builds(Step, st.sampled_from(names), *[_CHOICES] * 3)
+
+
+def _bodies(inner: st.SearchStrategy[Step]) -> st.SearchStrategy[Step]:
+    body = st.lists(inner, min_size=1, max_size=3).map(tuple)
+    return st.builds(Step, st.sampled_from(_NESTED), *[_CHOICES] * 3, body, body)
+
+
+_STEPS = st.one_of(
+    st.recursive(_steps((*_PLAIN, *_SIZED, "picked", "checked")), _bodies, max_leaves=5),
+    _steps(_PLAIN + _SIZED),
+)
+_STATE = ("read", "assigned", "scattered_onto", "checked") * 3
+_SURE = tuple(name for name in _PLAIN + _SIZED if name != "gathered")
+_WITH_STATE = st.one_of(st.recursive(_steps(_SURE + _STATE), _bodies, max_leaves=5), _steps(_STATE))
+
+_FUNCTION = st.sampled_from(
+    [
+        (),
+        (("reduce_retracing", "True"),),
+        (("memory_budget", "'1MB'"),),
+        (("memory_budget", "'20kB'"),),
+        (("first_call", "'interpret'"),),
+        (("jit_compile", "True"),),
+    ]
+)
+
+
+@st.composite
+def programs(draw: st.DrawFn, large: bool = False) -> Program:
+    """Programs of both worlds: with run-time sizes, loops, derivatives, variables and several calls."""
+    world = draw(st.sampled_from(["whole", "smooth"]))
+    most = max(_LARGE_SIZES if large else _SMALL_SIZES)
+    opens = [Open("n0", most), Open("n1", 7 if large else most)]
+    sizes = st.lists(
+        st.sampled_from([*opens, 3, 1, 2, 0] if not large else [opens[0], 1, 3, opens[1], 16]),
+        max_size=2 if large else 3,
+    )
+    dtypes = (
+        ("float32", "float64")
+        if world == "smooth"
+        else ("float32", "int32", "float64", "int64", "float16", "bool", "uint8", "complex64", "int8")
+    )
+    inputs = draw(
+        st.lists(st.builds(Input, st.sampled_from(dtypes), sizes.map(tuple)), min_size=1, max_size=3)
+    )
+    if not any(n in x.sizes for x in inputs for n in opens):
+        inputs[0] = Input(inputs[0].dtype, (opens[0], *inputs[0].sizes[:1]))
+    stateful = draw(st.integers(0, 3)) == 3 and not large
+    steps = draw(st.lists(_WITH_STATE if stateful else _STEPS, min_size=1, max_size=3 if large else 7))
+    transform = "values" if stateful else draw(st.sampled_from(["values", "gradient", "jvp", "gradient"]))
+    numbers = [st.sampled_from(_LARGE_SIZES if large else _SMALL_SIZES), st.sampled_from(_SMALL_SIZES[:6])]
+    calls = draw(
+        st.lists(
+            st.builds(Call, st.tuples(*numbers), st.integers(0, 5), st.integers(0, 99)),
+            min_size=1,
+            max_size=4 if large else 3,
+        )
+    )
+    return Program(
+        world,
+        tuple(inputs),
+        tuple(steps),
+        tuple(draw(st.lists(st.integers(0, 5), min_size=1, max_size=2))),
+        tuple(calls),
+        Options(transform, draw(st.booleans()), draw(_FUNCTION)),
+    )

@@ -1,0 +1,104 @@
+"""Random programs over sizes that are known only at run time: eager, compiled and called again they agree.
+
+Each program is a script (``print(source(program))``) that a failure shows; it runs in a process of its own,
+so that a crash is a failed example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from program_generator.records import Call, Input, Options, Program, Step
+from program_generator.source import source
+from program_generator.strategies import programs
+from program_generator.values import Open
+from program_generator.worker import Died, Worker
+
+TIMES = 1 if settings.default.derandomize else 100
+"""How often as many examples run with ``--hypothesis-profile explore``."""
+PROPERTY = settings(
+    deadline=None,
+    suppress_health_check=[
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+        HealthCheck.function_scoped_fixture,
+    ],
+)
+EXAMPLES = settings.default.max_examples
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    process = Worker()
+    yield process
+    process.close()
+
+
+def check(worker: Worker, program: Program) -> None:
+    """Fail where the program does: by itself, or only after those that the same process ran before it."""
+    text = source(program)
+    try:
+        faults = worker.check(text)
+    except Died as error:
+        faults = [str(error)]
+    if not faults:
+        return
+    fresh = Worker()
+    try:
+        again = fresh.check(text)
+    except Died as error:
+        again = [str(error)]
+    finally:
+        fresh.close()
+    if again:
+        pytest.fail("\n".join([*again, text]))
+    history = "\n\n".join(worker.history)
+    pytest.fail("\n".join([*faults, "only after these programs:", history]))
+
+
+@given(programs())
+@settings(PROPERTY, max_examples=EXAMPLES * TIMES)
+def test_programs_agree(worker: Worker, program: Program) -> None:
+    check(worker, program)
+
+
+@given(programs(large=True))
+@settings(PROPERTY, max_examples=EXAMPLES // 4 * TIMES)
+def test_large_programs_agree_at_one_size_after_another(worker: Worker, program: Program) -> None:
+    """Sizes around those from which eager ops are compiled."""
+    check(worker, program)
+
+
+N = Open("n0", 70_000)
+ROWS = Open("n1", 200)
+SHOWN = {
+    "the gradient of a loop over as many elements as a mask holds": Program(
+        "smooth",
+        (Input("float32", (N,)),),
+        (Step("masked_elements"), Step("repeated", k=1, body=(Step("element", k=5),))),
+        (0,),
+        (Call((5, 0), 5, 3), Call((7, 0), 3, 4)),
+        Options("gradient"),
+    ),
+    "scattered rows, then fewer": Program(
+        "whole",
+        (Input("float64", (N, 1)),),
+        (Step("scattered", k=16),),
+        (0,),
+        (Call((262_145, 0), 0, 3), Call((40_000, 0), 0, 4)),
+    ),
+    "softmax of rows of one element, then of more": Program(
+        "smooth",
+        (Input("float32", (N, ROWS)),),
+        (Step("centred", j=1),),
+        (0,),
+        (Call((40_000, 1), 0, 3), Call((200, 200), 0, 4)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_programs_that_once_failed(worker: Worker, name: str) -> None:
+    check(worker, SHOWN[name])
