@@ -131,7 +131,9 @@ def imag(input: Any, name: str | None = None) -> Tensor:
     if dtype.is_complex:
         return engine.unary(IMAG, input)
     zero = engine.constant(np.zeros((), dtype.dtype))
-    return engine.apply(REGISTRY["broadcast_to"], (zero,), {"shape": shape_of(input)})
+    if shape_of(input).is_static:
+        return engine.apply(REGISTRY["broadcast_to"], (zero,), {"shape": shape_of(input)})
+    return engine.apply(REGISTRY["broadcast_like"], (zero, input), {})
 
 
 def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:

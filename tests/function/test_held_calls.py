@@ -63,6 +63,9 @@ CASES: dict[str, tuple[Function, list[int]]] = {
         lambda x: df.nn.erosion2d(x, df.ones([2, 2, 1]), [1] * 4, "SAME", "NHWC", [1] * 4),
         [1, 3, 3, 1],
     ),
+    "imaginary part of real numbers": (lambda x: x + df.math.imag(x), [3, 2]),
+    "flipped": (lambda x: df.image.stateless_random_flip_left_right(x, [1, 2]), [3, 2, 2, 1]),
+    "cut": (lambda x: df.image.stateless_random_crop(x, [2, 2], [1, 2]), [3, 4]),
     "gathered": (lambda x: df.gather(x, df.cast(x[:, :1] * 0, df.int32), axis=1, batch_dims=1), [3, 2]),
 }
 RANDOM: dict[str, Function] = {
@@ -76,6 +79,7 @@ RANDOM: dict[str, Function] = {
     "poisson": lambda x: df.random.poisson(df.shape(x), 1.5),
     "dropout": lambda x: df.nn.dropout(x, 0.5),
     "dropout of rows": lambda x: df.nn.dropout(x, 0.5, noise_shape=[None, 1]),
+    "flipped": lambda x: df.image.random_flip_left_right(df.reshape(x, [-1, 1, 2, 1])),
     "two": lambda x: df.random.normal([df.shape(x)[0]]) * df.random.uniform([df.shape(x)[0]]),
     "stateless truncated": lambda x: df.random.stateless_truncated_normal(df.shape(x), [1, 2]),
     "stateless gamma": lambda x: df.random.stateless_gamma(df.shape(x), [1, 2], 0.5),
@@ -165,3 +169,17 @@ def test_sizes_that_do_not_fit_when_the_function_is_called_name_the_function() -
     assert traced(df.ones([8])).shape == (2,)
     with pytest.raises(df.errors.InvalidArgumentError, match=r"split.*size 6 can't be cut into 4"):
         traced(df.ones([6]))
+
+
+def test_what_returns_as_many_tensors_as_an_open_size_is_not_held() -> None:
+    traced = df.function(lambda x: df.unstack(x)[0], input_signature=[df.TensorSpec([None, 3])])
+    with pytest.raises(df.errors.InvalidArgumentError, match="axis 0 of shape"):
+        traced(df.ones([4, 3]))
+
+
+def test_a_random_crop_of_open_sizes_names_the_function_and_the_axis() -> None:
+    traced = df.function(
+        lambda x: df.image.random_crop(x, [2, 2]), input_signature=[df.TensorSpec([None, 3])]
+    )
+    with pytest.raises(df.errors.InvalidArgumentError, match=r"random_crop: .* axis 0 of shape \(None, 3\)"):
+        traced(df.ones([4, 3]))

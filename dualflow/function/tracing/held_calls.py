@@ -174,15 +174,17 @@ def _results(call: HeldCall, tensors: Sequence[Any]) -> _Results | None:
                 _traced(call, tensors, _Probe(number, data), pinned)
                 for data, number in enumerate(pair, start=1)
             ]
-            if first is not None and second is not None and _are_alike(first, second):
+            if first is not None and second is not None and _are_alike(first, second, pinned):
                 guessed = any(_depends_on_data(tensors[i]._value) for i in call.integers)
                 return _merged(first, second, None if guessed else set(pinned.values()))
     return None
 
 
-def _are_alike(a: _Results, b: _Results) -> bool:
+def _are_alike(a: _Results, b: _Results, pinned: Mapping[tuple[int, int], int]) -> bool:
+    """Whether results differ in sizes alone; as many as a pinned size come of it, and may be more."""
     kinds = [[(len(x.shape), x.dtype) for x in results.specs] for results in (a, b)]
-    return a[:2] == b[:2] and kinds[0] == kinds[1]
+    counted = len(a.specs) > 1 and len(a.specs) in pinned.values()
+    return a[:2] == b[:2] and kinds[0] == kinds[1] and not counted
 
 
 class _Probe(NamedTuple):

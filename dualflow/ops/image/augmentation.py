@@ -16,11 +16,12 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.image.adjustment import adjust_brightness, adjust_contrast
 from dualflow.ops.image.colours import adjust_hue, adjust_saturation
 from dualflow.ops.image.placement import as_batch
+from dualflow.ops.measuring import sizes_of
 from dualflow.ops.positions import iota
 from dualflow.ops.random_numbers.functions import uniform
 from dualflow.ops.random_numbers.stateless import stateless_uniform
 from dualflow.ops.repetition import reverse
-from dualflow.ops.static import ints, static_int
+from dualflow.ops.static import ints, known_sizes
 from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ def _flipped(image: Any, axis: int, draw: Draw) -> Tensor:
     mirrored = reverse(images, [axis])
     if len(convert_to_tensor(image).shape) == 3:
         return single(where(draw([]) < 0.5, mirrored, images))
-    drawn = draw([static_int(images.shape[0], "the number of images that are flipped")])
+    count = images.shape[0]
+    drawn = draw([sizes_of(images)[0] if count is None else count])
     return where(reshape(drawn, [-1, 1, 1, 1]) > 0.5, mirrored, images)
 
 
@@ -159,7 +161,7 @@ def stateless_random_hue(image: Any, max_delta: float, seed: Any) -> Tensor:
 
 def _cropped(value: Any, size: Any, draw: Draw) -> Tensor:
     value, sizes = convert_to_tensor(value), ints(size, "an entry of size")
-    have = tuple(static_int(n, "a size of what is cropped") for n in value.shape)
+    have = known_sizes(value.shape, "a crop")
     if len(sizes) != len(have) or any(not 0 <= n <= h for n, h in zip(sizes, have, strict=True)):
         raise InvalidArgumentError(
             f"a part of the sizes {sizes} can't be cut out of a tensor of shape {have}."

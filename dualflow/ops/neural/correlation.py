@@ -128,7 +128,7 @@ def filter_product(x: Any, y: Any, geometry: Geometry, shape: Shape) -> Any:
 def _groups(channels: Any, shape: Shape) -> int:
     """How many groups a filter of this shape makes of the channels."""
     inner, outer = shape[-2:]
-    if not inner or channels is None or channels % inner or not outer or outer % (channels // inner):
+    if not inner or not channels or channels % inner or not outer or outer % (channels // inner):
         raise InvalidArgumentError(
             f"filters of shape {shape} do not fit {channels} channels: their last but one size divides the "
             "channels, into groups that divide the outputs."

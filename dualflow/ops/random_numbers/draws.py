@@ -127,6 +127,8 @@ def _categorical(logits: Any, count: int, dtype: DType, generator: Source) -> An
 def _categorical_infer(logits: TensorSpec, count: int, dtype: DType, generator: Source) -> TensorSpec:
     if len(logits.shape) != 2 or not logits.dtype.is_floating:
         raise InvalidArgumentError(f"takes float logits of shape (rows, classes), not {logits}.")
+    if logits.shape[1] == 0:
+        raise InvalidArgumentError(f"draws from 1 class or more, and {logits} has none.")
     check_size([count])
     return TensorSpec.of(Shape([logits.shape[0], count]), dtype)
 
@@ -142,14 +144,14 @@ CATEGORICAL = _record(
 GAMMA = _record(
     "random_gamma",
     """Numbers of the gamma distributions of shape parameter ``alpha``, one for each element.""",
-    lambda alpha, generator: generator.philox.standard_gamma(alpha).astype(alpha.dtype),
+    lambda alpha, generator: np.asarray(generator.philox.standard_gamma(alpha), alpha.dtype),
     lambda alpha, generator: alpha,
     LEADING,
 )
 POISSON = _record(
     "random_poisson",
     """Numbers of the Poisson distributions of mean ``lam``, one for each element.""",
-    lambda lam, dtype, generator: generator.philox.poisson(lam).astype(dtype.dtype),
+    lambda lam, dtype, generator: np.asarray(generator.philox.poisson(lam), dtype.dtype),
     lambda lam, dtype, generator: TensorSpec.of(lam.shape, dtype),
     LEADING,
 )

@@ -34,6 +34,12 @@ def integers_between(low, high):
 
 
 CASES = {
+    "logits of no classes": (
+        lambda: random.categorical(df.ones([2, 0]), 3),
+        Invalid,
+        "draws from 1 class or more",
+        r"float32\[2, 0\] has none",
+    ),
     "ints between tensors of no range": (
         lambda: integers_between(df.constant(5), df.constant(3)),
         Invalid,

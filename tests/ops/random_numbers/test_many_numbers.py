@@ -132,3 +132,8 @@ def test_integers_lie_between_ends_that_the_run_tells() -> None:
         counts = np.bincount(x - low, minlength=6)
         assert len(counts) == 6
         assert stats.chisquare(counts).pvalue > 1e-4
+
+
+def test_one_number_of_a_distribution_is_a_scalar():
+    assert df.random.gamma([], 1.5).shape == ()
+    assert df.random.poisson([], 1.5).dtype is df.float32
