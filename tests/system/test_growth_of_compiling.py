@@ -1,0 +1,49 @@
+"""Compiling a program of n equal steps takes a number of Python calls that is linear in n, and few texts."""
+
+from __future__ import annotations
+
+import cProfile
+import pstats
+
+import pytest
+
+import dualflow as df
+from benchmarks.growth import STEPS, program
+from dualflow.schedule.lower import lower
+from dualflow.schedule.plan import plan
+from dualflow.schedule.runs import run_of
+from dualflow.schedule.statements import launches, statements, walk
+from dualflow.schedule.structure import structure
+
+SPEC = df.TensorSpec([64, 8])
+FEW, MANY = 32, 128
+MOST_TEXTS = 24
+"""The most kernels that differ, those of the first and the last steps included."""
+
+
+def compiled(name: str, n: int, gradient: bool) -> int:
+    """Trace, optimise and plan a program of ``n`` steps; the number of its kernels that differ."""
+    concrete = df.function(program(name, n, gradient=gradient)).get_concrete_function(SPEC)
+    calls = statements(plan(concrete.optimised_graph, strided_products=True, window_products=True))
+    runs = [run_of(lower(*launch), 16) for s in walk(calls) for launch in launches(s)]
+    return len({structure(run.kernel) for run in runs})
+
+
+def counted(name: str, n: int, gradient: bool) -> tuple[int, int]:
+    """The Python calls that compiling takes, and the number of kernels that differ."""
+    profile = cProfile.Profile()
+    profile.enable()
+    kernels = compiled(name, n, gradient)
+    profile.disable()
+    calls: int = pstats.Stats(profile).total_calls  # type: ignore[attr-defined]  # typeshed lacks it
+    return calls, kernels
+
+
+@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("gradient", [False, True])
+def test_calls_grow_linearly_and_kernels_hardly(name: str, gradient: bool) -> None:
+    compiled(name, FEW, gradient)  # imports, and what is kept for shapes
+    few, _ = counted(name, FEW, gradient)
+    many, kernels = counted(name, MANY, gradient)
+    assert many <= 1.1 * MANY / FEW * few
+    assert kernels <= MOST_TEXTS
