@@ -140,6 +140,11 @@ def unaware(x):
 
 
 @df.custom_gradient
+def of_another_dtype(x):
+    return x * 1.0, lambda g: df.complex(g, g)
+
+
+@df.custom_gradient
 def generous(x):
     return x * 1.0, lambda g: (g, g)
 
@@ -267,6 +272,18 @@ CASES = {
         "tensors and variables",
     ),
     "a second gradient": (twice, Late, "only be used to compute one set", "persistent=True"),
+    "weights of another dtype": (
+        lambda: derived(lambda x: x * x, output_gradients=df.constant([1j, 1j, 1j])),
+        Wrong,
+        "output_gradients of dtype complex128",
+        "df.cast",
+    ),
+    "a written gradient of another dtype": (
+        lambda: derived(of_another_dtype),
+        Wrong,
+        "returned a gradient of dtype complex64",
+        "df.cast",
+    ),
     "too few weights": (
         lambda: derived(lambda x: [x, x * x], output_gradients=[V]),
         Invalid,

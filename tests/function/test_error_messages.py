@@ -243,12 +243,6 @@ CASES = {
         "too many positional",
         r"for signature: .*\(x\)",
     ),
-    "a signature of args": (
-        lambda: df.function(lambda *x: x, input_signature=[SPEC]),
-        Wrong,
-        r"\*args",
-        "name its",
-    ),
     "a signature too long": (
         lambda: df.function(lambda x: x, input_signature=[SPEC] * 2),
         Wrong,
