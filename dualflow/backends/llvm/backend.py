@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from dualflow.backends.llvm.checked_executable import CheckedExecutable
 from dualflow.backends.llvm.executable import KEPT_ARENA, Executable
 from dualflow.backends.llvm.product import choice
 from dualflow.backends.llvm.program import write
@@ -29,7 +28,12 @@ _COST_RUNS = 3
 
 def build(graph: Graph, options: CompileOptions) -> Executable:
     """Compile ``graph``, whose sizes are static and whose passes have run."""
-    return CheckedExecutable(graph, options) if switches.checked_side() else Executable(graph, options)
+    if switches.checked_side():
+        checked: Executable = imported("dualflow.backends.llvm.checked_executable").CheckedExecutable(
+            graph, options
+        )
+        return checked
+    return Executable(graph, options)
 
 
 def footprint(graph: Graph) -> Footprint:

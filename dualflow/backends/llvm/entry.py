@@ -10,12 +10,11 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.kernel_table import LARGE, KernelMemory, table
-from dualflow.backends.llvm.runtime.checked_memory import Workspace
 from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.llvm.scatter import bounds_routine, routine
 from dualflow.backends.llvm.steps import BEGINNING, LINK, WALK, StepKind, StepRecord
@@ -39,6 +38,9 @@ from dualflow.schedule.runs import run_of
 from dualflow.schedule.scattering import OUTSIDE
 from dualflow.schedule.spans import Span, at_least
 from dualflow.schedule.statements import CheckBounds, CopyMemory, Launch, ScatterRows
+
+if TYPE_CHECKING:
+    from dualflow.backends.llvm.runtime.checked_memory import Workspace
 
 PARTIAL_BYTES = 8
 """What a partial result of a whole reduction has in memory, whatever its dtype."""

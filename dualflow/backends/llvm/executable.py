@@ -18,14 +18,14 @@ from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.host_step import HostStep
 from dualflow.backends.llvm.product import choice
 from dualflow.backends.llvm.program import Program, write
-from dualflow.backends.llvm.runtime import checked_memory, interrupts, jit, switches, threads
+from dualflow.backends.llvm.runtime import interrupts, jit, switches, threads
 from dualflow.backends.llvm.runtime.call_memory import CallMemory, aligned_bytes
 from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.llvm.sized_call import SizedCall
 from dualflow.backends.llvm.steps import PFOR, POOL
 from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.extent import with_numbers
-from dualflow.core.locks import unforkable
+from dualflow.core.locks import imported, unforkable
 from dualflow.core.spans import span
 from dualflow.graph.compiled import PartKind, PartReport
 from dualflow.graph.ir import Graph, Node
@@ -310,7 +310,9 @@ def _libraries_of(
         found = {source: library for source in program.sources if (library := _libraries.get(source))}
         missing = [source for source in program.sources if source not in found]
         if missing:
-            symbols = {**interrupts.addresses(), **program.addresses, **checked_memory.symbols()}
+            symbols = {**interrupts.addresses(), **program.addresses}
+            if switches.checked_side():
+                symbols |= imported("dualflow.backends.llvm.runtime.checked_memory").symbols()
             symbols |= {name: library.address(name) for s, library in found.items() for name in s.exports}
             made = jit.compile_sources(missing, symbols, ahead)
             found |= dict.fromkeys(missing, made)

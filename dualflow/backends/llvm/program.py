@@ -10,24 +10,27 @@ tells, a module too. A plan with host calls has an entry for each native part be
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.entry import EmittedKernel, Unit
 from dualflow.backends.llvm.entry_control import write_entry
 from dualflow.backends.llvm.run_time_sizes import write_setters, write_whole
 from dualflow.backends.llvm.runtime import interrupts, switches, target, threads
-from dualflow.backends.llvm.runtime.checked_memory import Workspace
 from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.llvm.steps import WALK, StepRecord, driver
 from dualflow.backends.llvm.text import LlvmModule
 from dualflow.core.extent import Atom, Extent, symbols
+from dualflow.core.locks import imported
 from dualflow.graph.ir import Node
 from dualflow.graph.options import CompileOptions
 from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import Plan
 from dualflow.schedule.statements import CallRoutine, Statement, statements
+
+if TYPE_CHECKING:
+    from dualflow.backends.llvm.runtime.checked_memory import Workspace
 
 LONG_CALL_NS = 20_000
 """Nanoseconds of work from which on a call lets other Python threads run meanwhile."""
@@ -94,7 +97,8 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
     if not plan.sized:  # which compares where it runs what it can't decide before
         bounds.check(program)
     unit = Unit(plan, threads.seats(options.threads), options.memory, module, bounds, begin, sized=plan.sized)
-    unit.workspace = Workspace() if switches.checked_side() else None
+    if switches.checked_side():
+        unit.workspace = imported("dualflow.backends.llvm.runtime.checked_memory").Workspace()
     if any(call.kind is not CallKind.HOST for call in plan.calls):
         begin(driver())
     parts = _parts(unit, program)

@@ -11,8 +11,8 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from dualflow.backends.llvm.runtime import jit, switches
-from dualflow.backends.llvm.runtime.checked_memory import RECORD
 from dualflow.backends.llvm.runtime.source import IrSource
+from dualflow.core.locks import imported
 from dualflow.graph.ir import Node
 
 WALK: Final = "df_walk"
@@ -54,13 +54,15 @@ class StepRecord(NamedTuple):
 @functools.cache
 def driver() -> IrSource:
     """The module that defines :data:`WALK`; in the checked mode it stores which step runs."""
-    return IrSource(jit.shipped_text("steps.ll") + (_NOTED if switches.checked_side() else _SILENT), (WALK,))
+    return IrSource(jit.shipped_text("steps.ll") + _begun(), (WALK,))
 
 
-_SILENT: Final = """
-define internal void @begun(ptr %step) alwaysinline { ret void }
-"""
-_NOTED: Final = f"""
-@{RECORD} = external global ptr
-define internal void @begun(ptr %step) alwaysinline {{ store volatile ptr %step, ptr @{RECORD} ret void }}
+def _begun() -> str:
+    """The function that the driver calls with each step."""
+    if not switches.checked_side():
+        return "\ndefine internal void @begun(ptr %step) alwaysinline { ret void }\n"
+    record = imported("dualflow.backends.llvm.runtime.checked_memory").RECORD
+    return f"""
+@{record} = external global ptr
+define internal void @begun(ptr %step) alwaysinline {{ store volatile ptr %step, ptr @{record} ret void }}
 """
