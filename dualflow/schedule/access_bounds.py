@@ -33,6 +33,7 @@ from dualflow.schedule.loop_program import (
     Run,
     Statement,
 )
+from dualflow.schedule.refused_accesses import refused, shown
 from dualflow.schedule.registers import written
 
 SQUARE = 16
@@ -115,42 +116,73 @@ class AccessBounds(NamedTuple):
         Raises:
             InternalError: an access is outside, or a number isn't what the accesses rest on.
         """
+        self.check_reach(self.reach(run, node), run, regions, node)
+
+    def reach(self, run: Run, node: Node) -> dict[int, Region]:
+        """The smallest and the largest index that ``run`` accesses, of each buffer but the kernel's own.
+
+        Raises:
+            InternalError: an access is outside of the kernel's own memory, or a number isn't what the
+                accesses rest on.
+        """
         numbers = self.numbers(run)
         for condition in self.conditions:
             if not _holds(condition, numbers, run.total):
                 raise refused(run, condition.statement, node, _unmet(condition, numbers))
         own = {buffer: (0, _product(numbers, factors) - 1) for buffer, factors in self.own.items()}
+        reach: dict[int, Region] = {}
         for index in self.indices:
-            least = most = 0 if index.offset is None else numbers[index.offset]
-            for loop in index.loops:
-                if numbers[loop] < 1:
-                    break
+            region = _extremes(index, numbers)
+            if region is None:
+                continue
+            buffer, (least, most) = index.buffer, region
+            if buffer in own:
+                _compare(region, own[buffer], run, index, node)
+            elif buffer in reach:
+                first, last = reach[buffer]
+                reach[buffer] = (min(first, least), max(last, most))
             else:
-                for stride, count in index.terms:
-                    distance = numbers[stride] * (numbers[count] - 1)
-                    if distance < 0:
-                        least += distance
-                    else:
-                        most += distance
-                first, last = own[index.buffer] if index.buffer in own else regions[index.buffer]
-                if least < first or most > last:
-                    why = f"it accesses elements {least} to {most} of a buffer that has {first} to {last}"
-                    raise refused(run, index.statement, node, why)
+                reach[buffer] = region
+        return reach
+
+    def check_reach(
+        self, reach: Mapping[int, Region], run: Run, regions: Sequence[Region], node: Node
+    ) -> None:
+        """Raise unless ``reach``, a result of :meth:`reach`, is inside of ``regions``; see :meth:`check`."""
+        for buffer, (least, most) in reach.items():
+            first, last = regions[buffer]
+            if least < first or most > last:
+                break
+        else:
+            return
+        numbers = self.numbers(run)
+        for index in self.indices:
+            region = None if index.buffer in self.own else _extremes(index, numbers)
+            if region is not None:
+                _compare(region, regions[index.buffer], run, index, node)
 
 
-def refused(run: Run, statement: int, node: Node, why: str) -> InternalError:
-    """The error for a statement of a kernel whose accesses are not proved inside their buffers."""
-    return unsafe(node, f"{why}:\n    {shown(list(lp.walk(run.kernel.body))[statement], run)}")
+def _extremes(index: Index, numbers: Sequence[int]) -> Region | None:
+    """The smallest and the largest value of an index; None where a loop around it has no iterations."""
+    least = most = 0 if index.offset is None else numbers[index.offset]
+    for loop in index.loops:
+        if numbers[loop] < 1:
+            return None
+    for stride, count in index.terms:
+        distance = numbers[stride] * (numbers[count] - 1)
+        if distance < 0:
+            least += distance
+        else:
+            most += distance
+    return least, most
 
 
-def unsafe(node: Node, why: str) -> InternalError:
-    """The error for what would access memory outside its buffers."""
-    where = f"\n{node.origin}" if node.origin else ""
-    name = "+".join(n.op.name for n in node.attrs["body"].nodes) if "body" in node.attrs else node.op.name
-    return InternalError(
-        f"the compiled {name} is refused: {why}\n"
-        f"Please report this. df.config.set_backend('numpy') runs the program meanwhile.{where}"
-    )
+def _compare(accessed: Region, region: Region, run: Run, index: Index, node: Node) -> None:
+    """Raise unless the accessed elements are inside of a region."""
+    (least, most), (first, last) = accessed, region
+    if least < first or most > last:
+        why = f"it accesses elements {least} to {most} of a buffer that has {first} to {last}"
+        raise refused(run, index.statement, node, why)
 
 
 def access_bounds(kernel: Kernel) -> AccessBounds:
@@ -437,36 +469,3 @@ def _product(numbers: Sequence[int], factors: Sequence[int]) -> int:
     for factor in factors:
         product *= numbers[factor]
     return product
-
-
-def shown(statement: Statement, run: Run | None = None) -> str:
-    """An access as text, with the numbers of a launch in the place of their places."""
-
-    def number(n: lp.Number | None) -> str:
-        return "1" if n is None else f"number {n.place}" if run is None else str(run.numbers[n.place])
-
-    def element(place: Place) -> str:
-        begins = {edge.loop for edge in place.begins}
-        parts = [] if place.offset is None else [number(place.offset)]
-        parts += [
-            f"(loop {loop} - its stretch's begin) * {number(n)}"
-            if loop in begins
-            else f"loop {loop} * {number(n)}"
-            for loop, n in place.terms
-        ]
-        if place.picked is not None:
-            parts.append(f"register {place.picked[0].number} * {number(place.picked[1])}")
-        return f"buffer {place.buffer} [{' + '.join(parts) or '0'}]"
-
-    match statement:
-        case lp.Load(register, place):
-            return f"Load register {register.number} = {element(place)}"
-        case lp.Store(place):
-            return f"Store {element(place)}"
-        case lp.Guarded(load, inside):
-            return f"{shown(load, run)} where register {inside.number}"
-        case lp.Turned(row, place):
-            return f"Transpose a tile of {element(place)} to buffer {row}"
-        case lp.For(loop, begin, end):
-            return f"For loop {loop} from {begin} to {end}"
-    return f"{type(statement).__name__} {getattr(statement, 'loop', '')}".rstrip()

@@ -13,7 +13,7 @@ from dualflow.graph.compiled import PartKind, PartReport
 from dualflow.graph.ir import Node
 from dualflow.ops.forms import Check, Element, Loop, Opaque, Positions, Scatter, Take
 from dualflow.ops.record import Effect
-from dualflow.schedule.access_bounds import unsafe
+from dualflow.schedule.refused_accesses import unsafe
 
 _ERRORS: dict[type, type[InvalidArgumentError | ResourceExhaustedError]] = {
     Take: OutOfRangeError,

@@ -22,10 +22,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Node, Value
-from dualflow.schedule.access_bounds import NOTHING, AccessBounds, Region, unsafe
+from dualflow.schedule.access_bounds import NOTHING, AccessBounds, Region
 from dualflow.schedule.loop_program import Argument, Run
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.plan import Plan, blocks_made
+from dualflow.schedule.refused_accesses import unsafe
 from dualflow.schedule.spans import Span, at_least, contains, fits, footprint
 from dualflow.schedule.statement_accesses import accesses_of
 from dualflow.schedule.statements import ChooseBranch, Launch, LaunchPieces, RunTurns, Statement, walk
@@ -52,6 +53,7 @@ class MemoryBounds:
         self._known: dict[tuple[Layout, Value], tuple[Span | None, bool]] = {}
         self._counts: dict[int, int] = {}
         self._rows: dict[int, int] = {}
+        self._reaches: dict[tuple[int, tuple[int, ...], int], tuple[AccessBounds, dict[int, Region]]] = {}
         self.nbytes.update(_told(plan.arguments, 0))
         self.nbytes.update((plan.inputs + i, array.nbytes) for i, array in enumerate(plan.constants))
         self.nbytes.update(_told((*plan.outputs, *plan.temporaries), plan.first_output))
@@ -189,15 +191,27 @@ class MemoryBounds:
             ]
             undecided = undecided_accesses(run, accesses, known, partials, node)
             return [span for span in undecided if not self._is_inside(span, node)]
-        spans = [span for span, _ in operands if span is not None]
+        spans: dict[tuple[int, int], list[Span]] = {}
+        for span, _ in operands:
+            if span is not None:
+                spans.setdefault((span.buffer, span.size), []).append(span)
         regions = []
-        for place, argument in enumerate(run.buffers):
-            _, offset, _ = argument
-            there = [span for span in spans if _is_at(span, argument)]
-            begun = there if place in accesses.from_start else [s for s in there if s.first == offset]
-            regions.append(_hull(begun or there, offset))  # a reversed scan of x[::-1] begins at none of them
-        accesses.check(run, regions + [partials] * len(run.partials), node)
+        for place, (buffer, offset, dtype) in enumerate(run.buffers):
+            there = spans.get((buffer, dtype.size), [])
+            if len(there) > 1 and place not in accesses.from_start:
+                there = [s for s in there if s.first == offset] or there  # x[::-1] begins at none of them
+            regions.append(_hull(there, offset))
+        regions += [partials] * len(run.partials)
+        accesses.check_reach(self._reach(run, accesses, node), run, regions, node)
         return []
+
+    def _reach(self, run: Run, accesses: AccessBounds, node: Node) -> dict[int, Region]:
+        """What a launch accesses of each buffer; launches of one kernel with the same numbers share it."""
+        key = id(accesses), run.numbers, run.total
+        shared = self._reaches.get(key)
+        if shared is None:
+            shared = self._reaches[key] = accesses, accesses.reach(run, node)  # which keeps the id in use
+        return shared[1]
 
 
 def _is_at(span: Span, argument: Argument) -> bool:

@@ -10,8 +10,8 @@ from dualflow.core.extent import Extent, bounds
 from dualflow.core.size_functions import largest, smallest
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Value
-from dualflow.schedule.access_bounds import unsafe
 from dualflow.schedule.nest import Layout
+from dualflow.schedule.refused_accesses import unsafe
 
 
 class Span(NamedTuple):

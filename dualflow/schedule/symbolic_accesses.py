@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from dualflow.core.extent import Extent
 from dualflow.graph.ir import Node
-from dualflow.schedule.access_bounds import AccessBounds, Condition, Index, Region, Rule, refused
+from dualflow.schedule.access_bounds import AccessBounds, Condition, Index, Region, Rule
 from dualflow.schedule.loop_program import Run
+from dualflow.schedule.refused_accesses import refused
 from dualflow.schedule.spans import Span, at_least, both, contains, distances
 
 

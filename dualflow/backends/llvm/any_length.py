@@ -24,12 +24,13 @@ from dualflow.backends.llvm.runtime import threads
 from dualflow.backends.llvm.steps import BEGINNING, PFOR, POOL, WALK
 from dualflow.core.errors import ResourceExhaustedError
 from dualflow.graph.ir import Graph
-from dualflow.schedule.access_bounds import access_bounds, unsafe
+from dualflow.schedule.access_bounds import access_bounds
 from dualflow.schedule.loop_program import Run
 from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Nest
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import Plan, plan
+from dualflow.schedule.refused_accesses import unsafe
 from dualflow.schedule.runs import run_of
 from dualflow.schedule.statements import Launch, statements
 from dualflow.schedule.structure import structure

@@ -1,0 +1,56 @@
+"""Errors for accesses of memory that are not proved to be inside of its buffers."""
+
+from __future__ import annotations
+
+from dualflow.core.errors import InternalError
+from dualflow.graph.ir import Node
+from dualflow.schedule import loop_program as lp
+from dualflow.schedule.loop_program import Place, Run, Statement
+
+
+def refused(run: Run, statement: int, node: Node, why: str) -> InternalError:
+    """The error for a statement of a kernel whose accesses are not proved inside their buffers."""
+    return unsafe(node, f"{why}:\n    {shown(list(lp.walk(run.kernel.body))[statement], run)}")
+
+
+def unsafe(node: Node, why: str) -> InternalError:
+    """The error for what would access memory outside its buffers."""
+    where = f"\n{node.origin}" if node.origin else ""
+    name = "+".join(n.op.name for n in node.attrs["body"].nodes) if "body" in node.attrs else node.op.name
+    return InternalError(
+        f"the compiled {name} is refused: {why}\n"
+        f"Please report this. df.config.set_backend('numpy') runs the program meanwhile.{where}"
+    )
+
+
+def shown(statement: Statement, run: Run | None = None) -> str:
+    """An access as text, with the numbers of a launch in the place of their places."""
+
+    def number(n: lp.Number | None) -> str:
+        return "1" if n is None else f"number {n.place}" if run is None else str(run.numbers[n.place])
+
+    def element(place: Place) -> str:
+        begins = {edge.loop for edge in place.begins}
+        parts = [] if place.offset is None else [number(place.offset)]
+        parts += [
+            f"(loop {loop} - its stretch's begin) * {number(n)}"
+            if loop in begins
+            else f"loop {loop} * {number(n)}"
+            for loop, n in place.terms
+        ]
+        if place.picked is not None:
+            parts.append(f"register {place.picked[0].number} * {number(place.picked[1])}")
+        return f"buffer {place.buffer} [{' + '.join(parts) or '0'}]"
+
+    match statement:
+        case lp.Load(register, place):
+            return f"Load register {register.number} = {element(place)}"
+        case lp.Store(place):
+            return f"Store {element(place)}"
+        case lp.Guarded(load, inside):
+            return f"{shown(load, run)} where register {inside.number}"
+        case lp.Turned(row, place):
+            return f"Transpose a tile of {element(place)} to buffer {row}"
+        case lp.For(loop, begin, end):
+            return f"For loop {loop} from {begin} to {end}"
+    return f"{type(statement).__name__} {getattr(statement, 'loop', '')}".rstrip()
