@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dualflow.core.extent import symbols
+from dualflow.core.extent import is_fixed, symbols
 from dualflow.graph.axes import base_of, is_scalar_literal, is_view
 from dualflow.graph.interpret import run_node
 from dualflow.graph.ir import Graph, Node, Value
@@ -64,7 +64,7 @@ def _is_constant(value: Value) -> bool:
     base = base_of(value)
     if base.node is None or not isinstance(base.node.op.form, Literal):
         return False
-    return base is value or (value.spec.shape.is_static and value.spec.nbytes <= SMALL_BYTES)
+    return base is value or (is_fixed(value.spec.shape) and value.spec.nbytes <= SMALL_BYTES)
 
 
 def _constant(value: Value) -> Array:
