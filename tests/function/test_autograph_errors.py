@@ -198,7 +198,7 @@ FUNCTIONS = {
         "",
     ),
     "a loop variable of another dtype": (
-        ["return df.while_loop(lambda i: i < x, lambda i: [i + 0.5], [0])  #"],
+        ["return df.while_loop(lambda i: i < x, lambda i: [i + 0.5], [df.constant(0)])  #"],
         DTypeError,
         "Loop variable 0 has dtype int32 before the loop, but dtype float32 after one iteration",
         "cast it with df.cast",
