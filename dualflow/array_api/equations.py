@@ -21,6 +21,7 @@ from dualflow.ops.broadcasting import broadcast_to, reduce_sum
 from dualflow.ops.choice import where
 from dualflow.ops.conversion import cast
 from dualflow.ops.positions import eye
+from dualflow.ops.static import known_sizes
 from dualflow.ops.tensor import Tensor
 
 
@@ -123,10 +124,7 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Array:
 def _above(s: Any, x: Tensor, rtol: Any) -> Any:
     """Whether singular values of the matrices ``x`` do not count as 0."""
     if rtol is None:
-        rows, columns = x.shape[-2:]
-        if rows is None or columns is None:
-            raise InvalidArgumentError(f"For matrices of open sizes, {x.shape}, give rtol=...")
-        rtol = max(rows, columns) * float(np.finfo(s.dtype.dtype).eps)
+        rtol = max(known_sizes(x.shape, "the default rtol", (-2, -1))) * float(np.finfo(s.dtype.dtype).eps)
     bound = rtol if isinstance(rtol, float | int) else expand_dims(cast(tensor_of(rtol), s.dtype), -1)
     largest = reduction.reduce_max(s, -1, keepdims=True) if s.shape[-1] else reduce_sum(s, -1, keepdims=True)
     return s > multiply(largest, bound)

@@ -107,10 +107,7 @@ def _matched(read: Any, x: Any, like: Any, message: str, repeats: bool) -> Any:
 MATCHED: Final = register(
     Op(
         name="checked_gradient",
-        doc="""``x``, whose shape must be that of ``like``, or which is repeated to it where it ``repeats``.
-
-        ``message`` is that of the error, with {0} and {1} in the place of the shapes.
-        """,
+        doc="""``x`` in the shape of ``like``, which it must have, or be repeated to; else an error.""",
         infer=lambda x, like, message, repeats: TensorSpec.of(like.shape, x.dtype),
         kernel=_match_kernel,
         form=Sized(_matched),

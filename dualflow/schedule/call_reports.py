@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -34,6 +34,9 @@ class OutOfBounds(str):
     __slots__ = ()
 
 
+OUT_OF_BOUNDS: Final = OutOfBounds("it would access elements outside of its buffers")
+
+
 def check_error(node: Node, message: str) -> Exception:
     """The error for a check in the code of ``node`` that failed: the op, if one was called, and the line."""
     form = node.op.form
@@ -51,13 +54,13 @@ def check_error(node: Node, message: str) -> Exception:
 def check_results(
     node: Node, shapes: Sequence[Shape | None], results: Sequence[np.ndarray[Any, Any]]
 ) -> None:
-    """Raise unless what the kernel of ``node`` has made has these shapes; None is any.
+    """Raise unless what the kernel of ``node`` has made has these shapes; None is any shape, or any size.
 
     Raises:
         InternalError: machine code would read a result by another shape than it has.
     """
     for shape, result in zip(shapes, results, strict=True):
-        if shape is not None and np.shape(result) != shape:
+        if shape is not None and not shape.is_compatible_with(np.shape(result)):
             raise unsafe(node, f"its NumPy kernel has made shape {np.shape(result)}, not {tuple(shape)}")
 
 

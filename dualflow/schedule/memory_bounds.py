@@ -156,7 +156,7 @@ class MemoryBounds:
         """Raise unless each stack has a row for each iteration.
 
         A stack that grows gets memory before a row is written. Loops that read such a stack run as often as
-        the one that has made it, or fewer times.
+        the one that has made it, or fewer times; see :meth:`compared_loops`.
         """
         values = zip((*loop.inputs, *loop.outputs), (*loop.node.inputs, *loop.node.outputs), strict=True)
         lengths = {layout: value.spec.shape[0] for layout, value in values if value.spec.rank}
@@ -164,10 +164,23 @@ class MemoryBounds:
             length = lengths.get(row.stack)
             if row.grows:
                 continue
-            if loop.counted is not None and self._rows.get(row.stack.buffer) == self._counts[loop.counted]:
+            if loop.counted is not None and row.stack.buffer in self._rows:
                 continue
             if loop.length is None or length is None or not at_least(length, loop.length):
                 raise unsafe(loop.node, f"it has {loop.length} iterations, and a stack of {length} rows")
+
+    def compared_loops(self, loop: RunTurns) -> list[int]:
+        """The loops that ``loop`` may not run more often than, and that the program has to compare it with.
+
+        They have made stacks that it reads, and are not the one whose number of iterations it has: a loop
+        that is computed again, say.
+        """
+        if loop.counted is None:
+            return []
+        counts = {
+            self._rows[r.stack.buffer] for r in loop.rows if r.stack.buffer in self._rows and not r.grows
+        }
+        return sorted(counts - {self._counts[loop.counted]})
 
     # Kernels
 

@@ -125,10 +125,10 @@ CASES = {
     "sums along which axis": (lambda: xp.cumulative_sum(X), Invalid, "of 2 axes", "axis="),
     "another way to decompose": (lambda: xp.linalg.qr(X, mode="r"), Invalid, "not 'r'", "'reduced' or"),
     "matrices of open sizes": (
-        lambda: traced(lambda x: xp.linalg.matrix_rank(x), LATER),
+        lambda: traced(lambda x: xp.linalg.matrix_rank(xp.asarray(x)), LATER),
         Invalid,
         r"\(None, 3\)",
-        "rtol",
+        "known shapes",
     ),
     "powers of what is not square": (
         lambda: xp.linalg.matrix_power(X, 2),

@@ -360,5 +360,5 @@ def test_a_tensor_of_open_size_has_the_size_of_the_others():
         return array.stack()
 
     assert stacked(df.constant([1.0, -1.0, 2.0]), df.constant(2)).numpy().tolist() == [[0, 0], [1, 2]]
-    with pytest.raises(df.errors.InvalidArgumentError, match=r"\(3,\) and \(2,\)"):
+    with pytest.raises(df.errors.InvalidArgumentError, match=r"and \(2,\) are incompatible"):
         stacked(df.constant([1.0, 1.0, 2.0]), df.constant(2))

@@ -101,7 +101,7 @@ REFUSED: dict[str, tuple[Function, tuple[Any, ...], type[DualflowError], list[st
     ),
     "a string": (lambda x: x + "a", (floats(2),), DTypeError, ["string", "to_number"]),
     "an object": (lambda x: x + object(), (floats(2),), DTypeError, ["object", "tensor"]),
-    "nothing": (lambda x: x + None, (floats(2),), DTypeError, ["None", "forgotten"]),
+    "nothing": (lambda x: x + None, (floats(2),), DTypeError, ["add: None", "give a number or a tensor"]),
     "a dtype that is none": (lambda x: df.cast(x, "flot32"), (floats(1),), DTypeError, ["flot32", "float32"]),
     "a number too large for the dtype": (
         lambda x: x + 2**40,

@@ -27,7 +27,7 @@ from dualflow.graph.axes import sizes
 from dualflow.graph.cost_model import MACHINE
 from dualflow.graph.ir import Node
 from dualflow.schedule.access_bounds import Region
-from dualflow.schedule.call_reports import OutOfBounds, OutOfMemory
+from dualflow.schedule.call_reports import OUT_OF_BOUNDS, OutOfMemory
 from dualflow.schedule.loop_program import For, LoopKind, Run, ScratchRow
 from dualflow.schedule.lower import lower
 from dualflow.schedule.memory_bounds import MemoryBounds
@@ -50,7 +50,6 @@ PADDING = 64
 CHECKED_PADDING = 8
 """The same in the checked mode, behind positions of elements: one too many may be written."""
 NO_MEMORY = OutOfMemory("there is no memory for a tensor whose size the run has told. Compute it in parts.")
-OUT_OF_BOUNDS = OutOfBounds("it would access elements outside of its buffers")
 LIGHT = 24.0
 """Kernels that cost less per element run over vectors of twice the register width, to hide latencies."""
 FEWEST_LANES = 8

@@ -22,6 +22,7 @@ from dualflow.core.locks import imported
 from dualflow.core.size_functions import largest
 from dualflow.graph.control import memory_message
 from dualflow.graph.ir import Node
+from dualflow.schedule.call_reports import OUT_OF_BOUNDS
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.order import fails
 from dualflow.schedule.plan import StackRow, blocks_made
@@ -301,7 +302,11 @@ class _Control:
         """The largest number of turns; None for any."""
         if loop.counted is not None:
             assert self.turns is not None
-            return self.entry.b.load(self.turns, loop.counted, I64)
+            b = self.entry.b
+            count = b.load(self.turns, loop.counted, I64)
+            for other in self.entry.unit.bounds.compared_loops(loop):
+                self.entry.fail_if(b.load(self.turns, other, I64) < count, OUT_OF_BOUNDS, loop.node)
+            return count
         return None if loop.length is None else self.entry.param(loop.length)
 
     def _fine(self) -> EmittedValue:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import dataclass
 
-from dualflow.backends.llvm.entry import OUT_OF_BOUNDS, Entry, Unit
+from dualflow.backends.llvm.entry import Entry, Unit
 from dualflow.backends.llvm.maths.division import integer_floor_divide, integer_mod
 from dualflow.backends.llvm.text import I64, PTR, VOID, Builder, EmittedValue, Type
 from dualflow.core.dtypes import DType
@@ -17,7 +17,7 @@ from dualflow.core.extent import Extent, symbol_of, symbols
 from dualflow.core.shape import MOST_ELEMENTS
 from dualflow.graph.axes import sizes
 from dualflow.graph.run_time_sizes import REQUIRE
-from dualflow.schedule.call_reports import OutOfMemory
+from dualflow.schedule.call_reports import OUT_OF_BOUNDS, OutOfMemory
 from dualflow.schedule.statements import CallRoutine
 
 NEGATIVE = "a size is negative"

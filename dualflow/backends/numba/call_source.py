@@ -16,6 +16,7 @@ from dualflow.graph.axes import sizes
 from dualflow.graph.control import memory_message
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.schedule.access_bounds import Region, access_bounds
+from dualflow.schedule.call_reports import OUT_OF_BOUNDS
 from dualflow.schedule.executed_work import executed_by_once
 from dualflow.schedule.loop_program import Argument, Run
 from dualflow.schedule.lower import lower
@@ -352,6 +353,8 @@ class CallWriter(ABC):
             self.lines.add(f"{self.begin_stack(row)} = np.empty(0, {dtype_name(row.dtype)})")
         self.lines.add(f"{turn} = 0", (loop.node,))
         limit = self._limit(loop)
+        for other in self.shelf.bounds.compared_loops(loop):
+            self.require(f"{self.turns_of(other)} >= {limit}", ProgramCheck(loop.node, OUT_OF_BOUNDS))
         with self.lines.block("while True:" if limit is None else f"while {turn} < {limit}:"):
             if loop.condition is not None:
                 self._tested(loop.test, loop.condition)

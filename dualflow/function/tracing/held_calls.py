@@ -8,13 +8,14 @@ it returns there says what the call returns: sizes that differ between both are 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import TENSORS, AbstractComposite, AbstractTensor
-from dualflow.core.dtypes import int32, int64
+from dualflow.core.dtypes import DType, int32, int64
 from dualflow.core.errors import (
     DTypeError,
     DualflowError,
@@ -51,21 +52,22 @@ class HeldCall(NamedTuple):
     Attributes:
         function: what is called.
         args, kwargs: its arguments, with a :class:`_Operand` for each tensor.
-        integers: the places of the tensors whose values are passed as Python's integers.
+        integers: the places and dtypes of the tensors whose values are passed as Python's integers.
     """
 
     function: Callable[..., Any]
     args: Any
     kwargs: Any
-    integers: tuple[int, ...] = ()
+    integers: Mapping[int, DType] = MappingProxyType({})
 
-    def __call__(self, tensors: Sequence[Any]) -> Any:
-        """Call the function with ``tensors`` in their places."""
+    def __call__(self, operands: Sequence[Any]) -> Any:
+        """Call the function with tensors in their places: constants of their dtypes for Python's integers."""
         engine = dispatch.current()
 
         def placed(leaf: Any) -> Any:
             if isinstance(leaf, _Operand):
-                return tensors[leaf.number]
+                operand, dtype = operands[leaf.number], self.integers.get(leaf.number)
+                return operand if dtype is None else engine.constant(np.array(operand, dtype.dtype))
             return engine.constant(leaf.array) if isinstance(leaf, _Constant) else leaf
 
         return self.function(*_mapped(self.args, placed), **_mapped(self.kwargs, placed))
@@ -116,9 +118,9 @@ def hold(
     call = HeldCall(function, *_mapped(arguments, taken))
     if any(x.shape is UNKNOWN_RANK for x in tensors):
         return None
-    symbolic = [i for i, x in enumerate(tensors) if _may_be_sizes(x)]
+    symbolic = {i: x.dtype for i, x in enumerate(tensors) if _may_be_sizes(x)}
     is_open = not all(x.shape.is_static for x in tensors)
-    for integers in [(), tuple(symbolic)] if is_open and symbolic else [()] if is_open else [tuple(symbolic)]:
+    for integers in [{}, symbolic] if is_open and symbolic else [{}] if is_open else [symbolic]:
         if integers or is_open:
             results = _results(call._replace(integers=integers), tensors)
             if results is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +34,7 @@ def _kernel(a: Any, b: Any, lower: bool) -> Any:
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     if a.ndim == 2:  # the columns of all right-hand sides at once
         columns_first = np.moveaxis(b, -2, 0)
-        found = solve(a, columns_first.reshape(size, math.prod(columns_first.shape[1:])), lower)
+        found = solve(a, columns_first.reshape(size, int(np.prod(columns_first.shape[1:]))), lower)
         return np.moveaxis(found.reshape(columns_first.shape), 0, -2)
     if np.prod(batch) > size:
         return _row_by_row(a, b, lower, (*batch, size, columns))

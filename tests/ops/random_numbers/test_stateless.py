@@ -107,7 +107,8 @@ def test_uniform_and_normal_draws_are_machine_code():
 
 
 def test_numbers_that_are_drawn_again_are_a_host_call_with_a_reason():
-    concrete = df.function(lambda: random.stateless_gamma([2], SEED, 1.0)).get_concrete_function()
+    drawn = df.function(lambda seed: random.stateless_gamma([2], seed, 1.0))
+    concrete = drawn.get_concrete_function(df.TensorSpec([2], df.int64))
     assert "numbers that do not fit are drawn again" in str(concrete.status())
 
 
