@@ -227,7 +227,7 @@ def kernels(found: Any) -> set[str]:
 
 def test_a_graph_takes_the_kernels_that_another_one_has_in_memory() -> None:
     x = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
-    # A kernel serves any length, and other tests of this process keep theirs: these factors stand in no other test.
+    # A kernel serves any length and other tests of this process keep theirs: no other test has these factors.
     one = executable(lambda x: df.tanh(x) * 1.28125, x)
     two = executable(lambda x: df.sinh((df.tanh(x) * 1.28125) @ df.transpose(x)) * 1.34375, x)
     (shared,) = kernels(one)
