@@ -16,9 +16,8 @@ ARGUMENTS = st.lists(st.sampled_from(VALUES), min_size=6, max_size=6)
 
 @pytest.fixture(scope="module")
 def worker() -> Iterator[Worker]:
-    process = Worker()
-    yield process
-    process.close()
+    with Worker() as process:
+        yield process
 
 
 @settings(deadline=None, max_examples=settings.default.max_examples * TIMES)

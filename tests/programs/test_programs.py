@@ -6,12 +6,15 @@ so that a crash is a failed example.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from program_generator.explore import faults_alone
 from program_generator.records import Call, Input, Options, Program, Step
-from program_generator.source import source
+from program_generator.source import shape_of, source
 from program_generator.strategies import programs
 from program_generator.values import Open
 from program_generator.worker import Died, Worker
@@ -26,14 +29,14 @@ PROPERTY = settings(
         HealthCheck.function_scoped_fixture,
     ],
 )
+CHILDREN = list(Path("/proc/self/task").glob("*/children"))
 EXAMPLES = settings.default.max_examples
 
 
 @pytest.fixture(scope="module")
 def worker() -> Iterator[Worker]:
-    process = Worker()
-    yield process
-    process.close()
+    with Worker() as process:
+        yield process
 
 
 def check(worker: Worker, program: Program) -> None:
@@ -45,17 +48,15 @@ def check(worker: Worker, program: Program) -> None:
         faults = [str(error)]
     if not faults:
         return
-    fresh = Worker()
-    try:
-        again = fresh.check(text)
-    except Died as error:
-        again = [str(error)]
-    finally:
-        fresh.close()
+    again = faults_alone(program)
     if again:
         pytest.fail("\n".join([*again, text]))
     history = "\n\n".join(worker.history)
     pytest.fail("\n".join([*faults, "only after these programs:", history]))
+
+
+def child_processes() -> set[str]:
+    return {pid for path in Path("/proc/self/task").glob("*/children") for pid in path.read_text().split()}
 
 
 @given(programs())
@@ -69,6 +70,21 @@ def test_programs_agree(worker: Worker, program: Program) -> None:
 def test_large_programs_agree_at_one_size_after_another(worker: Worker, program: Program) -> None:
     """Sizes around those from which eager ops are compiled."""
     check(worker, program)
+
+
+@given(programs(large=True))
+@settings(PROPERTY, max_examples=100)
+def test_an_input_has_at_most_one_large_axis(program: Program) -> None:
+    for call in program.calls:
+        for x in program.inputs:
+            assert math.prod(shape_of(x, call)) <= 16 * 262_145, x
+
+
+@pytest.mark.skipif(not CHILDREN, reason="the system lists no child processes")
+def test_checking_a_program_alone_leaves_no_process() -> None:
+    before = child_processes()
+    assert faults_alone(SHOWN["scattered rows, then fewer"]) == []
+    assert child_processes() == before
 
 
 N = Open("n0", 70_000)

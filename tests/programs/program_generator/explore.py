@@ -34,6 +34,12 @@ def faults_of(worker: Worker, program: Program) -> list[str]:
         return [f"died: {error}"]
 
 
+def faults_alone(program: Program) -> list[str]:
+    """The faults of a program in a process that has run no other."""
+    with Worker() as worker:
+        return faults_of(worker, program)
+
+
 def key(fault: str) -> str:
     """The fault without numbers and names, so that the same one in two programs has one key."""
     line = fault.split("where the reference")[0].replace("\n", " ")[:600]
@@ -74,16 +80,15 @@ def smaller_steps(steps: tuple[Step, ...]) -> Iterator[tuple[Step, ...]]:
 
 def shrunk(program: Program, wanted: str, most: int) -> Program:
     """The smallest program near this one whose faults have the same key."""
-    worker, tries = Worker(), 0
-    progress = True
-    while progress and tries < most:
-        progress = False
-        for candidate in smaller(program):
-            tries += 1
-            if wanted in map(key, faults_of(worker, candidate)):
-                program, progress = candidate, True
-                break
-    worker.close()
+    progress, tries = True, 0
+    with Worker() as worker:
+        while progress and tries < most:
+            progress = False
+            for candidate in smaller(program):
+                tries += 1
+                if wanted in map(key, faults_of(worker, candidate)):
+                    program, progress = candidate, True
+                    break
     return program
 
 
@@ -104,7 +109,7 @@ def explore(folder: Path, examples: int, first_seed: int, large_share: int, trie
                 continue
             seen.add(name)
             history = worker.history[:-1]
-            again = [f for f in faults_of(Worker(), program) if key(f) == key(fault)]
+            again = [f for f in faults_alone(program) if key(f) == key(fault)]
             text = source(shrunk(program, key(fault), tries) if again else program)
             if not again:
                 text = "\n#########\n".join([*history[-100:], text])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import control, effects, sized
 from .elementary import PRODUCTIONS
 from .records import Call, Input, Program
-from .values import Open, Value
+from .values import Open, Size, Value
 from .writer import Writer
 
 __all__ = ["control", "effects", "sized", "source"]
@@ -66,7 +66,7 @@ def source(program: Program) -> str:
     names = ", ".join(a.name for a in arguments)
     lines = [HEAD]
     lines += [
-        f"{v.name} = df.Variable({data(Input(v.dtype, v.sizes), i, {}, program.world)})"
+        f"{v.name} = df.Variable({data(v.dtype, v.sizes, i, program.world)})"
         for i, v in enumerate(w.variables)
     ]
     lines += [
@@ -130,17 +130,21 @@ def options(program: Program) -> str:
 
 
 def arguments_of(program: Program, call: Call) -> str:
-    names = sorted({n.name for x in program.inputs for n in x.sizes if isinstance(n, Open)})
-    sizes = dict(zip(names, call.sizes, strict=False))
-    arrays = [data(x, call.seed + i, sizes, program.world) for i, x in enumerate(program.inputs)]
+    arrays = [
+        data(x.dtype, shape_of(x, call), call.seed + i, program.world) for i, x in enumerate(program.inputs)
+    ]
     return ", ".join([*arrays, f"np.int32({call.n})"])
 
 
-def data(x: Input, seed: int, sizes: dict[str, int], world: str) -> str:
+def shape_of(x: Input, call: Call) -> tuple[int, ...]:
+    """The shape that a call gives an input: the open size "n0" is the first of the call's, and so on."""
+    return tuple([call.sizes[int(n.name[1:])] if isinstance(n, Open) else n for n in x.sizes])
+
+
+def data(dtype: str, shape: tuple[Size, ...], seed: int, world: str) -> str:
     """An expression for an array: small whole numbers with ties, or numbers between -2 and 2."""
-    shape = tuple(sizes[n.name] if isinstance(n, Open) else n for n in x.sizes)
     random = f"np.random.default_rng({seed})"
-    if world == "smooth" and x.dtype in ("float32", "float64"):
-        return f"{random}.uniform(-2, 2, {shape}).astype('{x.dtype}')"
-    low = 0 if x.dtype in ("uint8", "bool") else -4
-    return f"{random}.integers({low}, {2 if x.dtype == 'bool' else 5}, {shape}).astype('{x.dtype}')"
+    if world == "smooth" and dtype in ("float32", "float64"):
+        return f"{random}.uniform(-2, 2, {shape}).astype('{dtype}')"
+    low = 0 if dtype in ("uint8", "bool") else -4
+    return f"{random}.integers({low}, {2 if dtype == 'bool' else 5}, {shape}).astype('{dtype}')"

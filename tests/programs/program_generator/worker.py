@@ -25,6 +25,8 @@ class Died(AssertionError):
 class Worker:
     """Runs sources in a process of its own, which begins anew after it has died.
 
+    Used in ``with``, it ends the process in the end.
+
     Attributes:
         history: the sources that the present process has run.
     """
@@ -34,6 +36,12 @@ class Worker:
         self._process: subprocess.Popen[str] | None = None
         self._output: Any = None
         self.history: list[str] = []
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def check(self, source: str) -> list[str]:
         """What :func:`check` of ``program_generator.check`` reports.
