@@ -323,15 +323,56 @@ if TYPE_CHECKING:
 _publish(
     globals(),
     modules=("config", "eager", "errors", "version"),
-    internal=(
-        "TYPE_CHECKING",
-        "annotations",
-        "_Ones",
-        "_OwnConstant",
-        "_RandomNormal",
-        "_RandomUniform",
-        "_Zeros",
-        "_sqrtm",
-    ),
-    deferred=True,
+    lazy={
+        "dualflow": (
+            "array_api autodiff bitwise compat contrib data debugging dtypes experimental image "
+            "initializers io keras linalg math nest nn numpy profiler quantization random sets signal "
+            "sparse strings summary sysconfig test train types"
+        ),
+        "dualflow.config.report": "show_config",
+        "dualflow.core.narrow_floats": "bfloat16",
+        "dualflow.core.strings": "string",
+        "dualflow.eager.clock": "timestamp",
+        "dualflow.eager.recompute": "grad_pass_through recompute_grad",
+        "dualflow.function": "autograph",
+        "dualflow.function.batching.vmap": "vectorized_map",
+        "dualflow.function.debugging.assertions": "Assert assert_equal assert_greater assert_less",
+        "dualflow.function.debugging.static_assertions": "assert_rank",
+        "dualflow.function.inspect.compare": "compare",
+        "dualflow.function.inspect.verify": "verify",
+        "dualflow.graph_mode": "control_dependencies group no_op",
+        "dualflow.graph_mode.contexts": (
+            "get_current_name_scope get_static_value init_scope inside_function is_symbolic_tensor "
+            "is_tensor type_spec_from_value"
+        ),
+        "dualflow.keras": "losses metrics optimizers",
+        "dualflow.ops.counting.bins": "histogram_fixed_width histogram_fixed_width_bins",
+        "dualflow.ops.elementary.quotients": "realdiv scalar_mul truncatediv",
+        "dualflow.ops.elementary.values": "bitcast saturate_cast",
+        "dualflow.ops.initializers.drawn": (
+            "random_normal_initializer=RandomNormal random_uniform_initializer=RandomUniform"
+        ),
+        "dualflow.ops.initializers.fixed": (
+            "constant_initializer=OwnConstant ones_initializer=Ones zeros_initializer=Zeros"
+        ),
+        "dualflow.ops.linear_algebra.eigenvalues": "eig eigvals",
+        "dualflow.ops.linear_algebra.matrix_functions": "matrix_square_root=sqrtm",
+        "dualflow.ops.linear_algebra.norms": "norm",
+        "dualflow.ops.ordering.distinct": "unique unique_with_counts",
+        "dualflow.ops.ordering.search": "searchsorted",
+        "dualflow.ops.rearranging.blocks": (
+            "batch_to_space required_space_to_batch_paddings space_to_batch space_to_batch_nd=space_to_batch"
+        ),
+        "dualflow.ops.rearranging.passing": "guarantee_const tuple",
+        "dualflow.ops.rearranging.sequences": "reverse_sequence",
+        "dualflow.ops.rearranging.shapes": (
+            "broadcast_dynamic_shape broadcast_static_shape identity_n shape_n unravel_index"
+        ),
+        "dualflow.ops.segments.joins": "tensor_scatter_nd_max tensor_scatter_nd_min tensor_scatter_nd_sub",
+        "dualflow.ops.segments.partitions": "dynamic_partition dynamic_stitch parallel_stack",
+        "dualflow.ops.signal.fourier": "fftnd ifftnd irfftnd rfftnd",
+        "dualflow.ops.sparse.indexed_slices": "IndexedSlices IndexedSlicesSpec",
+        "dualflow.ops.sparse.sparse_tensor": "SparseTensor SparseTensorSpec",
+        "dualflow.ops.text.numbers": "as_string",
+    },
 )

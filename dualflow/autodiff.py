@@ -17,4 +17,13 @@ if TYPE_CHECKING:
     from dualflow.function.batching.vmap import vmap as vmap
     from dualflow.function.sparse_jacobian import sparse_jacobian as sparse_jacobian
 
-_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)
+_publish(
+    globals(),
+    lazy={
+        "dualflow.eager.accumulator": "ForwardAccumulator",
+        "dualflow.eager.derivatives": "grad hessian hvp jacobian jvp value_and_grad vjp",
+        "dualflow.eager.tape": "GradientTape",
+        "dualflow.function.batching.vmap": "vmap",
+        "dualflow.function.sparse_jacobian": "sparse_jacobian",
+    },
+)

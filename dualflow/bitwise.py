@@ -12,4 +12,7 @@ if TYPE_CHECKING:
     from dualflow.ops.bitwise import left_shift as left_shift
     from dualflow.ops.bitwise import right_shift as right_shift
 
-_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)
+_publish(
+    globals(),
+    lazy={"dualflow.ops.bitwise": "bitwise_and bitwise_or bitwise_xor invert left_shift right_shift"},
+)

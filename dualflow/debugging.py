@@ -38,4 +38,22 @@ if TYPE_CHECKING:
     from dualflow.function.inspect.check_numerics import disable_check_numerics as disable_check_numerics
     from dualflow.function.inspect.check_numerics import enable_check_numerics as enable_check_numerics
 
-_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)
+_publish(
+    globals(),
+    lazy={
+        "dualflow.core.tracebacks": (
+            "disable_traceback_filtering enable_traceback_filtering is_traceback_filtering_enabled"
+        ),
+        "dualflow.function.debugging.assertions": (
+            "Assert assert_all_finite assert_equal assert_greater assert_greater_equal assert_less "
+            "assert_less_equal assert_near assert_negative assert_non_negative assert_non_positive "
+            "assert_none_equal assert_positive check_numerics"
+        ),
+        "dualflow.function.debugging.static_assertions": (
+            "assert_integer assert_proper_iterable assert_rank assert_rank_at_least assert_rank_in "
+            "assert_same_float_dtype assert_scalar assert_shapes assert_type is_numeric_tensor"
+        ),
+        "dualflow.function.debugging.stepping": "Step",
+        "dualflow.function.inspect.check_numerics": "disable_check_numerics enable_check_numerics",
+    },
+)

@@ -71,4 +71,40 @@ if TYPE_CHECKING:
     from dualflow.ops.image.resizing import resize as resize
     from dualflow.ops.image.resizing import resize_with_pad as resize_with_pad
 
-_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)
+_publish(
+    globals(),
+    lazy={
+        "dualflow.ops.files.image_writing": "encode_jpeg encode_png",
+        "dualflow.ops.files.images": (
+            "decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg decode_png "
+            "extract_jpeg_shape is_jpeg"
+        ),
+        "dualflow.ops.image.adjustment": (
+            "adjust_brightness adjust_contrast adjust_gamma per_image_standardization"
+        ),
+        "dualflow.ops.image.augmentation": (
+            "random_brightness random_contrast random_crop random_flip_left_right random_flip_up_down "
+            "random_hue random_saturation stateless_random_brightness stateless_random_contrast "
+            "stateless_random_crop stateless_random_flip_left_right stateless_random_flip_up_down "
+            "stateless_random_hue stateless_random_saturation"
+        ),
+        "dualflow.ops.image.boxes": (
+            "draw_bounding_boxes non_max_suppression non_max_suppression_overlaps "
+            "non_max_suppression_padded non_max_suppression_with_scores"
+        ),
+        "dualflow.ops.image.colours": (
+            "adjust_hue adjust_saturation grayscale_to_rgb hsv_to_rgb rgb_to_grayscale rgb_to_hsv "
+            "rgb_to_yiq rgb_to_yuv yiq_to_rgb yuv_to_rgb"
+        ),
+        "dualflow.ops.image.dtypes": "convert_image_dtype",
+        "dualflow.ops.image.measures": (
+            "image_gradients psnr sobel_edges ssim ssim_multiscale total_variation"
+        ),
+        "dualflow.ops.image.parts": "crop_and_resize extract_patches",
+        "dualflow.ops.image.placement": (
+            "central_crop crop_to_bounding_box flip_left_right flip_up_down pad_to_bounding_box "
+            "resize_with_crop_or_pad rot90 transpose"
+        ),
+        "dualflow.ops.image.resizing": "ResizeMethod resize resize_with_pad",
+    },
+)

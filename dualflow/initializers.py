@@ -43,4 +43,24 @@ if TYPE_CHECKING:
     variance_scaling = VarianceScaling
     zeros = Zeros
 
-_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)
+_publish(
+    globals(),
+    lazy={
+        "dualflow.ops.initializers.base": "Initializer",
+        "dualflow.ops.initializers.by_name": "deserialize get serialize",
+        "dualflow.ops.initializers.drawn": (
+            "GlorotNormal GlorotUniform HeNormal HeUniform LecunNormal LecunUniform RandomNormal "
+            "RandomUniform TruncatedNormal VarianceScaling glorot_normal=GlorotNormal "
+            "glorot_uniform=GlorotUniform he_normal=HeNormal he_uniform=HeUniform lecun_normal=LecunNormal "
+            "lecun_uniform=LecunUniform random_normal=RandomNormal random_uniform=RandomUniform "
+            "truncated_normal=TruncatedNormal variance_scaling=VarianceScaling"
+        ),
+        "dualflow.ops.initializers.fixed": (
+            "Constant Identity Ones Zeros IdentityInitializer=Identity constant=Constant identity=Identity "
+            "ones=Ones zeros=Zeros"
+        ),
+        "dualflow.ops.initializers.orthogonal": (
+            "Orthogonal OrthogonalInitializer=Orthogonal orthogonal=Orthogonal"
+        ),
+    },
+)

@@ -53,4 +53,31 @@ if TYPE_CHECKING:
     from dualflow.ops.products import matvec as matvec
     from dualflow.ops.products import tensordot as tensordot
 
-_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)
+_publish(
+    globals(),
+    lazy={
+        "dualflow.ops.arrangement": "matrix_transpose",
+        "dualflow.ops.clipping": "global_norm",
+        "dualflow.ops.contraction": "matmul",
+        "dualflow.ops.linear_algebra.banded": "banded_triangular_solve",
+        "dualflow.ops.linear_algebra.cholesky": "cholesky cholesky_solve logdet",
+        "dualflow.ops.linear_algebra.diagonals": (
+            "band_part diag diag_part set_diag tensor_diag tensor_diag_part trace"
+        ),
+        "dualflow.ops.linear_algebra.eigenvalues": "eig eigh eigvals eigvalsh",
+        "dualflow.ops.linear_algebra.inverse": "det inv slogdet",
+        "dualflow.ops.linear_algebra.least_squares": "lstsq",
+        "dualflow.ops.linear_algebra.lu": "lu lu_matrix_inverse lu_reconstruct lu_solve",
+        "dualflow.ops.linear_algebra.matrix_functions": "expm logm sqrtm",
+        "dualflow.ops.linear_algebra.norms": "norm",
+        "dualflow.ops.linear_algebra.orthogonal": "qr",
+        "dualflow.ops.linear_algebra.singular_values": "matrix_rank pinv svd",
+        "dualflow.ops.linear_algebra.solving": "solve",
+        "dualflow.ops.linear_algebra.triangular": "triangular_solve",
+        "dualflow.ops.linear_algebra.tridiagonal": "eigh_tridiagonal tridiagonal_matmul tridiagonal_solve",
+        "dualflow.ops.linear_algebra.vectors": "adjoint cross normalize",
+        "dualflow.ops.neural.normalization": "l2_normalize",
+        "dualflow.ops.positions": "eye",
+        "dualflow.ops.products": "einsum matvec tensordot",
+    },
+)

@@ -27,4 +27,15 @@ if TYPE_CHECKING:
         quantize_and_dequantize_v2 as quantize_and_dequantize_v2,
     )
 
-_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)
+_publish(
+    globals(),
+    lazy={
+        "dualflow.ops.quantizing.fake": (
+            "fake_quant_with_min_max_args fake_quant_with_min_max_args_gradient "
+            "fake_quant_with_min_max_vars fake_quant_with_min_max_vars_gradient "
+            "fake_quant_with_min_max_vars_per_channel fake_quant_with_min_max_vars_per_channel_gradient"
+        ),
+        "dualflow.ops.quantizing.integers": "dequantize quantize quantized_concat",
+        "dualflow.ops.quantizing.there_and_back": "quantize_and_dequantize quantize_and_dequantize_v2",
+    },
+)

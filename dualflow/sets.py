@@ -10,4 +10,4 @@ if TYPE_CHECKING:
     from dualflow.ops.sets.operations import size as size
     from dualflow.ops.sets.operations import union as union
 
-_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)
+_publish(globals(), lazy={"dualflow.ops.sets.operations": "difference intersection size union"})

@@ -40,4 +40,21 @@ if TYPE_CHECKING:
     from dualflow.ops.signal.windows import kaiser_window as kaiser_window
     from dualflow.ops.signal.windows import vorbis_window as vorbis_window
 
-_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)
+_publish(
+    globals(),
+    lazy={
+        "dualflow.ops.signal.cosine": "dct idct inverse_mdct mdct",
+        "dualflow.ops.signal.fourier": (
+            "fft fft2d fft3d fftnd fftshift ifft ifft2d ifft3d ifftnd ifftshift irfft irfft2d irfft3d "
+            "irfftnd rfft rfft2d rfft3d rfftnd"
+        ),
+        "dualflow.ops.signal.framing": "frame overlap_and_add",
+        "dualflow.ops.signal.spectra": (
+            "inverse_stft inverse_stft_window_fn linear_to_mel_weight_matrix "
+            "mfccs_from_log_mel_spectrograms stft"
+        ),
+        "dualflow.ops.signal.windows": (
+            "hamming_window hann_window kaiser_bessel_derived_window kaiser_window vorbis_window"
+        ),
+    },
+)

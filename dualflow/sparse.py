@@ -40,4 +40,15 @@ if TYPE_CHECKING:
     from dualflow.ops.sparse.segments import segment_sum as segment_sum
     from dualflow.ops.sparse.sparse_tensor import SparseTensor as SparseTensor
 
-_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)
+_publish(
+    globals(),
+    lazy={
+        "dualflow.ops.sparse.dense": "eye from_dense map_values to_dense",
+        "dualflow.ops.sparse.pairs": "add maximum minimum sampled_addmm sparse_dense_matmul",
+        "dualflow.ops.sparse.parts": "concat fill_empty_rows mask retain slice split",
+        "dualflow.ops.sparse.places": "expand_dims reorder reset_shape reshape transpose",
+        "dualflow.ops.sparse.reductions": "reduce_max reduce_sum softmax to_indicator",
+        "dualflow.ops.sparse.segments": "segment_mean segment_sqrt_n segment_sum",
+        "dualflow.ops.sparse.sparse_tensor": "SparseTensor",
+    },
+)

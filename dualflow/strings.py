@@ -20,4 +20,13 @@ if TYPE_CHECKING:
     from dualflow.ops.text.patterns import regex_full_match as regex_full_match
     from dualflow.ops.text.patterns import regex_replace as regex_replace
 
-_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)
+_publish(
+    globals(),
+    lazy={
+        "dualflow.ops.text.joins": "format join reduce_join",
+        "dualflow.ops.text.letters": "length lower strip upper",
+        "dualflow.ops.text.numbers": "as_string to_number",
+        "dualflow.ops.text.parts": "bytes_split split substr",
+        "dualflow.ops.text.patterns": "regex_full_match regex_replace",
+    },
+)

@@ -231,3 +231,13 @@ def test_asking_for_a_missing_name_imports_nothing_heavy() -> None:
 def test_a_name_has_one_row_in_each_namespace() -> None:
     named = [(row.section, row.name) for row in absent.rows()]
     assert [name for name, count in Counter(named).items() if count > 1] == []
+
+
+@pytest.mark.parametrize("place", ["dualflow.linalg", "dualflow.numpy.fft"])
+def test_importing_a_missing_name_from_a_namespace_of_one_file_says_what_to_use(place: str) -> None:
+    with pytest.raises(errors.MissingNameError, match=f"module '{place}' has no attribute 'nosuch'"):
+        exec(f"from {place} import nosuch")
+
+
+def test_importing_an_internal_package_imports_it() -> None:
+    assert run("from dualflow import schedule").returncode == 0

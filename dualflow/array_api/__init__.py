@@ -177,4 +177,35 @@ if TYPE_CHECKING:
     from dualflow.array_api.utility import any as any
     from dualflow.array_api.utility import diff as diff
 
-_publish(globals(), internal=("TYPE_CHECKING", "annotations"), deferred=True)
+_publish(
+    globals(),
+    lazy={
+        "dualflow.array_api": "fft linalg",
+        "dualflow.array_api.array": "Array",
+        "dualflow.array_api.constants": "e inf nan pi",
+        "dualflow.array_api.creation": (
+            "arange asarray empty empty_like eye from_dlpack full full_like linspace meshgrid ones "
+            "ones_like tril triu zeros zeros_like"
+        ),
+        "dualflow.array_api.data_types": "astype can_cast finfo iinfo isdtype result_type",
+        "dualflow.array_api.elementwise": (
+            "abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_invert bitwise_left_shift "
+            "bitwise_or bitwise_right_shift bitwise_xor ceil clip conj copysign cos cosh divide equal exp "
+            "expm1 floor floor_divide greater greater_equal hypot imag isfinite isinf isnan less less_equal "
+            "log log1p log2 log10 logaddexp logical_and logical_not logical_or logical_xor maximum minimum "
+            "multiply negative nextafter not_equal positive pow real reciprocal remainder round sign "
+            "signbit sin sinh sqrt square subtract tan tanh trunc"
+        ),
+        "dualflow.array_api.linear_products": "matmul matrix_transpose tensordot vecdot",
+        "dualflow.array_api.manipulation": (
+            "broadcast_arrays broadcast_to concat expand_dims flip moveaxis permute_dims repeat reshape "
+            "roll squeeze stack tile unstack"
+        ),
+        "dualflow.array_api.searching": (
+            "argmax argmin argsort count_nonzero nonzero searchsorted sort take take_along_axis where"
+        ),
+        "dualflow.array_api.sets": "unique_all unique_counts unique_inverse unique_values",
+        "dualflow.array_api.statistical": "cumulative_prod cumulative_sum max mean min prod std sum var",
+        "dualflow.array_api.utility": "all any diff",
+    },
+)

@@ -22,4 +22,11 @@ if TYPE_CHECKING:
     from dualflow.array_api.transforms import rfftfreq as rfftfreq
     from dualflow.array_api.transforms import rfftn as rfftn
 
-_publish(globals(), internal=("TYPE_CHECKING", "annotations"), deferred=True)
+_publish(
+    globals(),
+    lazy={
+        "dualflow.array_api.transforms": (
+            "fft fftfreq fftn fftshift hfft ifft ifftn ifftshift ihfft irfft irfftn rfft rfftfreq rfftn"
+        ),
+    },
+)

@@ -34,4 +34,14 @@ if TYPE_CHECKING:
     from dualflow.array_api.norms import matrix_norm as matrix_norm
     from dualflow.array_api.norms import vector_norm as vector_norm
 
-_publish(globals(), internal=("TYPE_CHECKING", "annotations"), deferred=True)
+_publish(
+    globals(),
+    lazy={
+        "dualflow.array_api.decompositions": "cholesky eigh eigvalsh qr svd svdvals",
+        "dualflow.array_api.equations": "det inv matrix_power matrix_rank pinv slogdet solve",
+        "dualflow.array_api.linear_products": (
+            "cross diagonal matmul matrix_transpose outer tensordot trace vecdot"
+        ),
+        "dualflow.array_api.norms": "matrix_norm vector_norm",
+    },
+)

@@ -27,4 +27,4 @@ if TYPE_CHECKING:
     from dualflow.config import experimental as experimental
     from dualflow.config import optimizer as optimizer
 
-_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)
+_publish(globals(), lazy={"dualflow.config": "experimental optimizer"})

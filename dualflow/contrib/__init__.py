@@ -8,4 +8,11 @@ if TYPE_CHECKING:
     from dualflow import eager as eager
     from dualflow.contrib import summary as summary
 
-_publish(globals(), modules=("eager", "summary"), internal=("TYPE_CHECKING",), deferred=True)
+_publish(
+    globals(),
+    modules=("eager", "summary"),
+    lazy={
+        "dualflow": "eager",
+        "dualflow.contrib": "summary",
+    },
+)

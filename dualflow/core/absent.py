@@ -13,8 +13,10 @@ import difflib
 import pkgutil
 import re
 from functools import cache
+from importlib.util import find_spec
 from typing import Final, NamedTuple
 
+from dualflow.core.errors import MissingAttributeError, MissingNameError
 from dualflow.core.locks import imported
 
 _NAMESPACES: Final = ("math", "nn", "linalg", "random", "bitwise", "config", "debugging", "sparse")
@@ -26,6 +28,18 @@ class AbsentName(NamedTuple):
     section: str
     name: str
     advice: str | None
+
+
+def missing(module: str, name: str, public: list[str], importing: bool) -> Exception:
+    """The error for a ``name`` that ``module`` doesn't have.
+
+    ``importing``: the import system looks it up for ``from module import name``. Where the attribute is
+    missing it tries a submodule next, unless the error is an ImportError.
+    """
+    if importing and find_spec(f"{module}.{name}") is not None:
+        return AttributeError(f"module {module!r} has no attribute {name!r}")
+    text = explain(module, name, public)
+    return MissingNameError(text, name=name) if importing else MissingAttributeError(text, name=name)
 
 
 def explain(module: str, name: str, public: list[str]) -> str:

@@ -1,22 +1,41 @@
-"""Public namespaces: a module shows the names that are for users, and says of others what to use instead."""
+"""Public namespaces: the names that a module shows, which of them it imports late, and advice for others."""
 
 from __future__ import annotations
 
-import opcode
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import import_module
 from types import FrameType, ModuleType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from dualflow.core.deferred import NamePlace, deferred_names, value_at
-from dualflow.core.errors import MissingAttributeError, MissingNameError
-from dualflow.core.tracebacks import hide_frames
+from dualflow.core.locks import imported
+from dualflow.core.tracebacks import hide_frames, make_entries
 
 ABSENT: Final = object()
 """What is no value of a name."""
-_IMPORT_FROM: Final = opcode.opmap["IMPORT_FROM"]
+_NEVER_PUBLIC: Final = ("TYPE_CHECKING", "annotations")
+"""Names that a module imports for type checkers, or for its own annotations."""
+
+
+class LazyName(NamedTuple):
+    """Where a lazy name comes from: a module, and the name there or of a module in that package."""
+
+    module: str
+    name: str
+
+
+def origins(table: Mapping[str, str]) -> dict[str, LazyName]:
+    """The origin of each name in a table of lazy names.
+
+    The table has the names of each module, with spaces between them; ``public=original`` is a name whose
+    original is called otherwise.
+
+    >>> origins({"json": "dumps parsed=loads"})["parsed"]
+    LazyName(module='json', name='loads')
+    """
+    entries = ((module, *entry.partition("=")) for module, names in table.items() for entry in names.split())
+    return {name: LazyName(module, original or name) for module, name, _, original in entries}
 
 
 def publish(
@@ -26,8 +45,8 @@ def publish(
     internal: Iterable[str] = (),
     others: Iterable[str] = (),
     fallback: Callable[[str], Any] | None = None,
-    deferred: bool = False,
-    later: Mapping[str, NamePlace] | None = None,
+    lazy: Mapping[str, str] | None = None,
+    later: Mapping[str, str] | None = None,
 ) -> None:
     """Give a module its ``__all__``, ``__dir__`` and ``__getattr__``; called at its end with ``globals()``.
 
@@ -38,14 +57,15 @@ def publish(
             an underscore.
         modules: the public names among those of modules; other modules are internal.
         internal: more names that are internal.
-        others: more public names, which ``fallback`` knows.
+        others: more public names, whose values ``fallback`` returns.
         fallback: returns the value of a name that the module doesn't have, or :data:`ABSENT`.
-        deferred: whether the names that the module imports in ``if TYPE_CHECKING:`` are public too, and
-            imported when asked for; the module then holds imports and aliases only.
-        later: more names that are imported when asked for, of rooms that this one can't import from.
+        lazy: a table of names (see :func:`origins`) that are imported at their first use. The module imports
+            the same names in ``if TYPE_CHECKING:``, for type checkers and readers.
+        later: another such table, of names that the module can't import in ``if TYPE_CHECKING:``, since their
+            packages import this one.
     """
     module, own = namespace["__name__"], frozenset(namespace)
-    code = sys._getframe(1).f_code if deferred else None
+    hidden = {*internal, *_NEVER_PUBLIC}
     shown = namespace.get("__all__") or [
         name
         for name, value in namespace.items()
@@ -53,13 +73,13 @@ def publish(
     ]
 
     @cache
-    def places() -> dict[str, NamePlace]:
-        noted = deferred_names(code) if code else {}
-        return {name: place for name, place in noted.items() if name not in own} | dict(later or {})
+    def lazy_names() -> dict[str, LazyName]:
+        tables = {**origins(lazy or {}), **origins(later or {})}
+        return {name: origin for name, origin in tables.items() if name not in own}
 
     @cache
     def public() -> list[str]:
-        return sorted({*shown, *places(), *others}.difference(internal))
+        return sorted({*shown, *lazy_names(), *others} - hidden)
 
     def attribute(name: str) -> Any:
         try:
@@ -75,18 +95,31 @@ def publish(
     def _looked_up(name: str) -> Any:
         if name.startswith("_"):
             return public() if name == "__all__" else ABSENT
-        if name in places():
-            return value_at(places()[name], module)
+        if name in lazy_names():
+            return _value(lazy_names()[name], module)
         return ABSENT if fallback is None else fallback(name)
 
     namespace.pop("__all__", None)
+    namespace.setdefault("__path__", [])  # of a package, `from package import name` calls `__getattr__` first
     namespace.update(__dir__=lambda: list(public()), __getattr__=attribute)
 
 
-def _missing(module: str, name: str, public: list[str], frame: FrameType) -> Exception:
-    """The error for a name that a module doesn't have, which code in ``frame`` asks for."""
-    if name.startswith("_") or f"{module}.{name}" in sys.modules:  # as Python asks, or an import under way
+def _value(origin: LazyName, namespace: str) -> Any:
+    """Import what a lazy name of ``namespace`` stands for; functions for users become entries."""
+    if origin.module == namespace:
+        return imported(f"{namespace}.{origin.name}")
+    module = imported(origin.module)
+    make_entries(module)
+    value = getattr(module, origin.name, ABSENT)
+    return imported(f"{origin.module}.{origin.name}") if value is ABSENT else value
+
+
+def _missing(module: str, name: str, public: list[str], caller: FrameType) -> Exception:
+    """The error for a name that a module doesn't have; ``caller`` is the frame that looked it up."""
+    if (
+        name.startswith("_") or f"{module}.{name}" in sys.modules
+    ):  # for Python itself, or of an import under way
         return AttributeError(f"module {module!r} has no attribute {name!r}")
-    text = import_module("dualflow.core.absent").explain(module, name, public)
-    imports = frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == _IMPORT_FROM
-    return MissingNameError(text, name=name) if imports else MissingAttributeError(text, name=name)
+    importing = caller.f_globals.get("__name__") == "importlib._bootstrap"
+    error: Exception = import_module("dualflow.core.absent").missing(module, name, public, importing)
+    return error

@@ -6,6 +6,7 @@ what ``__array__`` makes arrays of.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -49,9 +50,9 @@ def install(module: str) -> None:
 
 def array_ufunc(tensor: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
     """Run a universal function of NumPy's on tensors."""
-    return imported(_overrides.module).universal_function(ufunc, method, inputs, options)
+    return imported(_overrides.module).universal_function(ufunc, method, inputs, options, sys._getframe(1))
 
 
 def array_function(tensor: Any, function: Any, types: Any, inputs: Any, options: Any) -> Any:
     """Run another function of NumPy's on tensors."""
-    return imported(_overrides.module).function(function, inputs, options)
+    return imported(_overrides.module).function(function, inputs, options, sys._getframe(1))

@@ -21,4 +21,15 @@ if TYPE_CHECKING:
     from dualflow.data.text_files import FixedLengthRecordDataset as FixedLengthRecordDataset
     from dualflow.data.text_files import TextLineDataset as TextLineDataset
 
-_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)
+_publish(
+    globals(),
+    lazy={
+        "dualflow.data": "experimental",
+        "dualflow.data.dataset": "Dataset",
+        "dualflow.data.element": "DatasetSpec",
+        "dualflow.data.iterator": "Iterator NumpyIterator",
+        "dualflow.data.options": "Options ThreadingOptions",
+        "dualflow.data.stage": "AUTOTUNE INFINITE_CARDINALITY UNKNOWN_CARDINALITY",
+        "dualflow.data.text_files": "FixedLengthRecordDataset TextLineDataset",
+    },
+)

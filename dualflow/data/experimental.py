@@ -15,4 +15,11 @@ if TYPE_CHECKING:
     from dualflow.data.stage import INFINITE_CARDINALITY as INFINITE_CARDINALITY
     from dualflow.data.stage import UNKNOWN_CARDINALITY as UNKNOWN_CARDINALITY
 
-_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)
+_publish(
+    globals(),
+    lazy={
+        "dualflow.data.csv_datasets": "CsvDataset make_csv_dataset",
+        "dualflow.data.known_lengths": "assert_cardinality cardinality enable_debug_mode get_single_element",
+        "dualflow.data.stage": "AUTOTUNE INFINITE_CARDINALITY UNKNOWN_CARDINALITY",
+    },
+)

@@ -30,4 +30,13 @@ if TYPE_CHECKING:
 
 bool, double, half = bool_, float64, float16
 
-_publish(globals(), internal=("TYPE_CHECKING", "bool_"), deferred=True)
+_publish(
+    globals(),
+    internal=("bool_",),
+    lazy={
+        "dualflow.core.narrow_floats": "bfloat16",
+        "dualflow.core.strings": "string",
+        "dualflow.dtypes": "experimental",
+        "dualflow.ops.elementary.values": "saturate_cast",
+    },
+)

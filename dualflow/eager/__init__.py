@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dualflow.core import dispatch
-from dualflow.core.deferred import NamePlace
 from dualflow.core.namespace import publish as _publish
 from dualflow.eager.engine import EAGER as EAGER
 from dualflow.eager.tape import GradientTape as GradientTape
@@ -47,12 +46,11 @@ def num_gpus() -> int:
 _publish(
     globals(),
     later={
-        "Checkpoint": NamePlace("dualflow.train.checkpoint", "Checkpoint"),
-        "Iterator": NamePlace("dualflow.data.iterator", "Iterator"),
-        "Network": NamePlace("dualflow.contrib.network", "Network"),
-        "Saver": NamePlace("dualflow.train.saver", "EagerSaver"),
-        "Sequential": NamePlace("dualflow.contrib.network", "Sequential"),
-        "make_template": NamePlace("dualflow.compat.v1.template", "make_template"),
-        "metrics": NamePlace("dualflow.contrib", "metrics"),
+        "dualflow.compat.v1.template": "make_template",
+        "dualflow.contrib": "metrics",
+        "dualflow.contrib.network": "Network Sequential",
+        "dualflow.data.iterator": "Iterator",
+        "dualflow.train.checkpoint": "Checkpoint",
+        "dualflow.train.saver": "Saver=EagerSaver",
     },
 )

@@ -25,4 +25,17 @@ if TYPE_CHECKING:
     from dualflow.ops.files.raw import encode_base64 as encode_base64
     from dualflow.ops.files.tables import decode_csv as decode_csv
 
-_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)
+_publish(
+    globals(),
+    lazy={
+        "dualflow.io": "gfile",
+        "dualflow.ops.files.contents": "matching_files read_file write_file",
+        "dualflow.ops.files.image_writing": "encode_jpeg encode_png",
+        "dualflow.ops.files.images": (
+            "decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg decode_png "
+            "extract_jpeg_shape is_jpeg"
+        ),
+        "dualflow.ops.files.raw": "decode_base64 decode_compressed decode_raw encode_base64",
+        "dualflow.ops.files.tables": "decode_csv",
+    },
+)

@@ -21,4 +21,12 @@ if TYPE_CHECKING:
     from dualflow.ops.files.filesystem import stat as stat
     from dualflow.ops.files.filesystem import walk as walk
 
-_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)
+_publish(
+    globals(),
+    lazy={
+        "dualflow.ops.files.filesystem": (
+            "GFile copy exists get_registered_schemes glob isdir join listdir makedirs mkdir remove rename "
+            "rmtree stat walk"
+        ),
+    },
+)

@@ -143,4 +143,49 @@ if TYPE_CHECKING:
     is_finite, is_inf, is_nan = isfinite, isinf, isnan
     rint = round
 
-_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)
+_publish(
+    globals(),
+    lazy={
+        "dualflow.math": "special",
+        "dualflow.ops.arithmetic": (
+            "abs add add_n divide divide_no_nan floordiv maximum minimum mod multiply multiply_no_nan "
+            "negative sign square squared_difference subtract floormod=mod truediv=divide"
+        ),
+        "dualflow.ops.broadcasting": "reduce_sum",
+        "dualflow.ops.comparison": (
+            "equal greater greater_equal isfinite isinf isnan less less_equal logical_and logical_not "
+            "logical_or logical_xor not_equal is_finite=isfinite is_inf=isinf is_nan=isnan"
+        ),
+        "dualflow.ops.complex_numbers": "complex conj imag real",
+        "dualflow.ops.counting.bins": "bincount",
+        "dualflow.ops.counting.confusion": "confusion_matrix zero_fraction",
+        "dualflow.ops.cumulative.running": "cumprod cumulative_logsumexp",
+        "dualflow.ops.elementary.quotients": "reciprocal_no_nan scalar_mul",
+        "dualflow.ops.elementary.values": "accumulate_n angle nextafter polyval",
+        "dualflow.ops.exponential": "exp expm1 log1p log_sigmoid logaddexp sigmoid softplus",
+        "dualflow.ops.neural.activations": "log_softmax softmax softsign",
+        "dualflow.ops.neural.normalization": "l2_normalize",
+        "dualflow.ops.ordering.extremes": "top_k",
+        "dualflow.ops.ordering.permutations": "invert_permutation is_non_decreasing is_strictly_increasing",
+        "dualflow.ops.ordering.tops": "approx_max_k approx_min_k in_top_k",
+        "dualflow.ops.powers": "log pow reciprocal rsqrt sqrt",
+        "dualflow.ops.reduction": "argmax argmin reduce_all reduce_any reduce_max reduce_min reduce_prod",
+        "dualflow.ops.rounding": "ceil floor round trunc rint=round",
+        "dualflow.ops.scans": "cumsum",
+        "dualflow.ops.segments.segments": (
+            "segment_max segment_mean segment_min segment_prod segment_sum unsorted_segment_max "
+            "unsorted_segment_mean unsorted_segment_min unsorted_segment_prod unsorted_segment_sqrt_n "
+            "unsorted_segment_sum"
+        ),
+        "dualflow.ops.special": "erf erfc",
+        "dualflow.ops.special_functions.bessel": "bessel_i0 bessel_i0e bessel_i1 bessel_i1e",
+        "dualflow.ops.special_functions.gamma": "betainc digamma igamma igammac lbeta lgamma polygamma zeta",
+        "dualflow.ops.special_functions.inverse_error_functions": "erfcinv erfinv ndtri",
+        "dualflow.ops.special_functions.sobol": "sobol_sample",
+        "dualflow.ops.special_functions.vanishing": "xdivy xlog1py xlogy",
+        "dualflow.ops.statistics": (
+            "count_nonzero reduce_euclidean_norm reduce_logsumexp reduce_mean reduce_std reduce_variance"
+        ),
+        "dualflow.ops.trigonometric": "acos acosh asin asinh atan atan2 atanh cos cosh sin sinh tan tanh",
+    },
+)

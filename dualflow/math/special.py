@@ -23,4 +23,13 @@ if TYPE_CHECKING:
     from dualflow.ops.special_functions.integrals import fresnel_sin as fresnel_sin
     from dualflow.ops.special_functions.integrals import spence as spence
 
-_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)
+_publish(
+    globals(),
+    lazy={
+        "dualflow.ops.special_functions.bessel": (
+            "bessel_i0 bessel_i0e bessel_i1 bessel_i1e bessel_j0 bessel_j1 bessel_k0 bessel_k0e bessel_k1 "
+            "bessel_k1e bessel_y0 bessel_y1"
+        ),
+        "dualflow.ops.special_functions.integrals": "dawsn expint fresnel_cos fresnel_sin spence",
+    },
+)

@@ -114,4 +114,56 @@ if TYPE_CHECKING:
     lrn = local_response_normalization
     swish = silu
 
-_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)
+_publish(
+    globals(),
+    lazy={
+        "dualflow.nn": "experimental",
+        "dualflow.ops.clipping": "l2_loss",
+        "dualflow.ops.counting.confusion": "zero_fraction",
+        "dualflow.ops.exponential": "log_sigmoid sigmoid softplus",
+        "dualflow.ops.neural.activations": (
+            "crelu elu gelu leaky_relu log_softmax relu relu6 selu silu softmax softsign swish=silu"
+        ),
+        "dualflow.ops.neural.blocks": "depth_to_space space_to_depth with_space_to_batch",
+        "dualflow.ops.neural.candidates": (
+            "all_candidate_sampler compute_accidental_hits fixed_unigram_candidate_sampler "
+            "learned_unigram_candidate_sampler"
+        ),
+        "dualflow.ops.neural.convolution": "atrous_conv2d conv1d conv2d conv3d convolution",
+        "dualflow.ops.neural.ctc_decoding": (
+            "collapse_repeated ctc_beam_search_decoder ctc_greedy_decoder ctc_unique_labels"
+        ),
+        "dualflow.ops.neural.depthwise": (
+            "depthwise_conv2d depthwise_conv2d_backprop_filter depthwise_conv2d_backprop_input "
+            "separable_conv2d"
+        ),
+        "dualflow.ops.neural.dropout": "dropout",
+        "dualflow.ops.neural.embedding": "embedding_lookup",
+        "dualflow.ops.neural.fractional_pooling": "fractional_avg_pool fractional_max_pool",
+        "dualflow.ops.neural.losses": (
+            "compute_average_loss log_poisson_loss scale_regularization_loss "
+            "sigmoid_cross_entropy_with_logits softmax_cross_entropy_with_logits "
+            "sparse_softmax_cross_entropy_with_logits weighted_cross_entropy_with_logits"
+        ),
+        "dualflow.ops.neural.moments": "moments normalize_moments sufficient_statistics weighted_moments",
+        "dualflow.ops.neural.morphology": "dilation2d erosion2d",
+        "dualflow.ops.neural.normalization": (
+            "batch_norm_with_global_normalization batch_normalization bias_add l2_normalize "
+            "local_response_normalization lrn=local_response_normalization"
+        ),
+        "dualflow.ops.neural.pooling": (
+            "avg_pool avg_pool1d avg_pool2d avg_pool3d max_pool max_pool1d max_pool2d max_pool3d "
+            "max_pool_with_argmax pool"
+        ),
+        "dualflow.ops.neural.sampling": "nce_loss sampled_softmax_loss",
+        "dualflow.ops.neural.sparse_embedding": "embedding_lookup_sparse safe_embedding_lookup_sparse",
+        "dualflow.ops.neural.transposed_convolution": (
+            "atrous_conv2d_transpose conv1d_transpose conv2d_transpose conv3d_transpose conv_transpose"
+        ),
+        "dualflow.ops.ordering.extremes": "top_k",
+        "dualflow.ops.ordering.tops": "approx_max_k approx_min_k in_top_k",
+        "dualflow.ops.rearranging.blocks": "space_to_batch",
+        "dualflow.ops.trigonometric": "tanh",
+        "dualflow.sequences.ctc": "ctc_loss",
+    },
+)

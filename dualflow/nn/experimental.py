@@ -8,4 +8,4 @@ if TYPE_CHECKING:
     from dualflow.ops.neural.dropout import general_dropout as general_dropout
     from dualflow.ops.neural.dropout import stateless_dropout as stateless_dropout
 
-_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)
+_publish(globals(), lazy={"dualflow.ops.neural.dropout": "general_dropout stateless_dropout"})

@@ -401,4 +401,72 @@ if TYPE_CHECKING:
     from dualflow.numpy.without_nan import nansum as nansum
     from dualflow.numpy.without_nan import nanvar as nanvar
 
-_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)
+_publish(
+    globals(),
+    lazy={
+        "dualflow.numpy": "fft linalg random",
+        "dualflow.numpy.applying": "apply_along_axis apply_over_axes vectorize",
+        "dualflow.numpy.behaviour": "experimental_enable_numpy_behavior",
+        "dualflow.numpy.calculus": "convolve correlate diff ediff1d gradient interp trapezoid unwrap",
+        "dualflow.numpy.creation": (
+            "arange array asanyarray asarray ascontiguousarray astype copy empty empty_like eye from_dlpack "
+            "frombuffer fromfunction fromiter full full_like geomspace identity indices linspace logspace "
+            "meshgrid ones ones_like tri vander zeros zeros_like"
+        ),
+        "dualflow.numpy.data_types": (
+            "bool bool_ can_cast cdouble common_type complex64 complex128 complex_ csingle double dtype "
+            "finfo float16 float32 float64 float_ half iinfo int8 int16 int32 int64 int_ isdtype issubdtype "
+            "min_scalar_type ndarray promote_types result_type single uint uint8 uint16 uint32 uint64"
+        ),
+        "dualflow.numpy.editing": "delete insert known_places pad trim_zeros",
+        "dualflow.numpy.elementwise": (
+            "abs absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh "
+            "atan atan2 atanh bitwise_and bitwise_count bitwise_invert bitwise_left_shift bitwise_not "
+            "bitwise_or bitwise_right_shift bitwise_xor cbrt ceil conj conjugate copysign cos cosh deg2rad "
+            "degrees divide divmod equal exp exp2 expm1 fabs float_power floor floor_divide fmax fmin fmod "
+            "frexp gcd greater greater_equal heaviside hypot invert isfinite isinf isnan lcm ldexp "
+            "left_shift less less_equal log log1p log2 log10 logaddexp logaddexp2 logical_and logical_not "
+            "logical_or logical_xor maximum minimum mod modf multiply negative nextafter not_equal positive "
+            "pow power rad2deg radians reciprocal remainder right_shift rint sign signbit sin sinh spacing "
+            "sqrt square subtract tan tanh true_divide trunc"
+        ),
+        "dualflow.numpy.fitting": "polyfit roots",
+        "dualflow.numpy.grids": "c_ e euler_gamma index_exp inf mgrid nan newaxis ogrid pi r_ s_",
+        "dualflow.numpy.histograms": "bincount histogram histogram2d histogram_bin_edges histogramdd",
+        "dualflow.numpy.indexing": (
+            "argwhere choose compress diag diag_indices diag_indices_from diagflat diagonal extract "
+            "flatnonzero ix_ mask_indices nonzero piecewise put_along_axis ravel_multi_index select take "
+            "take_along_axis trace tril tril_indices tril_indices_from triu triu_indices triu_indices_from "
+            "unravel_index where"
+        ),
+        "dualflow.numpy.manipulation": (
+            "append array_split atleast_1d atleast_2d atleast_3d block broadcast_arrays broadcast_shapes "
+            "broadcast_to column_stack concat concatenate dsplit dstack expand_dims flip fliplr flipud "
+            "hsplit hstack matrix_transpose moveaxis ndim permute_dims ravel repeat reshape resize roll "
+            "rollaxis rot90 shape size split squeeze stack swapaxes tile transpose unstack vsplit vstack"
+        ),
+        "dualflow.numpy.polynomials": "poly polyadd polyder polydiv polyint polymul polysub polyval",
+        "dualflow.numpy.products": (
+            "cross dot einsum einsum_path inner kron matmul matvec outer tensordot vdot vecdot vecmat"
+        ),
+        "dualflow.numpy.quantiles": "median nanmedian nanpercentile nanquantile percentile quantile",
+        "dualflow.numpy.reductions": (
+            "all amax amin any argmax argmin average count_nonzero cumprod cumsum cumulative_prod "
+            "cumulative_sum max mean min prod ptp std sum var"
+        ),
+        "dualflow.numpy.sorting": (
+            "argpartition argsort digitize intersect1d isin lexsort partition searchsorted setdiff1d "
+            "setxor1d sort sort_complex union1d unique unique_all unique_counts unique_inverse "
+            "unique_values"
+        ),
+        "dualflow.numpy.statistics": "corrcoef cov",
+        "dualflow.numpy.values": (
+            "allclose angle around array_equal array_equiv clip fix i0 imag isclose iscomplex iscomplexobj "
+            "isneginf isposinf isreal isrealobj isscalar iterable nan_to_num real real_if_close round sinc"
+        ),
+        "dualflow.numpy.windows": "bartlett blackman hamming hanning kaiser",
+        "dualflow.numpy.without_nan": (
+            "nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar"
+        ),
+    },
+)

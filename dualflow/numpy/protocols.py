@@ -8,7 +8,6 @@ watches the tensor warns of that, and a symbol, which has no values, is refused.
 from __future__ import annotations
 
 import opcode
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from types import FrameType
@@ -76,17 +75,20 @@ def operators() -> dict[np.ufunc, tuple[Callable[[Any, Any], Any], Callable[[Any
 
 
 @entry
-def universal_function(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """What a universal function of NumPy's gives where one of its inputs, or of its outputs, is a tensor.
+def universal_function(
+    ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any], caller: FrameType
+) -> Any:
+    """The result of a NumPy ufunc of which an input or output is a tensor.
+
+    ``caller`` is the frame that called NumPy.
 
     Raises:
         DTypeError: tensors that are recorded and another method than a call, or options that tensors refuse.
     """
-    frame = sys._getframe(3)  # below NumPy's protocol and the wrapper that hides our frames
     followed = _followed([inputs, options])
     if method == "__call__" and ufunc in operators() and len(inputs) == 2:
         beside_array = isinstance(inputs[0], _ARRAYS) or isinstance(inputs[1], _ARRAYS)
-        plain = not options or _is_operator(frame)  # x += y gives its array as out
+        plain = not options or _is_operator(caller)  # x += y gives its array as out
         if beside_array and plain and any(isinstance(x, _TENSORS) for x in inputs):
             return _operated(ufunc, *inputs)
     if not followed:
@@ -98,7 +100,7 @@ def universal_function(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], op
         )
     function = overrides().get(ufunc)
     if function is None:
-        return _handed_over(ufunc, name, frame, inputs, options)
+        return _handed_over(ufunc, name, caller, inputs, options)
     dtype = _precision(inputs)
     return function(*[_beside(x, dtype) for x in inputs], **options)
 
@@ -121,19 +123,22 @@ def _operated(ufunc: np.ufunc, x: Any, y: Any) -> Any:
 _OPERATIONS: Final = frozenset(opcode.opmap[name] for name in ("BINARY_OP", "COMPARE_OP"))
 
 
-def _is_operator(frame: FrameType) -> bool:
-    """Whether the line that called NumPy did so by one of Python's operators."""
-    return frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] in _OPERATIONS
+def _is_operator(caller: FrameType) -> bool:
+    """Whether ``caller`` is at an operator: NumPy passes ``x += y`` on as it does ``np.add(x, y, out=x)``."""
+    return caller.f_lasti >= 0 and caller.f_code.co_code[caller.f_lasti] in _OPERATIONS
 
 
 @entry
-def function(function: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """What a function of NumPy's gives where an argument is, or holds, a tensor."""
+def function(function: Any, inputs: tuple[Any, ...], options: dict[str, Any], caller: FrameType) -> Any:
+    """The result of a NumPy function of which an argument is, or contains, a tensor.
+
+    ``caller`` is the frame that called NumPy.
+    """
     if not _followed([inputs, options]):
         return function(*_as_arrays(inputs), **_as_arrays(options))
     replacement = overrides().get(function)
     if replacement is None:
-        return _handed_over(function, function.__name__, sys._getframe(3), inputs, options)
+        return _handed_over(function, function.__name__, caller, inputs, options)
     inputs, options = _given(inputs, options)
     dtype = _precision([inputs, options])
     if dtype is None or not dtype.is_inexact:

@@ -9,4 +9,11 @@ if TYPE_CHECKING:
     from dualflow.profiler.session import ProfileFile as ProfileFile
     from dualflow.profiler.session import trace as trace
 
-_publish(globals(), modules=("experimental",), internal=("TYPE_CHECKING",), deferred=True)
+_publish(
+    globals(),
+    modules=("experimental",),
+    lazy={
+        "dualflow.profiler": "experimental",
+        "dualflow.profiler.session": "ProfileFile trace",
+    },
+)

@@ -11,4 +11,4 @@ if TYPE_CHECKING:
     from dualflow.profiler.session import start as start
     from dualflow.profiler.session import stop as stop
 
-_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)
+_publish(globals(), lazy={"dualflow.profiler.session": "Profile ProfilerOptions Trace start stop"})

@@ -41,4 +41,25 @@ if TYPE_CHECKING:
     from dualflow.ops.random_numbers.states import Algorithm as Algorithm
     from dualflow.random import experimental as experimental
 
-_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)
+_publish(
+    globals(),
+    lazy={
+        "dualflow.eager.generator": (
+            "Generator create_rng_state get_global_generator set_global_generator set_seed"
+        ),
+        "dualflow.ops.neural.candidates": (
+            "all_candidate_sampler fixed_unigram_candidate_sampler learned_unigram_candidate_sampler "
+            "log_uniform_candidate_sampler uniform_candidate_sampler"
+        ),
+        "dualflow.ops.random_numbers.functions": (
+            "categorical gamma normal poisson shuffle truncated_normal uniform"
+        ),
+        "dualflow.ops.random_numbers.stateless": (
+            "fold_in split stateless_binomial stateless_categorical stateless_gamma stateless_normal "
+            "stateless_parameterized_truncated_normal stateless_poisson stateless_truncated_normal "
+            "stateless_uniform"
+        ),
+        "dualflow.ops.random_numbers.states": "Algorithm",
+        "dualflow.random": "experimental",
+    },
+)

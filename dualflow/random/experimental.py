@@ -15,4 +15,12 @@ if TYPE_CHECKING:
     from dualflow.ops.random_numbers.stateless import stateless_shuffle as stateless_shuffle
     from dualflow.ops.random_numbers.states import Algorithm as Algorithm
 
-_publish(globals(), internal=("TYPE_CHECKING", "fold_in", "split"), deferred=True)
+_publish(
+    globals(),
+    internal=("fold_in", "split"),
+    lazy={
+        "dualflow.eager.generator": "Generator create_rng_state get_global_generator set_global_generator",
+        "dualflow.ops.random_numbers.stateless": "stateless_shuffle",
+        "dualflow.ops.random_numbers.states": "Algorithm",
+    },
+)

@@ -22,4 +22,14 @@ if TYPE_CHECKING:
     from dualflow.summary.writing import scalar as scalar
     from dualflow.summary.writing import text as text
 
-_publish(globals(), modules=("experimental",), internal=("TYPE_CHECKING",), deferred=True)
+_publish(
+    globals(),
+    modules=("experimental",),
+    lazy={
+        "dualflow.summary": "experimental",
+        "dualflow.summary.defaults": "record_if should_record_summaries",
+        "dualflow.summary.graphs": "graph trace_export trace_off trace_on",
+        "dualflow.summary.writer": "SummaryWriter create_file_writer create_noop_writer",
+        "dualflow.summary.writing": "audio flush histogram image scalar text",
+    },
+)

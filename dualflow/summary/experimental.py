@@ -8,4 +8,4 @@ if TYPE_CHECKING:
     from dualflow.summary.defaults import get_step as get_step
     from dualflow.summary.defaults import set_step as set_step
 
-_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)
+_publish(globals(), lazy={"dualflow.summary.defaults": "get_step set_step"})

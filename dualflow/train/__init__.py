@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from dualflow.core.deferred import NamePlace
 from dualflow.core.namespace import publish as _publish
 
 if TYPE_CHECKING:
@@ -18,9 +17,12 @@ if TYPE_CHECKING:
 
 _publish(
     globals(),
-    internal=("TYPE_CHECKING",),
-    deferred=True,
-    later={
-        "ExponentialMovingAverage": NamePlace("dualflow.compat.v1.moving_average", "ExponentialMovingAverage")
+    lazy={
+        "dualflow.train": "experimental",
+        "dualflow.train.checkpoint": "Checkpoint",
+        "dualflow.train.manager": "CheckpointManager",
+        "dualflow.train.readers": "checkpoints_iterator list_variables load_checkpoint load_variable",
+        "dualflow.train.state_file": "get_checkpoint_state latest_checkpoint",
     },
+    later={"dualflow.compat.v1.moving_average": "ExponentialMovingAverage"},
 )

@@ -7,4 +7,4 @@ from dualflow.core.namespace import publish as _publish
 if TYPE_CHECKING:
     from dualflow.train.trackable import PythonState as PythonState
 
-_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)
+_publish(globals(), lazy={"dualflow.train.trackable": "PythonState"})

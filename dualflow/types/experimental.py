@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from dualflow.core.deferred import NamePlace
 from dualflow.core.dispatch import TensorLike as TensorLike
 from dualflow.core.namespace import publish as _publish
 
@@ -13,10 +12,10 @@ if TYPE_CHECKING:
 
     __all__ = ["ConcreteFunction", "GenericFunction", "PolymorphicFunction", "TensorLike"]
 
-_FUNCTION = NamePlace("dualflow.function.decorator", "Function")
 _publish(
     globals(),
-    internal=("NamePlace", "TYPE_CHECKING", "Function"),
-    deferred=True,
-    later={"GenericFunction": _FUNCTION, "PolymorphicFunction": _FUNCTION},
+    lazy={
+        "dualflow.function.concrete": "ConcreteFunction",
+        "dualflow.function.decorator": "GenericFunction=Function PolymorphicFunction=Function",
+    },
 )

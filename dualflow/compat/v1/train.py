@@ -15,7 +15,6 @@ from dualflow.compat.v1.global_step import create_global_step as create_global_s
 from dualflow.compat.v1.global_step import get_global_step as get_global_step
 from dualflow.compat.v1.global_step import get_or_create_global_step as get_or_create_global_step
 from dualflow.compat.v1.global_step import global_step as global_step
-from dualflow.core.deferred import NamePlace
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import entries
@@ -41,9 +40,6 @@ __all__ = [
 ]
 Pairs = list[tuple[Any, Any]]
 _POWERS: Final = "beta1_power", "beta2_power"
-_AVERAGES: Final = "dualflow.compat.v1.moving_average"
-_PENALTIES: Final = "dualflow.compat.v1.penalties"
-_RATES: Final = "dualflow.compat.v1.learning_rates"
 
 
 @entries
@@ -389,34 +385,26 @@ class RMSPropOptimizer(Optimizer):
 _publish(
     globals(),
     later={
-        "AdadeltaOptimizer": NamePlace("dualflow.compat.v1.adadelta", "AdadeltaOptimizer"),
-        "Checkpoint": NamePlace("dualflow.train.checkpoint", "Checkpoint"),
-        "CheckpointManager": NamePlace("dualflow.train.manager", "CheckpointManager"),
-        "ExponentialMovingAverage": NamePlace(_AVERAGES, "ExponentialMovingAverage"),
-        "FtrlOptimizer": NamePlace(_PENALTIES, "FtrlOptimizer"),
-        "NewCheckpointReader": NamePlace("dualflow.train.readers", "load_checkpoint"),
-        "ProximalAdagradOptimizer": NamePlace(_PENALTIES, "ProximalAdagradOptimizer"),
-        "ProximalGradientDescentOptimizer": NamePlace(_PENALTIES, "ProximalGradientDescentOptimizer"),
-        "Saver": NamePlace("dualflow.train.saver", "Saver"),
-        "checkpoint_exists": NamePlace("dualflow.train.state_file", "checkpoint_exists"),
-        "checkpoints_iterator": NamePlace("dualflow.train.readers", "checkpoints_iterator"),
-        "cosine_decay": NamePlace(_RATES, "cosine_decay"),
-        "cosine_decay_restarts": NamePlace(_RATES, "cosine_decay_restarts"),
-        "exponential_decay": NamePlace(_RATES, "exponential_decay"),
-        "get_checkpoint_mtimes": NamePlace("dualflow.train.state_file", "get_checkpoint_mtimes"),
-        "get_checkpoint_state": NamePlace("dualflow.train.state_file", "get_checkpoint_state"),
-        "inverse_time_decay": NamePlace(_RATES, "inverse_time_decay"),
-        "latest_checkpoint": NamePlace("dualflow.train.state_file", "latest_checkpoint"),
-        "linear_cosine_decay": NamePlace(_RATES, "linear_cosine_decay"),
-        "list_variables": NamePlace("dualflow.train.readers", "list_variables"),
-        "load_checkpoint": NamePlace("dualflow.train.readers", "load_checkpoint"),
-        "load_variable": NamePlace("dualflow.train.readers", "load_variable"),
-        "natural_exp_decay": NamePlace(_RATES, "natural_exp_decay"),
-        "noisy_linear_cosine_decay": NamePlace(_RATES, "noisy_linear_cosine_decay"),
-        "piecewise_constant": NamePlace(_RATES, "piecewise_constant"),
-        "piecewise_constant_decay": NamePlace(_RATES, "piecewise_constant_decay"),
-        "polynomial_decay": NamePlace(_RATES, "polynomial_decay"),
-        "remove_checkpoint": NamePlace("dualflow.train.state_file", "remove_checkpoint"),
-        "update_checkpoint_state": NamePlace("dualflow.train.state_file", "update_checkpoint_state"),
+        "dualflow.compat.v1.adadelta": "AdadeltaOptimizer",
+        "dualflow.compat.v1.learning_rates": (
+            "cosine_decay cosine_decay_restarts exponential_decay inverse_time_decay linear_cosine_decay "
+            "natural_exp_decay noisy_linear_cosine_decay piecewise_constant piecewise_constant_decay "
+            "polynomial_decay"
+        ),
+        "dualflow.compat.v1.moving_average": "ExponentialMovingAverage",
+        "dualflow.compat.v1.penalties": (
+            "FtrlOptimizer ProximalAdagradOptimizer ProximalGradientDescentOptimizer"
+        ),
+        "dualflow.train.checkpoint": "Checkpoint",
+        "dualflow.train.manager": "CheckpointManager",
+        "dualflow.train.readers": (
+            "NewCheckpointReader=load_checkpoint checkpoints_iterator list_variables load_checkpoint "
+            "load_variable"
+        ),
+        "dualflow.train.saver": "Saver",
+        "dualflow.train.state_file": (
+            "checkpoint_exists get_checkpoint_mtimes get_checkpoint_state latest_checkpoint "
+            "remove_checkpoint update_checkpoint_state"
+        ),
     },
 )

@@ -41,4 +41,23 @@ if TYPE_CHECKING:
     from dualflow.compat.v1.layers.transposed import conv2d_transpose as conv2d_transpose
     from dualflow.compat.v1.layers.transposed import conv3d_transpose as conv3d_transpose
 
-_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)
+_publish(
+    globals(),
+    lazy={
+        "dualflow.compat.v1.layers.base": "Layer",
+        "dualflow.compat.v1.layers.convolution": "Conv1D Conv2D Conv3D conv1d conv2d conv3d",
+        "dualflow.compat.v1.layers.core": "Dense Dropout Flatten dense dropout flatten",
+        "dualflow.compat.v1.layers.normalization": "BatchNormalization batch_normalization",
+        "dualflow.compat.v1.layers.pooling": (
+            "AveragePooling1D AveragePooling2D AveragePooling3D MaxPooling1D MaxPooling2D MaxPooling3D "
+            "average_pooling1d average_pooling2d average_pooling3d max_pooling1d max_pooling2d "
+            "max_pooling3d"
+        ),
+        "dualflow.compat.v1.layers.separable": (
+            "SeparableConv1D SeparableConv2D separable_conv1d separable_conv2d"
+        ),
+        "dualflow.compat.v1.layers.transposed": (
+            "Conv2DTranspose Conv3DTranspose conv2d_transpose conv3d_transpose"
+        ),
+    },
+)

@@ -27,4 +27,19 @@ if TYPE_CHECKING:
     from dualflow.compat.v1.losses.weighted import get_regularization_losses as get_regularization_losses
     from dualflow.compat.v1.losses.weighted import get_total_loss as get_total_loss
 
-_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)
+_publish(
+    globals(),
+    lazy={
+        "dualflow.compat.v1.losses.cross_entropies": (
+            "sigmoid_cross_entropy softmax_cross_entropy sparse_softmax_cross_entropy"
+        ),
+        "dualflow.compat.v1.losses.differences": (
+            "absolute_difference cosine_distance hinge_loss huber_loss log_loss mean_pairwise_squared_error "
+            "mean_squared_error"
+        ),
+        "dualflow.compat.v1.losses.weighted": (
+            "Reduction add_loss compute_weighted_loss get_losses get_regularization_loss "
+            "get_regularization_losses get_total_loss"
+        ),
+    },
+)

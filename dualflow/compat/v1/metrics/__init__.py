@@ -40,4 +40,21 @@ if TYPE_CHECKING:
         true_positives_at_thresholds as true_positives_at_thresholds,
     )
 
-_publish(globals(), internal=("TYPE_CHECKING",), deferred=True)
+_publish(
+    globals(),
+    lazy={
+        "dualflow.compat.v1.metrics.classes": "mean_iou mean_per_class_accuracy",
+        "dualflow.compat.v1.metrics.counts": (
+            "false_negatives false_positives precision recall true_negatives true_positives"
+        ),
+        "dualflow.compat.v1.metrics.means": (
+            "accuracy mean mean_absolute_error mean_cosine_distance mean_relative_error mean_squared_error "
+            "mean_tensor percentage_below root_mean_squared_error"
+        ),
+        "dualflow.compat.v1.metrics.thresholds": (
+            "auc false_negatives_at_thresholds false_positives_at_thresholds precision_at_thresholds "
+            "recall_at_thresholds sensitivity_at_specificity specificity_at_sensitivity "
+            "true_negatives_at_thresholds true_positives_at_thresholds"
+        ),
+    },
+)
