@@ -204,14 +204,15 @@ def named_error(error: Exception, function: Callable[..., Any]) -> None:
 
     Rules of gradients, whose names aren't public, stay unnamed.
     """
-    name = getattr(function, "__name__", "_")
-    if (
-        isinstance(error, DualflowError)
-        and name.isidentifier()
-        and name[0] != "_"
-        and name not in error.message
-    ):
+    name = public_name(function)
+    if isinstance(error, DualflowError) and name is not None and name not in error.message:
         error.args = (f"{name}: {error.message}", *error.args[1:])
+
+
+def public_name(function: Callable[..., Any]) -> str | None:
+    """The name of a function that users call; None for a rule of gradients or another private function."""
+    name: str = getattr(function, "__name__", "_")
+    return name if name.isidentifier() and name[0] != "_" else None
 
 
 def entries(owner: C) -> C:

@@ -69,7 +69,7 @@ def run_node(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
     except Exception as error:
         told = _in_words(error, node, arrays)
         if node.origin or not node.bodies:
-            told.add_note(_asked_for(node))
+            told.add_note(asked_for(node))
         if told is error:
             raise
         raise told from error
@@ -81,7 +81,7 @@ def _as_output(x: Any) -> Any:
     return x if type(x) is UnequalRows else as_result(x)
 
 
-def _asked_for(node: Node) -> str:
+def asked_for(node: Node) -> str:
     """A note for an error: the op and the user's line."""
     return f"in {node.op.name}" + (f", asked for by {node.origin}" if node.origin else "")
 
@@ -152,7 +152,7 @@ def replay(graph: Graph, tensors: Sequence[Any], note: Callable[[Any, Any], None
                 found = engine.apply(node.op, inputs, dict(attrs_for(node, [x.spec for x in inputs])))
             except DualflowError as error:
                 if node.origin is not None and not getattr(error, "__notes__", ()):
-                    error.add_note(_asked_for(node))
+                    error.add_note(asked_for(node))
                 raise
         if node.outputs:
             outputs = found if isinstance(found, tuple) else (found,)

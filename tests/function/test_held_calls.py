@@ -86,6 +86,23 @@ RANDOM: dict[str, Function] = {
 }
 
 
+_Sizes = Callable[[Any, Any], Any]
+SIZED_BY_NUMBERS: dict[str, _Sizes] = {
+    "the 3 largest, or all": lambda x, n: df.math.top_k(x, df.minimum(n, 3))[0],
+    "the largest of an odd number": lambda x, n: df.math.top_k(x, n % 2)[0],
+    "the largest but 5": lambda x, n: df.math.top_k(x, df.maximum(n - 5, 0))[0],
+    "two halves": lambda x, n: df.split(x, [n // 2, n - n // 2], 0),
+    "all and nothing": lambda x, n: df.split(x, [n, df.shape(x)[0] - n], 0),
+    "long frames": lambda x, n: df.signal.frame(x, 60, 10),
+    "frames of half the length": lambda x, n: df.signal.frame(x, n // 2 + 1, 1),
+    "a spectrum of a part": lambda x, n: df.math.abs(df.signal.rfft(x, [n // 2])),
+    "singular values": lambda x, n: df.linalg.svd(df.stack([x, x + 1.0, x * x]), compute_uv=False) > 0.0,
+    "an orthogonal basis": lambda x, n: df.shape(df.linalg.qr(df.stack([x, x + 1.0, x * x]))[0]),
+    "classes": lambda x, n: df.math.in_top_k([0], df.reshape(x, [1, -1]), n // 2),
+    "histogram": lambda x, n: df.histogram_fixed_width(x, [0.0, 2.0], n + 1),
+}
+
+
 def _values(shape: list[int]) -> Any:
     return df.constant(np.random.default_rng(0).uniform(0.5, 1.5, shape).astype(np.float32))
 
@@ -154,6 +171,50 @@ def test_a_generator_draws_numbers_of_open_sizes(draw: Callable[[Any, Any], Any]
     traced = df.function(lambda x: draw(generator, df.shape(x)), input_signature=[df.TensorSpec([None, 2])])
     for numbers in expected:
         np.testing.assert_allclose(traced(df.ones([3, 2])), numbers, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", SIZED_BY_NUMBERS)
+@pytest.mark.parametrize("masked", [False, True])
+def test_sizes_of_results_are_those_of_each_call(name: str, masked: bool) -> None:
+    function = SIZED_BY_NUMBERS[name]
+
+    def results(x: Any) -> Any:
+        x = _kept(x) if masked else x
+        return function(x, df.shape(x)[0])
+
+    def shapes(x: Any) -> list[Any]:
+        return [df.shape(result) for result in df.nest.flatten(results(x))]
+
+    specs = [df.TensorSpec([None])]
+    traced, shaped = df.function(results, input_signature=specs), df.function(shapes, input_signature=specs)
+    for size in (3, 0, 1, 2, 7, 64, 131, 5):
+        x = _values([size])
+        for mine, expected in zip(df.nest.flatten(traced(x)), df.nest.flatten(results(x)), strict=True):
+            np.testing.assert_allclose(mine, expected, rtol=1e-5, atol=1e-4)
+        for sizes, result in zip(shaped(x), shapes(x), strict=True):
+            np.testing.assert_array_equal(sizes, result)
+
+
+def test_a_size_that_examples_do_not_tell_is_an_error_and_no_value() -> None:
+    """A quotient that is 0 for every number that a trace tries."""
+
+    def count(x: Any) -> Any:
+        return df.shape(df.math.top_k(x, df.shape(x)[0] // 1_000_000)[0])[0]
+
+    traced = df.function(count, input_signature=[df.TensorSpec([None])])
+    assert traced(df.ones([5])) == 0
+    with pytest.raises(df.errors.InvalidArgumentError, match=r"top_k was traced .* and gives float32\[1\]"):
+        traced(df.ones([1_000_000]))
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_an_error_of_a_held_call_names_the_line_and_the_function(masked: bool) -> None:
+    traced = df.function(
+        lambda x: df.split(x[x > 0.0] if masked else x, 4, 0)[0], input_signature=[df.TensorSpec([None])]
+    )
+    with pytest.raises(df.errors.InvalidArgumentError) as caught:
+        traced(df.ones([6]))
+    assert any(__file__ in note and note.startswith("in split") for note in caught.value.__notes__)
 
 
 def test_a_call_that_known_sizes_refuse_too_names_the_function_that_was_called() -> None:

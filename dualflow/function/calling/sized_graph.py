@@ -12,7 +12,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.errors import DualflowError, InvalidArgumentError
 from dualflow.core.extent import Atom, Extent, UndecidedSize, bounds, symbol, symbol_of, symbols
 from dualflow.core.shape import Shape
 from dualflow.core.size_functions import met, substituted
@@ -23,6 +23,7 @@ from dualflow.graph import origin
 from dualflow.graph.axes import sizes as sizes_of
 from dualflow.graph.control_spec import ChoiceSpec, branches_of, loop_of
 from dualflow.graph.exact_equality import exact_attrs
+from dualflow.graph.interpret import asked_for
 from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.dead_code import eliminate_dead_code
@@ -95,8 +96,13 @@ class _Sizing:
         now = dict(zip(graph.inputs, inputs, strict=True))
         for node in graph.nodes:
             with origin.forced(node.origin):
-                found = self._recorded(node, [now[v] for v in node.inputs])
-            now.update(zip(node.outputs, found, strict=True))
+                try:
+                    outputs = self._recorded(node, [now[v] for v in node.inputs])
+                except DualflowError as error:
+                    if node.origin is not None and not getattr(error, "__notes__", ()):
+                        error.add_note(asked_for(node))
+                    raise
+            now.update(zip(node.outputs, outputs, strict=True))
         return now
 
     def _recorded(self, node: Node, inputs: Sequence[Value]) -> Sequence[Value]:

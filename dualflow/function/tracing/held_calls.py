@@ -1,8 +1,9 @@
 """Calls of ops that need sizes as numbers, in a trace that leaves these open: held until the sizes are known.
 
-Where such a call fails, the function is traced aside for numbers in the place of the open sizes, twice. What
-it returns there says what the call returns: sizes that differ between both are open. The call becomes a
-:data:`~dualflow.function.tracing.late_sizes.LATE` node.
+Where such a call fails, the function is traced aside for numbers in the place of the open sizes, twice, and
+then for as many others as its constants suggest. What it returns there says what the call returns: sizes
+that differ are open. The call becomes a
+:func:`~dualflow.function.tracing.late_sizes.held_op` node.
 """
 
 from __future__ import annotations
@@ -26,20 +27,21 @@ from dualflow.core.errors import (
 )
 from dualflow.core.shape import UNKNOWN_RANK, Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.core.tracebacks import named_error
+from dualflow.core.tracebacks import named_error, public_name
 from dualflow.core.tree import Structure, flatten, unflatten
-from dualflow.function.tracing.late_sizes import LATE
+from dualflow.function.tracing.late_sizes import held_op
+from dualflow.function.tracing.size_probes import (
+    PAIRS,
+    SizeProbe,
+    constants_behind,
+    depends_on_data,
+    varied_probes,
+)
 from dualflow.function.tracing.tracer import Tracer, tracing
-from dualflow.graph.interpret import run_node
-from dualflow.graph.ir import Node, Value
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.forms import Literal
-from dualflow.ops.late_sizes import as_ints
-from dualflow.ops.measuring import SHAPE
 from dualflow.ops.static import known_value
 
-_NUMBERS: Final = ((48, 96), (840, 1680), (6, 12), (3, 4))
-"""Pairs of numbers that stand for open sizes. They have many divisors, as some ops divide sizes."""
 _OF_SIZES: Final = (InvalidArgumentError, DTypeError, TypeError, AssertionError)
 _NOT_OF_SIZES: Final = (OperatorNotAllowedInGraphError, InaccessibleTensorError, InternalError)
 _MOST_INTEGERS: Final = 64
@@ -170,16 +172,58 @@ def _count(x: Any) -> int:
 
 def _results(call: HeldCall, tensors: Sequence[Any]) -> _Results | None:
     """What a call returns; None where it fails for all numbers, or is no pure function of tensors."""
-    for pair in _NUMBERS:
+    constants = set(_constants(call, tensors))
+    largest = 2 * max(constants, default=0)
+    for pair in (*PAIRS, (largest, 2 * largest)):
         for pinned in _pinned(tensors):
             first, second = [
-                _traced(call, tensors, _Probe(number, data), pinned)
+                _traced(call, tensors, SizeProbe((number,), data), pinned)
                 for data, number in enumerate(pair, start=1)
             ]
             if first is not None and second is not None and _are_alike(first, second, pinned):
-                guessed = any(_depends_on_data(tensors[i]._value) for i in call.integers)
-                return _merged(first, second, None if guessed else set(pinned.values()))
+                if any(depends_on_data(tensors[i]._value) for i in call.integers):
+                    return _merged(first, second, None)
+                results = _merged(first, second, set(pinned.values()))
+                return _constant_in_all(results, call, tensors, constants, pinned)
     return None
+
+
+def _constants(call: HeldCall, tensors: Sequence[Any]) -> Iterator[int]:
+    """The integers that sizes may be compared with: known sizes, and those among the arguments."""
+    for leaf in _leaves((call.args, call.kwargs)):
+        if type(leaf) is int:
+            yield leaf
+        elif isinstance(leaf, _Constant) and leaf.array.dtype.kind in "iu":
+            yield from leaf.array.reshape(-1)[:_MOST_INTEGERS].tolist()
+    for x in tensors:
+        yield from [n for n in x.shape if n is not None]
+    for i in call.integers:
+        yield from constants_behind(tensors[i]._value)
+
+
+def _constant_in_all(
+    results: _Results,
+    call: HeldCall,
+    tensors: Sequence[Any],
+    constants: set[int],
+    pinned: Mapping[tuple[int, int], int],
+) -> _Results:
+    """``results``, with sizes left open that are others for some numbers in the place of open sizes.
+
+    Two numbers don't tell ``minimum(n, 3)`` from 3.
+    """
+    for probe in varied_probes(constants):
+        if not _claims_sizes(results):
+            break
+        others = _traced(call, tensors, probe, pinned)
+        if others is not None and _are_alike(results, others, pinned):
+            results = _merged(results, others, set())
+    return results
+
+
+def _claims_sizes(results: _Results) -> bool:
+    """Whether some size of a result is a number."""
+    return any(n is not None for spec in results.specs for n in spec.shape)
 
 
 def _are_alike(a: _Results, b: _Results, pinned: Mapping[tuple[int, int], int]) -> bool:
@@ -187,31 +231,6 @@ def _are_alike(a: _Results, b: _Results, pinned: Mapping[tuple[int, int], int]) 
     kinds = [[(len(x.shape), x.dtype) for x in results.specs] for results in (a, b)]
     counted = len(a.specs) > 1 and len(a.specs) in pinned.values()
     return a[:2] == b[:2] and kinds[0] == kinds[1] and not counted
-
-
-class _Probe(NamedTuple):
-    """Numbers for what a trace leaves open.
-
-    Attributes:
-        number: for open sizes.
-        data: for integers that decide sizes, and are computed from data.
-    """
-
-    number: int
-    data: int
-
-
-def _depends_on_data(value: Value) -> bool:
-    """Whether integers are computed from more than sizes and constants."""
-    pending, done = [value], {value}
-    while pending:
-        node = pending.pop().node
-        if node is None or node.effect is not None or node.bodies:
-            return True
-        if node.op is not SHAPE:
-            pending += [v for v in node.inputs if v not in done]
-            done.update(node.inputs)
-    return False
 
 
 def _pinned(tensors: Sequence[Any]) -> Iterator[dict[tuple[int, int], int]]:
@@ -226,16 +245,16 @@ def _pinned(tensors: Sequence[Any]) -> Iterator[dict[tuple[int, int], int]]:
 
 
 def _traced(
-    call: HeldCall, tensors: Sequence[Any], probe: _Probe, pinned: dict[tuple[int, int], int]
+    call: HeldCall, tensors: Sequence[Any], probe: SizeProbe, pinned: Mapping[tuple[int, int], int]
 ) -> _Results | None:
     """What a call returns where sizes are those of ``probe``."""
     aside = Tracer("sizes")
     try:
         with tracing(aside):
             symbols = [
-                _value_for(x._value, probe)
+                probe.integers(x._value)
                 if i in call.integers
-                else aside.argument(TensorSpec.of(_shape(x, i, probe.number, pinned), x.dtype))
+                else aside.argument(TensorSpec.of(_shape(x, i, probe, pinned), x.dtype))
                 for i, x in enumerate(tensors)
             ]
             present, structure, results = _flat(call(symbols))
@@ -256,67 +275,9 @@ def _flat(results: Any) -> tuple[tuple[bool, ...], Structure, tuple[Any, ...]]:
     return present, structure, tensors
 
 
-def _shape(x: Any, i: int, number: int, pinned: dict[tuple[int, int], int]) -> Shape:
-    """The shape of a tensor where open sizes of the trace's inputs are ``number``."""
-    shape = _specs_at(x._value, number)[x._value].shape
-    return Shape([pinned.get((i, axis), n) for axis, n in enumerate(shape)])
-
-
-def _specs_at(value: Value, number: int) -> dict[Value, TensorSpec]:
-    """The spec of ``value``, and of what it is computed from, where open sizes of inputs are ``number``."""
-    specs: dict[Value, TensorSpec] = {}
-    pending = [value]
-    while pending:
-        at = pending[-1]
-        node = at.node
-        missing = [] if node is None or at in specs else [v for v in node.inputs if v not in specs]
-        if missing and not at.spec.shape.is_static:
-            pending += missing
-            continue
-        pending.pop()
-        if at not in specs:
-            inferred = None if node is None or at.spec.shape.is_static else _inferred(node, specs)
-            outputs = [at] if node is None else node.outputs
-            for v, spec in zip(outputs, inferred or [v.spec for v in outputs], strict=True):
-                shape = Shape([number if n is None else n for n in spec.shape])
-                specs[v] = TensorSpec.of(shape, spec.dtype)
-    return specs
-
-
-def _inferred(node: Node, specs: Mapping[Value, TensorSpec]) -> Sequence[TensorSpec] | None:
-    """The specs of a node's results for those of its inputs; None where its rule refuses the numbers."""
-    if node.bodies:
-        return None
-    try:
-        return node.op.specs([specs[v] for v in node.inputs], dict(node.attrs))
-    except DualflowError:
-        return None
-
-
-def _value_for(value: Value, probe: _Probe) -> Any:
-    """A tensor of integers as Python's, where sizes and data are those of ``probe``."""
-    arrays: dict[Value, Any] = {}
-    pending = [value]
-    while pending:
-        at = pending[-1]
-        node = at.node
-        if at in arrays:
-            pending.pop()
-        elif node is None or node.effect is not None or node.bodies:
-            shape = _specs_at(at, probe.number)[at].shape
-            small = np.array(probe.data, at.spec.dtype.dtype)
-            arrays[pending.pop()] = np.broadcast_to(small, tuple(n or 0 for n in shape))
-        elif node.op is SHAPE:
-            shape = _specs_at(node.inputs[0], probe.number)[node.inputs[0]].shape
-            arrays[pending.pop()] = np.array(shape, at.spec.dtype.dtype)
-        elif isinstance(node.op.form, Literal):
-            arrays[pending.pop()] = node.attrs["value"]
-        elif missing := [v for v in node.inputs if v not in arrays]:
-            pending += missing
-        else:
-            results = run_node(node, [arrays[v] for v in node.inputs])
-            arrays.update(zip(node.outputs, results, strict=True))
-    return as_ints(arrays[value])
+def _shape(x: Any, i: int, probe: SizeProbe, pinned: Mapping[tuple[int, int], int]) -> Shape:
+    """The shape of the tensor at place ``i`` for the numbers of ``probe``."""
+    return Shape([pinned.get((i, axis), n) for axis, n in enumerate(probe.shape(x._value))])
 
 
 def _merged(first: _Results, second: _Results, pinned: set[int] | None) -> _Results:
@@ -346,8 +307,9 @@ def _held(call: HeldCall, tensors: Sequence[Any], results: _Results) -> Any:
         return tensors
 
     attrs = {"compute": compute, "result": lambda *specs: results.specs, "integers": len(call.integers)}
-    found = iter(dispatch.current().apply(LATE, tuple([tensors[i] for i in order]), attrs))
-    return unflatten(results.structure, [next(found) if is_tensor else None for is_tensor in results.present])
+    op = held_op(public_name(call.function), checked=_claims_sizes(results))
+    held = iter(dispatch.current().apply(op, tuple([tensors[i] for i in order]), attrs))
+    return unflatten(results.structure, [next(held) if is_tensor else None for is_tensor in results.present])
 
 
 def _check(call: HeldCall, found: _Results, results: _Results) -> None:

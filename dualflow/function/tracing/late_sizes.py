@@ -6,6 +6,7 @@ sizes, its kernel computes with eager tensors.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -112,6 +113,28 @@ LATE: Final = Op(
     pullback=_pullback,
     outputs=None,
 )
+
+
+@functools.cache
+def held_op(name: str | None, *, checked: bool) -> Op:
+    """:data:`LATE` for calls of the function ``name``, which graphs and errors show.
+
+    Args:
+        name: the function's; None for a rule of gradients.
+        checked: whether sizes of results were learned from examples. Such a call stays in a graph where
+            nothing reads its results, so that a run for which they are others fails.
+    """
+    return Op(
+        name=name or LATE.name,
+        doc=LATE.doc,
+        infer=_infer,
+        kernel=_kernel,
+        form=LATE.form,
+        pullback=_pullback,
+        outputs=None,
+        effect=Effect.CHECK if checked else None,
+    )
+
 
 LATE_DRAW: Final = Op(
     name="late_draw",

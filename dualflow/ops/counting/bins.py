@@ -11,7 +11,7 @@ from dualflow.ops.arrangement import expand_dims, reshape, transpose
 from dualflow.ops.broadcasting import broadcast_like
 from dualflow.ops.checks import required
 from dualflow.ops.choice import where
-from dualflow.ops.comparison import equal, less, logical_and
+from dualflow.ops.comparison import equal, greater, less, logical_and
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, ones_like
 from dualflow.ops.joining import stack
@@ -185,6 +185,8 @@ def _interval(values: Any, value_range: Any, nbins: Any) -> tuple[Any, Any, Any,
     count = as_count(nbins, "nbins")
     if type(count) is int and not count:
         raise InvalidArgumentError("a histogram has 1 part or more; nbins is 0.")
+    if type(count) is not int:
+        x = required(x, greater(count, 0), "a histogram has 1 part or more; nbins is above 0.")
     if x.dtype.is_integer:
         x, ends = cast(x, float64), cast(ends, float64)
     return x, ends[0], ends[1], count

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core.dtypes import int32
@@ -10,11 +11,12 @@ from dualflow.core.shape import normalize_axis
 from dualflow.ops.arrangement import expand_dims, transpose
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.choice import where
-from dualflow.ops.comparison import greater, isfinite, less, logical_and
+from dualflow.ops.comparison import equal, greater, isfinite, less, logical_and
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.ordering.extremes import TopK, extremes
-from dualflow.ops.reduction import reduce_all
+from dualflow.ops.positions import range as count_up
+from dualflow.ops.reduction import reduce_all, reduce_max
 from dualflow.ops.shapes import shape
 from dualflow.ops.static import static_int
 from dualflow.ops.taking import gather
@@ -54,17 +56,24 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
             f"in_top_k takes a target for each row of a matrix, not targets of shape {wanted.shape} and "
             f"predictions of shape {scores.shape}."
         )
-    classes = scores.shape[1]
-    if not classes:
+    if scores.shape[1] == 0:
         return less(wanted, wanted)
     inside = logical_and(wanted >= 0, less(wanted, cast(_size(scores), wanted.dtype)))
-    own = gather(scores, expand_dims(where(inside, wanted, 0), 1), axis=1, batch_dims=1)
+    own = _own(scores, expand_dims(where(inside, wanted, 0), 1))
     better = reduce_sum(cast(greater(scores, own), int32), 1)
     return logical_and(logical_and(inside, reduce_all(isfinite(scores), 1)), less(better, k))
 
 
 def _differ(a: Any, b: Any) -> bool:
     return a is not None and b is not None and a != b
+
+
+def _own(scores: Any, targets: Any) -> Any:
+    """The score of each row's target; -inf where an open number of classes is 0."""
+    if scores.shape[1] is not None:
+        return gather(scores, targets, axis=1, batch_dims=1)
+    own = equal(expand_dims(count_up(cast(_size(scores), targets.dtype)), 0), targets)
+    return reduce_max(where(own, scores, -math.inf), 1, keepdims=True)
 
 
 def _size(scores: Any) -> Any:

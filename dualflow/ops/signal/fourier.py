@@ -25,7 +25,7 @@ from dualflow.ops.record import Op, register
 from dualflow.ops.repetition import pad, roll
 from dualflow.ops.rows import RowRule
 from dualflow.ops.samples import Domain, Sample
-from dualflow.ops.static import ints, known_sizes, sizes
+from dualflow.ops.static import ints, known_sizes, static_int
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -183,12 +183,13 @@ def _name(kind: str, rank: int) -> str:
 def _lengths(fft_length: Any, rank: int, name: str) -> Lengths:
     if fft_length is None:
         return (None,) * rank
-    found = sizes([fft_length] if isinstance(fft_length, int) else fft_length, "fft_length")
-    if len(found) != rank or any(n is not None and n < 0 for n in found):
+    entries = fft_length if isinstance(fft_length, list | tuple) else ints(fft_length, "fft_length")
+    lengths = tuple([None if n is None else static_int(n, "an entry of fft_length") for n in entries])
+    if len(lengths) != rank or any(n is not None and n < 0 for n in lengths):
         raise InvalidArgumentError(
             f"{name}'s fft_length has one size, not negative, for each of {rank} axes, not {fft_length}."
         )
-    return found
+    return lengths
 
 
 def fft(input: Any, name: str | None = None) -> Tensor:

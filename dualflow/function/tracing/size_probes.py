@@ -1,0 +1,147 @@
+"""Numbers in the place of open sizes, and what tensors of a trace hold and have as shapes for them.
+
+A call that is held is traced for such numbers, to see which sizes of its results depend on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core.errors import DualflowError
+from dualflow.core.shape import Dim, Shape
+from dualflow.core.spec import TensorSpec
+from dualflow.graph.interpret import run_node
+from dualflow.graph.ir import Node, Value
+from dualflow.ops.forms import Literal
+from dualflow.ops.late_sizes import as_ints
+from dualflow.ops.measuring import SHAPE
+
+Array = np.ndarray[Any, Any]
+
+PAIRS: Final = ((48, 96), (840, 1680), (6, 12), (3, 4))
+"""Pairs of numbers that stand for open sizes. They have many divisors, as some ops divide sizes."""
+_SMALL: Final = (0, 1, 2, 3, 5, 8, 49)
+_MIXED: Final = ((7, 3, 5, 2), (3, 7, 2, 5), (98, 49, 28, 14), (14, 28, 49, 98))
+_LARGEST: Final = 4096
+"""The largest number for an open size: a trace may hold tensors of as many elements."""
+_MOST_CONSTANTS: Final = 12
+
+
+class SizeProbe:
+    """Numbers for what a trace leaves open.
+
+    Args:
+        numbers: for open sizes: for the first that is read, the second and so on, in turn.
+        data: for integers that decide sizes, and are computed from data.
+    """
+
+    def __init__(self, numbers: Sequence[int], data: int = 1) -> None:
+        self._numbers = numbers
+        self._data = data
+        self._places: dict[tuple[Value, int], int] = {}
+
+    def shape(self, value: Value) -> Shape:
+        """The shape of ``value``."""
+        return self._specs(value)[value].shape
+
+    def integers(self, value: Value) -> Any:
+        """The elements of a tensor of integers, as Python's."""
+        arrays: dict[Value, Array] = {}
+        pending = [value]
+        while pending:
+            at = pending[-1]
+            node = at.node
+            if at in arrays:
+                pending.pop()
+            elif node is None or node.effect is not None or node.bodies:
+                data = np.array(self._data, at.spec.dtype.dtype)
+                arrays[pending.pop()] = np.broadcast_to(data, tuple([n or 0 for n in self.shape(at)]))
+            elif node.op is SHAPE:
+                arrays[pending.pop()] = np.array(self.shape(node.inputs[0]), at.spec.dtype.dtype)
+            elif isinstance(node.op.form, Literal):
+                arrays[pending.pop()] = node.attrs["value"]
+            elif missing := [v for v in node.inputs if v not in arrays]:
+                pending += missing
+            else:
+                results = run_node(node, [arrays[v] for v in node.inputs])
+                arrays.update(zip(node.outputs, results, strict=True))
+        return as_ints(arrays[value])
+
+    def _specs(self, value: Value) -> dict[Value, TensorSpec]:
+        """The spec of ``value``, and of what it is computed from."""
+        specs: dict[Value, TensorSpec] = {}
+        pending = [value]
+        while pending:
+            at = pending[-1]
+            node = at.node
+            missing = [] if node is None or at in specs else [v for v in node.inputs if v not in specs]
+            if missing and not at.spec.shape.is_static:
+                pending += missing
+                continue
+            pending.pop()
+            if at not in specs:
+                inferred = None if node is None or at.spec.shape.is_static else _inferred(node, specs)
+                outputs = [at] if node is None else node.outputs
+                for v, spec in zip(outputs, inferred or [v.spec for v in outputs], strict=True):
+                    shape = Shape([self._size(v, axis, n) for axis, n in enumerate(spec.shape)])
+                    specs[v] = TensorSpec.of(shape, spec.dtype)
+        return specs
+
+    def _size(self, value: Value, axis: int, size: Dim) -> int:
+        if size is not None:
+            return size
+        place = self._places.setdefault((value, axis), len(self._places))
+        return self._numbers[place % len(self._numbers)]
+
+
+def _inferred(node: Node, specs: Mapping[Value, TensorSpec]) -> Sequence[TensorSpec] | None:
+    """The specs of a node's results for those of its inputs; None where its rule refuses the numbers."""
+    if node.bodies:
+        return None
+    try:
+        return node.op.specs([specs[v] for v in node.inputs], dict(node.attrs))
+    except DualflowError:
+        return None
+
+
+def varied_probes(constants: Iterable[int]) -> Iterator[SizeProbe]:
+    """Probes among which the size of a result differs unless it is constant.
+
+    Sizes of results are sums, products, quotients, minima and maxima of open sizes and ``constants``: numbers
+    below and above each constant, and different numbers for different open sizes, tell these apart.
+    """
+    near = {n for c in sorted(set(constants))[:_MOST_CONSTANTS] for n in (c - 1, c, c + 1, 2 * c + 1)}
+    for number in sorted(near.union(_SMALL)):
+        if 0 <= number <= _LARGEST:
+            yield SizeProbe((number,))
+    for numbers in _MIXED:
+        yield SizeProbe(numbers)
+
+
+def constants_behind(value: Value) -> Iterator[int]:
+    """The integers among the constants that ``value`` is computed from, up to the sizes that it reads."""
+    pending, done = [value], {value}
+    while pending:
+        node = pending.pop().node
+        if node is None or node.op is SHAPE:
+            continue
+        if isinstance(node.op.form, Literal) and node.output.spec.dtype.is_integer:
+            yield from node.attrs["value"].reshape(-1)[:_MOST_CONSTANTS].tolist()
+        pending += [v for v in node.inputs if v not in done]
+        done.update(node.inputs)
+
+
+def depends_on_data(value: Value) -> bool:
+    """Whether integers are computed from more than sizes and constants."""
+    pending, done = [value], {value}
+    while pending:
+        node = pending.pop().node
+        if node is None or node.effect is not None or node.bodies:
+            return True
+        if node.op is not SHAPE:
+            pending += [v for v in node.inputs if v not in done]
+            done.update(node.inputs)
+    return False
