@@ -107,6 +107,9 @@ class Engine:
     overrides_numpy = False
     """Whether NumPy's functions run as ops on tensors that this engine :meth:`follows`."""
 
+    seeds_begin_anew = False
+    """Whether each random op with a seed has a stream of its own, not that of all eager ops with the seed."""
+
     @property
     def sizing(self) -> Op | None:
         """The op that holds a computation until all sizes are known; None where they always are."""

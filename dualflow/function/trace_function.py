@@ -190,7 +190,7 @@ class FunctionTracer:
     ) -> ConcreteFunction:
         """One run; ``shared`` are the ids of variables that are arguments and captured too."""
         signature = self._signature
-        tracer = Tracer(self._name, self._creation, options)
+        tracer = Tracer(self._name, self._creation, options, seeds_begin_anew=True)
         tracer.builder = builder or tracer.builder
         leaves = _symbolic(tracer, call, signature.leaf_names(call.structure), shared)
         values = unflatten(call.structure, leaves)

@@ -12,6 +12,8 @@ from typing import Final
 
 import numpy as np
 
+from dualflow.core.dispatch import Engine
+
 _NO_GRAPH_SEED: Final = 87654321
 _WORD: Final = (1 << 64) - 1
 Streams = dict["OpStream", np.random.Generator]
@@ -36,6 +38,10 @@ class OpStream:
             found = np.random.Generator(np.random.Philox(np.random.SeedSequence(entropy)))
             found = streams.setdefault(self, found)
         return found
+
+    def copied_to(self, engine: Engine) -> OpStream:
+        """The stream of a copy of the op: each call of a function that draws is one."""
+        return OpStream(self._seeds)
 
 
 class OpSeeds:

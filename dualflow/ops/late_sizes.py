@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from dualflow.core import dispatch
@@ -26,7 +27,7 @@ def once_sized(
             sizes may be left open.
         inputs: the tensors that it takes.
         integers: tensors of integers, of one axis or none, whose values it takes as a tuple or an int.
-        generator: what it draws random numbers from, if it does.
+        generator: what it draws random numbers from, if it does, which it takes before the tensors.
     """
     engine = dispatch.current()
     tensors = tuple([convert_to_tensor(x) for x in inputs])
@@ -34,13 +35,18 @@ def once_sized(
     known = [known_value(x) for x in numbers]
     is_known = all(x.shape.is_static for x in tensors) and not any(x is None for x in known)
     if engine.sizing is None or is_known:
-        return compute(*tensors, *[None if x is None else as_ints(x) for x in known])
+        return drawing_from(generator, compute)(*tensors, *[None if x is None else as_ints(x) for x in known])
     attrs = {"compute": compute, "result": result, "integers": len(numbers)}
     op = engine.sizing
     if generator is not None:
         op, attrs = engine.drawing, {**attrs, "generator": generator}
     found = engine.apply(op, (*tensors, *numbers), attrs)
     return found if isinstance(result(*[x.spec for x in (*tensors, *numbers)]), tuple) else found[0]
+
+
+def drawing_from(generator: Any, compute: Compute) -> Compute:
+    """``compute``, which takes ``generator`` first if it draws random numbers: if that is not None."""
+    return compute if generator is None else partial(compute, generator)
 
 
 def as_ints(array: Any) -> Any:

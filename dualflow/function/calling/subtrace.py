@@ -26,6 +26,7 @@ from dualflow.graph.interpret import replay
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.assignments import acting, with_variables
+from dualflow.graph.passes.random_streams import with_streams_of
 
 _NONE: Final[Mapping[int, int]] = {}
 
@@ -110,6 +111,8 @@ class Subtrace:
             engine.innermost.note(variables.get(id(variable), variable), value)
 
         graph = with_variables(self.graph, variables) if variables else self.graph
+        if not engine.innermost.eager:
+            graph = with_streams_of(graph, engine.innermost)
         results = replay(graph, tensors, note)
         count = len(self.outputs)
         made = [x for x, v in zip(results[:count], self.graph.outputs, strict=True) if v.node is not None]

@@ -21,6 +21,7 @@ from dualflow.function.decorator import Function, function
 from dualflow.function.inspect.agreement import Outcome
 from dualflow.function.inspect.measure import GlobalRandom, State, TimedCall
 from dualflow.function.run_eagerly import functions_run_eagerly, run_functions_eagerly
+from dualflow.ops.random_numbers.streams import drawing_as_eager
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,6 +81,11 @@ def inspected(by: str, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if not callable(f):
         raise DTypeError(f"{by} takes a function and its arguments; {f!r} can't be called.")
     traced = f if isinstance(f, Function | BoundFunction) else function(f)
+    with drawing_as_eager():
+        yield from _inspected(traced, args, kwargs)
+
+
+def _inspected(traced: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Inspected]:
     others = GlobalRandom()
     concrete = traced.get_concrete_function(*args, **kwargs)
     inputs = traced._signature.bind(args, kwargs).inputs

@@ -20,7 +20,7 @@ from dualflow.eager.tape import GradientTape
 from dualflow.eager.tensor import wrap
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.forms import Sized
-from dualflow.ops.late_sizes import as_ints
+from dualflow.ops.late_sizes import as_ints, drawing_from
 from dualflow.ops.record import Effect, Op
 
 Array = np.ndarray[Any, Any]
@@ -39,6 +39,7 @@ def _kernel(
 ) -> tuple[Array, ...]:
     count = len(arrays) - integers
     values = [as_ints(x) for x in arrays[count:]]
+    compute = drawing_from(generator, compute)
     with dispatch.using(EAGER):
         return tuple(np.asarray(x) for x in _as_tuple(compute(*map(wrap, arrays[:count]), *values)))
 
@@ -50,7 +51,7 @@ def _resolved(
     values = [_read(read, x) for x in inputs[count:]]
     if not all(is_fixed(x.shape) for x in inputs) or symbols(values):
         raise UndecidedSize("what is computed reads sizes as numbers")
-    return _as_tuple(compute(*inputs[:count], *values))
+    return _as_tuple(drawing_from(generator, compute)(*inputs[:count], *values))
 
 
 def _read(read: Any, x: Any) -> Any:

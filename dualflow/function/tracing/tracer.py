@@ -56,6 +56,8 @@ class Tracer(SymbolicEngine):
         options: how the graph will be compiled; those of the trace around this one by default.
         around: the engine that will run the graph, once, if that is known: tensors that it follows are inputs
             of the graph, never constants.
+        seeds_begin_anew: whether each random op with a seed has a stream of its own; in a trace inside of
+            such a one it has.
 
     Attributes:
         refusal: the first error about a symbol whose value Python wanted, here or in a trace inside.
@@ -73,6 +75,7 @@ class Tracer(SymbolicEngine):
         "options",
         "outer",
         "refusal",
+        "seeds_begin_anew",
         "settled",
     )
 
@@ -82,10 +85,12 @@ class Tracer(SymbolicEngine):
         creation: VariableCreation | None = None,
         options: CompileOptions | None = None,
         around: Engine | None = None,
+        seeds_begin_anew: bool = False,
     ) -> None:
         super().__init__(name)
         self.creation = creation
         self.outer: Tracer | None = _active.get() or _recording()
+        self.seeds_begin_anew = seeds_begin_anew or (self.outer is not None and self.outer.seeds_begin_anew)
         self._around: Engine | None = self.outer._around if around is None and self.outer else around
         if options is None:
             options = compile_options() if self.outer is None else self.outer.options

@@ -70,7 +70,7 @@ def source(seed: int | None) -> Source:
         return own
     if seed is None:
         return STREAMS.of(None)
-    return Stream([STREAMS.seed or 0, seed])
+    return Stream(STREAMS.seeds_with(seed))
 
 
 def known_sizes(shape: Any) -> tuple[int, ...]:

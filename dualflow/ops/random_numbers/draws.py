@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.dispatch import Engine
 from dualflow.core.dtypes import DType, as_dtype, float32, float64, int64, uint64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, check_size
@@ -52,6 +53,9 @@ class Source(Protocol):
 
     @property
     def philox(self) -> np.random.Generator: ...
+
+    def copied_to(self, engine: Engine) -> Source:
+        """What a copy of a recorded op that draws from this one draws from, in what ``engine`` records."""
 
 
 def _drawn(shape: tuple[int, ...], dtype: DType, generator: Source, **attrs: Any) -> TensorSpec:
@@ -179,9 +183,9 @@ def _once_sized(draw: Draw, generator: Source, shape: Any, dtype: DType) -> Any:
     if None not in known:
         return draw(generator, static_shape(known), dtype)
 
-    def drawn(*sizes: int) -> Any:
+    def drawn(source: Source, *sizes: int) -> Any:
         check_size(sizes)
-        return draw(generator, sizes, dtype)
+        return draw(source, sizes, dtype)
 
     sizes_given = [convert_to_tensor(size) for size in ints_or_symbols(shape, "shape")]
     spec = TensorSpec.of(Shape(known), dtype)

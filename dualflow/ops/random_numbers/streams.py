@@ -1,4 +1,5 @@
-"""The streams that stateful functions draw from: a shared one, and one for each seed given to single calls.
+"""The streams that stateful functions draw from: a shared one, one for each op seed, and one for each op
+with a seed in a traced function.
 
 Numbers come from the Philox generator as NumPy implements it.
 """
@@ -13,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.dispatch import Engine
 from dualflow.ops.random_numbers.draws import Source
 
 _WORD: Final = (1 << 64) - 1
@@ -29,17 +31,22 @@ class Stream:
         entropy = None if seeds is None else [seed & _WORD for seed in seeds]
         self.philox = np.random.Generator(np.random.Philox(np.random.SeedSequence(entropy)))
 
+    def copied_to(self, engine: Engine) -> Source:
+        return self
+
 
 class Streams:
-    """The shared stream, and those of the seeds given to single calls.
+    """The eager streams: the shared one, and one for each op seed.
 
     Attributes:
-        seed: what all streams begin with; None until it is set.
+        seed: the global seed, with which all streams begin; None until it is set.
+        resets: how often it has been set.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.seed: int | None = None
+        self.resets = 0
         self._seeded: dict[int, Stream] = {}
 
     @cached_property
@@ -51,28 +58,103 @@ class Streams:
         """Begin all streams again, as compiled functions that hold them see."""
         with self._lock:
             self.seed = seed
+            self.resets += 1
             self.shared.begin([seed])
             for own, stream in self._seeded.items():
-                stream.begin([seed, own])
+                stream.begin(self.seeds_with(own))
 
     def of(self, seed: int | None) -> Source:
-        """What a call with ``seed`` draws from: one stream for each seed, the shared one for None.
+        """The stream of a new op with ``seed``: one of its own where the op is recorded."""
+        own = _recorded(dispatch.current().innermost, seed)
+        return self.eager(seed) if own is None else own
 
-        The ops of an explicit graph have streams of their own.
-        """
-        own: Source | None = dispatch.current().innermost.stream(seed)
-        if own is not None:
-            return own
+    def eager(self, seed: int | None) -> Stream:
+        """The stream of eager ops with ``seed``: the shared one for None."""
         if seed is None:
             return self.shared
         with self._lock:
-            found = self._seeded.get(seed)
-            if found is None:
-                found = self._seeded[seed] = Stream([0 if self.seed is None else self.seed, seed])
-            return found
+            stream = self._seeded.get(seed)
+            if stream is None:
+                stream = self._seeded[seed] = Stream(self.seeds_with(seed))
+            return stream
+
+    def seeds_with(self, op_seed: int) -> tuple[int, ...]:
+        """The seeds that a stream of ``op_seed`` begins with.
+
+        NumPy takes zeros at the end for nothing: the 1 keeps the op seed 0 from the shared stream.
+        """
+        return (self.seed or 0, op_seed) if op_seed else (self.seed or 0, 0, 1)
 
 
 STREAMS: Final = Streams()
+
+
+class TracedStream:
+    """The stream of one op with a seed in a traced function, as TensorFlow's random ops have it.
+
+    It begins at the first draw, and again after each ``set_seed``, with the number at which the eager stream
+    of the seed begins.
+    """
+
+    __slots__ = ("_begun", "_generator", "_seed")
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._begun: int | None = None
+
+    @property
+    def philox(self) -> np.random.Generator:
+        """The generator, at the place where the last draw has left it."""
+        if _this_thread.draws_as_eager:
+            return STREAMS.eager(self._seed).philox
+        if self._begun != STREAMS.resets:
+            self._begin()
+        return self._generator
+
+    def copied_to(self, engine: Engine) -> Source:
+        """As :meth:`Source.copied_to`: a copy in a trace begins anew."""
+        return _recorded(engine, self._seed) or self
+
+    def _begin(self) -> None:
+        with _beginning:
+            resets = STREAMS.resets
+            if self._begun != resets:
+                self._generator = Stream(STREAMS.seeds_with(self._seed)).philox
+                self._begun = resets
+
+
+class drawing_as_eager:
+    """``with drawing_as_eager():`` in this thread, traced ops draw from the streams of eager ones.
+
+    So a function draws the same numbers eagerly and compiled, where it draws in the same order.
+    """
+
+    __slots__ = ("_outer",)
+
+    def __enter__(self) -> None:
+        self._outer = _this_thread.draws_as_eager
+        _this_thread.draws_as_eager = True
+
+    def __exit__(self, *exc: object) -> None:
+        _this_thread.draws_as_eager = self._outer
+
+
+class _ThisThread(threading.local):
+    """Whether this thread compares eager and compiled runs."""
+
+    draws_as_eager = False
+
+
+def _recorded(engine: Engine, seed: int | None) -> Source | None:
+    """The stream of an op that ``engine`` records for later runs; None for an eager stream."""
+    own: Source | None = engine.stream(seed)
+    if own is not None or seed is None or not engine.seeds_begin_anew:
+        return own
+    return TracedStream(seed)
+
+
+_this_thread: Final = _ThisThread()
+_beginning: Final = threading.Lock()
 
 
 def stream(seed: int | None) -> Source:

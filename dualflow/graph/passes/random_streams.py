@@ -1,0 +1,27 @@
+"""The streams of random ops in a graph that is copied into another: each copy draws from the beginning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dualflow.core.dispatch import Engine
+from dualflow.graph.ir import Graph, Node
+from dualflow.graph.passes.bodies import map_bodies
+from dualflow.graph.rewrite import Expansion, by, expand
+from dualflow.ops.record import Effect
+
+
+def with_streams_of(graph: Graph, engine: Engine) -> Graph:
+    """``graph`` for ``engine``, which records it: its random ops draw from streams of what is recorded."""
+    if all(node.effect is None for node in graph.nodes):
+        return graph
+
+    def copied(node: Node) -> Expansion | None:
+        source: Any = node.attrs.get("generator") if node.effect is Effect.RANDOM else None
+        own = None if source is None else source.copied_to(engine)
+        if own is source:
+            return None
+        attrs = {**node.attrs, "generator": own}
+        return by(Node(node.op, node.inputs, attrs, [v.spec for v in node.outputs], node.origin, node.also))
+
+    return expand(map_bodies(graph, lambda body: with_streams_of(body, engine)), copied)
