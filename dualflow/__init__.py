@@ -34,7 +34,7 @@ from dualflow.core.dtypes import uint16 as uint16
 from dualflow.core.dtypes import uint32 as uint32
 from dualflow.core.dtypes import uint64 as uint64
 from dualflow.core.namespace import publish as _publish
-from dualflow.core.numpy_protocols import install as _install_overrides
+from dualflow.core.numpy_protocols import OVERRIDES as _OVERRIDES
 from dualflow.core.shape import Shape as Shape
 from dualflow.core.spec import TensorSpec as TensorSpec
 from dualflow.eager import executing_eagerly as executing_eagerly
@@ -197,7 +197,7 @@ from keras_dualflow.startup import watch as _await_keras
 
 _await_keras()
 _install_drawing()
-_install_overrides("dualflow.numpy.protocols")
+_OVERRIDES.fill("dualflow.numpy.protocols")
 _import_after("einops._backends", "dualflow.array_api.einops_backend")
 __version__ = version.VERSION
 bool, double, half = bool_, float64, float16

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from dualflow.core import dispatch
 from dualflow.core.locks import imported
+from dualflow.core.slot import Slot
 
 
 class NumPyProtocol:
@@ -31,28 +32,15 @@ class NumPyProtocol:
         raise AttributeError(self._name)
 
 
-class _Overrides:
-    """Which module runs in place of NumPy's functions, imported by the first of them that is called."""
-
-    __slots__ = ("module",)
-
-    def __init__(self) -> None:
-        self.module = ""
-
-
-_overrides: Final = _Overrides()
-
-
-def install(module: str) -> None:
-    """Let the functions of ``module``, which stands above all rooms, run in place of NumPy's."""
-    _overrides.module = module
+OVERRIDES: Final[Slot[str]] = Slot("NumPy's functions on tensors", "")
+"""The name of the module whose functions run in place of NumPy's, imported by the first that is called."""
 
 
 def array_ufunc(tensor: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
     """Run a universal function of NumPy's on tensors."""
-    return imported(_overrides.module).universal_function(ufunc, method, inputs, options, sys._getframe(1))
+    return imported(OVERRIDES.value).universal_function(ufunc, method, inputs, options, sys._getframe(1))
 
 
 def array_function(tensor: Any, function: Any, types: Any, inputs: Any, options: Any) -> Any:
     """Run another function of NumPy's on tensors."""
-    return imported(_overrides.module).function(function, inputs, options, sys._getframe(1))
+    return imported(OVERRIDES.value).function(function, inputs, options, sys._getframe(1))

@@ -1,12 +1,14 @@
-"""Stretches of time that a profiler looks at: where none runs, a stretch costs one look.
+"""Profiler spans. Without a profiler, a span costs one attribute read.
 
-Whatever takes its time runs in ``with span(kind, name):``. What is too short for that asks ``WATCHED``.
+What takes its time runs in ``with span(kind, name):``. What is too short for that reads ``WATCHED``.
 """
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final, Protocol
+
+from dualflow.core.slot import Slot
 
 
 class Watcher(Protocol):
@@ -17,16 +19,7 @@ class Watcher(Protocol):
         ...
 
 
-class Watched:
-    """Where the watcher is that looks on now."""
-
-    __slots__ = ("watcher",)
-
-    def __init__(self) -> None:
-        self.watcher: Watcher | None = None
-
-
-WATCHED: Final = Watched()
+WATCHED: Final[Slot[Watcher | None]] = Slot("the profiler that runs", None)
 _NOTHING: Final = nullcontext()
 
 
@@ -41,5 +34,5 @@ def span(kind: str, name: str, origin: Any = None) -> AbstractContextManager[Non
     >>> with span("data", "wait"):
     ...     pass
     """
-    watcher = WATCHED.watcher
+    watcher = WATCHED.value
     return _NOTHING if watcher is None else watcher.span(kind, name, origin)

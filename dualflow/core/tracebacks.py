@@ -181,7 +181,7 @@ def op_entry(function: F) -> F:
         try:
             return function(*args, **kwargs)
         except Exception as error:
-            held = HOLD(function, args, kwargs, error)
+            held = HOLD.value(function, args, kwargs, error)
             if held is not None:
                 return held
             if not sys._getframe(1).f_code.co_filename.startswith(_OURS):

@@ -75,7 +75,7 @@ class Iterator(AbstractSource):
 
     def __next__(self) -> Any:
         try:
-            if WATCHED.watcher is None and dispatch.current() is EAGER:
+            if WATCHED.value is None and dispatch.current() is EAGER:
                 with self._lock if _WITH_IS_SAFE else Hold(self._lock):
                     items = self._cursor.pull(1) if self._ahead is None else self._pull()
             elif is_tracing():

@@ -276,7 +276,7 @@ def _by_columns(
             result = convert_to_tensor(f(*given, **kwargs))
             found.append(convert_to_tensor(np.zeros((*result.shape, *x.shape), result.dtype.dtype)))
             continue
-        at_once = None if dispatch.current().eager else MAP_ROWS(column, convert_to_tensor(units))
+        at_once = None if dispatch.current().eager else MAP_ROWS.value(column, convert_to_tensor(units))
         rows = stack([column(convert_to_tensor(u))[0] for u in units]) if at_once is None else at_once[0]
         last = transpose(rows, [*range(1, len(rows.shape)), 0])
         found.append(reshape(last, (*last.shape[:-1], *x.shape)))

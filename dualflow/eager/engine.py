@@ -56,7 +56,7 @@ class EagerEngine(Engine):
                 or dtype.char in _FLOATS
                 or (op.promotion not in _TO_FLOAT and dtype.num < UNCOMMON)
             ):
-                if array.size > LARGE and (found := KERNELS(op, (x,), _NO_ATTRS)) is not None:
+                if array.size > LARGE and (found := KERNELS.value(op, (x,), _NO_ATTRS)) is not None:
                     return found
                 try:
                     result = run_quietly(op.kernel, array)
@@ -79,7 +79,9 @@ class EagerEngine(Engine):
             or dtype.char in _FLOATS
             or (op.promotion not in _TO_FLOAT and dtype.num < UNCOMMON)
         ):
-            if (a.size > LARGE or b.size > LARGE) and (found := KERNELS(op, (x, y), _NO_ATTRS)) is not None:
+            if (a.size > LARGE or b.size > LARGE) and (
+                found := KERNELS.value(op, (x, y), _NO_ATTRS)
+            ) is not None:
                 return found
             try:
                 result = run_quietly(op.kernel, a, b)
@@ -101,7 +103,7 @@ class EagerEngine(Engine):
         arrays = [x._array for x in inputs]
         for array in arrays:
             if array.size > LARGE and type(op.form) is not View:
-                found = KERNELS(op, inputs, attrs)
+                found = KERNELS.value(op, inputs, attrs)
                 if found is not None:
                     return found
                 break
@@ -121,7 +123,7 @@ class EagerEngine(Engine):
 
     def composite(self, rule: Callable[..., Any], x: Any, attrs: dict[str, Any]) -> Any:
         large = type(x) is EagerTensor and x._array.size > LARGE
-        if large and (found := KERNELS(rule, (x,), attrs)) is not None:
+        if large and (found := KERNELS.value(rule, (x,), attrs)) is not None:
             return found
         return rule(x, **attrs)
 
@@ -129,7 +131,7 @@ class EagerEngine(Engine):
         self, rule: Callable[..., Any], inputs: tuple[Any, ...], count: int, attrs: dict[str, Any]
     ) -> Any:
         if count > LARGE and all(type(x) is EagerTensor for x in inputs):
-            found = KERNELS(rule, inputs, attrs, count)
+            found = KERNELS.value(rule, inputs, attrs, count)
             if found is not None:
                 return found
         return rule(*inputs, count=count, **attrs)

@@ -1,11 +1,11 @@
-"""A slot for the compiled kernels of ops on large tensors: the room of traced functions fills it."""
+"""A slot for the compiled kernels of ops on large tensors, which traced functions provide."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from dualflow.core.errors import InternalError
+from dualflow.core.slot import Slot
 from dualflow.eager.tensor import EagerTensor
 from dualflow.ops.record import Op
 
@@ -32,30 +32,10 @@ class KernelRule(Protocol):
     ) -> EagerTensor | None: ...
 
 
-class LateKernels:
-    """A :data:`KernelRule` that a higher room gives, once."""
-
-    __slots__ = ("_rule",)
-
-    def __init__(self) -> None:
-        self._rule: KernelRule | None = None
-
-    def give(self, rule: KernelRule) -> KernelRule:
-        """Take ``rule``; a decorator.
-
-        Raises:
-            InternalError: there is one already.
-        """
-        if self._rule is not None:
-            raise InternalError("there are two ways to run large ops")
-        self._rule = rule
-        return rule
-
-    def __call__(
-        self, what: Computation, inputs: tuple[Any, ...], attrs: dict[str, Any], count: int | None = None
-    ) -> EagerTensor | None:
-        return None if self._rule is None else self._rule(what, inputs, attrs, count)
+def _no_kernel(
+    what: Computation, inputs: tuple[Any, ...], attrs: dict[str, Any], count: int | None = None, /
+) -> None:
+    """No op has a compiled kernel."""
 
 
-KERNELS: Final = LateKernels()
-"""Gives the eager engine the compiled kernel of an op."""
+KERNELS: Final[Slot[KernelRule]] = Slot("compiled kernels of eager ops", _no_kernel)

@@ -414,7 +414,7 @@ def _columns(tape: Tape, target: Any, shape: Any, sources: Sequence[Any], *, at_
         return recording.gradients(tape, [target], [unit], sources, keep=True)
 
     if at_once and len(units) > _FEW:
-        found = MAP_ROWS(swept, convert_to_tensor(units))
+        found = MAP_ROWS.value(swept, convert_to_tensor(units))
         if found is not None:
             return found
     engine = dispatch.current()

@@ -1,4 +1,4 @@
-"""Gives choices and loops their gradients, which trace graphs.
+"""Provides the gradients of choices and loops, which trace graphs.
 
 A gradient that is asked for inside a trace extends that trace. Elsewhere, where a traced function runs op by
 op, as under a ``ForwardAccumulator``, it is a trace of its own, which is replayed at once.
@@ -48,5 +48,5 @@ def _pull(
     return found
 
 
-CHOICE_GRADIENT.give(partial(_pull, CHOICE, pull_choice))
-LOOP_GRADIENT.give(partial(_pull, LOOP, pull_loop))
+CHOICE_GRADIENT.fill(partial(_pull, CHOICE, pull_choice))
+LOOP_GRADIENT.fill(partial(_pull, LOOP, pull_loop))

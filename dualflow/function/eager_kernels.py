@@ -96,7 +96,7 @@ class _Building(threading.local):
 _building: Final = _Building()
 
 
-@KERNELS.give
+@KERNELS.fill
 def run_kernel(
     what: Computation, inputs: tuple[EagerTensor, ...], attrs: dict[str, Any], count: int | None = None, /
 ) -> EagerTensor | None:

@@ -11,7 +11,7 @@ from dualflow.core.locks import imported
 from dualflow.function.tracing.tracer import Tracer
 
 
-@HOLD.give
+@HOLD.fill
 def hold(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: Exception
 ) -> Any:

@@ -9,7 +9,7 @@ from dualflow.core.errors import OperatorNotAllowedInGraphError
 from dualflow.gradient.row_map import MAP_ROWS
 
 
-@MAP_ROWS.give
+@MAP_ROWS.fill
 def map_over_rows(function: Callable[[Any], list[Any]], rows: Any) -> list[Any] | None:
     """``function`` of each of ``rows``, stacked; None where it can't be computed for all at once.
 

@@ -81,7 +81,7 @@ def sweep(
                 try:
                     flow = rule(g, out, *inputs, **attrs) if attrs else rule(g, out, *inputs)
                 except Exception as error:
-                    flow = HOLD(rule, (g, out, *inputs), attrs, error)
+                    flow = HOLD.value(rule, (g, out, *inputs), attrs, error)
                     if flow is None:
                         raise
                 if flow is not None:
@@ -113,7 +113,7 @@ def _flows(
     try:
         flows: Sequence[Any] = rule(needed, g, out, *inputs, **attrs)
     except Exception as error:
-        flows = HOLD(rule, (needed, g, out, *inputs), attrs, error)
+        flows = HOLD.value(rule, (needed, g, out, *inputs), attrs, error)
         if flows is None:
             raise
     return flows

@@ -2,7 +2,7 @@
 
 What a node of theirs does is its one attribute, a :class:`~dualflow.graph.control_spec.ChoiceSpec` or
 :class:`~dualflow.graph.control_spec.LoopSpec`. Their gradients trace graphs, which only the room of traced
-functions can: it gives the rules to :data:`CHOICE_GRADIENT` and :data:`LOOP_GRADIENT` when it is imported.
+functions can: it fills :data:`CHOICE_GRADIENT` and :data:`LOOP_GRADIENT` when it is imported.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.errors import InternalError, InvalidArgumentError, ResourceExhaustedError
+from dualflow.core.errors import InvalidArgumentError, ResourceExhaustedError
 from dualflow.core.shape import Shape
+from dualflow.core.slot import Slot, unfilled
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.control_spec import ChoiceSpec, LoopSpec
 from dualflow.graph.interpret import evaluate
@@ -27,34 +28,13 @@ Array = np.ndarray[Any, Any]
 Pullback = Callable[..., Sequence[Any]]
 
 
-class LatePullback:
-    """The pullback of an op whose rule a higher room gives, once: see :class:`dualflow.ops.record.Op`."""
-
-    __slots__ = ("_op", "_rule")
-
-    def __init__(self, op: str) -> None:
-        self._op = op
-        self._rule: Pullback | None = None
-
-    def give(self, rule: Pullback) -> Pullback:
-        """Take ``rule``; a decorator.
-
-        Raises:
-            InternalError: there is one already.
-        """
-        if self._rule is not None:
-            raise InternalError(f"the op {self._op} has two gradients")
-        self._rule = rule
-        return rule
-
-    def __call__(self, needed: Sequence[bool], g: Any, out: Any, *inputs: Any, **attrs: Any) -> Sequence[Any]:
-        if self._rule is None:
-            raise InternalError(f"nothing that could give the op {self._op} its gradient is imported")
-        return self._rule(needed, g, out, *inputs, **attrs)
+CHOICE_GRADIENT: Final[Slot[Pullback]] = Slot("the gradient of choice", unfilled("the gradient of choice"))
+LOOP_GRADIENT: Final[Slot[Pullback]] = Slot("the gradient of loop", unfilled("the gradient of loop"))
 
 
-CHOICE_GRADIENT: Final = LatePullback("choice")
-LOOP_GRADIENT: Final = LatePullback("loop")
+def _pullback_in(slot: Slot[Pullback]) -> Pullback:
+    """The pullback that ``slot`` has when it is called."""
+    return lambda *args, **attrs: slot.value(*args, **attrs)
 
 
 def _infer_choice(index: TensorSpec, *operands: TensorSpec, choice: ChoiceSpec) -> tuple[TensorSpec, ...]:
@@ -81,7 +61,7 @@ CHOICE: Final = Op(
     infer=_infer_choice,
     kernel=_run_choice,
     form=Choice(),
-    pullback=CHOICE_GRADIENT,
+    pullback=_pullback_in(CHOICE_GRADIENT),
     outputs=None,
     effect=Effect.INSIDE,
 )
@@ -151,7 +131,7 @@ LOOP: Final = Op(
     infer=_infer_loop,
     kernel=_run_loop,
     form=Loop(),
-    pullback=LOOP_GRADIENT,
+    pullback=_pullback_in(LOOP_GRADIENT),
     outputs=None,
     effect=Effect.INSIDE,
 )

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from dualflow.core.errors import InternalError
+from dualflow.core.slot import Slot, unfilled
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.ops.record import Effect, Op
@@ -223,7 +224,7 @@ class Graph:
         ...     os.listdir(folder)
         ['softmax.svg']
         """
-        PRESENTERS.draw(self, path)
+        PICTURE.value(self, path)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """The nodes as rows that name values by number: as flat for many nodes as for few."""
@@ -242,24 +243,15 @@ class Graph:
         return self  # it doesn't change
 
     def __str__(self) -> str:
-        return PRESENTERS.text(self)
+        return TEXT.value(self)
 
 
-class Presenters:
-    """What shows graphs to people. Files above this one set it; the methods of graphs call it.
-
-    Attributes:
-        text: returns what ``print(graph)`` prints.
-        draw: writes the picture of a graph to a path.
-    """
-
-    __slots__ = ("draw", "text")
-
-    text: Callable[[Graph], str]
-    draw: Callable[[Graph, str | os.PathLike[str]], None]
-
-
-PRESENTERS: Final = Presenters()
+TEXT: Final[Slot[Callable[[Graph], str]]] = Slot("the text of graphs", unfilled("the text of graphs"))
+"""What ``print(graph)`` prints."""
+PICTURE: Final[Slot[Callable[[Graph, str | os.PathLike[str]], None]]] = Slot(
+    "pictures of graphs", unfilled("pictures of graphs")
+)
+"""Writes the picture of a graph to a path."""
 
 
 def _loaded(

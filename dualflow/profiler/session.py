@@ -73,7 +73,7 @@ class _Sessions:
             stamp = f"{time.strftime('%Y%m%d-%H%M%S')}_{os.getpid()}_{next(_count)}"
             file, recorder = ProfileFile(_made(folder) / f"dualflow_{stamp}.trace.json"), Recorder()
             self._running = RunningProfile(recorder, file)
-            WATCHED.watcher = recorder
+            WATCHED.fill(recorder)
             DETOURS.set(watched=True)
             look(recorder)
             return file
@@ -88,7 +88,7 @@ class _Sessions:
             (recorder, file), self._running = self._running, None
             look(None)
             DETOURS.set(watched=False)
-            WATCHED.watcher = None
+            WATCHED.clear()
         rows = recorder.close()
         if not save:
             return
@@ -233,7 +233,7 @@ class Trace:
         self.set_metadata(**kwargs)
 
     def __enter__(self) -> Trace:
-        recorder = WATCHED.watcher
+        recorder = WATCHED.value
         if isinstance(recorder, Recorder):
             self._open = recorder.span("step", self._name, details=self._details)
             self._open.__enter__()

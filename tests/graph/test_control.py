@@ -8,9 +8,9 @@ from dataclasses import FrozenInstanceError, fields, replace
 import pytest
 
 import dualflow as df
-from dualflow.core.errors import InternalError, InvalidArgumentError
+from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.control import CHOICE, LOOP, LatePullback
+from dualflow.graph.control import CHOICE, LOOP
 from dualflow.graph.control_spec import ChoiceSpec, LoopSpec, effect_of
 from dualflow.graph.ir import GraphBuilder
 from dualflow.graph.options import CompileOptions
@@ -190,13 +190,3 @@ def test_bodies_that_stay_leave_the_spec_as_it_is(traced):
         changed = spec.with_bodies(lambda graph: replace(graph, name="new"))
         assert {graph.name for _, graph in changed.bodies} == {"new"}
         assert [name for name, _ in changed.bodies] == [name for name, _ in spec.bodies]
-
-
-def test_a_gradient_is_given_once():
-    late = LatePullback("later")
-    with pytest.raises(InternalError, match="later"):
-        late((True,), 1.0, 2.0, 3.0)
-    late.give(lambda needed, g, out, x: [g * x])
-    assert late((True,), 2.0, None, 3.0) == [6.0]
-    with pytest.raises(InternalError, match="two gradients"):
-        late.give(lambda *_: [])

@@ -201,7 +201,7 @@ def test_what_fails_is_seen_and_the_trace_written(tmp_path: Path) -> None:
 def test_nothing_is_left_when_it_ends(tmp_path: Path) -> None:
     profiled(tmp_path, work)
     assert type(EAGER) is EagerEngine
-    assert spans.WATCHED.watcher is None
+    assert spans.WATCHED.value is None
     assert not DETOURS.on
     assert spans.span("data", "a") is spans.span("op", "b")
 

@@ -226,7 +226,7 @@ class CompiledGraph:
         """
         if self._first is not None and (meanwhile := self._meanwhile()) is not None:
             return meanwhile(*arguments)
-        if not self.called or WATCHED.watcher is not None:
+        if not self.called or WATCHED.value is not None:
             self.called = True
             return self._call(*arguments)
         outputs: Sequence[Any] = self._short(*arguments)

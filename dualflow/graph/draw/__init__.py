@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from importlib import import_module
 
-from dualflow.graph.ir import PRESENTERS, Graph
+from dualflow.graph.ir import PICTURE, Graph
 
 
 def install() -> None:
     """Let :meth:`Graph.draw` draw; what it needs for that is imported by the first picture."""
-    PRESENTERS.draw = _draw
+    PICTURE.fill(_draw)
 
 
 def _draw(graph: Graph, path: str | os.PathLike[str]) -> None:
