@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from dualflow.eager.variable import Variable
+from dualflow.train.reachability import parents_of
 from dualflow.train.saved_graph import SavedNode
 from dualflow.train.trackable import children_of, has_state, slots_of
 
@@ -108,20 +109,4 @@ def _match_slots(
 
 def parents_in(saved: Sequence[SavedNode]) -> dict[int, list[int]]:
     """The nodes that have a node as a child or a slot, by its number."""
-    parents = defaultdict(list)
-    for number, node in enumerate(saved):
-        for child in [*node.children.values(), *(slot.node for slot in node.slots)]:
-            parents[child].append(number)
-    return dict(parents)
-
-
-def leading_to(parents: Mapping[int, list[int]], wanted: Iterable[int]) -> set[int]:
-    """The nodes from which those of ``wanted`` are reached."""
-    found: set[int] = set()
-    pending = list(wanted)
-    while pending:
-        for parent in parents.get(pending.pop(), ()):
-            if parent not in found:
-                found.add(parent)
-                pending.append(parent)
-    return found
+    return parents_of([*n.children.values(), *(slot.node for slot in n.slots)] for n in saved)

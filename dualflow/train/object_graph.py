@@ -9,6 +9,7 @@ from typing import Any, Final
 from dualflow.core.errors import FailedPreconditionError
 from dualflow.eager.updates import value_of
 from dualflow.eager.variable import Variable
+from dualflow.train.reachability import ancestors_of, parents_of
 from dualflow.train.trackable import children_of, has_state, slots_of
 
 VALUE: Final = ".ATTRIBUTES/VARIABLE_VALUE"
@@ -64,18 +65,9 @@ def live_graph(root: Any, alias: Any = None) -> list[LiveNode]:
 
 def with_state(nodes: list[LiveNode]) -> set[int]:
     """The numbers of the nodes that have a state, and of those that lead to one; the root's always."""
-    parents: dict[int, list[int]] = {}
-    for number, node in enumerate(nodes):
-        for child in [*node.children.values(), *(slot for *_, slot in node.slots)]:
-            parents.setdefault(child, []).append(number)
-    found = {i for i, n in enumerate(nodes) if isinstance(n.thing, Variable) or has_state(n.thing)}
-    pending = list(found)
-    while pending:
-        for parent in parents.get(pending.pop(), ()):
-            if parent not in found:
-                found.add(parent)
-                pending.append(parent)
-    return found | {0}
+    parents = parents_of([*n.children.values(), *(slot for *_, slot in n.slots)] for n in nodes)
+    own = {i for i, n in enumerate(nodes) if isinstance(n.thing, Variable) or has_state(n.thing)}
+    return own | ancestors_of(own, parents) | {0}
 
 
 def key_of(node: LiveNode) -> str:

@@ -17,8 +17,9 @@ from dualflow.eager.engine import EAGER
 from dualflow.eager.variable import Variable
 from dualflow.train.fitting import give, misfit, refuse
 from dualflow.train.folder import Folder
-from dualflow.train.matching import Matches, leading_to, match, match_by_name, parents_in
+from dualflow.train.matching import Matches, match, match_by_name, parents_in
 from dualflow.train.object_graph import live_graph, refuse_graph_variables
+from dualflow.train.reachability import ancestors_of
 from dualflow.train.saved_graph import SavedNode, from_json, is_flat, names_of
 from dualflow.train.trackable import set_state, state_of
 
@@ -155,7 +156,7 @@ class Restoration:
         """
         taken = {n for thing, n in found.values.values() if self._had(thing) not in (None, n)}
         self.refused = ((found.refused | taken) - self.restored) & self.names.keys()
-        self._above = leading_to(self._parents, self.left)
+        self._above = ancestors_of(self.left, self._parents)
         own = set(self.saved[0].children.values())
         self._anchors = [
             (_reference(thing), number)
