@@ -1,6 +1,6 @@
-"""Which backend Keras will take.
+"""The backend that Keras will take.
 
-Python reads this when it starts: it imports nothing that has not been loaded by then.
+Python may load this module when it starts: it imports nothing that is not loaded by then.
 """
 
 from __future__ import annotations
@@ -24,6 +24,6 @@ def chosen() -> str:
     try:
         with open(path, encoding="utf-8") as file:
             settings = json.load(file)
-    except ValueError:  # which Keras ignores, too
+    except ValueError:  # Keras ignores such a file, too
         return ""
     return str(settings.get("backend", "")) if isinstance(settings, dict) else ""

@@ -1,4 +1,4 @@
-"""The backend as Keras 3.15 imports it: modules and functions side by side under one name."""
+"""The backend as Keras imports it: modules and functions side by side under one name."""
 
 from keras_dualflow.src import IS_THREAD_SAFE as IS_THREAD_SAFE
 from keras_dualflow.src import SUPPORTS_COMPLEX_DTYPES as SUPPORTS_COMPLEX_DTYPES

@@ -1,4 +1,4 @@
-"""Keras for those who have imported dualflow: ``df.keras``."""
+"""Keras as ``df.keras``."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from keras_dualflow.hook import install
 def tf_keras() -> ModuleType:
     """The names of ``tf.keras``, from a Keras that runs on this backend.
 
-    ``KERAS_BACKEND`` is set, so that processes which this one starts take the same.
+    ``KERAS_BACKEND`` is set, so that processes which this one starts take the same backend.
 
     Raises:
         MissingNameError: Keras is not installed.
-        ImportError: Keras is of another release, or runs on another backend already.
+        ImportError: Keras is too old or differs from what is expected, or runs on another backend already.
     """
     if _is_missing("keras"):
         raise MissingNameError(

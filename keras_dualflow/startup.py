@@ -1,7 +1,7 @@
-"""What waits for ``import keras``, and puts the backend in where it has been chosen.
+"""A finder that notices ``import keras``, and installs the import hook where this backend is chosen.
 
-``startup.pth``, which the wheel puts where Python reads it when it starts, calls :func:`watch`, and so does
-``import dualflow``: this module imports nothing that Python has not loaded already.
+``import dualflow`` calls :func:`watch`. So does the file that ``python -m dualflow keras enable`` writes, at
+each start of Python: this module imports nothing that Python has not loaded already.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class _AwaitingKeras:
-    """A finder that finds nothing: it notices that Keras is about to be imported."""
+    """A finder that finds no module: Python calls it before Keras is imported."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -31,6 +31,6 @@ class _AwaitingKeras:
 
 
 def watch() -> None:
-    """Look out for the import of Keras, from now on."""
+    """Notice the import of Keras from now on."""
     if not any(type(finder) is _AwaitingKeras for finder in sys.meta_path):
         sys.meta_path.insert(0, _AwaitingKeras())

@@ -46,6 +46,8 @@ ORDER = [
     ["function.inspect", "graph_mode"],
     ["data", "profiler", "summary", "train"],
     ["keras_dualflow.choice", "keras_dualflow.all_or_none"],
+    ["keras_dualflow.branches"],
+    ["keras_dualflow.patches"],
     ["keras_dualflow.hook"],
     ["keras_dualflow.startup", "keras_dualflow.front", "keras_dualflow.src.core"],
     ["keras_dualflow.src.ops", "keras_dualflow.src.training"],

@@ -1,4 +1,4 @@
-"""The command line, ``python -m dualflow``: ``run``, ``compare``, ``graph``, ``export`` and ``info``."""
+"""The command line, ``python -m dualflow``: run, compare, graph, export, keras and info."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import dualflow
 from dualflow.cli.call import ARGUMENTS, Arguments, CommandError, named_call, take_call
+from dualflow.cli.keras_startup import ACTIONS, run_action
 from dualflow.cli.program import MainModule, program_of_module, program_of_path
 from dualflow.cli.stand_in import stand_in_for_tensorflow
 from dualflow.config.report import configuration, table
@@ -61,6 +62,16 @@ but not dualflow. Nothing of it runs.
 
   python -m dualflow export model.py:loss step.py --args "df.TensorSpec([32, 64])"
   python -m dualflow export train:step step.py --to numba
+"""
+
+_KERAS = """\
+Let a plain `import keras` take dualflow as its backend, with KERAS_BACKEND=dualflow or Keras's settings
+file: enable writes a file into this environment's site-packages that Python reads when it starts, disable
+removes it, and status prints which it is. `import dualflow` before keras needs no such file, and neither
+does `python -m dualflow run`.
+
+  python -m dualflow keras enable
+  KERAS_BACKEND=dualflow python train.py
 """
 
 EXPORTED: Final = "# Written by python -m dualflow export, which replaces this file.\n"
@@ -144,6 +155,14 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("--force", action="store_true", help="replace a file that dualflow has not written")
     export.add_argument("--to", choices=["numba"], default="numba", help="what compiles the file's kernels")
     export.set_defaults(run=_export)
+    keras = commands.add_parser(
+        "keras",
+        help="let a plain import of Keras take dualflow as its backend",
+        description=_KERAS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    keras.add_argument("action", choices=ACTIONS)
+    keras.set_defaults(run=lambda options: run_action(options.action))
     about = commands.add_parser(
         "info",
         help="versions, processor, fast parts and cache",

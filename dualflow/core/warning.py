@@ -14,8 +14,9 @@ import numpy as np
 from dualflow.core.tracebacks import converted_from
 
 _OURS: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_KERAS_BACKEND: Final = os.path.join(os.path.dirname(os.path.dirname(_OURS)), "keras_dualflow", "")
 _NUMPY: Final = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
-_LIBRARIES: Final = (os.sep + "site-packages" + os.sep, "<frozen ")
+_LIBRARIES: Final = (os.sep + "site-packages" + os.sep, _KERAS_BACKEND, "<frozen ")
 
 
 def warn_user(message: str, frame: FrameType | None = None, category: type[Warning] = UserWarning) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import sysconfig
 import types
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +15,11 @@ import pytest
 
 import dualflow as df
 import keras_dualflow
-from keras_dualflow import choice, hook, startup
+from dualflow.cli import keras_startup
+from keras_dualflow import choice, hook
 
 PACKAGES = str(Path(keras_dualflow.__file__).parents[1])
-STARTUP = Path(startup.__file__).with_name("startup.pth")
+LIBRARIES = sysconfig.get_path("purelib")
 CHOOSE = "import os; os.environ['KERAS_BACKEND'] = 'dualflow'; "
 
 
@@ -26,12 +30,68 @@ def run(program: str, *paths: str, options: tuple[str, ...] = ()) -> subprocess.
     )
 
 
+def without_startup_file(program: str, *paths: str) -> subprocess.CompletedProcess[str]:
+    """Run a program in an interpreter that reads no file of site-packages when it starts."""
+    return run(program, *paths, LIBRARIES, options=("-I", "-S"))
+
+
 def test_a_plain_import_of_keras_finds_the_backend(tmp_path: Path) -> None:
-    """The wheel puts ``startup.pth`` where Python reads it when it starts."""
-    (tmp_path / "dualflow_keras.pth").write_text(STARTUP.read_text(encoding="utf-8"), encoding="utf-8")
+    """``python -m dualflow keras enable`` writes a file that Python reads when it starts."""
+    keras_startup.run_action("enable", str(tmp_path))
     program = f"import site; site.addsitedir({str(tmp_path)!r}); {CHOOSE}"
-    ended = run(program + "import keras; print(keras.backend.backend(), keras.ops.ones(2).numpy())")
+    ended = without_startup_file(
+        program + "import keras; print(keras.backend.backend(), keras.ops.ones(2).numpy())"
+    )
     assert ended.stdout.split("\n")[0] == "dualflow [1. 1.]", ended.stderr
+
+
+def test_importing_dualflow_first_needs_no_startup_file() -> None:
+    ended = without_startup_file(f"{CHOOSE}import dualflow, keras; print(keras.backend.backend())")
+    assert ended.stdout == "dualflow\n", ended.stderr
+
+
+def test_programs_for_tensorflow_need_no_startup_file(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("import keras; print(keras.backend.backend())", encoding="utf-8")
+    program = f"from dualflow.cli import main; main(['run', {str(tmp_path / 'program.py')!r}])"
+    ended = without_startup_file(program)
+    assert ended.stdout == "dualflow\n", ended.stderr
+
+
+def test_an_import_of_keras_that_failed_can_be_repeated() -> None:
+    """Without the import hook Keras refuses the backend's name, half way through its import."""
+    ended = without_startup_file(
+        f"""{CHOOSE}
+try:
+    import keras
+except ValueError as error:
+    print(error)
+import dualflow, keras
+print(keras.ops.add(dualflow.ones(2, "float64"), 1).dtype.name, keras.Sequential([keras.layers.ReLU()]).built)
+"""
+    )
+    assert ended.stdout.splitlines() == ["Unable to import backend : dualflow", "float64 False"], ended.stderr
+
+
+def test_threads_and_forks_import_keras_with_the_backend() -> None:
+    ended = without_startup_file(
+        f"""{CHOOSE}
+import dualflow
+from concurrent.futures import ThreadPoolExecutor
+
+def backend(_):
+    import keras
+    return keras.backend.backend(), keras.layers.Layer.__mro__[1].__module__
+
+child = os.fork()
+if not child:
+    assert backend(0)[0] == "dualflow"
+    os._exit(42)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 42
+with ThreadPoolExecutor(4) as pool:
+    print(*set(pool.map(backend, range(4))))
+"""
+    )
+    assert ended.stdout == "('dualflow', 'keras_dualflow.src.layer')\n", ended.stderr
 
 
 def test_what_waits_for_keras_loads_nothing() -> None:
@@ -105,16 +165,24 @@ def test_keras_s_seed_is_dualflow_s_too(keras: Any) -> None:
 # Refusals
 
 
-@pytest.mark.parametrize("version", ["3.14.2", "3.16.0", "4.0"])
-def test_another_release_of_keras_is_refused(version: str) -> None:
-    with pytest.raises(ImportError, match=rf"Keras {version} is installed: pip install 'keras==3.15.\*'"):
+@pytest.mark.parametrize("version", ["2.15.0", "3.9.2", "3.14.2"])
+def test_an_older_release_of_keras_is_refused(version: str) -> None:
+    with pytest.raises(ImportError, match=rf"Keras {version} is installed: pip install 'keras>=3.15'"):
         hook.check_release(version)
 
 
-def test_a_module_that_chooses_in_another_way_is_refused() -> None:
-    code = compile("backend = 'numpy'", "layer.py", "exec")
-    with pytest.raises(ImportError, match=r"keras.src.layers.layer of this Keras chooses its backend"):
-        hook.retargeted(code, {"keras.src.backend.numpy.layer": "x"}, "keras.src.layers.layer")
+@pytest.mark.parametrize("version", ["3.16.0", "3.100.0.dev2027", "4.0", "nightly"])
+def test_a_newer_release_of_keras_is_warned_of_at_the_user_s_line(version: str) -> None:
+    with pytest.warns(UserWarning, match=f"Keras {re.escape(version)} is not tested") as warned:
+        hook.check_release(version)
+    assert [warning.filename for warning in warned] == [__file__]
+
+
+@pytest.mark.parametrize("version", ["3.15.0", "3.15.1", "3.15.2rc0"])
+def test_a_tested_release_of_keras_is_taken_silently(version: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        hook.check_release(version)
 
 
 def test_a_keras_that_runs_on_another_backend_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

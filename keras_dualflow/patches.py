@@ -1,0 +1,153 @@
+"""Functions and classes of Keras that are replaced once their modules are loaded.
+
+They list the backends that Keras has, or import TensorFlow, and take no backend of another package otherwise.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from operator import attrgetter
+from types import ModuleType
+from typing import Any, Final
+
+from keras_dualflow.all_or_none import loading_all_or_none
+from keras_dualflow.branches import structure_error
+from keras_dualflow.choice import NAME
+
+
+@dataclass(frozen=True)
+class Patch:
+    """A change of a loaded module.
+
+    Attributes:
+        names: what it replaces or relies on: names of the module, and attributes of its classes.
+        apply: changes the module's namespace.
+    """
+
+    names: tuple[str, ...]
+    apply: Callable[[dict[str, Any]], None]
+
+    def missing_from(self, module: ModuleType) -> list[str]:
+        """The names that the module does not have."""
+        return [name for name in self.names if not _has(module, name)]
+
+
+def patch(module: ModuleType) -> None:
+    """Apply the patch of a module of Keras.
+
+    Raises:
+        ImportError: the module lacks a name that is patched.
+    """
+    change = PATCHES[module.__name__]
+    missing = change.missing_from(module)
+    if missing:
+        raise structure_error(
+            module.__name__, f"the names {', '.join(change.names)}", f"has no {', '.join(missing)}"
+        )
+    change.apply(vars(module))
+
+
+def _has(module: ModuleType, name: str) -> bool:
+    try:
+        attrgetter(name)(module)
+    except AttributeError:
+        return False
+    return True
+
+
+def _keep_float64(names: dict[str, Any]) -> None:
+    """Results of float64 stay float64, as on TensorFlow."""
+    names["BIT64_TO_BIT32_DTYPE"]["float64"] = "float64"
+
+
+def _write_with_dualflow(names: dict[str, Any]) -> None:
+    """The callback writes with ``df.summary`` and needs no TensorFlow."""
+    names["TensorBoard"].summary = property(lambda callback: import_module("dualflow.summary"))
+    names["keras_model_summary"] = model_summary
+
+
+def model_summary(name: str, data: Any, step: Any = None) -> bool:
+    """Write a model's configuration, as JSON, among the texts of the current writer of ``df.summary``."""
+    written: bool = import_module("dualflow.summary").text(name, data.to_json(), step=step)
+    return written
+
+
+def _load_all_or_none(names: dict[str, Any]) -> None:
+    names["load_weights"] = loading_all_or_none(names["load_weights"])
+
+
+def _add_dynamic_backend(names: dict[str, Any]) -> None:
+    """``DynamicBackend`` takes this backend's name; a trace of dualflow's is no graph of TensorFlow's."""
+    dynamic_backend, in_tf_graph = names["DynamicBackend"], names["in_tf_graph"]
+    present = import_module("keras.src.backend")
+    other_attribute, choose_other = dynamic_backend.__getattr__, dynamic_backend.set_backend
+
+    def attribute(self: Any, name: str) -> Any:
+        return getattr(present, name) if self.name == NAME else other_attribute(self, name)
+
+    def choose(self: Any, backend: str) -> None:
+        if backend == NAME:
+            dynamic_backend.__init__(self, backend)
+        else:
+            choose_other(self, backend)
+
+    dynamic_backend.__getattr__, dynamic_backend.set_backend = attribute, choose
+    names["in_tf_graph"] = lambda: not _stands_in_for_tensorflow() and in_tf_graph()
+
+
+def _hide_stand_in(names: dict[str, Any]) -> None:
+    """Keras's ``tensorflow`` is not ``available`` where dualflow stands in for it; its names still are.
+
+    Keras reads ``available`` before it looks for TensorFlow's types.
+    """
+
+    lazy_module: Any = names["LazyModule"]
+
+    class TensorFlow(lazy_module):  # type: ignore[misc]  # Keras has no types
+        @property
+        def available(self) -> bool:
+            return bool(super().available) and not _stands_in_for_tensorflow()
+
+    names["tensorflow"] = TensorFlow("tensorflow")
+
+
+def _seed_dualflow(names: dict[str, Any]) -> None:
+    """``keras.utils.set_random_seed`` seeds dualflow, too."""
+    seed_others = names["set_random_seed"]
+
+    @functools.wraps(seed_others)
+    def set_random_seed(seed: int) -> None:
+        seed_others(seed)
+        import_module("dualflow.random").set_seed(seed)
+
+    names["set_random_seed"] = set_random_seed
+
+
+def _stands_in_for_tensorflow() -> bool:
+    """Whether ``import tensorflow`` gives dualflow."""
+    return sys.modules.get("tensorflow") is sys.modules.get("dualflow", sys)
+
+
+PATCHES: Final = {
+    "keras.src.backend.common.dtypes": Patch(("BIT64_TO_BIT32_DTYPE",), _keep_float64),
+    "keras.src.callbacks.tensorboard": Patch(
+        ("TensorBoard.summary", "keras_model_summary"), _write_with_dualflow
+    ),
+    "keras.src.saving.saving_api": Patch(("load_weights",), _load_all_or_none),
+    "keras.src.utils.backend_utils": Patch(
+        (
+            "DynamicBackend.__getattr__",
+            "DynamicBackend.set_backend",
+            "DynamicBackend.name",
+            "in_tf_graph",
+        ),
+        _add_dynamic_backend,
+    ),
+    "keras.src.utils.module_utils": Patch(("LazyModule.available", "tensorflow"), _hide_stand_in),
+    "keras.src.utils.rng_utils": Patch(("set_random_seed",), _seed_dualflow),
+}
+"""The modules that are patched."""
