@@ -26,6 +26,7 @@ MAX_LINES = 500
 
 ORDER = [
     ["core"],
+    ["scalar"],
     ["ops"],
     ["gradient"],
     ["eager", "graph"],

@@ -5,17 +5,14 @@ What can't fail is element code without checks, reductions, views, copies and pr
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Node
 from dualflow.graph.loop_dtypes import computed_in_loops, in_loops
+from dualflow.graph.scalar_functions import function_of
 from dualflow.graph.scalars import bodies
-from dualflow.ops import maths_reference
 from dualflow.ops.forms import Assemble, Choice, Contraction, Element, Fold, Literal, View
 from dualflow.ops.record import Effect
+from dualflow.scalar import ScalarOp
 
 
 def may_fail(node: Node) -> bool:
@@ -46,23 +43,4 @@ def _checks(node: Node) -> bool:
     """Whether the element code of ``node`` checks something: that of floats alone does not."""
     if all(v.spec.dtype.is_inexact for v in node.inputs):
         return False
-    form, maths = node.op.form, _Checking()
-    assert isinstance(form, Element), f"{node} has no element code"
-    form.code(maths, *[np.ones(1, v.spec.dtype.dtype) for v in node.inputs], **node.attrs)
-    return maths.checked
-
-
-class _Checking:
-    """The maths namespace for arrays, which notes whether something is checked."""
-
-    def __init__(self) -> None:
-        self.checked = False
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(maths_reference, name)
-
-    def check(self, ok: Any, message: str) -> None:
-        self.checked = True
-
-    def index(self, axis: int) -> Any:
-        return np.zeros(1, np.int64)
+    return function_of(node).uses(ScalarOp.CHECK)

@@ -8,10 +8,11 @@ are rounded as NumPy's are, and special values are those of C's functions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dualflow.core.dtypes import DType, complex64, complex128, finfo, float32
+from dualflow.scalar import trace
 
 
 def hypotenuse(m: Any, x: Any, y: Any) -> Any:
@@ -296,57 +297,40 @@ class NoPairs(TypeError):
     """A function of element code takes no complex numbers."""
 
 
-class _ReadElement:
-    """What stands for an element, or for a namespace, where only the elements that code reads matter."""
-
-    def __init__(self, reads: frozenset[int] = frozenset()) -> None:
-        self.reads = reads
-        self.checked: frozenset[int] = frozenset()
-
-    def _with(self, *operands: Any) -> _ReadElement:
-        return _ReadElement(self.reads.union(*[x.reads for x in operands if isinstance(x, _ReadElement)]))
-
-    __add__ = __sub__ = __mul__ = __truediv__ = __radd__ = __rsub__ = __rmul__ = __rtruediv__ = _with
-    __neg__ = __invert__ = __and__ = __or__ = __xor__ = __lt__ = __le__ = __gt__ = __ge__ = _with
-
-    def dtype(self, x: Any) -> DType:
-        """A dtype of parts."""
-        return float32
-
-    def check(self, ok: Any, message: str) -> None:
-        """What is checked is read for every part."""
-        self.checked |= ok.reads
-
-    def __getattr__(self, name: str) -> Callable[..., _ReadElement]:
-        return self._with
-
-
 def reads_of(
-    code: Callable[..., Any], which: tuple[bool, ...], attrs: dict[str, Any]
+    code: Callable[..., Any], inputs: Sequence[DType], attrs: Mapping[str, Any]
 ) -> dict[str, tuple[int, ...]] | None:
-    """Which inputs each part of a result is made of; None if element code takes no pairs.
+    """The inputs that each part of a result depends on; None if element code takes no pairs.
 
     Args:
         code: the element code of an op.
-        which: which inputs are complex; parts count as inputs of their own.
+        inputs: the dtypes of its elements; the parts of a complex one count as inputs of their own.
         attrs: the op's attributes.
 
     Returns:
-        The inputs of "re" and "im", or of "real" where the result has no parts.
+        The inputs of "re" and "im", or of "real" where the result has no parts. A part that
+        depends on none has the first.
 
-    >>> reads_of(lambda m, x, y: x + m.conj(y), (True, True), {})
+    >>> from dualflow.core.dtypes import complex64
+    >>> reads_of(lambda m, x, y: x + m.conj(y), (complex64, complex64), {})
     {'re': (0, 2), 'im': (1, 3)}
-    >>> reads_of(lambda m, x: m.abs(x), (True,), {})
+    >>> reads_of(lambda m, x: m.abs(x), (complex64,), {})
     {'real': (0, 1)}
     """
-    m, count, given = _ReadElement(), 0, []
-    for is_complex in which:
-        parts = [_ReadElement(frozenset([count + i])) for i in range(1 + is_complex)]
-        given.append(Pair(m, *parts) if is_complex else parts[0])
-        count += len(parts)
+    dtypes = [part for dtype in inputs for part in [dtype.real] * (1 + dtype.is_complex)]
+    names: list[str] = []
+
+    def parted(m: Any, *scalars: Any) -> Any:
+        remaining = iter(scalars)
+        elements = [
+            Pair(m, next(remaining), next(remaining)) if x.is_complex else next(remaining) for x in inputs
+        ]
+        result = code(PairMaths(m), *elements, **attrs)
+        names[:] = ("re", "im") if isinstance(result, Pair) else ("real",)
+        return (result.re, result.im) if isinstance(result, Pair) else result
+
     try:
-        found = code(PairMaths(m), *given, **attrs)
+        function = trace(parted, dtypes)
     except (NoPairs, TypeError):  # a function or an operator that pairs don't have
         return None
-    results = {"re": found.re, "im": found.im} if isinstance(found, Pair) else {"real": found}
-    return {part: tuple(sorted(m._with(x).reads | m.checked)) or (0,) for part, x in results.items()}
+    return {name: tuple(sorted(function.returning([i]).reads())) or (0,) for i, name in enumerate(names)}

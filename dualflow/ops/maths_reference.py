@@ -98,6 +98,11 @@ def _saturated(x: Any, target: DType) -> Any:
     return np.where(np.isnan(x), 0, found).astype(target.dtype)
 
 
+def constant(number: Any, dtype: DType) -> Any:
+    """A number of a dtype, as an array without axes."""
+    return np.asarray(number, dtype.dtype)
+
+
 def dtype(x: Any) -> DType:
     """The dtype of the element, for code that differs between kinds of numbers."""
     return as_dtype(np.asarray(x).dtype)

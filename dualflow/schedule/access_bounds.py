@@ -325,7 +325,7 @@ class _Analysis:
                 self.own[buffer] = (self._constant(width),)
             case lp.Turned():
                 self._tile(statement, loops, blocks, around)
-            case lp.FoldLanes(_, _, slots, width):
+            case lp.FoldLanes(slots=slots, width=width):
                 for slot in slots:
                     place = Place(slot, ((LANE, None),))
                     lanes = _OpenLoop(self._constant(width), frozenset())

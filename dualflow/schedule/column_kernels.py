@@ -19,14 +19,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dualflow.core.dtypes import DType
 from dualflow.core.extent import typical
 from dualflow.schedule.blocking import JOIN, ColumnStretches, join_blocks
-from dualflow.schedule.kernels import Accumulator, KernelWriter, carried_dtypes
+from dualflow.schedule.kernels import Accumulator, KernelWriter, carried_dtypes, merge
 from dualflow.schedule.loop_program import (
     SHARE,
     Blocks,
     Bound,
     Edge,
     End,
-    FoldMerge,
     For,
     Load,
     LoopKind,
@@ -128,7 +127,7 @@ class ColumnWriter(KernelWriter):
 
     def _merges(self, into: Sequence[Accumulator], parts: Sequence[Accumulator]) -> Iterator[Statement]:
         for step, accumulator, part in zip(self._folds(0), into, parts, strict=True):
-            yield FoldMerge(accumulator, step.node, part)
+            yield merge(step, accumulator, part)
 
     def _parts_stored(self, accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
         for i, register in enumerate(r for accumulator in accumulators for r in accumulator):

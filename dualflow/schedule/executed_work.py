@@ -25,7 +25,6 @@ from dualflow.schedule.loop_program import (
     Repeat,
     Run,
     Shares,
-    Single,
     Statement,
 )
 from dualflow.schedule.nest import Nest
@@ -69,7 +68,7 @@ def _statement(run: Run, statement: Statement, edges: Edges) -> float:
     match statement:
         case Let():
             return float(getattr(statement.node.op.form, "cost", 1.0))
-        case FoldStep() | FoldMerge() | Single() | Guarded():
+        case FoldStep() | FoldMerge() | Guarded():
             return 1.0
         case For():
             length = _bound(run, statement.end, edges) - _bound(run, statement.begin, edges)

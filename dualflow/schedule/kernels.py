@@ -12,9 +12,8 @@ import numpy as np
 from dualflow.core.dtypes import DType, as_dtype
 from dualflow.core.extent import may_be_negative, typical
 from dualflow.graph.control_spec import branches_of, loop_of
-from dualflow.graph.fused import fold_of
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.ops import maths_reference
+from dualflow.graph.scalar_functions import function_of, reduction_of
 from dualflow.ops.forms import Choice, Fold, Literal, Loop, Take, View
 from dualflow.schedule.blocking import JOIN, block_sizes, rounds, stretches
 from dualflow.schedule.loop_program import (
@@ -48,7 +47,6 @@ from dualflow.schedule.loop_program import (
     Scalar,
     ScratchRow,
     Shares,
-    Single,
     Statement,
     Store,
 )
@@ -232,7 +230,7 @@ class KernelWriter:
         inner = self._by_blocks(
             at, Edge(at, level, False), Edge(at, level, True), stage, part, run, level + 1
         )
-        merges = [FoldMerge(a, s.node, b) for s, a, b in zip(folds, accumulators, part, strict=True)]
+        merges = [merge(s, a, b) for s, a, b in zip(folds, accumulators, part, strict=True)]
         size = self.given.number(("block", at, level), sizes[level])
         return (Blocks(at, level, begin, end, size, (*self._starts(stage, part), *inner, *merges)),)
 
@@ -246,26 +244,26 @@ class KernelWriter:
 
     def _starts(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
         for step, accumulator in zip(self._folds(stage), accumulators, strict=True):
-            yield FoldStart(accumulator, step.node)
+            yield FoldStart(accumulator, reduction_of(step.node), step.node)
 
     def _taken(self, step: NestStep, accumulator: Accumulator) -> Iterator[Statement]:
         loads, value = self._operand(step.operands[0])
         yield from loads
         index = tuple([(i, self._extent(i)) for i in range(self.nest.kept, len(self.nest.loops))])
-        yield FoldStep(accumulator, step.node, value, index)
+        yield FoldStep(accumulator, reduction_of(step.node), value, index, step.node)
 
     def _across(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
         """One element of each accumulator that has one for each lane of a folded loop."""
         if self.nest.vector is None or self.nest.vector < self.nest.kept:
             return
         for step, accumulator in zip(self._folds(stage), accumulators, strict=True):
-            yield FoldAcross(accumulator, step.node)
+            yield FoldAcross(accumulator, reduction_of(step.node), step.node)
 
     def _finish(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
         """The results of the folds of ``stage``, then what waited for them."""
         for step, accumulator in zip(self._folds(stage), accumulators, strict=True):
             register = self._bind(step.node.output)
-            yield FoldFinish(register, step.node, accumulator)
+            yield FoldFinish(register, reduction_of(step.node), accumulator, step.node)
         for step in self.nest.steps:
             if step.level <= self.nest.kept and step.stage == stage + 1:
                 yield from self._step(step, stage + 1)
@@ -307,7 +305,7 @@ class KernelWriter:
         def run(begin: Bound, end: Bound, accumulators: Sequence[Accumulator]) -> tuple[Statement, ...]:
             parts = [self._accumulator(s) for s in folds]
             loads = [Load(r, _partial(first + i)) for i, r in enumerate(r for part in parts for r in part)]
-            merges = [FoldMerge(a, s.node, b) for s, a, b in zip(folds, accumulators, parts, strict=True)]
+            merges = [merge(s, a, b) for s, a, b in zip(folds, accumulators, parts, strict=True)]
             return (For(SHARE, begin, end, LoopKind.SERIAL, (*loads, *merges)),)
 
         body = [*self._steps_at(0), *self._stores(self._kept_stores(0)), *self._starts(0, accumulators)]
@@ -342,11 +340,11 @@ class KernelWriter:
         operands, value = tuple([operand for _, operand in operand_loads]), step.node.output
         form = step.node.op.form
         if isinstance(form, Fold):
-            yield Single(self._bind(value), step.node, operands[0])
+            yield Let(self._bind(value), reduction_of(step.node).single, operands, (), step.node)
         elif isinstance(form, Choice | Loop):
             yield from self._scalars(step.node, operands, self.known)
         else:
-            yield Let(self._bind(value), step.node, operands, step.own)
+            yield Let(self._bind(value), function_of(step.node), operands, step.own, step.node)
 
     def _take(self, step: NestStep) -> Iterator[Statement]:
         """An element of the first operand, looked up along its picked axis."""
@@ -382,7 +380,7 @@ class KernelWriter:
             elif isinstance(form, Loop):
                 yield self._repeat(node, registers, operands)
             else:
-                yield Let(registers[0], node, tuple(operands), ())
+                yield Let(registers[0], function_of(node), tuple(operands), (), node)
 
     def _branch(self, graph: Graph, operands: Sequence[Operand]) -> Branch:
         """A graph of scalars as statements."""
@@ -488,8 +486,11 @@ def _partial(buffer: int) -> Place:
     return Place(buffer, ((SHARE, None),))
 
 
-def carried_dtypes(step: NestStep) -> list[DType]:
+def merge(step: NestStep, accumulator: Accumulator, other: Accumulator) -> FoldMerge:
+    """The statement that joins another accumulator of a fold to the first."""
+    return FoldMerge(accumulator, reduction_of(step.node), other, step.node)
+
+
+def carried_dtypes(step: NestStep) -> tuple[DType, ...]:
     """The dtypes of what a fold carries."""
-    dtype = step.node.inputs[0].spec.dtype
-    start = fold_of(step.node).start(maths_reference, dtype)
-    return [as_dtype(x.dtype) if isinstance(x, np.generic | np.ndarray) else dtype for x in start]
+    return reduction_of(step.node).dtypes

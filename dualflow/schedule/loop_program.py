@@ -11,8 +11,9 @@
             Store buffer 1 [loop0] = r3
 
 A kernel names its own buffers, and numbers that are known at run time only (sizes, strides), by place:
-kernels of graphs that differ in sizes alone are the same statements. What an op computes for one element
-stays in its record: a renderer runs ``Element.code`` and the parts of a ``Fold`` over its own values.
+kernels of graphs that differ in sizes alone are the same statements. What a statement computes for one
+element is a scalar function (:mod:`dualflow.scalar`). The last field of a statement that has a ``node`` is
+its source, which errors and listings name; it is no part of what the kernel does.
 
 A loop of kind ``LANES`` may run several turns at once. Every accumulator of a kernel that has such a loop
 then has an element for each lane, and ``FoldAcross`` joins them where that loop is among the folded ones.
@@ -31,6 +32,8 @@ import numpy as np
 
 from dualflow.core.dtypes import DType
 from dualflow.graph.ir import Node
+from dualflow.graph.scalar_functions import ReductionFunctions
+from dualflow.scalar import ScalarFunction
 
 
 class LoopKind(Enum):
@@ -177,15 +180,16 @@ class Shares(NamedTuple):
 
 
 class Let(NamedTuple):
-    """The result of a node's element code.
+    """The result of a scalar function of one result.
 
     ``positions`` has for each axis of the output the loop that runs along it, None for an axis of size 1.
     """
 
     register: Register
-    node: Node
+    function: ScalarFunction
     operands: tuple[Operand, ...]
     positions: tuple[int | None, ...]
+    node: Node
 
 
 class Branch(NamedTuple):
@@ -207,7 +211,7 @@ class Repeat(NamedTuple):
     """A loop over scalars: ``body`` makes the registers of the next turn while ``condition`` holds.
 
     They are ``starts`` in the first turn, and stay what they are behind the last one. There are no more than
-    ``limit`` turns, where there is a limit. ``blamed`` is the loop of the graph, which a signal ends.
+    ``limit`` turns, where there is a limit. ``node`` is the loop of the graph, which a signal ends.
     """
 
     registers: tuple[Register, ...]
@@ -215,7 +219,7 @@ class Repeat(NamedTuple):
     condition: Branch
     body: Branch
     limit: Number | None
-    blamed: Node
+    node: Node
 
 
 class Load(NamedTuple):
@@ -235,14 +239,14 @@ class Store(NamedTuple):
 class Bounds(NamedTuple):
     """``position`` as an index of an axis of size ``extent``; outside of it a check fails.
 
-    ``inside`` holds whether it is inside. ``blamed`` is the node whose check that is.
+    ``inside`` holds whether it is inside.
     """
 
     register: Register
     inside: Register
     position: Operand
     extent: Number
-    blamed: Node
+    node: Node
 
 
 class Guarded(NamedTuple):
@@ -271,6 +275,7 @@ class FoldStart(NamedTuple):
     """The accumulator of a fold at its beginning, one register for each of its elements."""
 
     accumulator: tuple[Register, ...]
+    reduction: ReductionFunctions
     node: Node
 
 
@@ -278,17 +283,19 @@ class FoldStep(NamedTuple):
     """One more element for a fold, at its place in the ``reduced`` loops, outermost first with extents."""
 
     accumulator: tuple[Register, ...]
-    node: Node
+    reduction: ReductionFunctions
     value: Operand
     reduced: tuple[tuple[int, Number], ...]
+    node: Node
 
 
 class FoldMerge(NamedTuple):
     """Another accumulator joined to a fold's."""
 
     accumulator: tuple[Register, ...]
-    node: Node
+    reduction: ReductionFunctions
     other: tuple[Register, ...]
+    node: Node
 
 
 class FoldLanes(NamedTuple):
@@ -298,15 +305,17 @@ class FoldLanes(NamedTuple):
     """
 
     accumulator: tuple[Register, ...]
-    node: Node
+    reduction: ReductionFunctions
     slots: tuple[int, ...]
     width: int
+    node: Node
 
 
 class FoldAcross(NamedTuple):
     """The lanes of an accumulator joined, halves first: the lane loop was among the folded ones."""
 
     accumulator: tuple[Register, ...]
+    reduction: ReductionFunctions
     node: Node
 
 
@@ -314,16 +323,9 @@ class FoldFinish(NamedTuple):
     """The result of a fold."""
 
     register: Register
-    node: Node
+    reduction: ReductionFunctions
     accumulator: tuple[Register, ...]
-
-
-class Single(NamedTuple):
-    """The result of a fold over axes of size 1: one step."""
-
-    register: Register
     node: Node
-    value: Operand
 
 
 class ScratchRow(NamedTuple):
@@ -362,7 +364,6 @@ Statement = (
     | FoldLanes
     | FoldAcross
     | FoldFinish
-    | Single
     | ScratchRow
     | Slots
 )

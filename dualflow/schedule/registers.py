@@ -20,7 +20,6 @@ from dualflow.schedule.loop_program import (
     Place,
     Register,
     Repeat,
-    Single,
     Statement,
     Store,
 )
@@ -29,7 +28,7 @@ from dualflow.schedule.loop_program import (
 def written(statement: Statement) -> tuple[Register, ...]:
     """The registers that a statement gives a value, those inside of it left out."""
     match statement:
-        case Let() | Load() | FoldFinish() | Single():
+        case Let() | Load() | FoldFinish():
             return (statement.register,)
         case Choose() | Repeat():
             return statement.registers
@@ -67,6 +66,4 @@ def read(statement: Statement) -> tuple[Register, ...]:
             needed = (*statement.accumulator, *statement.other)
         case FoldAcross() | FoldFinish():
             needed = statement.accumulator
-        case Single():
-            needed = (statement.value,)
     return tuple([operand for operand in needed if isinstance(operand, Register)])

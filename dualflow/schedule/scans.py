@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dualflow.graph.ir import Node
+from dualflow.graph.scalar_functions import reduction_of
 from dualflow.ops.forms import Scan
 from dualflow.schedule.kernels import KernelWriter
 from dualflow.schedule.loop_program import (
@@ -27,9 +28,9 @@ from dualflow.schedule.loop_program import (
     FoldStart,
     FoldStep,
     For,
+    Let,
     LoopKind,
     Run,
-    Single,
     Statement,
 )
 from dualflow.schedule.nest import Access, Nest, NestOperand
@@ -72,30 +73,30 @@ class ScanWriter(KernelWriter):
         """The scanned loop, or the one element of an axis of size 1."""
         (step,), (store,) = self.nest.steps, self.nest.stores
         exclusive, scanned = self.node.attrs["exclusive"], self.nest.kept
-        accumulator = self._accumulator(step)
+        accumulator, reduction = self._accumulator(step), reduction_of(self.node)
 
         def finish() -> Statement:
-            return FoldFinish(self._bind(self.node.output), self.node, accumulator)
+            return FoldFinish(self._bind(self.node.output), reduction, accumulator, self.node)
 
         def turn() -> Iterator[Statement]:
             loads, value = self._operand(step.operands[0])
             yield from loads
             if exclusive:
                 yield finish()
-            yield FoldStep(accumulator, self.node, value, ((scanned, self._extent(scanned)),))
+            yield FoldStep(accumulator, reduction, value, ((scanned, self._extent(scanned)),), self.node)
             if not exclusive:
                 yield finish()
             yield from self._stores([store])
 
         if scanned < len(self.nest.loops):
-            yield FoldStart(accumulator, self.node)
+            yield FoldStart(accumulator, reduction, self.node)
             yield self._loop(scanned, End.ZERO, self._extent(scanned), turn)
             return
         if exclusive:
-            yield from (FoldStart(accumulator, self.node), finish())
+            yield from (FoldStart(accumulator, reduction, self.node), finish())
         else:
             loads, value = self._operand(step.operands[0])
-            yield from (*loads, Single(self._bind(self.node.output), self.node, value))
+            yield from (*loads, Let(self._bind(self.node.output), reduction.single, (value,), (), self.node))
         yield from self._stores([store])
 
 

@@ -36,7 +36,6 @@ _SIMPLE = (
     lp.FoldStep,
     lp.FoldMerge,
     lp.FoldFinish,
-    lp.Single,
 )
 
 
@@ -112,7 +111,7 @@ class _Strips:
         """Each turn of a strip folds into its own accumulator."""
         lanes = {step.node: tuple(map(self._register, step.accumulator)) for step in folds}
         slots = {r: self._slot(r, FOLDED) for mine in lanes.values() for r in mine}
-        starts = [lp.FoldStart(lanes[step.node], step.node) for step in folds]
+        starts = [lp.FoldStart(lanes[step.node], step.reduction, step.node) for step in folds]
         stores = [lp.Store(Place(slots[r], terms=((LANE, None),)), r) for r in slots]
         yield lp.Lanes(FOLDED, (*starts, *stores))
         body = [
@@ -122,8 +121,8 @@ class _Strips:
         yield self._strip(loop, body, slots, FOLDED)
         for step in folds:
             mine = lanes[step.node]
-            yield lp.FoldLanes(mine, step.node, tuple([slots[r] for r in mine]), FOLDED)
-            yield lp.FoldMerge(step.accumulator, step.node, mine)
+            yield lp.FoldLanes(mine, step.reduction, tuple([slots[r] for r in mine]), FOLDED, step.node)
+            yield lp.FoldMerge(step.accumulator, step.reduction, mine, step.node)
 
     # One strip
 

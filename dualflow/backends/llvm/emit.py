@@ -24,9 +24,8 @@ from dualflow.backends.llvm.text import BOOL, I64, VOID, EmittedValue, LlvmModul
 from dualflow.backends.llvm.text.builder import CountedTurn
 from dualflow.backends.llvm.text.squares import transposed
 from dualflow.core.dtypes import DType
-from dualflow.graph.fused import fold_of
-from dualflow.graph.ir import Node
-from dualflow.ops.forms import Element
+from dualflow.graph.scalar_functions import ReductionFunctions
+from dualflow.scalar import ScalarFunction, evaluate
 from dualflow.schedule import loop_program as lp
 from dualflow.schedule.loop_program import (
     Bounds,
@@ -62,11 +61,9 @@ class _ElementMaths(Maths):
         self._emitter = emitter
         self.let: Let
 
-    def cast(self, x: EmittedValue | float, target: DType) -> EmittedValue:
-        """The same number in another dtype; a Python number becomes a constant."""
-        if isinstance(x, EmittedValue):
-            return super().cast(x, target)
-        return self._emitter.b.constant(Type.of_dtype(target.dtype), x)
+    def constant(self, number: float, dtype: DType) -> EmittedValue:
+        """A number of a dtype."""
+        return self._emitter.b.constant(Type.of_dtype(dtype.dtype), number)
 
     def index(self, axis: int) -> EmittedValue:
         """The element's position along an axis of the output, an int64."""
@@ -201,12 +198,6 @@ class KernelEmitter:
         for register, value in zip(registers, values, strict=True):
             self._registers[register.number] = value
 
-    def _bind(self, register: Register, result: Any) -> None:
-        type = Type.of_dtype(register.dtype.dtype)
-        if not isinstance(result, EmittedValue):
-            result = self.b.constant(type, result)
-        self._registers[register.number] = result.cast(type.vector(result.type.lanes))
-
     def _operand(self, operand: lp.Operand) -> EmittedValue:
         if isinstance(operand, Register):
             return self._registers[operand.number]
@@ -222,33 +213,22 @@ class KernelEmitter:
         return self.b.constant(Type.of_dtype(number.dtype), number.item())
 
     def _let(self, let: Let) -> None:
-        form, self.m.let = let.node.op.form, let
-        assert isinstance(form, Element)
-        operands = [self._operand(o) for o in let.operands]
-        self._bind(let.register, form.code(self.m, *operands, **let.node.attrs))
+        self.m.let = let
+        self._set([let.register], self._computed(let.function, [self._operand(o) for o in let.operands]))
+
+    def _computed(self, function: ScalarFunction, operands: Sequence[EmittedValue]) -> list[EmittedValue]:
+        return evaluate(function, self.m, operands)
 
     # Folds
 
     def _fold_start(self, fold: lp.FoldStart) -> None:
-        self._set(fold.accumulator, self._start(fold.node, self.lanes))
-
-    def _start(self, node: Node, lanes: int) -> list[EmittedValue]:
-        dtype = node.inputs[0].spec.dtype
-        return [self._typed(x, dtype.dtype).splat(lanes) for x in fold_of(node).start(self.m, dtype)]
-
-    def _typed(self, start: Any, dtype: np.dtype[Any]) -> EmittedValue:
-        if isinstance(start, EmittedValue):
-            return start
-        if isinstance(start, np.generic):
-            return self._constant(start)
-        return self.b.constant(Type.of_dtype(dtype), start)
+        self._set(fold.accumulator, [x.splat(self.lanes) for x in self._computed(fold.reduction.init, ())])
 
     def _fold_step(self, fold: lp.FoldStep) -> None:
         before, value = self._values(fold.accumulator), self._operand(fold.value).splat(self.lanes)
-        form = fold_of(fold.node)
-        place = self._place_in(fold.reduced) if form.placed else self.zero
-        taken = form.step(self.m, tuple(before), value, place)
-        after = [new.cast(old.type) for new, old in zip(taken, before, strict=True)]
+        position = [self._place_in(fold.reduced)] if fold.reduction.placed else []
+        updated = self._computed(fold.reduction.update, [*before, value, *position])
+        after = [new.splat(self.lanes) for new in updated]
         if self.mask is not None and any(loop == self.lane_loop for loop, _ in fold.reduced):
             after = [self.mask.select(new, old) for new, old in zip(after, before, strict=True)]
         self._set(fold.accumulator, after)
@@ -263,31 +243,24 @@ class KernelEmitter:
 
     def _fold_merge(self, fold: lp.FoldMerge) -> None:
         left, right = self._values(fold.accumulator), self._values(fold.other)
-        self._set(fold.accumulator, self._merged(fold.node, left, right))
+        self._set(fold.accumulator, self._combined(fold.reduction, left, right))
 
-    def _merged(
-        self, node: Node, left: Sequence[EmittedValue], right: Sequence[EmittedValue]
+    def _combined(
+        self, reduction: ReductionFunctions, left: Sequence[EmittedValue], right: Sequence[EmittedValue]
     ) -> list[EmittedValue]:
-        merged = fold_of(node).merge(self.m, tuple(left), tuple(right))
-        return [new.cast(old.type) for new, old in zip(merged, left, strict=True)]
+        return self._computed(reduction.combine, [*left, *right])
 
     def _fold_across(self, fold: lp.FoldAcross) -> None:
         lanes, values = self.lanes, self._values(fold.accumulator)
         while lanes > 1:
             lanes //= 2
-            values = self._merged(
-                fold.node, *([_lanes_from(v, at, lanes) for v in values] for at in (0, lanes))
+            values = self._combined(
+                fold.reduction, *([_lanes_from(v, at, lanes) for v in values] for at in (0, lanes))
             )
         self._set(fold.accumulator, values)
 
     def _fold_finish(self, fold: lp.FoldFinish) -> None:
-        accumulator = tuple(self._values(fold.accumulator))
-        self._bind(fold.register, fold_of(fold.node).finish(self.m, accumulator))
-
-    def _single(self, single: lp.Single) -> None:
-        form, element = fold_of(single.node), self._operand(single.value)
-        begun = tuple(self._start(single.node, element.type.lanes))
-        self._bind(single.register, form.finish(self.m, form.step(self.m, begun, element, self.zero)))
+        self._set([fold.register], self._computed(fold.reduction.finalize, self._values(fold.accumulator)))
 
     # Choices and loops over scalars
 
@@ -479,6 +452,5 @@ _EMITTERS: dict[type, Callable[[KernelEmitter, Any], None]] = {
     lp.FoldMerge: KernelEmitter._fold_merge,
     lp.FoldAcross: KernelEmitter._fold_across,
     lp.FoldFinish: KernelEmitter._fold_finish,
-    lp.Single: KernelEmitter._single,
     lp.ScratchRow: KernelEmitter._row,
 }

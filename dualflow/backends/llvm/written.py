@@ -13,7 +13,7 @@ from dualflow.backends.llvm.text import LlvmModule
 from dualflow.graph.ir import Node
 from dualflow.schedule.access_bounds import AccessBounds, access_bounds
 from dualflow.schedule.loop_program import Bounds, Kernel, Let, Repeat, Run, walk
-from dualflow.schedule.structure import blamed, structure
+from dualflow.schedule.structure import structure
 
 KEPT = 512
 """So many kernels are remembered."""
@@ -44,14 +44,12 @@ class Written:
             return []
         statements = list(walk(kernel.body))
         failing = [(message, statements[number]) for message, number in self.checks]
-        return [(message, blamed(s)) for message, s in failing if isinstance(s, Let | Bounds | Repeat)]
+        return [(message, s.node) for message, s in failing if isinstance(s, Let | Bounds | Repeat)]
 
 
 def write(run: Run, lanes: int, bits: int) -> Written:
     """The kernel of ``run`` for registers of ``bits``, whose lane loops run ``lanes`` turns at once."""
     same = structure(run.kernel)
-    if same is None:
-        return _written(run, lanes, bits)
     literals = tuple([x.tobytes() for x in run.scalars]) if is_large(run) else ()
     key = same, len(run.partials), literals, lanes, bits
     found = _remembered.get(key)

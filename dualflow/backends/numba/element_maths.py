@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from dualflow.backends.llvm.maths.floating import Partial
 from dualflow.backends.llvm.maths.namespace import Maths
@@ -12,6 +12,17 @@ from dualflow.backends.numba.support import Support
 from dualflow.backends.numba.values import SourceBuilder, SourceValue
 from dualflow.core.dtypes import DType
 from dualflow.graph.ir import Node
+from dualflow.scalar import ScalarFunction, ScalarOp
+
+_PARTIAL: Final = frozenset(
+    {ScalarOp.SIN, ScalarOp.COS, ScalarOp.TAN, ScalarOp.FMOD, ScalarOp.MOD, ScalarOp.FLOOR_DIVIDE}
+)
+"""Ops of floats whose fast code is right for most operands; for the others they call C's function."""
+
+
+def is_partial(function: ScalarFunction) -> bool:
+    """Whether the fast code of ``function`` is right for most operands only."""
+    return any(i.op in _PARTIAL and i.dtype.is_floating for i in function.instructions)
 
 
 class ElementMaths(Maths):
@@ -65,11 +76,9 @@ class ElementMaths(Maths):
             return x.emitter.intrinsic("llvm.minimum", x, y)
         return super().minimum(x, y)
 
-    def cast(self, x: EmittedValue | float, target: DType) -> EmittedValue:
-        """The same number in another dtype; a Python number becomes a constant."""
-        if isinstance(x, EmittedValue):
-            return super().cast(x, target)
-        return self._builder.constant(Type.of_dtype(target.dtype), x)
+    def constant(self, number: float, dtype: DType) -> EmittedValue:
+        """A number of a dtype."""
+        return self._builder.constant(Type.of_dtype(dtype.dtype), number)
 
     def index(self, axis: int) -> EmittedValue:
         """The element's position along an axis of the output, an int64."""

@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
-
 from dualflow.backends.llvm.text import I64, EmittedValue, Type
-from dualflow.backends.numba.element_maths import Accumulator, ElementMaths
+from dualflow.backends.numba.element_maths import Accumulator, ElementMaths, is_partial
 from dualflow.backends.numba.parameters import Parameter, names
 from dualflow.backends.numba.support import HEADER, Support
 from dualflow.backends.numba.values import Lines, SourceBuilder, SourceValue, type_name
-from dualflow.core.dtypes import DType, as_dtype
-from dualflow.graph.fused import fold_of
+from dualflow.core.dtypes import as_dtype
 from dualflow.graph.ir import Node
-from dualflow.ops.forms import Element
+from dualflow.scalar import ScalarFunction, evaluate
 from dualflow.schedule import loop_program as lp
 from dualflow.schedule.invariants import invariants_first
 from dualflow.schedule.loop_program import Kernel, LoopKind, Number, Place, Register, Statement
 from dualflow.schedule.registers import written
 from dualflow.schedule.strips import in_strips
-from dualflow.schedule.structure import structure_of_code
 
-_PARTIAL: Final[dict[Hashable, bool]] = {}
-"""Whether element code, by its structure, is right for most operands only."""
 _INDEX: Final = as_dtype("int64")
 TRIED = 32
 """So many calls of maths that is right for most operands a kernel computes in lanes. Each is some thirty
@@ -78,9 +72,8 @@ def {name}_parallel(total, chunk, {rest}):
 
 def source(kernel: Kernel) -> KernelSource:
     """``kernel`` as Python source."""
-    probe = _Writer(kernel)
-    partial = sum(isinstance(s, lp.Let) and probe.is_partial(s) for s in lp.walk(kernel.body))
-    tried = probe.is_partial if partial <= TRIED else lambda let: False
+    partial = sum(isinstance(s, lp.Let) and is_partial(s.function) for s in lp.walk(kernel.body))
+    tried = (lambda let: is_partial(let.function)) if partial <= TRIED else lambda let: False
     return _Writer(in_strips(invariants_first(kernel), tried)).source()
 
 
@@ -106,18 +99,6 @@ class _Writer:
         self.exact: frozenset[Register] = frozenset()
         self.known: dict[str, str] = {}
         self.nodes: list[tuple[int, Node]] = []
-
-    def is_partial(self, let: lp.Let) -> bool:
-        """Whether the code of ``let`` is right for most operands only, and else takes longer."""
-        key = structure_of_code(let)
-        partial = None if key is None else _PARTIAL.get(key)
-        if partial is None:
-            self.maths.wrong = []
-            self._code(let)
-            partial = bool(self.maths.wrong)
-            if key is not None:
-                _PARTIAL[key] = partial
-        return partial
 
     def source(self) -> KernelSource:
         kernel = self.kernel
@@ -241,32 +222,24 @@ class _Writer:
             self._statements(shares.body)
 
     def _let(self, let: lp.Let) -> None:
-        self._bind(let.register, self._code(let))
-
-    def _code(self, let: lp.Let) -> Any:
-        form = let.node.op.form
-        assert isinstance(form, Element)
         self.maths.node, self.maths.positions = let.node, let.positions
-        return form.code(self.maths, *[self._operand(o) for o in let.operands], **let.node.attrs)
+        operands = [self._operand(o) for o in let.operands]
+        self._assign([let.register], self._computed(let.function, operands))
 
-    def _bind(self, register: Register, result: Any) -> None:
+    def _computed(self, function: ScalarFunction, operands: Sequence[EmittedValue]) -> list[EmittedValue]:
+        return evaluate(function, self.maths, operands)
+
+    def _bind(self, register: Register, value: EmittedValue) -> None:
         """Give the register its value; a line that has just made the value names the register instead."""
-        value, name = self._typed(result, register.dtype), self._name(register)
+        name = self._name(register)
         if not self.lines.rename(value.text, name):
             self.lines.add(f"{name} = {value.text}")
-
-    def _typed(self, result: Any, dtype: DType) -> EmittedValue:
-        type = Type.of_dtype(dtype.dtype)
-        if isinstance(result, EmittedValue):
-            return result.cast(type)
-        number = result.item() if isinstance(result, np.generic | np.ndarray) else result
-        return self.builder.constant(type, number)
 
     def _load(self, load: lp.Load) -> None:
         self.lines.add(f"{self._name(load.register)} = {self._element(load.place)}")
 
     def _store(self, store: lp.Store) -> None:
-        value = self._typed(self._operand(store.value), self.dtypes[store.place.buffer])
+        value = self._operand(store.value).cast(Type.of_dtype(self.dtypes[store.place.buffer].dtype))
         self.lines.add(f"{self._element(store.place)} = {value.text}")
 
     def _bounds(self, bounds: lp.Bounds) -> None:
@@ -274,7 +247,7 @@ class _Writer:
         self.lines.add(f"{index} = i64({self._operand(bounds.position).text})")
         self.lines.add(f"{inside} = 0 <= {index} < n{bounds.extent.place}")
         message = "an index is out of range for the axis it picks from; it is 0 to its size less 1."
-        self.fail_unless(inside, message, bounds.blamed)
+        self.fail_unless(inside, message, bounds.node)
 
     def _guarded(self, guarded: lp.Guarded) -> None:
         register = guarded.load.register
@@ -306,16 +279,14 @@ class _Writer:
     # Folds
 
     def _fold_start(self, fold: lp.FoldStart) -> None:
-        form, dtype = fold_of(fold.node), fold.node.inputs[0].spec.dtype
-        for register, start in zip(fold.accumulator, form.start(self.maths, dtype), strict=True):
-            self._bind(register, start)
+        for register, value in zip(fold.accumulator, self._computed(fold.reduction.init, ()), strict=True):
+            self._bind(register, value)
 
     def _fold_step(self, fold: lp.FoldStep) -> None:
-        accumulator = tuple([self._accumulator(r) for r in fold.accumulator])
-        value, form = self._operand(fold.value), fold_of(fold.node)
-        place = self._place_in(fold.reduced) if form.placed else self.builder.constant(I64, 0)
-        taken = form.step(self.maths, accumulator, value, place)
-        self._assign(fold.accumulator, taken)
+        accumulator = [self._accumulator(r) for r in fold.accumulator]
+        position = [self._place_in(fold.reduced)] if fold.reduction.placed else []
+        operands = [*accumulator, self._operand(fold.value), *position]
+        self._assign(fold.accumulator, self._computed(fold.reduction.update, operands))
 
     def _accumulator(self, register: Register) -> SourceValue:
         """What a fold carries around the present loop."""
@@ -331,17 +302,16 @@ class _Writer:
             text = f"({text}) * n{extent.place} + i{inner}"
         return self.builder.named(I64, f"i64({text})")
 
-    def _assign(self, registers: Sequence[Register], values: Sequence[Any]) -> None:
+    def _assign(self, registers: Sequence[Register], values: Sequence[EmittedValue]) -> None:
         if len(registers) == 1:
             self._bind(registers[0], values[0])
             return
-        typed = [self._typed(v, r.dtype).text for v, r in zip(values, registers, strict=True)]
         left = ", ".join(self._name(r) for r in registers)
-        self.lines.add(f"{left} = {', '.join(typed)}")
+        self.lines.add(f"{left} = {', '.join(value.text for value in values)}")
 
     def _fold_merge(self, fold: lp.FoldMerge) -> None:
-        mine, other = (tuple(map(self._register, r)) for r in (fold.accumulator, fold.other))
-        self._assign(fold.accumulator, fold_of(fold.node).merge(self.maths, mine, other))
+        both = [self._register(r) for r in (*fold.accumulator, *fold.other)]
+        self._assign(fold.accumulator, self._computed(fold.reduction.combine, both))
 
     def _fold_lanes(self, fold: lp.FoldLanes) -> None:
         """Halves of the accumulators are joined until one is left."""
@@ -356,9 +326,9 @@ class _Writer:
                     ]
                     for at in ("lane", f"lane + {half}")
                 )
-                joined = fold_of(fold.node).merge(self.maths, tuple(left), tuple(right))
-                for slot, value, register in zip(fold.slots, joined, fold.accumulator, strict=True):
-                    self.lines.add(f"x{slot}[u(lane)] = {self._typed(value, register.dtype).text}")
+                joined = self._computed(fold.reduction.combine, [*left, *right])
+                for slot, value in zip(fold.slots, joined, strict=True):
+                    self.lines.add(f"x{slot}[u(lane)] = {value.text}")
             self.lines.add(f"{half} >>= 1")
         for register, slot in zip(fold.accumulator, fold.slots, strict=True):
             self.lines.add(f"{self._name(register)} = x{slot}[u(0)]")
@@ -367,18 +337,8 @@ class _Writer:
         """Lanes are Numba's: an accumulator has one element."""
 
     def _fold_finish(self, fold: lp.FoldFinish) -> None:
-        accumulator = tuple(map(self._register, fold.accumulator))
-        self._bind(fold.register, fold_of(fold.node).finish(self.maths, accumulator))
-
-    def _single(self, single: lp.Single) -> None:
-        form, dtype = fold_of(single.node), single.node.inputs[0].spec.dtype
-        element = self._operand(single.value)
-        start = form.start(self.maths, dtype)
-        begun = tuple([x if isinstance(x, EmittedValue) else self._typed(x, dtype) for x in start])
-        self._bind(
-            single.register,
-            form.finish(self.maths, form.step(self.maths, begun, element, self.builder.constant(I64, 0))),
-        )
+        accumulator = [self._register(r) for r in fold.accumulator]
+        self._assign([fold.register], self._computed(fold.reduction.finalize, accumulator))
 
     # Choices and loops over scalars
 
@@ -482,7 +442,6 @@ _WRITERS: dict[type, Callable[[_Writer, Any], None]] = {
     lp.FoldLanes: _Writer._fold_lanes,
     lp.FoldAcross: _Writer._fold_across,
     lp.FoldFinish: _Writer._fold_finish,
-    lp.Single: _Writer._single,
     lp.ScratchRow: _Writer._row,
     lp.Slots: _Writer._slots,
 }

@@ -77,7 +77,7 @@ class _Parted:
             parts = [_again(node, [x], made) for x in self._parts(current.inputs[0], node, made)]
         else:
             which = tuple([v.spec.dtype.is_complex for v in node.inputs])
-            reads = _reads(node, which)
+            reads = _reads(node)
             if reads is None:
                 return None
             inputs = [
@@ -122,12 +122,12 @@ def _code(op: Op) -> Callable[..., Any] | None:
     return _ELEMENTS.get(op)
 
 
-def _reads(node: Node, which: tuple[bool, ...]) -> dict[str, tuple[int, ...]] | None:
+def _reads(node: Node) -> dict[str, tuple[int, ...]] | None:
     """What each part of the result is made of; None where loops can't compute it, or have nothing to part."""
     code = _code(node.op)
-    if code is None or not (any(which) or any(v.spec.dtype.is_complex for v in node.outputs)):
+    if code is None or not any(v.spec.dtype.is_complex for v in (*node.inputs, *node.outputs)):
         return None
-    return reads_of(code, which, dict(node.attrs))
+    return reads_of(code, [v.spec.dtype for v in node.inputs], node.attrs)
 
 
 def _of_shape(inputs: Sequence[Value], read: tuple[int, ...], node: Node) -> tuple[int, ...]:

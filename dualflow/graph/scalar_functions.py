@@ -1,0 +1,103 @@
+"""The scalar functions of nodes: what a kernel computes for each element, traced from the ops' records."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from dualflow.core.dtypes import DType, int64
+from dualflow.graph.exact_equality import exact_attrs
+from dualflow.graph.fused import fold_of
+from dualflow.graph.ir import Node
+from dualflow.ops.forms import Element, Fold
+from dualflow.scalar import ScalarFunction, trace
+
+_REMEMBERED: Final = 4096
+"""The number of different element functions that are remembered, the most recently used ones."""
+
+
+class ReductionFunctions(NamedTuple):
+    """The steps of a fold, over the scalars of an accumulator.
+
+    Attributes:
+        init: the accumulator of no elements.
+        update: the accumulator after one more element; its inputs are the accumulator, the element and, where
+            ``placed``, the element's position along the reduced axes.
+        combine: one accumulator of two.
+        finalize: the result.
+        single: the result for one element.
+        placed: whether ``update`` reads the position.
+    """
+
+    init: ScalarFunction
+    update: ScalarFunction
+    combine: ScalarFunction
+    finalize: ScalarFunction
+    single: ScalarFunction
+    placed: bool
+
+    @property
+    def dtypes(self) -> tuple[DType, ...]:
+        """The dtypes of the accumulator."""
+        return self.init.dtypes
+
+
+def function_of(node: Node) -> ScalarFunction:
+    """The element function of ``node``, whose op is elementwise: of its inputs' dtypes, to its output's."""
+    inputs = tuple([v.spec.dtype for v in node.inputs])
+    return _element_function(_ElementKey(node, inputs))
+
+
+def reduction_of(node: Node) -> ReductionFunctions:
+    """The steps by which ``node`` folds or scans."""
+    return _reduction(fold_of(node), node.inputs[0].spec.dtype, node.output.spec.dtype)
+
+
+class _ElementKey:
+    """All that an element function depends on, compared bit by bit."""
+
+    __slots__ = ("_hash", "_key", "attrs", "form", "inputs", "output")
+
+    def __init__(self, node: Node, inputs: tuple[DType, ...]) -> None:
+        form = node.op.form
+        assert isinstance(form, Element), f"{node} has no element code"
+        self.form, self.inputs, self.output = form, inputs, node.output.spec.dtype
+        self.attrs: Mapping[str, Any] = node.attrs
+        self._key = form, inputs, self.output, exact_attrs(node.attrs)
+        self._hash = hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ElementKey) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+@functools.lru_cache(_REMEMBERED)
+def _element_function(key: _ElementKey) -> ScalarFunction:
+    return trace(key.form.code, key.inputs, (key.output,), key.attrs)
+
+
+@functools.lru_cache(_REMEMBERED)
+def _reduction(fold: Fold, element: DType, result: DType) -> ReductionFunctions:
+    init = trace(lambda m: fold.start(m, element), ())
+    carried = init.dtypes
+    count = len(carried)
+
+    def update(m: Any, *scalars: Any) -> Any:
+        return fold.step(m, scalars[:count], scalars[count], scalars[count + 1] if fold.placed else None)
+
+    def single(m: Any, x: Any) -> Any:
+        first = m.constant(0, int64) if fold.placed else None
+        return fold.finish(m, fold.step(m, fold.start(m, element), x, first))
+
+    position = (int64,) if fold.placed else ()
+    return ReductionFunctions(
+        init=init,
+        update=trace(update, (*carried, element, *position), carried),
+        combine=trace(lambda m, *xs: fold.merge(m, xs[:count], xs[count:]), (*carried, *carried), carried),
+        finalize=trace(lambda m, *accumulator: fold.finish(m, accumulator), carried, (result,)),
+        single=trace(single, (element,), (result,)),
+        placed=fold.placed,
+    )
