@@ -122,9 +122,16 @@ def _ternary(op: ScalarOp) -> Callable[[ScalarTracer, Any, Any, Any], Traced]:
     return method
 
 
-def _comparison(op: ScalarOp) -> Callable[..., Traced]:
-    def method(self: ScalarTracer, *operands: Traced | Number) -> Traced:
-        return self.comparison(op, *operands)
+def _predicate(op: ScalarOp) -> Callable[[ScalarTracer, Any], Traced]:
+    def method(self: ScalarTracer, x: Traced) -> Traced:
+        return self.comparison(op, x)
+
+    return method
+
+
+def _comparison(op: ScalarOp) -> Callable[[ScalarTracer, Any, Any], Traced]:
+    def method(self: ScalarTracer, x: Traced | Number, y: Traced | Number) -> Traced:
+        return self.comparison(op, x, y)
 
     return method
 
@@ -214,7 +221,7 @@ class ScalarTracer:
         return self.record(ScalarOp.IMAG, x.dtype.real, (x.number,))
 
     equal, not_equal = _comparison(ScalarOp.EQUAL), _comparison(ScalarOp.NOT_EQUAL)
-    isnan, isinf, isfinite = (_comparison(op) for op in (ScalarOp.ISNAN, ScalarOp.ISINF, ScalarOp.ISFINITE))
+    isnan, isinf, isfinite = map(_predicate, (ScalarOp.ISNAN, ScalarOp.ISINF, ScalarOp.ISFINITE))
     fma, multiply_add = _ternary(ScalarOp.FMA), _ternary(ScalarOp.MULTIPLY_ADD)
     copysign, maximum, minimum, pow = map(
         _binary, (ScalarOp.COPYSIGN, ScalarOp.MAXIMUM, ScalarOp.MINIMUM, ScalarOp.POW)

@@ -15,16 +15,26 @@ import pytest
 
 import dualflow as df
 from dualflow.backends.llvm.runtime import threads
+from dualflow.backends.llvm.text import F32
 from dualflow.backends.numba import kernel_source
+from dualflow.backends.numba.element_maths import ElementMaths, is_partial
 from dualflow.backends.numba.kernel_source import TRIED
 from dualflow.backends.numba.sharing import shared
 from dualflow.backends.numba.source_files import module_of
+from dualflow.backends.numba.support import Support
+from dualflow.backends.numba.values import Lines, SourceBuilder
 from dualflow.core import dispatch
+from dualflow.core.dtypes import float32
 from dualflow.ops.forms import Element
 from dualflow.ops.record import REGISTRY
+from dualflow.scalar import ScalarOp, evaluate, trace
+from dualflow.scalar.tracing import ScalarTracer
 
 WIDE = re.compile(r"%[yz]mm\d+")
 ROWS = df.TensorSpec([64, 1000])
+NOT_MATHS = ["constant", "index", "check", "cast", "where", "real", "imag", "complex", "multiply_add"]
+MATHS = [op for op in ScalarOp if op.value in dir(ScalarTracer) and op.value not in NOT_MATHS]
+"""Ops that are functions of one to three floats."""
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -158,11 +168,25 @@ def test_a_kernel_does_not_depend_on_other_ops_of_the_same_name() -> None:
         return str(applied.get_concrete_function(df.TensorSpec([100])).source("numba"))
 
     op = replace(REGISTRY["sin"], form=Element(lambda m, x: x + x))
-    kernel_source._PARTIAL.clear()
     alone = text()
-    kernel_source._PARTIAL.clear()
     code(1)  # of an op that is called sin too, and is tried in lanes
     assert text() == alone
+
+
+@pytest.mark.parametrize("op", MATHS, ids=lambda op: op.value)
+def test_maths_is_partial_if_its_code_in_lanes_is_wrong_for_some_operands(op: ScalarOp) -> None:
+    method = getattr(ScalarTracer, op.value)
+    for count in (1, 2, 3):
+        try:
+            function = trace(lambda m, *xs: method(m, *xs), [float32] * count)
+        except TypeError:
+            continue
+        support, lines = Support(), Lines()
+        builder = SourceBuilder(lines, support)
+        maths = ElementMaths(support, builder, lambda *_: None)
+        maths.positions, maths.wrong = (None,), []
+        evaluate(function, maths, [builder.named(F32, name) for name in "xyz"[:count]])
+        assert bool(maths.wrong) == is_partial(function)
 
 
 @pytest.mark.parametrize("tried", [0, 1])
