@@ -207,6 +207,25 @@ def test_a_size_that_examples_do_not_tell_is_an_error_and_no_value() -> None:
         traced(df.ones([1_000_000]))
 
 
+def test_a_check_that_fails_after_a_held_call_leaves_variables_as_eager_would() -> None:
+    v = df.Variable(0.0)
+
+    def program(x: Any, n: Any) -> Any:
+        v.assign_add(1.0)
+        kept = _kept(x)
+        half = df.split(kept, 2, 0)[0]
+        df.debugging.assert_less(n, 4)
+        v.assign_add(1.0)
+        return half
+
+    traced = df.function(program, input_signature=[df.TensorSpec([None, 2]), df.TensorSpec([], df.int32)])
+    with pytest.raises(df.errors.InvalidArgumentError, match="assert_less"):
+        traced(df.ones([4, 2]), df.constant(5))
+    assert v.numpy() == 1.0
+    assert traced(df.ones([4, 2]), df.constant(3)).shape == (2, 2)
+    assert v.numpy() == 3.0
+
+
 @pytest.mark.parametrize("masked", [False, True])
 def test_an_error_of_a_held_call_names_the_line_and_the_function(masked: bool) -> None:
     traced = df.function(

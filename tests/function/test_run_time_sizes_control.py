@@ -73,6 +73,13 @@ def appended(x, n):
     return array.stack()
 
 
+def written_for_each_row(x, n):
+    array = df.TensorArray(df.float32, size=df.shape(x)[0], element_shape=[])
+    for i in df.range(df.shape(x)[0]):
+        array = array.write(i, x[i] * df.cast(n, df.float32))
+    return array.stack()
+
+
 CONVERTED = [
     in_a_branch,
     sized_by_a_branch,
@@ -81,6 +88,7 @@ CONVERTED = [
     in_a_branch_of_a_loop,
     rows_of_a_part,
     written,
+    written_for_each_row,
     appended,
 ]
 
@@ -95,14 +103,20 @@ def test_branches_and_loops_are_one_trace_of_machine_code(program):
     assert [part.kind for part in f.concrete_functions[0].parts] == WHOLE
 
 
-@pytest.mark.parametrize("program", CONVERTED[:-1], ids=lambda f: f.__name__)
-def test_their_gradients_are_machine_code(program):
+def slope_of(program):
     def slope(x, n):
         with df.GradientTape() as tape:
             tape.watch(x)
-            y = df.reduce_sum(df.sin(leaves(program(x, n))[0]))
-        return tape.gradient(y, x, unconnected_gradients="zero")
+            results = [df.reduce_sum(df.sin(y)) for y in leaves(program(x, n)) if y.dtype.is_floating]
+            total = df.add_n([df.constant(0.0), *results])
+        return tape.gradient(total, x, unconnected_gradients="zero")
 
+    return slope
+
+
+@pytest.mark.parametrize("program", CONVERTED[:-1], ids=lambda f: f.__name__)
+def test_their_gradients_are_machine_code(program):
+    slope = slope_of(program)
     f, reference = df.function(slope), df.function(slope, backend="numpy")
     for n in TURNS:
         given = df.constant(X), df.constant(n)
@@ -259,6 +273,17 @@ def test_and_do_in_a_trace_of_open_sizes(program):
         for n in (0, 2, 5):
             arguments = df.constant(x), df.constant(n)
             assert_same(f(*arguments), program(*arguments))
+
+
+@pytest.mark.parametrize("program", [*CONVERTED, *GROWING], ids=lambda f: f.__name__)
+def test_their_gradients_in_a_trace_of_open_sizes(program):
+    slope = slope_of(program)
+    specs = [df.TensorSpec([None]), df.TensorSpec([], df.int32)]
+    f = df.function(slope, input_signature=specs)
+    for x in (X, -X):
+        for n in (0, 1, 2, 5, 12):
+            arguments = df.constant(x), df.constant(n)
+            assert_same(f(*arguments), slope(*arguments))
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, df.function], ids=["eager", "traced"])

@@ -161,7 +161,7 @@ class _Again:
                 self._at_line = dict(self.left)
         if is_told(node):
             return self._tell(node, arrays)
-        if node.effect is Effect.CHECK and not node.bodies:
+        if node.effect is Effect.CHECK and not node.bodies and not node.outputs:
             if arrays[0]:
                 return ()
             if node.origin not in self._lines:

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
 from dualflow.graph.control import LOOP
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Graph, Node, Value
@@ -28,9 +29,9 @@ def count_turns(graph: Graph) -> Graph:
 
 def _counted(node: Node) -> Expansion | None:
     loop = loop_of(node)
-    if has_extents(loop.body):  # what is carried may change its size
-        return None
     turns = _turns(node)
+    if has_extents(loop.body):  # what is carried may change its size
+        return _of_known_stacks(node, turns) if loop.mapped and loop.length is None else None
     if turns == 0 and all(v.spec.shape.is_static for v in loop.rows):
         return _none(node)
     if turns == 1 and _one_is_static(node):
@@ -41,6 +42,19 @@ def _counted(node: Node) -> Expansion | None:
         return None  # scalars stay in registers; stacks grow with the turns that there are
     attrs = {"loop": loop.another(condition=None, length=turns)}
     specs = LOOP.specs([v.spec for v in node.inputs], attrs)
+    return by(Node(LOOP, node.inputs, attrs, specs, node.origin, node.also))
+
+
+def _of_known_stacks(node: Node, turns: int | None) -> Expansion | None:
+    """The loop over stacks whose length is known by now; its results keep their sizes but for that length."""
+    if turns is None:
+        return None
+    loop = loop_of(node)
+    specs = list(node.specs)
+    for place in range(loop.carried, len(specs)):
+        shape = Shape((turns, *tuple(specs[place].shape)[1:]))
+        specs[place] = TensorSpec.of(shape, specs[place].dtype)
+    attrs = {"loop": loop.another(length=turns)}
     return by(Node(LOOP, node.inputs, attrs, specs, node.origin, node.also))
 
 

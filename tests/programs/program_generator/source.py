@@ -90,7 +90,7 @@ def variables(program: Program) -> list[Value]:
     if not any(_uses_variables(step.name) for step in _all(program.steps)):
         return []
     dtype = next((x.dtype for x in program.inputs if x.dtype in ("float32", "float64", "int32")), "float32")
-    return [Value("s0", dtype, (4, 3)), Value("s1", dtype, ())]
+    return [Value("state0", dtype, (4, 3)), Value("state1", dtype, ())]
 
 
 def _uses_variables(name: str) -> bool:
