@@ -26,7 +26,7 @@ BRANCHES = {
     "a structure that differs": (
         ["if x > 0:  #", "    y = [x]", "else:", "    y = [x, x]", "return y"],
         InvalidArgumentError,
-        "'y' has another structure in the main branch than in the else branch",
+        "'y' has structure [*] in the main branch, but structure [*, *] in the else branch",
         "both must leave the same kinds of lists, tuples and dicts, of the same lengths",
     ),
     "what is no tensor": (
@@ -108,13 +108,13 @@ LOOPS = {
         ["y = df.zeros([1])", "while x > 0:  #", "    x -= 1", "    y = df.concat([y, y], 0)", "return y"],
         InvalidArgumentError,
         "'y' has shape (1,) before the loop, but shape (2,) after one iteration",
-        "Give it its final shape before the loop",
+        "give it its final shape before the loop, or leave sizes open with df.autograph.experimental",
     ),
     "a dtype that changes": (
         ["y = x", "while x > 0:  #", "    x -= 1", "    y = df.cast(y, df.float32) / 2.0", "return y"],
         DTypeError,
         "'y' has dtype int32 before the loop, but dtype float32 after one iteration",
-        "Cast it with df.cast, before the loop or in it",
+        "cast it with df.cast, before the loop or in it",
     ),
     "a dtype that never settles": (
         [
@@ -131,8 +131,14 @@ LOOPS = {
     "a list that grows": (
         ["out = [x]", "while x > 0:  #", "    x -= 1", "    out = [*out, x]", "return out"],
         InvalidArgumentError,
-        "'out' has another structure after one iteration than before the loop",
-        "Collect rows in a df.TensorArray, or concatenate them",
+        "'out' has structure [*] before the loop, but structure [*, *] after one iteration",
+        "collect rows in a df.TensorArray, or concatenate them",
+    ),
+    "a variable that the loop deletes": (
+        ["y = x", "while x > 0:  #", "    x -= 1", "    del y", "return x"],
+        InvalidArgumentError,
+        "'y' has a value before the loop, but none after one iteration",
+        "assign it in the loop, or delete it after the loop",
     ),
     "an object that becomes another": (
         ["y = None", "while x > 0:  #", "    x -= 1", "    y = x", "return y"],
@@ -176,20 +182,20 @@ FUNCTIONS = {
     "branches of other dtypes": (
         ["return df.cond(x > 0, lambda: 1, lambda: 2.0)  #"],
         DTypeError,
-        "A result has dtype int32 in one branch, but float32 in another",
+        "A result has dtype int32 in one branch, but dtype float32 in another",
         "cast one of them with df.cast",
     ),
     "branches of other shapes": (
         ["return df.cond(x > 0, lambda: df.zeros([1]), lambda: df.zeros([2, 1]))  #"],
         InvalidArgumentError,
-        "A result has shape (1,) in one branch, but (2, 1) in another",
+        "A result has shape (1,) in one branch, but shape (2, 1) in another",
         "give both one shape",
     ),
     "branches of other structures": (
         ["return df.switch_case(x, [lambda: x, lambda: [x, x]])  #"],
         InvalidArgumentError,
-        "must return the same structure of tensors, and one returns",
-        "another",
+        "The result has structure [*, *] in one branch, but structure * in another",
+        "the same kinds of lists, tuples and dicts",
     ),
     "no branch at all": (
         ["return df.switch_case(x, [])  #"],
@@ -212,8 +218,8 @@ FUNCTIONS = {
     "a body of another structure": (
         ["return df.while_loop(lambda i, j: i < x, lambda i, j: [i], [0, 1])  #"],
         InvalidArgumentError,
-        "The body of a loop must return new values for its loop variables, in their structure",
-        "2 tensors, and not 1",
+        "loop_vars has structure [*, *] before the loop, but structure [*] after one iteration",
+        "collect rows in a df.TensorArray",
     ),
     "a test of a loop that is no scalar": (
         ["return df.while_loop(lambda y: y > x, lambda y: [y], [df.zeros([2], df.int32)])  #"],

@@ -431,8 +431,8 @@ CASES = {
     "a turn of another structure": (
         lambda: run(lambda x: df.while_loop(lambda i: i < x, lambda i: [i, i], [x]), ONE),
         Invalid,
-        "body of a loop",
-        "in their structure",
+        "loop_vars has structure",
+        "after one iteration",
     ),
     "a turn of another dtype": (
         lambda: run(lambda x: df.while_loop(lambda i: i < 1.0, lambda i: df.cast(i, df.float64), [x]), ONE),
@@ -449,8 +449,8 @@ CASES = {
     "branches of other structures": (
         lambda: run(lambda x: df.cond(x > 0, lambda: x, lambda: [x, x]), ONE),
         Invalid,
-        "branches of a choice",
-        "the same structure",
+        r"result has structure .* in one branch, but structure .* in another",
+        "the same kinds",
     ),
     "branches of other dtypes": (
         lambda: run(lambda x: df.cond(x > 0, lambda: x, lambda: df.constant(1)), ONE),

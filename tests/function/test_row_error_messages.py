@@ -77,13 +77,13 @@ CASES = {
     "a step of another dtype": (
         lambda: run(lambda x: df.foldl(lambda a, b: df.cast(a, df.float64), x), V),
         Wrong,
-        "dtype float32 before a step and has float64",
+        "dtype float32 before the loop, but dtype float64",
         "cast it",
     ),
     "a step of another shape": (
         lambda: run(lambda x: df.foldl(lambda a, b: V, x), V),
         Invalid,
-        r"shape \(\) before a step and has \(2,\)",
+        r"shape \(\) before the loop, but shape \(2,\)",
         "",
     ),
     # arrays of tensors

@@ -122,7 +122,7 @@ def outline(structure: Structure) -> str:
     inner = ", ".join(parts)
     if kind is list:
         return f"[{inner}]"
-    return f"({inner})" if kind is tuple else f"{kind.__name__}({inner})"
+    return f"({inner})" if kind is tuple else f"{getattr(kind, '__name__', type(kind).__name__)}({inner})"
 
 
 def _difference(name: str, old: Leaf, new: Leaf) -> str:

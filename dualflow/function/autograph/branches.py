@@ -30,6 +30,7 @@ from dualflow.function.control.control_flow import cond
 from dualflow.function.control.control_nodes import choice_node
 from dualflow.function.control.open_shapes import may_merge
 from dualflow.function.control.raising import Ended, TracedBranch, check, conditional, settled, stop
+from dualflow.function.control.spec_checks import MAIN_AND_ELSE, check_spec, check_structure
 from dualflow.function.control.tensor_array import TensorArray
 from dualflow.function.errors import here
 from dualflow.function.tracing.symbol import Symbol
@@ -177,11 +178,7 @@ class _Merger:
         missing = [self._fill and x is not y for x, y in zip((main, other), pair, strict=True)]
         flat = [flatten(x) for x in pair]
         structure = flat[0][1]
-        if structure != flat[1][1]:
-            raise InvalidArgumentError(
-                f"{what} has another structure in the main branch than in the else branch: both must leave "
-                f"the same kinds of lists, tuples and dicts, of the same lengths.{here()}"
-            )
+        check_structure(MAIN_AND_ELSE, what, structure, flat[1][1])
         leaves = [self._leaf(name, *leaf, missing) for leaf in zip(flat[0][0], flat[1][0], strict=True)]
         return lambda results: unflatten(structure, [_merged(name, leaf, results) for leaf in leaves])
 
@@ -235,16 +232,7 @@ class _Merger:
         for outputs, x, tracer in zip(self.outputs, (main, other), self._tracers, strict=True):
             outputs.append(value_of(x, dtype, tracer))
         a, b = (outputs[-1].spec for outputs in self.outputs)
-        if a.dtype is not b.dtype:
-            raise DTypeError(
-                f"{what} has dtype {a.dtype.name} in the main branch, but dtype {b.dtype.name} in the else "
-                f"branch; cast one of them with df.cast.{here()}"
-            )
-        if not may_merge(a.shape, b.shape):
-            raise InvalidArgumentError(
-                f"{what} has shape {a.shape} in the main branch, but shape {b.shape} in the else "
-                f"branch; give both one shape, or use each inside of its branch alone.{here()}"
-            )
+        check_spec(MAIN_AND_ELSE, what, a, b, may_merge)
 
 
 def _merged(name: str, leaf: Any, results: Iterator[Any]) -> Any:

@@ -35,6 +35,7 @@ from dualflow.function.autograph.unassigned import is_provisional, provisional, 
 from dualflow.function.control.bodies import Body, inner_tracer
 from dualflow.function.control.control_nodes import loop_node
 from dualflow.function.control.raising import Ended, TracedBranch, stop
+from dualflow.function.control.spec_checks import ITERATIONS, check_spec, check_structure
 from dualflow.function.control.tensor_array import TensorArray
 from dualflow.function.errors import here
 from dualflow.function.tracing.tracer import Tracer, tracing
@@ -360,11 +361,12 @@ def _seen(
             f"of its final shape and dtype before the loop.{here()}"
         )
     leaves, structure = flatten(after)
-    if is_undefined(after) or structure != plan.structure:
+    if is_undefined(after):
         raise InvalidArgumentError(
-            f"{name!r} has another structure after one iteration than before the loop; lists and dicts can't "
-            f"grow in a loop over tensors. Collect rows in a df.TensorArray, or concatenate them.{here()}"
+            f"{name!r} has a value before the loop, but none after one iteration; assign it in the loop, or "
+            f"delete it after the loop.{here()}"
         )
+    check_structure(ITERATIONS, repr(name), plan.structure, structure)
     rows = zip(leaves, plan.initial, plan.specs, invariants, strict=False)  # these are of bools too
     specs = [_leaf_spec(name, *row) for row in rows]
     unsure = tuple(
@@ -389,20 +391,12 @@ def _leaf_spec(name: str, after: Any, initial: Any, spec: TensorSpec, invariant:
         check_invariant(name, before, now.shape, invariant)
         if spec.shape != invariant:
             spec = TensorSpec.of(invariant, spec.dtype)
-    elif now.shape != spec.shape:
-        raise InvalidArgumentError(
-            f"{name!r} has shape {spec.shape} before the loop, but shape {now.shape} after one iteration. "
-            "Give it its final shape before the loop, or leave sizes open with "
-            f"df.autograph.experimental.set_loop_options(shape_invariants=[({name}, shape)]).{here()}"
-        )
-    if now.dtype is spec.dtype:
-        return spec
-    if adapts(initial, now.dtype):
-        return now if invariant is None else TensorSpec.of(invariant, now.dtype)
-    raise DTypeError(
-        f"{name!r} has dtype {spec.dtype.name} before the loop, but dtype {now.dtype.name} after one "
-        f"iteration. Cast it with df.cast, before the loop or in it.{here()}"
-    )
+        now = TensorSpec.of(invariant, now.dtype)
+    if now.dtype is not spec.dtype and adapts(initial, now.dtype):
+        spec = TensorSpec.of(spec.shape, now.dtype)
+    open_sizes = f"df.autograph.experimental.set_loop_options(shape_invariants=[({name}, shape)])"
+    check_spec(ITERATIONS, repr(name), spec, now, shape_advice=f", or leave sizes open with {open_sizes}")
+    return spec
 
 
 def _with_invariants(

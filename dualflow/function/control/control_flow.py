@@ -8,7 +8,7 @@ from typing import Any, Final
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor
 from dualflow.core.dtypes import int32
-from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.core.tree import Structure, flatten, unflatten
@@ -16,6 +16,13 @@ from dualflow.function.control.bodies import Body, inner_tracer, trace_body
 from dualflow.function.control.control_nodes import choice_node, loop_node
 from dualflow.function.control.open_shapes import invariant_specs, keeps, may_merge
 from dualflow.function.control.raising import Ended, TracedBranch, check
+from dualflow.function.control.spec_checks import (
+    CASES,
+    ITERATIONS,
+    check_loop_variables,
+    check_spec,
+    check_structure,
+)
 from dualflow.function.control.tensor_array import TensorArray
 from dualflow.function.errors import here
 from dualflow.function.tracing.collect_results import collect
@@ -233,7 +240,8 @@ def _loop_now(
         carried = [convert_to_tensor(x) for x in flat]
         if not turns:
             specs = _adapted(specs, [x.spec for x in carried], numbers)
-        _check_turn(structure, specs, found, [x.spec for x in carried])
+        check_structure(ITERATIONS, "loop_vars", structure, found)
+        check_loop_variables(specs, [x.spec for x in carried], keeps)
         turns += 1
     return unflatten(structure, carried)
 
@@ -276,26 +284,9 @@ def _branch(function: Callable[[], Any]) -> tuple[TracedBranch, Body | None]:
 def _check_branches(bodies: Sequence[Body]) -> None:
     first = bodies[0]
     for other in bodies[1:]:
-        if other.structure != first.structure:
-            raise InvalidArgumentError(
-                "The branches of a choice must return the same structure of tensors, and one returns "
-                f"{_shown(first)}, another {_shown(other)}.{here()}"
-            )
+        check_structure(CASES, "The result", other.structure, first.structure)
         for a, b in zip(first.outputs, other.outputs, strict=True):
-            if a.spec.dtype is not b.spec.dtype:
-                raise DTypeError(
-                    f"A result has dtype {b.spec.dtype.name} in one branch, but {a.spec.dtype.name} in "
-                    f"another; cast one of them with df.cast.{here()}"
-                )
-            if not may_merge(a.spec.shape, b.spec.shape):
-                raise InvalidArgumentError(
-                    f"A result has shape {b.spec.shape} in one branch, but {a.spec.shape} in another; "
-                    f"give both one shape.{here()}"
-                )
-
-
-def _shown(body: Body) -> str:
-    return str(unflatten(body.structure, [str(v.spec) for v in body.outputs]))
+            check_spec(CASES, "A result", b.spec, a.spec, may_merge)
 
 
 def _loop_node(
@@ -316,7 +307,8 @@ def _loop_node(
     if adapted != list(specs):
         initial = [cast(x, spec.dtype) for x, spec in zip(initial, adapted, strict=True)]
         return _loop_node(cond, body, initial, structure, adapted, limit, [False] * len(initial))
-    _check_turn(structure, specs, turn.structure, [v.spec for v in turn.outputs])
+    check_structure(ITERATIONS, "loop_vars", structure, turn.structure)
+    check_loop_variables(specs, [v.spec for v in turn.outputs], keeps)
     if test.outputs[0].spec.shape:
         raise InvalidArgumentError(
             f"cond must return a scalar, not shape {test.outputs[0].spec.shape}; use df.reduce_all or "
@@ -335,24 +327,3 @@ def _adapted(
         TensorSpec.of(spec.shape, after.dtype) if is_number else spec
         for spec, after, is_number in zip(specs, now, numbers, strict=True)
     ]
-
-
-def _check_turn(
-    structure: Structure, specs: Sequence[TensorSpec], found: Structure, now: Sequence[TensorSpec]
-) -> None:
-    if found != structure:
-        raise InvalidArgumentError(
-            "The body of a loop must return new values for its loop variables, in their structure: "
-            f"{structure.leaves} tensors, and not {found.leaves}.{here()}"
-        )
-    for i, (before, after) in enumerate(zip(specs, now, strict=True)):
-        if before.dtype is not after.dtype:
-            raise DTypeError(
-                f"Loop variable {i} has dtype {before.dtype.name} before the loop, but dtype "
-                f"{after.dtype.name} after one iteration; cast it with df.cast.{here()}"
-            )
-        if not keeps(before.shape, after.shape):
-            raise InvalidArgumentError(
-                f"Loop variable {i} has shape {before.shape} before the loop, but shape {after.shape} after "
-                f"one iteration; give it its final shape before the loop.{here()}"
-            )

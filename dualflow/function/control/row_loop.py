@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from dualflow.core import dispatch
-from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.function.control.bodies import aligned, operands, trace_body, tracer_of
 from dualflow.function.control.control_nodes import loop_node
+from dualflow.function.control.spec_checks import check_loop_variables
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.gradient.custom import WrittenGradient
 from dualflow.graph.control import run_loop
@@ -98,7 +98,7 @@ def _unroll(step: Step, carry: Tensors, xs: Tensors, length: int, reverse: bool)
     for t in _order(length, reverse):
         before = [x.spec for x in carry]
         carry, ys = step(carry, [x[t] for x in rows])
-        _check(before, [x.spec for x in carry])
+        check_loop_variables(before, [x.spec for x in carry])
         results.append(ys)
     if reverse:
         results.reverse()
@@ -107,20 +107,6 @@ def _unroll(step: Step, carry: Tensors, xs: Tensors, length: int, reverse: bool)
 
 def _order(length: int, reverse: bool) -> range:
     return range(length - 1, -1, -1) if reverse else range(length)
-
-
-def _check(before: Sequence[TensorSpec], after: Sequence[TensorSpec]) -> None:
-    for was, now in zip(before, after, strict=True):
-        if was.dtype is not now.dtype:
-            raise DTypeError(
-                f"What is carried from row to row had dtype {was.dtype.name} before a step and has "
-                f"{now.dtype.name} after it; cast it."
-            )
-        if was.shape != now.shape:
-            raise InvalidArgumentError(
-                f"What is carried from row to row had shape {was.shape} before a step and has {now.shape} "
-                "after it."
-            )
 
 
 def _specs(carry: Tensors, xs: Tensors) -> list[TensorSpec]:
@@ -175,7 +161,7 @@ def _traced(step: Step, carry: Tensors, xs: Tensors) -> _Traced:
     specs = _specs(carry, xs)
     body = trace_body(lambda *s: step(list(s[:count]), list(s[count:])), specs, lambda symbols: symbols)
     carried, ys = body.outputs[:count], body.outputs[count:]
-    _check(specs[:count], [v.spec for v in carried])
+    check_loop_variables(specs[:count], [v.spec for v in carried])
     written = {key: variable for key, (variable, _) in body.writes.items()}
     kept = {key: source for key, (source, _) in body.reads.items() if key not in written}
     inputs = [

@@ -1,0 +1,103 @@
+"""Checks that branches agree, and that loop variables keep their dtype, shape and structure."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import Shape
+from dualflow.core.spec import TensorSpec
+from dualflow.core.tree import Structure
+from dualflow.function.arguments.retracing import outline
+from dualflow.function.errors import here
+
+
+class ComparedPlaces(NamedTuple):
+    """Two places that must agree, and what errors advise where they don't.
+
+    Attributes:
+        first, second: where the values are.
+        dtype, shape, structure: the advice.
+    """
+
+    first: str
+    second: str
+    dtype: str
+    shape: str
+    structure: str
+
+
+CASES: Final = ComparedPlaces(
+    "in one branch",
+    "in another",
+    "cast one of them with df.cast",
+    "give both one shape, or use each inside of its branch alone",
+    "both must leave the same kinds of lists, tuples and dicts, of the same lengths",
+)
+"""Any two branches."""
+MAIN_AND_ELSE: Final = CASES._replace(first="in the main branch", second="in the else branch")
+"""The branches of an ``if``."""
+ITERATIONS: Final = ComparedPlaces(
+    "before the loop",
+    "after one iteration",
+    "cast it with df.cast, before the loop or in it",
+    "give it its final shape before the loop",
+    "lists and dicts can't grow in a loop over tensors: collect rows in a df.TensorArray, or concatenate "
+    "them",
+)
+"""A loop variable."""
+
+
+def check_spec(
+    where: ComparedPlaces,
+    what: str,
+    first: TensorSpec,
+    second: TensorSpec,
+    fits: Callable[[Shape, Shape], bool] = operator.eq,
+    shape_advice: str = "",
+) -> None:
+    """Raise where dtypes differ, or shapes don't fit.
+
+    Args:
+        where: the two places.
+        what: the value, as errors call it.
+        first, second: its specs there.
+        fits: whether the second shape may follow, or stand beside, the first.
+        shape_advice: a clause for the end of the advice about shapes.
+
+    Raises:
+        DTypeError: the dtypes differ.
+        InvalidArgumentError: the shapes don't fit.
+    """
+    if first.dtype is not second.dtype:
+        raise DTypeError(
+            f"{what} has dtype {first.dtype.name} {where.first}, but dtype {second.dtype.name} "
+            f"{where.second}; {where.dtype}.{here()}"
+        )
+    if not fits(first.shape, second.shape):
+        raise InvalidArgumentError(
+            f"{what} has shape {first.shape} {where.first}, but shape {second.shape} {where.second}; "
+            f"{where.shape}{shape_advice}.{here()}"
+        )
+
+
+def check_structure(where: ComparedPlaces, what: str, first: Structure, second: Structure) -> None:
+    """Raise InvalidArgumentError where the structures of a value, one at each place, differ."""
+    if first != second:
+        raise InvalidArgumentError(
+            f"{what} has structure {outline(first)} {where.first}, but structure {outline(second)} "
+            f"{where.second}; {where.structure}.{here()}"
+        )
+
+
+def check_loop_variables(
+    before: Sequence[TensorSpec],
+    after: Sequence[TensorSpec],
+    fits: Callable[[Shape, Shape], bool] = operator.eq,
+) -> None:
+    """Check each loop variable, which errors call by its number, after one iteration."""
+    for i, (was, now) in enumerate(zip(before, after, strict=True)):
+        if was is not now:
+            check_spec(ITERATIONS, f"Loop variable {i}", was, now, fits)
