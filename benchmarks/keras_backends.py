@@ -108,7 +108,7 @@ def measure(name: str, quick: bool) -> dict[str, float]:
     problem, start = PROBLEMS[name], time.perf_counter()
     from keras_dualflow import startup
 
-    startup.watch()  # as the installed package does when Python starts
+    startup.watch()  # as the file of `python -m dualflow keras enable` does
     import keras
 
     imported = time.perf_counter()
