@@ -7,9 +7,10 @@ watches the tensor warns of that, and a symbol, which has no values, is refused.
 
 from __future__ import annotations
 
+import inspect
 import opcode
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, reduce
 from types import FrameType
 from typing import Any, Final
 
@@ -37,20 +38,20 @@ _THEIR_SPACES: Final = {
 
 @cache
 def overrides() -> dict[Any, Callable[..., Any]]:
-    """Our function for each of NumPy's that asks tensors what to do: the public names of ``df.numpy``."""
-    found: dict[Any, Callable[..., Any]] = {}
+    """For each of NumPy's functions, the one of ``df.numpy`` that runs in its place."""
+    functions: dict[Any, Callable[..., Any]] = {}
     for place, theirs in _THEIR_SPACES.values():
         space: Any = getattr(ours, place) if place else ours
         for name in space.__all__:
             function = getattr(theirs, name, None)
             if callable(function) and not isinstance(function, type):
-                found[function] = getattr(space, name)
-    return found
+                functions[function] = getattr(space, name)
+    return functions
 
 
 @cache
 def operators() -> dict[np.ufunc, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]]:
-    """For each universal function that is an operator, the tensor's method, and that on the right."""
+    """For each ufunc that is an operator, the methods of a tensor on the left and of one on the right."""
     names = {
         np.add: "add",
         np.subtract: "sub",
@@ -65,13 +66,13 @@ def operators() -> dict[np.ufunc, tuple[Callable[[Any, Any], Any], Callable[[Any
         np.left_shift: "lshift",
         np.right_shift: "rshift",
     }
-    found = {u: (getattr(Operators, f"__{n}__"), getattr(Operators, f"__r{n}__")) for u, n in names.items()}
+    methods = {ufunc: (name, f"r{name}") for ufunc, name in names.items()}
     mirrored = {np.less: ("lt", "gt"), np.less_equal: ("le", "ge"), np.equal: ("eq", "eq")}
     mirrored |= {np.greater: ("gt", "lt"), np.greater_equal: ("ge", "le"), np.not_equal: ("ne", "ne")}
-    methods: Any = {
-        u: (getattr(Operators, f"__{a}__"), getattr(Operators, f"__{b}__")) for u, (a, b) in mirrored.items()
+    return {
+        ufunc: (getattr(Operators, f"__{left}__"), getattr(Operators, f"__{right}__"))
+        for ufunc, (left, right) in (methods | mirrored).items()
     }
-    return found | methods
 
 
 @entry
@@ -85,13 +86,10 @@ def universal_function(
     Raises:
         DTypeError: tensors that are recorded and another method than a call, or options that tensors refuse.
     """
-    followed = _followed([inputs, options])
-    if method == "__call__" and ufunc in operators() and len(inputs) == 2:
-        beside_array = isinstance(inputs[0], _ARRAYS) or isinstance(inputs[1], _ARRAYS)
-        plain = not options or _is_operator(caller)  # x += y gives its array as out
-        if beside_array and plain and any(isinstance(x, _TENSORS) for x in inputs):
-            return _operated(ufunc, *inputs)
-    if not followed:
+    is_operator = method == "__call__" and ufunc in operators() and _is_array_with_tensor(inputs)
+    if is_operator and (not options or _is_update_in_place(inputs, options, caller)):
+        return _by_operator(ufunc, *inputs)
+    if not _is_recorded([inputs, options]):
         return getattr(ufunc, method)(*_as_arrays(inputs), **_as_arrays(options))
     name = ufunc.__name__
     if method != "__call__":
@@ -100,9 +98,10 @@ def universal_function(
         )
     function = overrides().get(ufunc)
     if function is None:
-        return _handed_over(ufunc, name, caller, inputs, options)
+        return _by_numpy(ufunc, name, caller, inputs, options)
     dtype = _precision(inputs)
-    return function(*[_beside(x, dtype) for x in inputs], **options)
+    operands = inputs if dtype is None else [_as_operand(x, dtype) for x in inputs]
+    return function(*operands, **options)
 
 
 _INSTEAD: Final = {
@@ -114,18 +113,32 @@ _INSTEAD: Final = {
 }
 
 
-def _operated(ufunc: np.ufunc, x: Any, y: Any) -> Any:
-    """What the operator gives, of which one side is a tensor and the other an array."""
+def _is_array_with_tensor(inputs: tuple[Any, ...]) -> bool:
+    """Whether the inputs are an array and a tensor, in any order."""
+    return len(inputs) == 2 and any(
+        isinstance(x, _ARRAYS) and isinstance(y, _TENSORS) for x, y in (inputs, inputs[::-1])
+    )
+
+
+def _by_operator(ufunc: np.ufunc, x: Any, y: Any) -> Any:
+    """The result of the operator that the ufunc stands for, between a tensor and an array."""
     from_left, from_right = operators()[ufunc]
     return from_left(x, y) if isinstance(x, _TENSORS) else from_right(y, x)
 
 
-_OPERATIONS: Final = frozenset(opcode.opmap[name] for name in ("BINARY_OP", "COMPARE_OP"))
+_BINARY_OPERATOR: Final = opcode.opmap["BINARY_OP"]
 
 
-def _is_operator(caller: FrameType) -> bool:
-    """Whether ``caller`` is at an operator: NumPy passes ``x += y`` on as it does ``np.add(x, y, out=x)``."""
-    return caller.f_lasti >= 0 and caller.f_code.co_code[caller.f_lasti] in _OPERATIONS
+def _is_update_in_place(inputs: tuple[Any, ...], options: dict[str, Any], caller: FrameType) -> bool:
+    """Whether the call is ``x += y`` or the like, of an array ``x`` and a tensor ``y``.
+
+    NumPy passes on the same arguments for ``np.add(x, y, out=x)``, which must write the array or be refused,
+    where ``x += y`` binds the name to a tensor: only the instruction that the caller is at tells them apart.
+    """
+    out = options.get("out")
+    if len(options) != 1 or out is None or out[0] is not inputs[0]:
+        return False
+    return caller.f_lasti >= 0 and caller.f_code.co_code[caller.f_lasti] == _BINARY_OPERATOR
 
 
 @entry
@@ -134,29 +147,35 @@ def function(function: Any, inputs: tuple[Any, ...], options: dict[str, Any], ca
 
     ``caller`` is the frame that called NumPy.
     """
-    if not _followed([inputs, options]):
+    if not _is_recorded([inputs, options]):
         return function(*_as_arrays(inputs), **_as_arrays(options))
     replacement = overrides().get(function)
     if replacement is None:
-        return _handed_over(function, function.__name__, caller, inputs, options)
-    inputs, options = _given(inputs, options)
+        return _by_numpy(function, function.__name__, caller, inputs, options)
+    inputs, options = _without_defaults(inputs, options)
     dtype = _precision([inputs, options])
     if dtype is None or not dtype.is_inexact:
         return replacement(*inputs, **options)
     return replacement(*_in_precision(inputs, dtype), **_in_precision(options, dtype))
 
 
-def _given(inputs: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments without those that stand for none, which a signature's defaults are."""
-    while inputs and inputs[-1] is np._NoValue:
+_NO_VALUE: Final = inspect.signature(np.sum).parameters["initial"].default
+"""NumPy's default of an argument that may be left out: a private object of NumPy's."""
+
+
+def _without_defaults(
+    inputs: tuple[Any, ...], options: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments without those that are NumPy's default for an argument left out."""
+    while inputs and inputs[-1] is _NO_VALUE:
         inputs = inputs[:-1]
-    return inputs, {name: x for name, x in options.items() if x is not np._NoValue}
+    return inputs, {name: x for name, x in options.items() if x is not _NO_VALUE}
 
 
-def _handed_over(
+def _by_numpy(
     function: Any, name: str, frame: FrameType, inputs: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
-    """NumPy's own result, of arrays; a tape that watches one of the tensors says that no gradient flows.
+    """NumPy's own result, of arrays; a tape that watches one of the tensors warns that no gradient flows.
 
     Raises:
         SymbolicValueError: a tensor has no value.
@@ -174,7 +193,7 @@ def _handed_over(
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    """What stands in nested lists and dicts."""
+    """The leaves of nested lists, tuples and dicts."""
     if isinstance(value, _LISTS):
         for x in value:
             yield from _leaves(x)
@@ -189,8 +208,8 @@ def _tensors(value: Any) -> Iterator[Any]:
     return (x for x in _leaves(value) if isinstance(x, _TENSORS))
 
 
-def _followed(value: Any) -> bool:
-    """Whether a tensor in it is recorded: watched by a tape, or a symbol."""
+def _is_recorded(value: Any) -> bool:
+    """Whether a tensor in ``value`` is recorded: watched by a tape, or symbolic."""
     follows = dispatch.current().follows
     return any(follows(x) for x in _tensors(value))
 
@@ -215,24 +234,20 @@ def _as_arrays(value: Any) -> Any:
 
 
 def _precision(values: Iterable[Any]) -> Any:
-    """The dtype in which the tensors meet; None where there is none."""
-    found = None
-    for x in _tensors(list(values)):
-        found = x.dtype if found is None else promote(found, x.dtype)
-    return found
+    """The common dtype of the tensors; None without any."""
+    dtypes = [x.dtype for x in _tensors(list(values))]
+    return reduce(promote, dtypes) if dtypes else None
 
 
-def _beside(x: Any, dtype: Any) -> Any:
-    """An array as the tensor that it is beside tensors of ``dtype``, unless its kind is a higher one."""
-    if not isinstance(x, _ARRAYS):
-        return x
-    ranks = "biufc".replace("u", "i")
-    own = as_dtype(x.dtype)
-    return (
-        operand(x, dtype)
-        if ranks.index(own.kind.replace("u", "i")) <= ranks.index(dtype.kind.replace("u", "i"))
-        else x
-    )
+_RANKS: Final = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
+"""The kinds of dtypes, from the lowest."""
+
+
+def _as_operand(x: Any, dtype: Any) -> Any:
+    """An array as a tensor of ``dtype``, that of the tensors, unless the array's kind is a higher one."""
+    if isinstance(x, _ARRAYS) and _RANKS[as_dtype(x.dtype).kind] <= _RANKS[dtype.kind]:
+        return operand(x, dtype)
+    return x
 
 
 def _in_precision(value: Any, dtype: Any) -> Any:

@@ -98,6 +98,27 @@ def test_an_update_in_place_binds_the_name_to_a_tensor():
     assert tape.gradient(y, X).numpy().tolist() == [1.0, 1.0]
 
 
+def test_an_update_in_place_binds_the_name_to_a_tensor_watched_or_not():
+    with df.GradientTape() as tape:
+        tape.watch(X)
+        y = before = np.ones(2, np.float32)
+        y += OTHER
+    assert isinstance(y, df.Tensor)
+    assert before.tolist() == [1.0, 1.0]
+
+
+def test_an_out_that_is_the_left_operand_is_no_update_in_place():
+    """NumPy passes both on with the same arguments; here the caller expects the array to be written."""
+    array = np.ones(2, np.float32)
+    with df.GradientTape() as tape:
+        tape.watch(X)
+        assert np.add(array, OTHER, out=array) is array
+        assert array.tolist() == [4.0, 5.0]
+        with pytest.raises(TypeError, match="takes no out="):
+            np.add(array, X, out=array)
+    assert array.tolist() == [4.0, 5.0]
+
+
 def test_operators_called_as_functions_are_operators():
     with df.GradientTape() as tape:
         tape.watch(X)
@@ -215,6 +236,7 @@ def test_nothing_changes_outside_of_a_tape():
         (lambda x: np.add.reduceat(x, [0]), "segment_sum"),
         (lambda x: np.add(x, 1.0, out=np.zeros(2, np.float32)), "takes no out="),
         (lambda x: np.add(x, 1.0, np.zeros(2, np.float32)), "takes no out="),
+        (lambda x: np.add(np.ones(2), np.ones(2), out=x), "takes no out="),
         (lambda x: np.sum(x, out=np.zeros((), np.float32)), "takes no out="),
         (lambda x: np.add(x, 1.0, where=x > 1.0), "takes no where="),
         (lambda x: np.sin(x, order="F"), "takes no order="),
