@@ -22,6 +22,8 @@ class Machine(NamedTuple):
         store: additions that take as long as storing one there.
         near_bytes: how much of the nearest cache a scratch row may take.
         far_byte: additions that take as long as moving a byte to or from a cache behind the nearest.
+        row_registers: the vector registers of a value of rows that run side by side. Two leave latencies
+            open, eight don't fit beside each other.
     """
 
     addition_ns: float = 0.02
@@ -30,6 +32,7 @@ class Machine(NamedTuple):
     store: float = 3.0
     near_bytes: int = 1 << 15
     far_byte: float = 1.0
+    row_registers: int = 4
 
     def scratch(self, row_bytes: int, itemsize: int) -> float:
         """Additions that it costs to store an element in a scratch row and to load it again."""

@@ -257,8 +257,11 @@ class _Analysis:
         for statement in body:
             self.statement += 1
             match statement:
-                case lp.For(loop, begin, end):
+                case lp.For(loop, begin, end) | lp.RowGroups(loop, begin, end):
                     inner = self._range(begin, end, blocks)
+                    self._statements(statement.body, {**loops, loop: inner}, blocks, (*around, inner.turns))
+                case lp.Once(loop, extent):
+                    inner = _OpenLoop(extent.place, frozenset())
                     self._statements(statement.body, {**loops, loop: inner}, blocks, (*around, inner.turns))
                 case lp.Blocks(loop, level, begin, end, size):
                     self._require(Rule.AT_LEAST, size.place, self.one)

@@ -22,7 +22,9 @@ from dualflow.schedule.loop_program import (
     Guarded,
     Let,
     Number,
+    Once,
     Repeat,
+    RowGroups,
     Run,
     Shares,
     Statement,
@@ -70,7 +72,9 @@ def _statement(run: Run, statement: Statement, edges: Edges) -> float:
             return float(getattr(statement.node.op.form, "cost", 1.0))
         case FoldStep() | FoldMerge() | Guarded():
             return 1.0
-        case For():
+        case Once():
+            return _number(run, statement.extent) * _statements(run, statement.body, edges)
+        case For() | RowGroups():
             length = _bound(run, statement.end, edges) - _bound(run, statement.begin, edges)
             return length * _statements(run, statement.body, edges)
         case Blocks():

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -176,6 +176,32 @@ class Shares(NamedTuple):
     loop: int
     size: Number
     extent: Number
+    body: tuple[Statement, ...]
+
+
+class RowGroups(NamedTuple):
+    """``body`` for each index of ``loop`` between two bounds, ``width`` neighbouring ones at once.
+
+    Each value has a copy for each of them, side by side in one vector: the loops inside are :class:`Once`.
+    The last index may run several times, to fill the last vector, and stores the same values each time.
+    """
+
+    loop: int
+    begin: Bound
+    end: Bound
+    width: int
+    body: tuple[Statement, ...]
+
+
+class Once(NamedTuple):
+    """``body`` for all indices of ``loop`` at once, 0 to ``extent``: there are no more than a vector's lanes.
+
+    They fill the vector if it is ``full``. What ``body`` computes is in registers behind it.
+    """
+
+    loop: int
+    extent: Number
+    full: bool
     body: tuple[Statement, ...]
 
 
@@ -350,6 +376,8 @@ Statement = (
     | Strips
     | Lanes
     | Shares
+    | RowGroups
+    | Once
     | Let
     | Choose
     | Repeat
@@ -388,14 +416,17 @@ class Kernel(NamedTuple):
     @property
     def lane_loop(self) -> int | None:
         """The number of the loop that may run by lanes."""
-        loops = (s.loop for s in walk(self.body) if isinstance(s, For) and s.kind is LoopKind.LANES)
-        return next(loops, None)
+        return next((s.loop for s in walk(self.body) if _runs_by_lanes(s)), None)
 
     @property
-    def outermost(self) -> For | Shares | None:
+    def outermost(self) -> For | Shares | RowGroups | None:
         """The loop that runs over the kernel's range; None for a kernel of scalars, which runs once."""
-        loops = (s for s in self.body if isinstance(s, Shares) or (isinstance(s, For) and s.begin is End.LOW))
-        return next(loops, None)
+        for statement in self.body:
+            if isinstance(statement, Shares) or (
+                isinstance(statement, For | RowGroups) and statement.begin is End.LOW
+            ):
+                return statement
+        return None
 
 
 class Argument(NamedTuple):
@@ -433,13 +464,17 @@ def walk(statements: Sequence[Statement]) -> Iterator[Statement]:
 
 
 def _inside(statement: Statement) -> Iterator[tuple[Statement, ...]]:
-    if isinstance(statement, For | Blocks | Strips | Lanes | Shares):
+    if isinstance(statement, For | Blocks | Strips | Lanes | Shares | RowGroups | Once):
         yield statement.body
     elif isinstance(statement, Choose):
         yield from (branch.body for branch in statement.branches)
     elif isinstance(statement, Repeat):
         yield statement.condition.body
         yield statement.body.body
+
+
+def _runs_by_lanes(statement: Statement) -> TypeGuard[For | Once]:
+    return isinstance(statement, Once) or (isinstance(statement, For) and statement.kind is LoopKind.LANES)
 
 
 def carried(body: Sequence[Statement]) -> tuple[Register, ...]:

@@ -51,6 +51,6 @@ def shown(statement: Statement, run: Run | None = None) -> str:
             return f"{shown(load, run)} where register {inside.number}"
         case lp.Turned(row, place):
             return f"Transpose a tile of {element(place)} to buffer {row}"
-        case lp.For(loop, begin, end):
+        case lp.For(loop, begin, end) | lp.RowGroups(loop, begin, end):
             return f"For loop {loop} from {begin} to {end}"
     return f"{type(statement).__name__} {getattr(statement, 'loop', '')}".rstrip()

@@ -8,13 +8,18 @@ from dualflow.schedule.kernels import KernelWriter
 from dualflow.schedule.loop_program import Run
 from dualflow.schedule.nest import Nest
 from dualflow.schedule.scans import ScanWriter, scan_of
+from dualflow.schedule.short_rows import ShortRowWriter, has_short_rows
 from dualflow.schedule.tiles import TileWriter, tiling
 
 
-def run_of(nest: Nest, lanes: int) -> Run:
+def run_of(nest: Nest, lanes: int, rows: int = 0) -> Run:
     """The kernel of ``nest``, and what it is given.
 
-    ``lanes`` is how many turns of a lane loop are run at once: the blocks of long sums are made for them.
+    Args:
+        nest: the loop nest.
+        lanes: how many turns of a lane loop are run at once: the blocks of long sums are made for them.
+        rows: how many rows that fit into so many lanes run side by side; 0 for loops along all rows, which
+            renderers without vectors need.
     """
     scan = scan_of(nest)
     if scan is not None:
@@ -23,4 +28,6 @@ def run_of(nest: Nest, lanes: int) -> Run:
     if columns is not None:
         return ColumnWriter(nest, lanes).columns(columns)
     tiles = tiling(nest)
+    if rows and tiles is None and has_short_rows(nest, lanes):
+        return ShortRowWriter(nest, lanes, rows).run()
     return KernelWriter(nest, lanes).run() if tiles is None else TileWriter(nest, lanes).tiles(tiles)

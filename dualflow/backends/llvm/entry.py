@@ -36,6 +36,7 @@ from dualflow.schedule.operands import CallKind, kind_of
 from dualflow.schedule.plan import Plan
 from dualflow.schedule.runs import run_of
 from dualflow.schedule.scattering import OUTSIDE
+from dualflow.schedule.short_rows import has_short_rows, runs_side_by_side
 from dualflow.schedule.spans import Span, at_least
 from dualflow.schedule.statements import CheckBounds, CopyMemory, Launch, ScatterRows
 
@@ -325,7 +326,7 @@ class Entry:
         lanes = lanes_of(nest, self.unit.module.vector_bits)
         kernel = EmittedKernel(f"k{len(self.unit.kernels)}", nest, lanes)
         self.unit.kernels.append(kernel)
-        run = run_of(nest, lanes)
+        run = run_of(nest, lanes, rows_of(nest, lanes, self.unit.module.vector_bits))
         memory = self.unit.memory(run, lanes)
         if self.unit.sized and memory.starts:
             self.make_room(memory.buffer, [self.unit.workspace_bytes], launch.node)
@@ -433,6 +434,23 @@ def lanes_of(nest: Nest, vector_bits: int) -> int:
     while type(extent) is int and several and lanes > FEWEST_LANES and 2 * extent <= lanes:
         lanes //= 2
     return lanes
+
+
+def rows_of(nest: Nest, lanes: int, vector_bits: int) -> int:
+    """How many rows run side by side where each fits into one register: as many as hide latencies.
+
+    0 for longer rows, whose kernel serves all lengths. A batch of any size has the same kernel.
+    """
+    if not has_short_rows(nest, min(lanes, vector_bits // 32)):
+        return 0
+    if not runs_side_by_side(nest):
+        return 1
+    extent = nest.loops[nest.kept - 1].extent
+    widest = max(8 * v.spec.dtype.size for step in nest.steps for v in step.node.outputs)
+    rows = max(1, MACHINE.row_registers * vector_bits // (max(widest, 32) * lanes))
+    while nest.kept > 1 and type(extent) is int and rows > extent:
+        rows //= 2
+    return rows
 
 
 def chunk_of(run: Run, lanes: int, threads: int) -> int:

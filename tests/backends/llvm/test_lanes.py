@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow.backends.llvm.entry import FEWEST_LANES, lanes_of
+from dualflow.backends.llvm.entry import FEWEST_LANES, lanes_of, rows_of
 from dualflow.backends.llvm.kernel_table import LARGE
 
 
@@ -53,6 +53,28 @@ def test_light_and_long_kernels_have_two_registers_and_short_loops_fewer_lanes(
 ) -> None:
     rows = 1 if f is long_chain else 64
     assert lanes(f, rows, columns) == expected
+
+
+@pytest.mark.parametrize(
+    ("f", "shape", "dtype", "expected"),
+    [
+        (row_sum, (64, 16), "float32", 4),
+        (row_sum, (64, 8), "float32", 8),
+        (heavy, (64, 8), "float32", 8),
+        (row_sum, (64, 8), "float64", 4),
+        (row_sum, (3, 8), "float32", 8),
+        (row_sum, (64, 17), "float32", 0),
+        (lambda x: x + 1.0, (64, 8), "float32", 0),
+    ],
+)
+def test_rows_that_fit_into_a_register_run_side_by_side_in_four(
+    f: Callable[..., Any], shape: tuple[int, int], dtype: str, expected: int
+) -> None:
+    """However many rows a batch has; longer rows have one kernel for all lengths."""
+    spec = df.TensorSpec(shape, dtype)
+    executable = df.function(f).get_concrete_function(spec).subtrace.compiled.executable
+    (kernel,) = executable.program.kernels
+    assert rows_of(kernel.nest, lanes_of(kernel.nest, 512), 512) == expected
 
 
 def test_one_short_row_runs_the_code_of_a_longer_one() -> None:

@@ -1,0 +1,259 @@
+"""Values of a kernel under construction: registers, positions, and elements of buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from dualflow.backends.llvm.addresses import Addresses
+from dualflow.backends.llvm.failures import note_failure
+from dualflow.backends.llvm.kernel_table import KERNEL_ARGS, is_large, read
+from dualflow.backends.llvm.row_group import RowGroup, joined_scalars
+from dualflow.backends.llvm.text import I64, VOID, EmittedValue, LlvmModule, Type
+from dualflow.backends.llvm.text.squares import transposed
+from dualflow.schedule import loop_program as lp
+from dualflow.schedule.loop_program import Bounds, Let, Number, Place, Register, Repeat, Run
+
+TURNED = 16
+"""So many rows of a tile are transposed at a time."""
+OUTSIDE = "an index is out of range for the axis it picks from; it is 0 to its size less 1."
+
+
+class KernelCheck(NamedTuple):
+    """What it means that a kernel has failed, and the statement that has."""
+
+    message: str
+    statement: Let | Bounds | Repeat
+
+
+class KernelValues:
+    """The values of one kernel, the function ``name``, whose lane loops run ``lanes`` turns at once.
+
+    Attributes:
+        large: whether rows have one masked loop instead of a full loop and a masked tail: half the code.
+        checks: what the numbers mean that it leaves in the status, counted from that of the first check.
+        mask: the live lanes, None where all are.
+        group: the rows that run side by side here; None for one row.
+    """
+
+    def __init__(self, module: LlvmModule, run: Run, name: str, lanes: int) -> None:
+        self.module, self.run, self.kernel = module, run, run.kernel
+        self.large = is_large(run)
+        self.checks: dict[KernelCheck, int] = {}
+        self.lane_loop = run.kernel.lane_loop
+        self.lanes = 1 if self.lane_loop is None else lanes
+        function = module.function(name, VOID, KERNEL_ARGS)
+        self.b = function.builder
+        self.zero = self.b.constant(I64, 0)
+        self.mask: EmittedValue | None = None
+        self.group: RowGroup | None = None
+        self._row_mask: EmittedValue | None = None
+        self._along_row = False
+        self._registers: dict[int, EmittedValue] = {}
+        self._index: dict[int, EmittedValue] = {}
+        self._edges: dict[tuple[int, int], tuple[EmittedValue, EmittedValue]] = {}
+        context, self._low, self._high, slot = function.args
+        self._given = read(self.b, context, slot, run)
+        self._addresses = Addresses(self._given.numbers, self._index, self._bound)
+
+    def _bound(self, bound: lp.Bound) -> EmittedValue:
+        if isinstance(bound, Number):
+            return self._given.numbers[bound.place]
+        if isinstance(bound, lp.Edge):
+            return self._edges[bound.loop, bound.level][bound.end]
+        return {lp.End.ZERO: self.zero, lp.End.LOW: self._low, lp.End.HIGH: self._high}[bound]
+
+    # Registers
+
+    def _values(self, registers: Sequence[Register]) -> list[EmittedValue]:
+        return [self._registers[r.number] for r in registers]
+
+    def _set(self, registers: Sequence[Register], values: Sequence[EmittedValue]) -> None:
+        for register, value in zip(registers, values, strict=True):
+            self._registers[register.number] = value
+
+    def _operand(self, operand: lp.Operand) -> EmittedValue:
+        if isinstance(operand, Register):
+            return self._aligned(self._registers[operand.number])
+        if isinstance(operand, lp.Scalar):
+            return (
+                self._constant(self.run.scalars[operand.place])
+                if self.large
+                else self._given.scalars[operand.place]
+            )
+        return self._constant(operand.value)
+
+    def _aligned(self, value: EmittedValue) -> EmittedValue:
+        """A value of each row, in the lanes of its row where values are of each element."""
+        return value if self.group is None or not self._along_row else self.group.spread(value)
+
+    def _constant(self, number: np.generic) -> EmittedValue:
+        return self.b.constant(Type.of_dtype(number.dtype), number.item())
+
+    @property
+    def _width(self) -> int:
+        """The lanes of a value of each element."""
+        return self.lanes if self.group is None else self.group.width
+
+    def position(self, loop: int) -> EmittedValue:
+        """The index of a loop, for each lane of the lane loop."""
+        group, index = self.group, self._index[loop]
+        if group is not None and loop == group.loop:
+            return self._aligned(group.index(self.b))
+        if loop != self.lane_loop:
+            return index
+        lanes = index.splat(self.lanes) + self.b.iota(I64.vector(self.lanes))
+        return lanes if group is None else group.tiled(lanes)
+
+    # Memory
+
+    def _load(self, load: lp.Load) -> None:
+        type, place = Type.of_dtype(load.register.dtype.dtype), load.place
+        group, along = self.group, self._follows(place)
+        if group is None:
+            value = self._loaded(place, type, self.mask)
+        elif any(loop == group.loop for loop, _ in place.terms):
+            pieces = [self._loaded(place, type, self._row_mask) for _ in self._each_row(group)]
+            value = group.joined(pieces) if along else joined_scalars(self.b, pieces)
+        else:
+            value = self._loaded(place, type, self._row_mask)
+            value = group.tiled(value) if along else value
+        self._registers[load.register.number] = value
+
+    def _loaded(self, place: Place, type: Type, mask: EmittedValue | None) -> EmittedValue:
+        """The elements of one row, or the one that all of them share."""
+        pointer, index, steps = self._place(place)
+        if not self._follows(place):
+            return self.b.load(pointer, index, type)
+        if steps is None:
+            mask = None if place.buffer in self._given.own else mask
+            return self.b.load(pointer, index, type.vector(self.lanes), mask)
+        return self.b.gather(pointer, steps + index, type.vector(self.lanes), mask)
+
+    def _each_row(self, group: RowGroup) -> Iterator[int]:
+        """The numbers of rows side by side, each while the index of the loop over rows is its own."""
+        for number, index in enumerate(group.indices):
+            self._index[group.loop] = index
+            yield number
+
+    def _store(self, store: lp.Store) -> None:
+        group, value, along = self.group, self._operand(store.value), self._follows(store.place)
+        if group is None:
+            self._put(store.place, value, self.mask)
+            return
+        value = value.splat(group.width if along else group.count)
+        for number in self._each_row(group):
+            self._put(store.place, group.row(value, number) if along else value.lane(number), self._row_mask)
+
+    def _put(self, place: Place, value: EmittedValue, mask: EmittedValue | None) -> None:
+        """Store the elements of one row, or its only one."""
+        pointer, index, steps = self._place(place)
+        if not self._follows(place):
+            self.b.store(value, pointer, index)
+        elif steps is None:
+            # A row of the kernel's own has room behind its end for the lanes that are off.
+            mask = None if place.buffer in self._given.own else mask
+            self.b.store(value.splat(self.lanes), pointer, index, mask)
+        else:
+            self.b.scatter(value.splat(self.lanes), pointer, steps + index, mask)
+
+    def _turned(self, turned: lp.Turned) -> None:
+        """A tile by squares that are transposed in registers, its last rows once more where it is cut short.
+
+        Where it ends within a square, more elements are written than the tile has; its memory has room.
+        """
+        (across, end), (down, last) = (
+            [self._bound(edge) for edge in e] for e in (turned.across, turned.down)
+        )
+        loops = turned.across[0].loop, turned.down[0].loop
+        type, side = self._memory_type(turned.place), self._given.numbers[turned.side.place]
+        width, pointer = 128 // type.bits, self._given.pointers[turned.row]
+
+        def square(column: EmittedValue, row: EmittedValue, mask: EmittedValue | None) -> None:
+            pieces = []
+            for i in range(TURNED):
+                at = column + i
+                self._index[loops[0]] = (at < end).select(at, end - 1)
+                self._index[loops[1]] = row
+                source, index, _ = self._place(turned.place)
+                pieces.append(self.b.load(source, index, type.vector(width), mask))
+            for i, piece in enumerate(transposed(pieces)):
+                self.b.store(piece, pointer, (row - down + i) * side + (column - across))
+
+        with self.b.loop(across, end, TURNED) as outer:
+            full = down + ((last - down) & -width)
+            with self.b.loop(down, full, width) as inner:
+                square(outer.index, inner.index, None)
+            with self.b.at_most_once(full, last) as inner:
+                square(outer.index, inner.index, self.b.first_lanes(last - inner.index, width))
+
+    def _memory_type(self, place: Place) -> Type:
+        """What the elements at ``place`` are in memory."""
+        return Type.of_dtype(self.kernel.buffers[place.buffer].dtype).memory
+
+    def _row(self, row: lp.ScratchRow) -> None:
+        """The row's address is among those that the function begins with."""
+
+    def _bounds(self, bounds: Bounds) -> None:
+        position = self._operand(bounds.position)
+        position = position.cast(I64.vector(position.type.lanes))
+        inside = (position >= 0) & (position < self._given.numbers[bounds.extent.place])
+        self.fail_unless(inside, OUTSIDE, bounds)
+        self._set((bounds.register, bounds.inside), (position, inside))
+
+    def _guarded(self, guarded: lp.Guarded) -> None:
+        register, place = guarded.load.register, guarded.load.place
+        inside, type = self._registers[guarded.inside.number], Type.of_dtype(register.dtype.dtype)
+        pointer, index, steps = self._place(place)
+        follows, lanes = self._follows(place), self.lanes
+        if index.type.lanes == 1 and not follows:
+            (value,) = self.b.if_else(
+                inside,
+                lambda: [self.b.load(pointer, index, type.memory)],
+                lambda: [self.b.constant(type.memory, 0)],
+            )
+            self._registers[register.number] = value.cast(type)
+            return
+        inside = inside.splat(lanes) if self.mask is None else inside.splat(lanes) & self.mask
+        if follows and steps is None and index.type.lanes == 1:
+            value = self.b.load(pointer, index, type.vector(lanes), inside)
+        else:
+            if follows and steps is None:
+                steps = self.b.iota(I64.vector(lanes))
+            where = index.splat(lanes) if steps is None else index.splat(lanes) + steps
+            value = self.b.gather(pointer, where, type.vector(lanes), inside)
+        self._registers[register.number] = value
+
+    def _follows(self, place: Place) -> bool:
+        """Whether each lane has an element of its own."""
+        return any(loop == self.lane_loop for loop, _ in place.terms)
+
+    def _place(self, place: Place) -> tuple[EmittedValue, EmittedValue, EmittedValue | None]:
+        """The buffer, the index of the first lane's element, and the steps of lanes that stand apart."""
+        index, steps = self._addresses.index_of(place), None
+        for loop, stride in place.terms:
+            if stride is not None and loop == self.lane_loop:
+                steps = self.b.iota(I64.vector(self.lanes)) * self._given.numbers[stride.place]
+        if place.picked is not None:
+            position, distance = place.picked
+            picked = self._registers[position.number] * self._given.numbers[distance.place]
+            index = picked if index is None else index + picked
+        return self._given.pointers[place.buffer], self.zero if index is None else index, steps
+
+    # Failures
+
+    def _number(self, check: KernelCheck) -> EmittedValue:
+        """What the status is where that has happened."""
+        return self._given.first_check + self.checks.setdefault(check, len(self.checks))
+
+    def fail_unless(self, ok: EmittedValue, message: str, statement: Let | Bounds) -> None:
+        """Note in the status word that a check failed, unless it holds in every live lane."""
+        if ok.text == "true":
+            return
+        number, failed = self._number(KernelCheck(message, statement)), ~ok
+        if self.mask is not None and ok.type.lanes == self._width:
+            failed = failed & self.mask
+        with self.b.if_then(failed.any()):
+            note_failure(self.b, self._given.status, number)

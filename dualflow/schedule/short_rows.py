@@ -1,0 +1,82 @@
+"""Kernels of rows that fit into one vector: no loop along the row, and no memory between its stages.
+
+    RowGroups loop0 in lo .. hi, 4 at once
+        FoldStart r0
+        Once loop1 in 0 .. number 3
+            Load r1 = buffer 0 [loop0 * number 4 + loop1]
+            FoldStep r0, r1
+        FoldAcross r0
+        FoldFinish r2 = r0
+        Once loop1 in 0 .. number 3
+            Let r3 = divide(r1, r2)
+            Store buffer 1 [loop0 * number 5 + loop1]
+
+A row has too few elements to hide the latencies of one stage after another, so neighbouring rows run side by
+side. What a stage computes, later ones read from registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from dualflow.ops.forms import Element, Fold
+from dualflow.schedule.kernels import Accumulator, KernelWriter
+from dualflow.schedule.loop_program import Bound, End, Once, RowGroups, Statement
+from dualflow.schedule.lower import stage_steps
+from dualflow.schedule.nest import Nest
+
+
+def has_short_rows(nest: Nest, lanes: int) -> bool:
+    """Whether a nest folds rows of a fixed size that is at most ``lanes``."""
+    if nest.vector is None or nest.kept == 0 or len(nest.loops) != nest.kept + 1:
+        return False
+    extent = nest.loops[nest.vector].extent
+    return nest.vector == nest.kept and type(extent) is int and 0 < extent <= lanes
+
+
+def runs_side_by_side(nest: Nest) -> bool:
+    """Whether rows of ``nest`` can share a vector: its ops are elementwise or folds, of real numbers."""
+    return all(
+        isinstance(step.node.op.form, Element | Fold)
+        and step.pick is None
+        and not any(v.spec.dtype.is_complex for v in (*step.node.inputs, *step.node.outputs))
+        for step in nest.steps
+    )
+
+
+class ShortRowWriter(KernelWriter):
+    """Writes a nest with short rows, of which ``rows`` run side by side."""
+
+    def __init__(self, nest: Nest, lanes: int, rows: int) -> None:
+        super().__init__(replace(nest, cached={}), lanes)
+        self._side_by_side = rows
+
+    def _kept(
+        self, at: int, inside: Callable[[], Iterable[Statement]] | None = None
+    ) -> tuple[Statement, ...]:
+        """The kept loops from ``at`` inwards, several iterations of the last one at once."""
+        if at != self.nest.kept - 1 or self._side_by_side == 1:
+            return super()._kept(at, inside)
+        begin, end = (End.LOW, End.HIGH) if at == 0 else (End.ZERO, self._extent(at))
+        body = (*self._steps_at(at + 1), *super()._kept(at + 1, inside))
+        return (RowGroups(at, begin, end, self._side_by_side, body),)
+
+    def _reduced(
+        self, at: int, begin: Bound, end: Bound, stage: int, accumulators: Sequence[Accumulator]
+    ) -> tuple[Statement, ...]:
+        """One stage of the whole row."""
+        extent = self.nest.loops[at].extent
+        body = tuple(self._stage(stage, accumulators))
+        return (Once(at, self._extent(at), extent == self.lanes, body),)
+
+    def _stage(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
+        """What a stage adds to the values that earlier ones have left in registers."""
+        pending = iter(accumulators)
+        for step in stage_steps(self.nest, stage):
+            if step.folds:
+                yield from self._taken(step, next(pending))
+            elif step.node.output not in self.known:
+                yield from self._step(step, stage)
+        inner = [s for s in self.nest.stores if s.level > self.nest.kept and s.stage == stage]
+        yield from self._stores(inner)
