@@ -20,7 +20,8 @@ from dualflow.function.calling.compiled_graph import CompiledGraph
 from dualflow.function.calling.failed_calls import TurnHistory
 from dualflow.function.calling.specialise_sizes import specialise
 from dualflow.function.calling.subtrace import Subtrace
-from dualflow.function.control.bodies import Body, aligned, operands
+from dualflow.function.control.bodies import Body
+from dualflow.function.control.closures import close_over
 from dualflow.function.errors import here
 from dualflow.function.tracing.tracer import Tracer, tracing_lock
 from dualflow.graph.ir import Graph
@@ -164,20 +165,13 @@ def stream_node(reading: StreamReading, turn: Body, initial: Sequence[Any]) -> l
             of an element; returns the next carried values.
         initial: tensors of the current engine.
     """
-    written = {key: variable for key, (variable, _) in turn.writes.items()}
-    kept = {key: source for key, (source, _) in turn.reads.items() if key not in written}
-    (assigned,) = aligned((turn,), written)
-    (rest,) = aligned((turn,), kept)
-    count = len(initial)
-    inputs = [*turn.arguments[:count], *assigned, *turn.arguments[count:], *rest]
-    news = [value for _, value in turn.writes.values()]
-    graph = turn.graph(inputs, [*turn.outputs, *news])
-    variables = tuple(written.values())
-    stream = StreamLoop(turn.tracer, graph, count + len(written), reading, turn.tracer.options, variables)
+    closure = close_over([turn], len(initial))
+    variables, read = closure.operands()
+    (graph,) = closure.graphs
+    count = len(initial) + len(variables)
+    stream = StreamLoop(turn.tracer, graph, count, reading, turn.tracer.options, closure.written)
     engine = dispatch.current()
-    state = operands([*written.values(), *kept.values()])
     handles = [engine.adopt(x) for x in reading.handles]
-    results = list(engine.run(STREAM_LOOP, (*handles, *initial, *state), {"stream": stream}))
-    for variable, value in zip(written.values(), results[count:], strict=True):
-        engine.innermost.update(variable, value, results)
-    return results[:count]
+    inputs = (*handles, *initial, *variables, *read)
+    carried, _ = closure.assign(list(engine.run(STREAM_LOOP, inputs, {"stream": stream})))
+    return carried

@@ -87,16 +87,3 @@ def operands(sources: Sequence[Any]) -> list[Any]:
         engine.adopt(x) if hasattr(x, "spec") and not hasattr(x, "assign") else engine.read(x)
         for x in sources
     ]
-
-
-def aligned(bodies: Sequence[Body], sources: dict[int, Any]) -> list[list[Value]]:
-    """For each body one input for each of ``sources``: its own, or one that it doesn't read."""
-    rows = []
-    for body in bodies:
-        reads = body.reads
-        rows.append([reads[key][1] if key in reads else Value(_spec(x)) for key, x in sources.items()])
-    return rows
-
-
-def _spec(source: Any) -> TensorSpec:
-    return TensorSpec.of(source.shape, source.dtype)

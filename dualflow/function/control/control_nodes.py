@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dualflow.core import dispatch
-from dualflow.function.control.bodies import Body, aligned, operands
+from dualflow.function.control.bodies import Body
+from dualflow.function.control.closures import close_over
 from dualflow.graph.control import run_choice, run_loop
 from dualflow.graph.control_spec import LoopSpec
 
@@ -18,18 +18,10 @@ def choice_node(index: Any, bodies: Sequence[Body]) -> list[Any]:
         index: an int32 scalar of the current engine.
         bodies: their outputs have the same specs.
     """
-    written = {key: variable for b in bodies for key, (variable, _) in b.writes.items()}
-    sources = {key: source for b in bodies for key, (source, _) in b.reads.items()} | written
-    graphs = []
-    for body, inputs in zip(bodies, aligned(bodies, sources), strict=True):
-        place = dict(zip(sources, inputs, strict=True))
-        news = [body.writes[key][1] if key in body.writes else place[key] for key in written]
-        graphs.append(body.graph(inputs, [*body.outputs, *news]))
-    results = run_choice(index, operands(list(sources.values())), graphs)
-    count = len(bodies[0].outputs)
-    for variable, value in zip(written.values(), results[count:], strict=True):
-        dispatch.current().innermost.update(variable, value, results)
-    return results[:count]
+    closure = close_over(bodies, len(bodies[0].outputs))
+    variables, read = closure.operands()
+    results, _ = closure.assign(run_choice(index, [*variables, *read], closure.graphs))
+    return results
 
 
 def loop_node(test: Body, turn: Body, initial: Sequence[Any], limit: int | None = None) -> list[Any]:
@@ -44,21 +36,9 @@ def loop_node(test: Body, turn: Body, initial: Sequence[Any], limit: int | None 
     Returns:
         What is carried in the end, then the rows of all turns, stacked: as many as the run has turns.
     """
-    count = len(initial)
-    written = {key: variable for key, (variable, _) in turn.writes.items()}
-    read = {key: source for b in (test, turn) for key, (source, _) in b.reads.items()}
-    kept = {key: source for key, source in read.items() if key not in written}
-    graphs = []
-    for traced, carried, rest in zip(
-        (test, turn), aligned((test, turn), written), aligned((test, turn), kept), strict=True
-    ):
-        inputs = [*traced.arguments, *carried, *rest]
-        news = [] if traced is test else [value for _, value in turn.writes.values()]
-        graphs.append(traced.graph(inputs, [*traced.outputs[:count], *news, *traced.outputs[count:]]))
-    state = operands([*written.values(), *kept.values()])
-    end = count + len(written)
-    loop = LoopSpec(graphs[1], end, 0, limit, condition=graphs[0])
-    results = run_loop(loop, [*initial, *state])
-    for variable, value in zip(written.values(), results[count:end], strict=True):
-        dispatch.current().innermost.update(variable, value, results)
-    return [*results[:count], *results[end:]]
+    closure = close_over([turn], len(initial), test=test)
+    variables, read = closure.operands()
+    body, condition = closure.graphs
+    loop = LoopSpec(body, len(initial) + len(variables), 0, limit, condition=condition)
+    carried, rows = closure.assign(run_loop(loop, [*initial, *variables, *read]))
+    return [*carried, *rows]

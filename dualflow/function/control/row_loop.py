@@ -7,12 +7,13 @@ that goes the other way, so there are gradients of every order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from dualflow.core import dispatch
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.function.control.bodies import aligned, operands, trace_body, tracer_of
+from dualflow.function.control.bodies import trace_body, tracer_of
+from dualflow.function.control.closures import Closure, close_over
 from dualflow.function.control.control_nodes import loop_node
 from dualflow.function.control.spec_checks import check_loop_variables
 from dualflow.function.tracing.tracer import Tracer, tracing
@@ -128,62 +129,38 @@ def _empty(results: Sequence[TensorSpec]) -> Tensors:
     return [zeros(Shape((0, *[size or 0 for size in spec.shape])), spec.dtype) for spec in results]
 
 
-class _Traced(NamedTuple):
-    """A step as a graph of what is carried, assigned variables, a row of each tensor, and what else it reads.
-
-    Attributes:
-        graph: it gives what is carried on, the variables' new values, and rows of the results.
-        written: the variables that it assigns.
-        kept: what else it reads.
-    """
-
-    graph: Graph
-    written: tuple[Any, ...]
-    kept: tuple[Any, ...]
-
-    @property
-    def goes_alone(self) -> bool:
-        """Whether the graph says all that the step does, for any row.
-
-        The gradient function of a ``custom_gradient`` holds tensors of its own call, and sizes that the rows'
-        values tell are known only where these are.
-        """
-        return not any(
-            isinstance(node.attrs.get("grad"), WrittenGradient)
-            or any(not spec.shape.is_static for spec in node.specs)
-            for node in self.graph.nodes
-        )
-
-
-def _traced(step: Step, carry: Tensors, xs: Tensors) -> _Traced:
-    """The step, traced once."""
+def _traced(step: Step, carry: Tensors, xs: Tensors) -> Closure:
+    """The step, traced once: its arguments are what is carried, and a row of each tensor."""
     count = len(carry)
     specs = _specs(carry, xs)
     body = trace_body(lambda *s: step(list(s[:count]), list(s[count:])), specs, lambda symbols: symbols)
-    carried, ys = body.outputs[:count], body.outputs[count:]
-    check_loop_variables(specs[:count], [v.spec for v in carried])
-    written = {key: variable for key, (variable, _) in body.writes.items()}
-    kept = {key: source for key, (source, _) in body.reads.items() if key not in written}
-    inputs = [
-        *body.arguments[:count],
-        *aligned([body], written)[0],
-        *body.arguments[count:],
-        *aligned([body], kept)[0],
-    ]
-    graph = body.graph(inputs, [*carried, *[value for _, value in body.writes.values()], *ys])
-    return _Traced(graph, tuple(written.values()), tuple(kept.values()))
+    check_loop_variables(specs[:count], [v.spec for v in body.outputs[:count]])
+    return close_over([body], count)
+
+
+def _is_complete(graph: Graph) -> bool:
+    """Whether the graph says all that the step does, for any row.
+
+    The gradient function of a ``custom_gradient`` holds tensors of its own call, and sizes that the rows'
+    values tell are known only where these are.
+    """
+    return not any(
+        isinstance(node.attrs.get("grad"), WrittenGradient)
+        or any(not spec.shape.is_static for spec in node.specs)
+        for node in graph.nodes
+    )
 
 
 def _inlined(step: Step, carry: Tensors, xs: Tensors, length: int, reverse: bool) -> tuple[Tensors, Tensors]:
     """The step's graph for each row, one after the other: the user's Python runs once."""
-    traced = _traced(step, carry, xs)
-    if not traced.goes_alone:
+    closure = _traced(step, carry, xs)
+    (graph,) = closure.graphs
+    if not _is_complete(graph):
         return _unroll(step, carry, xs, length, reverse)
 
     def again(carry: Tensors, row: Tensors) -> tuple[Tensors, Tensors]:
-        state, rest = operands(traced.written), operands(traced.kept)
-        found = replay(traced.graph, [*carry, *state, *row, *rest])
-        return _after(traced, len(carry), found)
+        variables, read = closure.operands()
+        return closure.assign(replay(graph, [*carry, *variables, *row, *read]))
 
     return _unroll(again, carry, xs, length, reverse)
 
@@ -191,18 +168,9 @@ def _inlined(step: Step, carry: Tensors, xs: Tensors, length: int, reverse: bool
 def _node(
     step: Step, carry: Tensors, xs: Tensors, length: int | None, reverse: bool
 ) -> tuple[Tensors, Tensors]:
-    traced = _traced(step, carry, xs)
-    state, rest = operands(traced.written), operands(traced.kept)
-    return _after(traced, len(carry), _apply(traced.graph, [*carry, *state], xs, rest, length, reverse))
-
-
-def _after(traced: _Traced, count: int, found: Tensors) -> tuple[Tensors, Tensors]:
-    """What is carried on, and rows of the results; the variables get their new values."""
-    after = count + len(traced.written)
-    engine = dispatch.current().innermost
-    for variable, value in zip(traced.written, found[count:after], strict=True):
-        engine.update(variable, value, found)
-    return found[:count], found[after:]
+    closure = _traced(step, carry, xs)
+    variables, read = closure.operands()
+    return closure.assign(_apply(closure.graphs[0], [*carry, *variables], xs, read, length, reverse))
 
 
 def _apply(
