@@ -34,6 +34,14 @@ def warn_user(message: str, frame: FrameType | None = None, category: type[Warni
     warnings.warn_explicit(message, category, file, line, name, registry)
 
 
+def warn_at(message: str, place: tuple[str, int] | None, category: type[Warning] = UserWarning) -> None:
+    """Warn at a line of a file; where that is None, at the line that asked for it."""
+    if place is None:
+        warn_user(message, sys._getframe(1), category)
+    else:
+        warnings.warn_explicit(message, category, *place)
+
+
 def asked_from_outside(frame: FrameType) -> bool:
     """Whether NumPy was asked from outside of dualflow: ``frame`` called it, or is one of its functions."""
     return not _in(next(f for f in _outwards(frame) if not _in(f, _NUMPY)), _OURS)

@@ -4,6 +4,7 @@ from dualflow.function.concrete import ConcreteFunction as ConcreteFunction
 from dualflow.function.decorator import Function as Function
 from dualflow.function.decorator import function as function
 from dualflow.function.errors import CapturedValueWarning as CapturedValueWarning
+from dualflow.function.errors import FrozenDrawWarning as FrozenDrawWarning
 from dualflow.function.errors import RecursiveTraceError as RecursiveTraceError
 from dualflow.function.errors import RetracingWarning as RetracingWarning
 from dualflow.function.errors import SymbolicValueError as SymbolicValueError

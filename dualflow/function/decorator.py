@@ -31,6 +31,7 @@ from dualflow.function.run_eagerly import DETOURS
 from dualflow.function.trace_cache import MAX_TRACES, TraceCache
 from dualflow.function.trace_function import FunctionTracer
 from dualflow.function.tracing.captured_values import CapturedValues
+from dualflow.function.tracing.python_draws import PythonDraws
 from dualflow.function.tracing.traceable import refuse_suspended
 from dualflow.function.tracing.tracer import tracing_lock
 from dualflow.graph.ir import Graph, GraphBuilder
@@ -82,6 +83,7 @@ class Function(Copied, Generic[P, R]):
             "memory_budget": None if memory_budget is None else bytes_of(memory_budget),
             "first_call": known_first_call(first_call, strict=strict, memory_budget=memory_budget),
         }
+        self._captured = CapturedValues(self._name, python_function)
         self._tracer = FunctionTracer(
             python_function,
             self._signature,
@@ -91,11 +93,11 @@ class Function(Copied, Generic[P, R]):
             strict=strict,
             memory_budget=self._options["memory_budget"],
             interpret_first=first_call == "interpret",
+            draws=PythonDraws(self._name, self._captured),
         )
         self._methods: MethodTable[Function[..., Any]] = MethodTable()
         self._calls = 0
         self._history = TraceHistory(self._name)
-        self._captured = CapturedValues(self._name, python_function)
         self._cache = TraceCache()
         self._recent = self._cache.recent
         self._long_way = LongWay(self.long_way)

@@ -26,6 +26,10 @@ class CapturedValueWarning(UserWarning):
     """A Python value that a function reads from outside has changed between two of its traces."""
 
 
+class FrozenDrawWarning(UserWarning):
+    """A function drew random numbers from Python or NumPy while it was traced, which its trace keeps."""
+
+
 class RetracingWarning(UserWarning):
     """A function is traced so often that compiling it can't pay."""
 

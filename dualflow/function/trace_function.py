@@ -30,7 +30,8 @@ from dualflow.function.errors import RecursiveTraceError, SymbolicValueError
 from dualflow.function.options import compile_options
 from dualflow.function.tracing.collect_results import collect
 from dualflow.function.tracing.open_axes import named_open_axes
-from dualflow.function.tracing.tracer import Tracer, tracing
+from dualflow.function.tracing.python_draws import FrozenRead, PythonDraws, noting_clocks
+from dualflow.function.tracing.tracer import Tracer, tracing, tracing_lock
 from dualflow.function.tracing.variable_creation import VariableCreation
 from dualflow.graph.ir import GraphBuilder
 from dualflow.graph.options import CompileOptions
@@ -54,6 +55,7 @@ class FunctionTracer:
         strict: whether all of a trace must run natively.
         memory_budget: the most bytes that a call may take; None for any.
         interpret_first: whether NumPy runs calls while a thread compiles.
+        draws: finds random numbers that Python and NumPy draw during a trace.
 
     Attributes:
         attempts: how many traces were asked for, those that failed included.
@@ -70,6 +72,7 @@ class FunctionTracer:
         strict: bool,
         memory_budget: int | None,
         interpret_first: bool,
+        draws: PythonDraws,
     ) -> None:
         self.attempts = 0
         self._function = function
@@ -80,6 +83,7 @@ class FunctionTracer:
         self._strict = strict
         self._memory_budget = memory_budget
         self._interpret_first = interpret_first
+        self._draws = draws
         self._converted: Converted | None = None
         self._unconverted: set[Hashable] = set()  # kinds of calls that need no conversion
         self._creation = VariableCreation(name)
@@ -115,11 +119,23 @@ class FunctionTracer:
     def _new(self, call: CallArguments) -> ConcreteFunction:
         created = len(self._creation.sites)
         self.attempts += 1
-        found = self.record(call)
+        warnings, states = PythonDraws.warnings, self._draws.states()
+        concrete = self.record(call)
         self._creation.allowed = False
         if len(self._creation.sites) > created:  # now the function finds its variables made
-            found = self.record(call)
-        return found
+            warnings, states = PythonDraws.warnings, self._draws.states()
+            concrete = self.record(call)
+        if PythonDraws.warnings == warnings:  # else a function that is traced inside has warned
+            self._draws.warn(self._draws.since(states))
+        return concrete
+
+    def frozen_reads(self, call: CallArguments) -> list[FrozenRead]:
+        """The generators and clocks of Python and NumPy that a new trace for ``call`` reads."""
+        with tracing_lock.lock:
+            states = self._draws.states()
+            with noting_clocks() as called:
+                self.record(call)
+            return [*self._draws.since(states), *self._draws.clocks(called)]
 
     def inline(self, call: CallArguments) -> Any:
         """The function's result for ``call`` where it is called: in the trace around it, or eagerly."""

@@ -21,6 +21,7 @@ from dualflow.function.decorator import Function, function
 from dualflow.function.inspect.agreement import Outcome
 from dualflow.function.inspect.measure import GlobalRandom, State, TimedCall
 from dualflow.function.run_eagerly import functions_run_eagerly, run_functions_eagerly
+from dualflow.function.tracing.python_draws import FrozenRead
 from dualflow.ops.random_numbers.streams import drawing_as_eager
 
 
@@ -53,6 +54,13 @@ class Inspected:
         """What one call returns and leaves in the variables."""
         leaves, structure = flatten(self.call(eagerly=eagerly)())
         return Outcome(structure, [np.array(leaf) for leaf in leaves], self.state.values())
+
+    def frozen_reads(self) -> list[FrozenRead]:
+        """What a new trace of the call reads of generators and clocks of Python and NumPy, and keeps."""
+        self._prepare(eagerly=False)
+        call = self.traced._signature.bind(self.args, self.kwargs)
+        reads: list[FrozenRead] = self.traced._tracer.frozen_reads(call)
+        return reads
 
     def arguments(self) -> str:
         """What the call was traced for, by the parameters' names."""

@@ -43,7 +43,8 @@ def verify(f: Any, *args: Any, **kwargs: Any) -> Verification:
 
     Results and variables may differ by rounding, by as much as :func:`dualflow.compare` takes for agreement.
     Where they differ by more, the report names the op, the line that asked for it, and the first element that
-    is off. The report also names kernels that wait for each other, which would be a fault of fusion.
+    is off. The report also names kernels that wait for each other, which would be a fault of fusion, and what
+    the trace keeps though it differs from call to call: random numbers of Python and NumPy, and clocks.
     Variables and random generators are put back; what Python code does besides happens once more. It
     holds all that the call computes in memory, and compiles about log2(ops) parts of the graph.
 
@@ -122,7 +123,9 @@ class _Verifying:
             results = [known[v] for v in self._subtrace.graph.results]
             culprit = self._miscompiled(known, results) or _mistraced(listening.ran, self._steps, difference)
         faults = _fusion_faults(self._subtrace.compiled)
-        return Verification(self._call.concrete.name, self._call.arguments(), difference, culprit, faults)
+        frozen = tuple(map(str, self._call.frozen_reads()))
+        name, arguments = self._call.concrete.name, self._call.arguments()
+        return Verification(name, arguments, difference, culprit, faults, frozen)
 
     def _reference(self) -> dict[Value, Array]:
         """All values of the trace, by NumPy, and in ``_steps`` what ran, that inside of bodies included."""

@@ -55,6 +55,8 @@ class Verification:
         culprit: the first op that differs; None if they agree.
         faults: what is wrong with the kernels that the graph was cut into, a sentence each; none where each
             op is in one kernel, no kernels wait for each other, and what can be observed keeps its place.
+        frozen: the random generators and clocks of Python and NumPy that the function reads while it is
+            traced, with lines: each call uses what they gave then, where an eager call reads them anew.
     """
 
     name: str
@@ -62,17 +64,19 @@ class Verification:
     difference: Difference
     culprit: Culprit | None
     faults: tuple[str, ...] = ()
+    frozen: tuple[str, ...] = ()
 
     @property
     def agrees(self) -> bool:
-        """Whether both calls did the same, as far as rounding allows, by kernels that are legal."""
-        return self.difference.agrees and not self.faults
+        """Whether both calls do the same each time, as far as rounding allows, by kernels that are legal."""
+        return self.difference.agrees and not self.faults and not self.frozen
 
     def __str__(self) -> str:
         call = f"{self.name}({self.arguments})"
         if self.agrees:
             return f"{call} agrees: eager and compiled are {_far(self.difference)}"
         lines = [f"{call} is cut into wrong kernels: {fault}" for fault in self.faults]
+        lines += [f"{call} keeps what it read while it was traced: {read}" for read in self.frozen]
         if not self.difference.agrees:
             lines.append(f"{call} differs: {self.difference.reason}")
         return "\n".join(lines + (_told(self.culprit) if self.culprit else []))

@@ -16,6 +16,7 @@ from dualflow.core.errors import FailedPreconditionError
 from dualflow.core.warning import warn_user
 from dualflow.function.errors import CapturedValueWarning
 from dualflow.graph.exact_equality import exact
+from dualflow.graph.ir import Origin
 
 _PLAIN: Final = frozenset({bool, int, float, complex, str, type(None)})
 _READS: Final = frozenset({"LOAD_GLOBAL", "LOAD_DEREF"})
@@ -85,8 +86,22 @@ class CapturedValues:
             category=CapturedValueWarning,
         )
 
+    @property
+    def begins(self) -> Origin | None:
+        """The line at which the function begins; None for what has no code."""
+        return None if self._function is None else self.origin(self._function.__code__.co_firstlineno)
+
+    def origin(self, line: int) -> Origin:
+        """A line of the function's code."""
+        assert self._function is not None, "what is read has a line in code"
+        return Origin(self._function.__code__.co_filename, line, self._function.__code__.co_qualname)
+
     def _now(self) -> Iterator[tuple[Reading, Any]]:
         """Each name that holds a plain value now, with the value."""
+        return ((reading, value) for reading, value in self.objects() if type(value) in _PLAIN)
+
+    def objects(self) -> Iterator[tuple[Reading, Any]]:
+        """Each name that has a value now, with the object that it names."""
         function = self._function
         if function is None:
             return
@@ -106,8 +121,7 @@ class CapturedValues:
                 continue
             for name in path:
                 value = _attribute(value, name)
-            if type(value) in _PLAIN:
-                yield reading, value
+            yield reading, value
 
     def _own(self) -> tuple[str, Any] | None:
         """The name of a method's object in its code, and the object; None for a plain function."""

@@ -1,0 +1,223 @@
+"""Random numbers of Python and NumPy that are drawn while a function is traced: the trace keeps them.
+
+Whether a generator was drawn from shows in its state. The line is that of the name by which the function's
+code, or that of a function that it calls, reads the generator.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import datetime
+import pickle
+import random
+import sys
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from types import BuiltinMethodType, ClassMethodDescriptorType, FrameType, FunctionType, MethodType
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from dualflow.core.warning import warn_at
+from dualflow.function.errors import FrozenDrawWarning
+from dualflow.function.tracing.captured_values import CapturedValues
+from dualflow.graph.ir import Origin
+
+_CALLS_DEEP: Final = 3
+"""How many calls deep a line is looked for."""
+
+_REMEDY: Final = (
+    "Draw with df.random, pass the numbers as arguments, or draw in a df.numpy_function at each call"
+)
+
+
+_MT19937_BYTES: Final = 4 * 625
+"""The size of the state of NumPy's shared generator: 624 words and a position, 624 before the first draw."""
+
+_UNDRAWN: Final = (624).to_bytes(4, sys.byteorder)
+
+_CLOCKS: Final = frozenset(
+    f"{clock}{unit}"
+    for clock in ("time", "monotonic", "perf_counter", "process_time")
+    for unit in ("", "_ns")
+)
+_DATES: Final = frozenset({"now", "today", "utcnow"})
+
+
+class FrozenRead(NamedTuple):
+    """What a function read while it was traced that differs from call to call, and the user's line."""
+
+    name: str
+    origin: Origin | None
+
+    def __str__(self) -> str:
+        return self.name if self.origin is None else f"{self.name}, {self.origin}"
+
+
+class PythonDraws:
+    """Finds the draws of one function's traces, and warns of them once.
+
+    Args:
+        name: the function's.
+        captured: what the function's code reads from outside.
+    """
+
+    __slots__ = ("_captured", "_name", "_warned")
+
+    warnings = 0
+    """Of all functions: a trace around another one has nothing to add to its warning."""
+
+    def __init__(self, name: str, captured: CapturedValues) -> None:
+        self._name = name
+        self._captured = captured
+        self._warned = False
+
+    def states(self) -> GeneratorStates:
+        """The states of Python's and NumPy's generators, and of those that the function's code names."""
+        return GeneratorStates([value for _, value in self._captured.objects() if _is_generator(value)])
+
+    def since(self, before: GeneratorStates) -> list[FrozenRead]:
+        """The generators that have been drawn from since ``before``, each with the line that reads it.
+
+        Where no line does, other threads may have drawn: then only a program of one thread has drawn here.
+        """
+        advanced = before.advanced()
+        if not advanced:
+            return []
+        lines: dict[int, FrozenRead] = {}
+        for generator, read in _reads(self._captured, _CALLS_DEEP, _generator_of):
+            lines.setdefault(id(generator), read)
+        alone = threading.active_count() == 1
+        unplaced = [FrozenRead(_shown(g), self._captured.begins) for g in advanced if id(g) not in lines]
+        return [*(lines[id(g)] for g in advanced if id(g) in lines), *(unplaced if alone else [])]
+
+    def clocks(self, called: Collection[str]) -> list[FrozenRead]:
+        """The clocks that the function's code names, of those that were ``called``."""
+        reads = _reads(self._captured, _CALLS_DEEP, _clock_of) if called else ()
+        return list(dict.fromkeys(read for clock, read in reads if clock in called))
+
+    def warn(self, reads: Sequence[FrozenRead]) -> None:
+        """Warn of ``reads``, at the line of the first."""
+        if self._warned or not reads:
+            return
+        self._warned = True
+        PythonDraws.warnings += 1
+        names = " and ".join(read.name for read in reads)
+        origin = reads[0].origin
+        warn_at(
+            f"{self._name} drew random numbers from {names} while it was traced: the trace keeps them, and "
+            f"every call uses the same. {_REMEDY}.",
+            None if origin is None else (origin.file, origin.line),
+            FrozenDrawWarning,
+        )
+
+
+class GeneratorStates:
+    """The states of generators of random numbers when this is made: NumPy's shared one where it is loaded.
+
+    Args:
+        named: further generators.
+    """
+
+    __slots__ = ("_numpy", "_states")
+
+    def __init__(self, named: Sequence[Any]) -> None:
+        generators = {id(g): g for g in [_owner(random.random), *named]}
+        self._states = [(g, _state(g)) for g in generators.values()]
+        self._numpy = _numpy_state()
+
+    def advanced(self) -> list[Any]:
+        """The generators whose states have changed; NumPy's if it has been loaded and drawn from since."""
+        changed = [generator for generator, state in self._states if _state(generator) != state]
+        return [*changed, _owner(np.random.rand)] if self._numpy != _numpy_state() else changed
+
+
+class noting_clocks:
+    """``with noting_clocks() as called:`` notes the names of the clocks that are read in the block.
+
+    It takes the place of a profiler of this thread for so long.
+    """
+
+    __slots__ = ("_called", "_outer")
+
+    def __enter__(self) -> set[str]:
+        self._called: set[str] = set()
+        self._outer = sys.getprofile()
+        sys.setprofile(self._note)
+        return self._called
+
+    def __exit__(self, *exc: object) -> None:
+        sys.setprofile(self._outer)
+
+    def _note(self, frame: FrameType, event: str, arg: Any) -> None:
+        clock = _clock_of(arg) if event == "c_call" else None
+        if clock is not None:
+            self._called.add(clock)
+
+
+def _reads(captured: CapturedValues, deep: int, of: Callable[[Any], Any]) -> Iterator[tuple[Any, FrozenRead]]:
+    """What a function's code reads of the kind that ``of`` returns, then that of functions that it names."""
+    named: list[FunctionType] = []
+    for reading, value in sorted(captured.objects(), key=lambda pair: pair[0].line):
+        what = of(value)
+        if what is not None:
+            yield what, FrozenRead(reading.name, captured.origin(reading.line))
+        elif isinstance(value, FunctionType):
+            named.append(value)
+    for function in named if deep else ():
+        yield from _reads(CapturedValues(function.__qualname__, function), deep - 1, of)
+
+
+def _numpy_state() -> bytes:
+    """The words of the generator behind the functions of ``np.random``; none before the first draw.
+
+    NumPy takes 0.1 ms to return its state, which is too long for each trace.
+    """
+    if "numpy.random" not in sys.modules:
+        return b""
+    bits = np.random.mtrand.get_bit_generator()
+    if not isinstance(bits, np.random.MT19937):
+        return pickle.dumps(bits.state)
+    words = ctypes.string_at(bits.ctypes.state_address, _MT19937_BYTES)
+    return b"" if words[-4:] == _UNDRAWN else words
+
+
+def _is_generator(value: Any) -> bool:
+    if isinstance(value, random.Random):
+        return not isinstance(value, random.SystemRandom)  # it has no state
+    return "numpy.random" in sys.modules and isinstance(value, np.random.RandomState | np.random.Generator)
+
+
+def _generator_of(value: Any) -> Any:
+    """The generator that ``value`` is, or is a method of; None for anything else."""
+    generator = value if _is_generator(value) else _owner(value)
+    return generator if _is_generator(generator) else None
+
+
+def _owner(method: Any) -> Any:
+    """The object that a bound method belongs to; None for anything else."""
+    return method.__self__ if isinstance(method, BuiltinMethodType | MethodType) else None
+
+
+def _state(generator: Any) -> Any:
+    if isinstance(generator, random.Random):
+        return generator.getstate()
+    is_new = isinstance(generator, np.random.Generator)
+    return pickle.dumps(generator.bit_generator.state if is_new else generator.get_state(legacy=False))
+
+
+def _clock_of(value: Any) -> str | None:
+    """The name of the clock that ``value`` reads; None for anything else."""
+    if not isinstance(value, BuiltinMethodType | ClassMethodDescriptorType):
+        return None
+    name = value.__name__
+    if value is getattr(time, name, None):
+        return f"time.{name}" if name in _CLOCKS else None
+    owner = value.__objclass__ if isinstance(value, ClassMethodDescriptorType) else value.__self__
+    is_date = isinstance(owner, type) and issubclass(owner, datetime.date) and name in _DATES
+    return f"datetime.{name}" if is_date else None
+
+
+def _shown(generator: Any) -> str:
+    return "Python's random" if isinstance(generator, random.Random) else "np.random"
