@@ -15,7 +15,7 @@ from dualflow.core.device_names import check_device
 from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import DType, as_dtype, complex128, float64, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.ops.broadcasting import broadcast_like, broadcast_to
 from dualflow.ops.choice import where
 from dualflow.ops.conversion import cast
@@ -428,4 +428,4 @@ def triu(x: Any, /, *, k: int = 0) -> Array:
     return Array(where(_below(tensor, k - 1), np.zeros((), tensor.dtype.dtype), tensor))
 
 
-make_public_entries(globals())
+make_entries(globals())

@@ -13,7 +13,7 @@ from dualflow.core.device_names import check_device
 from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import ALL, DType, as_dtype, complex64, complex128, float64, int64, promote
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.ops.conversion import cast
 
 _ARRAYS: Final = (AbstractComposite, AbstractTensor, AbstractVariable, np.ndarray, np.generic)
@@ -213,4 +213,4 @@ DTYPES: Final = {t.name: t for t in ALL if t.name != "float16"}
 """The standard's dtypes by name."""
 
 
-make_public_entries(globals())
+make_entries(globals())

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 from dualflow import linalg as matrices
 from dualflow.array_api.array import Array, in_floats
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.ops.arrangement import matrix_transpose as swap_last
 from dualflow.ops.conversion import cast
 
@@ -151,4 +151,4 @@ def svdvals(x: Any, /) -> Array:
     return Array(matrices.svd(in_floats(x), compute_uv=False))
 
 
-make_public_entries(globals())
+make_entries(globals())

@@ -13,7 +13,7 @@ from dualflow.array_api.decompositions import adjoint, real_part
 from dualflow.array_api.products import matrix_product
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import broadcast
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.ops import reduction
 from dualflow.ops.arithmetic import multiply
 from dualflow.ops.arrangement import expand_dims, squeeze
@@ -172,4 +172,4 @@ def matrix_power(x: Any, n: int, /) -> Array:
     return Array(found)
 
 
-make_public_entries(globals())
+make_entries(globals())

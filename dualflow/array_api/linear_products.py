@@ -13,7 +13,7 @@ from dualflow.array_api.axes import axis_of
 from dualflow.array_api.products import matrix_product
 from dualflow.array_api.statistical import summed_in
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.ops import products
 from dualflow.ops.arithmetic import multiply, subtract
 from dualflow.ops.arrangement import expand_dims
@@ -180,4 +180,4 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
     return Array(reduce_sum(_diagonal(summed_in(x, dtype), operator.index(offset)), -1))
 
 
-make_public_entries(globals())
+make_entries(globals())

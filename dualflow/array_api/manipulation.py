@@ -10,7 +10,7 @@ from dualflow.array_api.axes import axes_of, axis_of, ints_of
 from dualflow.array_api.data_types import result_type
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import broadcast
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.ops import arrangement, broadcasting, joining, repetition
 from dualflow.ops.conversion import cast
 
@@ -282,4 +282,4 @@ def tile(x: Any, repetitions: Sequence[int], /) -> Array:
     return Array(repetition.tile(tensor, times))
 
 
-make_public_entries(globals())
+make_entries(globals())

@@ -9,7 +9,7 @@ from dualflow import linalg as matrices
 from dualflow.array_api.array import Array, in_floats
 from dualflow.array_api.axes import axes_of
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.ops import reduction
 from dualflow.ops.arithmetic import abs as magnitude
 from dualflow.ops.arrangement import expand_dims
@@ -105,4 +105,4 @@ def _over_last(x: Any, ord: Any) -> Any:
     return reduction.reduce_max(x, -1) if ord > 0 else reduction.reduce_min(x, -1)
 
 
-make_public_entries(globals())
+make_entries(globals())

@@ -9,7 +9,7 @@ from dualflow.array_api.axes import axes_of, axis_of
 from dualflow.core.dtypes import int64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape, broadcast
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.ops import reduction, sorting, statistics
 from dualflow.ops.arithmetic import add
 from dualflow.ops.arrangement import expand_dims, reshape
@@ -255,4 +255,4 @@ def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = 
     return Array(sorting.sort(tensor, along, "DESCENDING" if descending else "ASCENDING"))
 
 
-make_public_entries(globals())
+make_entries(globals())

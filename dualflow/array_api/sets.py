@@ -9,7 +9,7 @@ import numpy as np
 from dualflow.array_api.array import Array, tensor_of
 from dualflow.array_api.searching import order_of
 from dualflow.core.dtypes import int64
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.choice import where
 from dualflow.ops.comparison import not_equal
@@ -137,4 +137,4 @@ def unique_values(x: Any, /) -> Array:
     return Array(boolean_mask(ordered, first))
 
 
-make_public_entries(globals())
+make_entries(globals())

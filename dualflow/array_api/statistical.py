@@ -11,7 +11,7 @@ from dualflow.array_api.array import Array, in_floats, tensor_of
 from dualflow.array_api.axes import axes_of, axis_of
 from dualflow.core.dtypes import as_dtype, int64, uint64
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.ops import reduction, statistics
 from dualflow.ops.arithmetic import divide, maximum
 from dualflow.ops.broadcasting import broadcast_to, reduce_sum
@@ -227,4 +227,4 @@ def _running(function: Any, first: int, x: Any, axis: int | None, dtype: Any, in
     return Array(concat([start, found], along))
 
 
-make_public_entries(globals())
+make_entries(globals())

@@ -14,7 +14,7 @@ from dualflow.core import dispatch
 from dualflow.core.device_names import check_device
 from dualflow.core.dtypes import as_dtype, complex64, float64, promote
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.conversion import cast
 from dualflow.ops.signal import fourier
@@ -398,4 +398,4 @@ def ifftshift(x: Any, /, *, axes: Any = None) -> Array:
     return Array(fourier.ifftshift(tensor, axes_of(axes, len(tensor.shape))))
 
 
-make_public_entries(globals())
+make_entries(globals())

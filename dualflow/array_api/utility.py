@@ -7,7 +7,7 @@ from typing import Any
 from dualflow.array_api.array import Array, tensor_of
 from dualflow.array_api.axes import axes_of, axis_of
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.ops import reduction
 from dualflow.ops.comparison import not_equal
 from dualflow.ops.joining import concat
@@ -79,4 +79,4 @@ def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: 
     return Array(found)
 
 
-make_public_entries(globals())
+make_entries(globals())

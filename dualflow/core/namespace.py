@@ -109,7 +109,7 @@ def _value(origin: LazyName, namespace: str) -> Any:
     if origin.module == namespace:
         return imported(f"{namespace}.{origin.name}")
     module = imported(origin.module)
-    make_entries(module)
+    make_entries(vars(module), with_name=True)
     value = getattr(module, origin.name, ABSENT)
     return imported(f"{origin.module}.{origin.name}") if value is ABSENT else value
 

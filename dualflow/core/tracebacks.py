@@ -15,7 +15,7 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Mapping
-from types import FunctionType, ModuleType, TracebackType
+from types import FunctionType, TracebackType
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -23,7 +23,6 @@ import numpy as np
 from dualflow.core.errors import DualflowError, InternalError
 from dualflow.core.held_calls import HOLD
 
-C = TypeVar("C", bound=type)
 F = TypeVar("F", bound=Callable[..., Any])
 
 _FOLDER: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -153,16 +152,21 @@ def _linked(entries: list[TracebackType]) -> TracebackType | None:
     return following
 
 
-def entry(function: F) -> F:
-    """``function`` with errors whose tracebacks hide dualflow's frames, for 0.07 us a call.
+def entry(owner: F) -> F:
+    """A function, or a class's public methods, with errors whose tracebacks hide dualflow's frames.
 
-    Where that is much, the function has the three lines itself.
+    A call costs 0.07 us more. Where that is much, the function has the three lines itself, and stays.
     """
+    if isinstance(owner, type):
+        for name, value in list(vars(owner).items()):
+            if isinstance(value, FunctionType) and not name.startswith("_") and not _hides(value):
+                setattr(owner, name, entry(value))
+        return owner
 
-    @functools.wraps(function)
+    @functools.wraps(owner)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            return function(*args, **kwargs)
+            return owner(*args, **kwargs)
         except Exception as error:
             hide_frames(error)
             raise
@@ -215,40 +219,27 @@ def public_name(function: Callable[..., Any]) -> str | None:
     return name if name.isidentifier() and name[0] != "_" else None
 
 
-def entries(owner: C) -> C:
-    """Make entries of the public methods that a class defines; those that have the three lines stay."""
-    for name, value in list(vars(owner).items()):
-        if isinstance(value, FunctionType) and not name.startswith("_") and not _hides(value):
-            setattr(owner, name, entry(value))
-    return owner
+def make_entries(namespace: dict[str, Any], *, with_name: bool = False) -> None:
+    """Wrap the public functions that a module defines by :func:`op_entry`.
 
+    Those that hide frames themselves stay.
 
-def make_entries(module: ModuleType) -> None:
-    """Make entries of the functions for users that a module defines: those with a ``name`` among the others.
-
-    Those that have the three lines themselves stay.
-    """
-    for name, value in list(vars(module).items()):
-        if isinstance(value, FunctionType) and value.__module__ == module.__name__ and _is_named(value):
-            setattr(module, name, op_entry(value))
-
-
-def make_public_entries(namespace: dict[str, Any]) -> None:
-    """Make entries of the public functions that a module defines; called at its end with ``globals()``.
-
-    Those that have the three lines themselves stay.
+    Args:
+        namespace: the module's ``globals()``, complete.
+        with_name: whether to wrap only functions with a parameter ``name``: of a module of ops these are the
+            functions for users.
     """
     for name, value in list(namespace.items()):
-        ours = isinstance(value, FunctionType) and value.__module__ == namespace["__name__"]
-        if ours and not name.startswith("_") and not _hides(value):
+        own = isinstance(value, FunctionType) and value.__module__ == namespace["__name__"]
+        if own and not name.startswith("_") and not _hides(value) and (not with_name or _has_name(value)):
             namespace[name] = op_entry(value)
 
 
-def _is_named(function: FunctionType) -> bool:
+def _has_name(function: FunctionType) -> bool:
+    """Whether ``name`` is a parameter, but not the first of several: that is what the function is about."""
     code = function.__code__
-    arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    named = "name" in arguments[1:] or arguments == ("name",)
-    return named and not function.__name__.startswith("_") and not _hides(function)
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return "name" in parameters[1:] or parameters == ("name",)
 
 
 def _hides(function: FunctionType) -> bool:

@@ -18,7 +18,7 @@ from dualflow.core.locks import Hold, held
 from dualflow.core.shape import UNKNOWN_RANK
 from dualflow.core.spans import WATCHED, span
 from dualflow.core.spec import TensorSpec
-from dualflow.core.tracebacks import entries, hide_frames
+from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.core.tree import flatten, unflatten
 from dualflow.data.element import Item, leaf_spec
 from dualflow.data.ended_cursors import ClosedCursor, InterruptedCursor
@@ -32,7 +32,7 @@ from dualflow.function.errors import here
 from dualflow.function.tracing.tracer import tracing_lock
 
 
-@entries
+@entry
 class Iterator(AbstractSource):
     """An iterator over the elements of a dataset: what ``iter(dataset)`` returns.
 

@@ -8,7 +8,7 @@ from dualflow.core import dispatch, tree
 from dualflow.core.delegating_engine import DelegatingEngine
 from dualflow.core.dispatch import TENSORS, AbstractTensor, Engine
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.tracebacks import entries, entry
+from dualflow.core.tracebacks import entry
 from dualflow.core.warning import warn_user
 from dualflow.eager.tangents import push_forward
 from dualflow.eager.tape import Unconnected, UnconnectedGradients, unconnected_choice
@@ -103,7 +103,7 @@ class AccumulatingEngine(DelegatingEngine):
         return read
 
 
-@entries
+@entry
 class ForwardAccumulator:
     """Computes the derivative of what runs in its ``with`` block along a direction: forward mode.
 

@@ -10,7 +10,7 @@ from dualflow.core import dispatch
 from dualflow.core.dtypes import as_dtype, float32, int32, int64, uint64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, check_size
-from dualflow.core.tracebacks import entries, entry
+from dualflow.core.tracebacks import entry
 from dualflow.eager.engine import EAGER
 from dualflow.eager.variable import Variable
 from dualflow.ops.arrangement import reshape
@@ -58,7 +58,7 @@ def create_rng_state(seed: Any, alg: Any = "philox") -> Tensor:
     return concat([constant([0] * missing, int64), given], 0) if missing else given
 
 
-@entries
+@entry
 class Generator:
     """A stream of random numbers whose state is a variable; in compiled functions, drawing is machine code.
 

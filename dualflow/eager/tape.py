@@ -14,7 +14,7 @@ import numpy as np
 from dualflow.core import dispatch, tree
 from dualflow.core.dispatch import TENSORS, AbstractComposite, AbstractTensor, AbstractVariable
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
-from dualflow.core.tracebacks import entries, entry
+from dualflow.core.tracebacks import entry
 from dualflow.core.warning import warn_user
 from dualflow.eager import recording
 from dualflow.eager.engine import fit
@@ -47,7 +47,7 @@ class UnconnectedGradients(enum.Enum):
 Unconnected = UnconnectedGradients | str
 
 
-@entries
+@entry
 class GradientTape:
     """Records the ops that run in its ``with`` block, so that they can be differentiated.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import normalize_axis
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.operands import agreed, spread, tensor
 from dualflow.ops.arrangement import expand_dims, reshape, transpose
 from dualflow.ops.joining import stack
@@ -77,4 +77,4 @@ class vectorize:
         return reshape(stack(agreed(*results, dtype=dtype)), list(shape))
 
 
-make_public_entries(globals())
+make_entries(globals())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import creation, indexing, manipulation, products, reductions, sorting, values
 from dualflow.ops.tensor import Operators
 
@@ -65,4 +65,4 @@ def experimental_enable_numpy_behavior(
         setattr(Operators, function.__name__, function)
 
 
-make_public_entries(globals())
+make_entries(globals())

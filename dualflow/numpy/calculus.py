@@ -10,7 +10,7 @@ import numpy as np
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import normalize_axes, normalize_axis
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands, sorting
 from dualflow.numpy.operands import agreed, flat, inexact, tensor, to
 from dualflow.ops.arithmetic import abs as magnitude
@@ -315,4 +315,4 @@ def _same_of_shorter(x: Any, turned: Any) -> Tensor:
     return _convolved(x, turned, "full")[start : start + n]
 
 
-make_public_entries(globals())
+make_entries(globals())

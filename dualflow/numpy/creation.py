@@ -12,7 +12,7 @@ from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import as_dtype
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import normalize_axis
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands
 from dualflow.numpy.operands import agreed, inexact, numpy_dtype, refuse, tensor, to
 from dualflow.ops.arithmetic import abs as magnitude
@@ -471,4 +471,4 @@ def fromiter(iter: Any, dtype: Any, count: int = -1, *, like: Any = None) -> Ten
     return tensor(np.fromiter(iter, numpy_dtype(dtype), count))
 
 
-make_public_entries(globals())
+make_entries(globals())

@@ -22,7 +22,7 @@ from dualflow.core.dtypes import uint8 as uint8
 from dualflow.core.dtypes import uint16 as uint16
 from dualflow.core.dtypes import uint32 as uint32
 from dualflow.core.dtypes import uint64 as uint64
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.operands import numpy_dtype, tensor
 from dualflow.ops.tensor import Tensor
 
@@ -106,4 +106,4 @@ def isdtype(dtype: Any, kind: Any) -> Any:
     )
 
 
-make_public_entries(globals())
+make_entries(globals())

@@ -8,7 +8,7 @@ import numpy as np
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import normalize_axis
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.manipulation import at_least, flip, moveaxis
 from dualflow.numpy.operands import flat, tensor, to
 from dualflow.ops import broadcasting, joining, repetition, statistics
@@ -251,4 +251,4 @@ def _with_statistic(x: Any, widths: np.ndarray[Any, Any], mode: str, length: Any
     return x
 
 
-make_public_entries(globals())
+make_entries(globals())

@@ -11,7 +11,7 @@ from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.namespace import publish as _publish
 from dualflow.core.shape import Shape
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.manipulation import roll
 from dualflow.numpy.operands import axes_in_order, refuse, tensor, to
 from dualflow.ops.complex_numbers import conj
@@ -240,5 +240,5 @@ def _shifted(x: Any, axes: Any, by: Any) -> Tensor:
     return roll(x, [by(static_int(shape[i], "a size")) for i in where], where) if where else x
 
 
-make_public_entries(globals())
+make_entries(globals())
 _publish(globals())

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import creation, linalg, products
 from dualflow.numpy.operands import agreed, inexact, tensor, to
 from dualflow.ops.arrangement import transpose
@@ -97,4 +97,4 @@ def polyfit(
     return found, base[..., None] * factor if len(values.shape) > 1 else base * factor
 
 
-make_public_entries(globals())
+make_entries(globals())

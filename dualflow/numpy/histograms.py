@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import sorting
 from dualflow.numpy.operands import agreed, flat, has_axes, tensor, to
 from dualflow.ops.arrangement import reshape
@@ -176,4 +176,4 @@ def histogram2d(
     return counts, first, second
 
 
-make_public_entries(globals())
+make_entries(globals())

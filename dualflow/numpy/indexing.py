@@ -10,7 +10,7 @@ import numpy as np
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import normalize_axis
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands
 from dualflow.numpy.operands import agreed, flat, has_axes, refuse, tensor, to
 from dualflow.numpy.reductions import sum
@@ -444,4 +444,4 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> Tensor:
     return reshape(x, shape)
 
 
-make_public_entries(globals())
+make_entries(globals())

@@ -10,7 +10,7 @@ import numpy as np
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.namespace import publish as _publish
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import indexing, products, reductions
 from dualflow.numpy.manipulation import matrix_transpose as matrix_transpose
 from dualflow.numpy.norms import matrix_norm as matrix_norm
@@ -409,5 +409,5 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Tensor:
     return reshape(solve(reshape(x, [-1, math.prod(shape)]), flat(y)), shape)
 
 
-make_public_entries(globals())
+make_entries(globals())
 _publish(globals())

@@ -11,7 +11,7 @@ import numpy as np
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import normalize_axes, normalize_axis
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands
 from dualflow.numpy.operands import agreed, flat, has_axes, refuse, tensor
 from dualflow.ops import arrangement, broadcasting, joining, repetition
@@ -441,4 +441,4 @@ def resize(a: Any, new_shape: Any) -> Tensor:
     return arrangement.reshape(repetition.tile(x, [-(-count // have)])[:count], wanted)
 
 
-make_public_entries(globals())
+make_entries(globals())

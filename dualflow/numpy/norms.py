@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import manipulation
 from dualflow.numpy.manipulation import matrix_transpose as matrix_transpose
 from dualflow.numpy.operands import axes_in_order, flat, inexact, to
@@ -106,4 +106,4 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tenso
     return norm(x, ord, (-2, -1), keepdims)
 
 
-make_public_entries(globals())
+make_entries(globals())

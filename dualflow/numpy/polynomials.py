@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import calculus
 from dualflow.numpy.operands import agreed, flat, inexact, tensor, to
 from dualflow.ops.arrangement import reshape
@@ -145,4 +145,4 @@ def poly(seq_of_zeros: Any) -> Tensor:
     return found
 
 
-make_public_entries(globals())
+make_entries(globals())

@@ -9,7 +9,7 @@ import numpy as np
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import normalize_axis
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands
 from dualflow.numpy.operands import agreed, flat, refuse, tensor, to
 from dualflow.ops import contraction, products
@@ -308,4 +308,4 @@ def einsum_path(*operands: Any, optimize: Any = "greedy", einsum_call: bool = Fa
     return np.einsum_path(subscripts, *shapes, optimize=optimize)
 
 
-make_public_entries(globals())
+make_entries(globals())

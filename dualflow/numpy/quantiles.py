@@ -8,7 +8,7 @@ import numpy as np
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import normalize_axes
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands, reductions, sorting
 from dualflow.numpy.operands import flat, inexact, refuse, tensor, to
 from dualflow.ops.arithmetic import maximum, minimum
@@ -315,4 +315,4 @@ def nanpercentile(
     return _quantile(a, _hundredths(a, q), axis, keepdims, method, weights, True)
 
 
-make_public_entries(globals())
+make_entries(globals())

@@ -8,7 +8,7 @@ import numpy as np
 
 from dualflow import random as source
 from dualflow.core.namespace import publish as _publish
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.operands import numpy_dtype
 from dualflow.ops.static import ints
 from dualflow.ops.tensor import Tensor
@@ -74,5 +74,5 @@ def poisson(lam: Any = 1.0, size: Any = None) -> Tensor:
     return source.poisson(_sizes(size), lam, dtype=np.int64)
 
 
-make_public_entries(globals())
+make_entries(globals())
 _publish(globals())

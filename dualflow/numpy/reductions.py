@@ -11,7 +11,7 @@ import numpy as np
 from dualflow.core.dtypes import float16
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import normalize_axis
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands
 from dualflow.numpy.operands import flat, inexact, refuse, tensor, to
 from dualflow.ops import broadcasting, comparison, reduction, scans, statistics
@@ -476,4 +476,4 @@ def _begun(x: Any, axis: int, scan: Any, start: int, include: bool) -> Tensor:
     return concat([broadcasting.broadcast_to(tensor(start, x.dtype), shape), found], axis)
 
 
-make_public_entries(globals())
+make_entries(globals())

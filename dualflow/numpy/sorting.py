@@ -9,7 +9,7 @@ import numpy as np
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import normalize_axis
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands
 from dualflow.numpy.operands import agreed, flat, tensor, to
 from dualflow.ops import sorting
@@ -379,4 +379,4 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Tensor:
     return boolean_mask(ordered, alone)
 
 
-make_public_entries(globals())
+make_entries(globals())

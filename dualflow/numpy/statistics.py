@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands, reductions
 from dualflow.numpy.operands import tensor, to
 from dualflow.ops.arithmetic import maximum, minimum
@@ -119,4 +119,4 @@ def gather_diagonal(x: Any, size: Any) -> Any:
     return reshape(x, [-1])[:: size + 1]
 
 
-make_public_entries(globals())
+make_entries(globals())

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.core.errors import DTypeError
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.elementwise import arctan2
 from dualflow.numpy.operands import agreed, inexact, refuse, tensor, to
 from dualflow.ops import complex_numbers, rounding
@@ -273,4 +273,4 @@ def sinc(x: Any) -> Tensor:
     return choose(zero, ones_like(v), sin(safe) / safe)
 
 
-make_public_entries(globals())
+make_entries(globals())

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.operands import tensor
 from dualflow.ops.static import static_int
 from dualflow.ops.tensor import Tensor
@@ -42,4 +42,4 @@ def kaiser(M: Any, beta: Any) -> Tensor:
     return tensor(np.kaiser(static_int(M, "M"), float(beta)))
 
 
-make_public_entries(globals())
+make_entries(globals())

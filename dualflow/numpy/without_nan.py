@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.core.dtypes import float16
-from dualflow.core.tracebacks import make_public_entries
+from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import reductions
 from dualflow.numpy.operands import inexact, refuse, tensor, to
 from dualflow.ops.arithmetic import maximum
@@ -211,4 +211,4 @@ def nanstd(
     return sqrt(nanvar(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction))
 
 
-make_public_entries(globals())
+make_entries(globals())

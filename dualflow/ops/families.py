@@ -20,7 +20,7 @@ def load_modules(package: str, path: Iterable[str]) -> None:
     """
     names = [f"{package}.{found.name}" for found in iter_modules(path) if not found.ispkg]
     for module in [import_module(name) for name in names]:
-        make_entries(module)
+        make_entries(vars(module), with_name=True)
 
 
 def load_families(room: str = "dualflow.ops") -> None:

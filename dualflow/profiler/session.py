@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.core.spans import WATCHED
-from dualflow.core.tracebacks import entries, entry
+from dualflow.core.tracebacks import entry
 from dualflow.function.run_eagerly import DETOURS
 from dualflow.profiler.engine import look
 from dualflow.profiler.recorder import Recorder
@@ -193,7 +193,7 @@ def stop(save: bool = True) -> None:
     _SESSIONS.end(save=save)
 
 
-@entries
+@entry
 class Profile:
     """The block of which a trace is written, as :func:`dualflow.profiler.trace`.
 

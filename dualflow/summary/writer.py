@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.tracebacks import entries, entry
+from dualflow.core.tracebacks import entry
 from dualflow.ops.forms import Opaque
 from dualflow.ops.record import Effect, Op
 from dualflow.summary.defaults import DEFAULTS, checked_step, with_defaults
@@ -33,7 +33,7 @@ FLUSH = Op(
 )
 
 
-@entries
+@entry
 class SummaryWriter:
     """What summaries are written to; :func:`create_file_writer` makes one.
 

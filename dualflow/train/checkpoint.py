@@ -12,7 +12,7 @@ from typing import Any, Final
 from dualflow.core import dispatch
 from dualflow.core.dtypes import int64
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
-from dualflow.core.tracebacks import entries, entry
+from dualflow.core.tracebacks import entry
 from dualflow.eager import updates
 from dualflow.eager.engine import EAGER
 from dualflow.eager.python_call import numpy_function
@@ -32,7 +32,7 @@ _COUNTER: Final = "save_counter"
 _OWN: Final = frozenset({"_root", "_counter", "_lock"})
 
 
-@entries
+@entry
 class Checkpoint:
     """Saves the values of variables that are found from its objects, and restores them.
 

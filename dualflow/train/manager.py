@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.tracebacks import entries, entry
+from dualflow.core.tracebacks import entry
 from dualflow.train.checkpoint import Checkpoint, counted
 from dualflow.train.folder import is_checkpoint, remove_folder
 from dualflow.train.retention import Retention
 from dualflow.train.state_file import get_checkpoint_state, update_checkpoint_state
 
 
-@entries
+@entry
 class CheckpointManager:
     """Saves a checkpoint into a folder again and again, and removes the oldest ones.
 

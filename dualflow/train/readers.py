@@ -10,14 +10,14 @@ from typing import Any, Final
 
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import NotFoundError
-from dualflow.core.tracebacks import entries, entry
+from dualflow.core.tracebacks import entry
 from dualflow.train.folder import Folder, is_checkpoint, open_folder
 from dualflow.train.state_file import latest_checkpoint
 
 _LONGEST_PAUSE: Final = 0.5
 
 
-@entries
+@entry
 class CheckpointReader:
     """The arrays of a checkpoint, which :func:`load_checkpoint` returns."""
 

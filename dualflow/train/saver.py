@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError, NotFoundError
-from dualflow.core.tracebacks import entries, entry
+from dualflow.core.tracebacks import entry
 from dualflow.eager import updates
 from dualflow.eager.variable import Variable
 from dualflow.graph_mode.default_graph import graph_recording
@@ -26,7 +26,7 @@ from dualflow.train.saved_graph import by_name, from_json
 from dualflow.train.state_file import update_checkpoint_state
 
 
-@entries
+@entry
 class Saver:
     """Saves variables under their names, and restores them.
 
@@ -192,7 +192,7 @@ class Saver:
             give(folder, [(v, keys[name]) for name, v in self._variables.items()])
 
 
-@entries
+@entry
 class EagerSaver:
     """Saves variables under their names, and restores them: ``tfe.Saver``.
 

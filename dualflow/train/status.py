@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from dualflow.core.errors import NotRestoredError
-from dualflow.core.tracebacks import entries
+from dualflow.core.tracebacks import entry
 from dualflow.eager.variable import Variable
 from dualflow.train.object_graph import live_graph
 from dualflow.train.restoration import Restoration, look_again
@@ -14,7 +14,7 @@ from dualflow.train.trackable import has_state
 _SHOWN: Final = 10
 
 
-@entries
+@entry
 class CheckpointLoadStatus:
     """What :meth:`Checkpoint.restore` and :meth:`Checkpoint.read` return; printing it shows the lists.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from dualflow.core.dtypes import float32
 from dualflow.core.namespace import publish
-from dualflow.core.tracebacks import entries
+from dualflow.core.tracebacks import entry
 from dualflow.ops.initializers import drawn, fixed
 from dualflow.ops.initializers.drawn import (
     GlorotNormal as GlorotNormal,
@@ -36,7 +36,7 @@ from dualflow.ops.initializers.fixed import Zeros as Zeros
 from dualflow.ops.initializers.orthogonal import Orthogonal as Orthogonal
 
 
-@entries
+@entry
 @dataclass(frozen=True)
 class ConstantV1(fixed.Constant):
     """A value, or one number everywhere: 0 by default. ``verify_shape`` is ignored: shapes are checked.
@@ -51,7 +51,7 @@ class ConstantV1(fixed.Constant):
     verify_shape: bool = False
 
 
-@entries
+@entry
 @dataclass(frozen=True)
 class RandomNormalV1(drawn.RandomNormal):
     """Normal numbers, of standard deviation 1 by default.
@@ -64,7 +64,7 @@ class RandomNormalV1(drawn.RandomNormal):
     stddev: float = 1.0
 
 
-@entries
+@entry
 @dataclass(frozen=True)
 class TruncatedNormalV1(drawn.TruncatedNormal):
     """Normal numbers within two standard deviations, 1 by default, of the mean.
@@ -77,7 +77,7 @@ class TruncatedNormalV1(drawn.TruncatedNormal):
     stddev: float = 1.0
 
 
-@entries
+@entry
 @dataclass(frozen=True)
 class RandomUniformV1(drawn.RandomUniform):
     """Numbers of equal chance, from 0 up to 1 by default.

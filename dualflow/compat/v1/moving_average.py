@@ -8,14 +8,14 @@ from typing import Any
 from dualflow.compat.v1.collection import GraphKeys
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.errors import DTypeError
-from dualflow.core.tracebacks import entries
+from dualflow.core.tracebacks import entry
 from dualflow.graph_mode import Operation, VariableV1, graph_recording, name_scope, trainable_variables
 from dualflow.ops.arithmetic import minimum
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, zeros_like
 
 
-@entries
+@entry
 class ExponentialMovingAverage:
     """Keeps for each variable a shadow: ``shadow -= (1 - decay) * (shadow - variable)``.
 

@@ -17,7 +17,7 @@ from dualflow.compat.v1.global_step import get_or_create_global_step as get_or_c
 from dualflow.compat.v1.global_step import global_step as global_step
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.core.namespace import publish as _publish
-from dualflow.core.tracebacks import entries
+from dualflow.core.tracebacks import entry
 from dualflow.eager.tape import GradientTape
 from dualflow.eager.variable import Variable
 from dualflow.graph_mode import Operation, gradients, name_scope, trainable_variables
@@ -42,7 +42,7 @@ Pairs = list[tuple[Any, Any]]
 _POWERS: Final = "beta1_power", "beta2_power"
 
 
-@entries
+@entry
 class Optimizer:
     """The base of optimizers: how gradients come to variables.
 

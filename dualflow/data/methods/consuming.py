@@ -9,7 +9,7 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.tracebacks import entries
+from dualflow.core.tracebacks import entry
 from dualflow.core.tree import unflatten
 from dualflow.data.arguments import callable_function
 from dualflow.data.element import wrapped
@@ -32,7 +32,7 @@ from dualflow.function.autograph.streams import StreamReading
 from dualflow.function.errors import here
 
 
-@entries
+@entry
 class ConsumingMethods(StageHolder):
     """Runs through datasets."""
 

@@ -9,7 +9,7 @@ import numpy as np
 from dualflow.core.convert import as_array
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import UNKNOWN_RANK, Shape, as_shape
-from dualflow.core.tracebacks import entries
+from dualflow.core.tracebacks import entry
 from dualflow.data.arguments import leaves_up_to, positive
 from dualflow.data.batching import BatchStage, PaddedBatchStage, UnbatchStage
 from dualflow.data.element import DatasetSpec, leaf_array
@@ -17,7 +17,7 @@ from dualflow.data.methods.base import StageHolder
 from dualflow.function.errors import here
 
 
-@entries
+@entry
 class GroupingMethods(StageHolder):
     """Transformations that stack elements, and take them apart."""
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from dualflow.core.dtypes import bool_
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.tracebacks import entries
+from dualflow.core.tracebacks import entry
 from dualflow.data.arguments import callable_function, positive, whole_number
 from dualflow.data.element import ElementLayout, leaf_array, leaf_spec, opened
 from dualflow.data.functions import ElementFunction
@@ -20,7 +20,7 @@ from dualflow.data.stage import AUTOTUNE
 from dualflow.function.errors import here
 
 
-@entries
+@entry
 class MappingMethods(StageHolder):
     """Transformations with functions of elements, which are traced and compiled."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, Self
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.tracebacks import entries
+from dualflow.core.tracebacks import entry
 from dualflow.core.tree import LEAF, Structure
 from dualflow.data.arguments import buffer_size as checked_buffer_size
 from dualflow.data.arguments import file_name, whole_number
@@ -23,7 +23,7 @@ from dualflow.function.errors import here
 _READY: Final = 2
 
 
-@entries
+@entry
 class OrderingMethods(StageHolder):
     """Transformations that don't look at elements."""
 

@@ -10,7 +10,7 @@ import numpy as np
 from dualflow.core.dtypes import int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
-from dualflow.core.tracebacks import entries
+from dualflow.core.tracebacks import entry
 from dualflow.core.tree import LEAF, Structure, unflatten
 from dualflow.data.arguments import callable_function, leaves_up_to, positive
 from dualflow.data.captured import captured
@@ -26,7 +26,7 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant, convert_to_tensor
 
 
-@entries
+@entry
 class WindowMethods(StageHolder):
     """Transformations that group elements."""
 

@@ -11,7 +11,7 @@ from dualflow.core.dtypes import DType, as_dtype, int32
 from dualflow.core.errors import InvalidArgumentError, OutOfRangeError
 from dualflow.core.shape import Shape, as_shape
 from dualflow.core.spec import TensorSpec
-from dualflow.core.tracebacks import entries
+from dualflow.core.tracebacks import entry
 from dualflow.function.control.array_rows import blank, count, opened, written
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.conversion import cast
@@ -49,7 +49,7 @@ class _Same(NamedTuple):
         return self.array
 
 
-@entries
+@entry
 class TensorArray:
     """Tensors of one shape and dtype in numbered places; a place never written holds zeros.
 

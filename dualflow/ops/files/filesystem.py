@@ -13,7 +13,7 @@ from typing import Any
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from dualflow.core.status_errors import AlreadyExistsError
 from dualflow.core.system_errors import system_errors
-from dualflow.core.tracebacks import entry, make_public_entries
+from dualflow.core.tracebacks import entry, make_entries
 
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
@@ -271,4 +271,4 @@ def get_registered_schemes() -> list[str]:
     return [""]
 
 
-make_public_entries(globals())
+make_entries(globals())

@@ -10,13 +10,13 @@ from typing import Any, Self
 from dualflow.core import dispatch
 from dualflow.core.dtypes import DType, as_dtype, float32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.tracebacks import entries, entry
+from dualflow.core.tracebacks import entry
 from dualflow.ops.random_numbers.draws import Source
 from dualflow.ops.random_numbers.streams import STREAMS, Stream
 from dualflow.ops.static import static_shape
 
 
-@entries
+@entry
 @dataclass(frozen=True)
 class Initializer:
     """A function of a shape that returns the first value of a variable.

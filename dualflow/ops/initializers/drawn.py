@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from dualflow.core.dtypes import float32
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.tracebacks import entries, entry
+from dualflow.core.tracebacks import entry
 from dualflow.ops.initializers.base import Initializer, fans, floating, source
 from dualflow.ops.random_numbers import draws
 
@@ -22,7 +22,7 @@ _SHARES: Final = {
 _DISTRIBUTIONS: Final = ("truncated_normal", "untruncated_normal", "uniform")
 
 
-@entries
+@entry
 @dataclass(frozen=True)
 class RandomNormal(Initializer):
     """Normal numbers.
@@ -47,7 +47,7 @@ class RandomNormal(Initializer):
         return draws.normal(source(self.seed), sizes, self.mean, self.stddev, kind)
 
 
-@entries
+@entry
 @dataclass(frozen=True)
 class TruncatedNormal(Initializer):
     """Normal numbers within two standard deviations of the mean.
@@ -72,7 +72,7 @@ class TruncatedNormal(Initializer):
         return draws.truncated_normal(source(self.seed), sizes, self.mean, self.stddev, kind)
 
 
-@entries
+@entry
 @dataclass(frozen=True)
 class RandomUniform(Initializer):
     """Numbers of equal chance.
@@ -110,7 +110,7 @@ def _scaled(
     return draws.truncated_normal(source(seed), sizes, 0.0, math.sqrt(variance) / _CUT, kind)
 
 
-@entries
+@entry
 @dataclass(frozen=True)
 class VarianceScaling(Initializer):
     """Numbers whose variance is ``scale`` divided by how many inputs or outputs a unit has.
@@ -164,7 +164,7 @@ class _Scaled(Initializer):
         return _scaled(sizes, dtype, *self._options, self.seed)
 
 
-@entries
+@entry
 @dataclass(frozen=True)
 class GlorotUniform(_Scaled):
     """Numbers of equal chance between ``±sqrt(6 / (fan_in + fan_out))``: the default of layers.
@@ -179,7 +179,7 @@ class GlorotUniform(_Scaled):
     _options = (1.0, "fan_avg", "uniform")
 
 
-@entries
+@entry
 @dataclass(frozen=True)
 class GlorotNormal(_Scaled):
     """Normal numbers of variance ``2 / (fan_in + fan_out)``, cut at two deviations (Glorot and Bengio).
@@ -192,7 +192,7 @@ class GlorotNormal(_Scaled):
     _options = (1.0, "fan_avg", "truncated_normal")
 
 
-@entries
+@entry
 @dataclass(frozen=True)
 class HeNormal(_Scaled):
     """Normal numbers of variance ``2 / fan_in``, cut at two deviations, for layers before a relu.
@@ -207,7 +207,7 @@ class HeNormal(_Scaled):
     _options = (2.0, "fan_in", "truncated_normal")
 
 
-@entries
+@entry
 @dataclass(frozen=True)
 class HeUniform(_Scaled):
     """Numbers of equal chance between ``±sqrt(6 / fan_in)``, for layers before a relu (He et al.).
@@ -220,7 +220,7 @@ class HeUniform(_Scaled):
     _options = (2.0, "fan_in", "uniform")
 
 
-@entries
+@entry
 @dataclass(frozen=True)
 class LecunNormal(_Scaled):
     """Normal numbers of variance ``1 / fan_in``, cut at two deviations.
@@ -233,7 +233,7 @@ class LecunNormal(_Scaled):
     """
 
 
-@entries
+@entry
 @dataclass(frozen=True)
 class LecunUniform(_Scaled):
     """Numbers of equal chance between ``±sqrt(3 / fan_in)``.

@@ -7,13 +7,13 @@ from typing import Any
 
 from dualflow.core.dtypes import float32
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.tracebacks import entries
+from dualflow.core.tracebacks import entry
 from dualflow.ops import creation
 from dualflow.ops.initializers.base import Initializer
 from dualflow.ops.positions import eye
 
 
-@entries
+@entry
 @dataclass(frozen=True)
 class Zeros(Initializer):
     """All zeros.
@@ -29,7 +29,7 @@ class Zeros(Initializer):
         return creation.zeros(sizes, dtype)
 
 
-@entries
+@entry
 @dataclass(frozen=True)
 class Ones(Initializer):
     """All ones.
@@ -45,7 +45,7 @@ class Ones(Initializer):
         return creation.ones(sizes, dtype)
 
 
-@entries
+@entry
 @dataclass(frozen=True)
 class Constant(Initializer):
     """A value, or one number everywhere.
@@ -65,7 +65,7 @@ class Constant(Initializer):
         return creation.constant(self.value, dtype, sizes)
 
 
-@entries
+@entry
 @dataclass(frozen=True)
 class OwnConstant(Constant):
     """A value, or one number everywhere, in the dtype that it has by itself.
@@ -87,7 +87,7 @@ class OwnConstant(Constant):
         return creation.constant(self.value, dtype, sizes)
 
 
-@entries
+@entry
 @dataclass(frozen=True)
 class Identity(Initializer):
     """A matrix with ``gain`` on its diagonal.

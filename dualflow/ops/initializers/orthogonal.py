@@ -8,7 +8,7 @@ from typing import Any
 
 from dualflow.core.dtypes import float16, float32
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.tracebacks import entries
+from dualflow.core.tracebacks import entry
 from dualflow.ops.arithmetic import sign
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.conversion import cast
@@ -18,7 +18,7 @@ from dualflow.ops.linear_algebra.orthogonal import qr
 from dualflow.ops.random_numbers import draws
 
 
-@entries
+@entry
 @dataclass(frozen=True)
 class Orthogonal(Initializer):
     """A matrix with orthogonal rows or columns, whichever are fewer, of length ``gain``.

@@ -10,7 +10,7 @@ from dualflow.core.dtypes import DType, as_dtype, float32, int64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape, as_shape
 from dualflow.core.spec import TensorSpec
-from dualflow.core.tracebacks import entries, entry
+from dualflow.core.tracebacks import entry
 from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.scattering import scatter_nd
@@ -32,7 +32,7 @@ class SlicesStructure:
         return _make(values, indices, self.shape, dense_shape)
 
 
-@entries
+@entry
 class IndexedSlices(AbstractComposite):
     """Some slices of a tensor along its first axis: ``whole[indices[i]]`` is ``values[i]``, others are 0.
 
@@ -132,7 +132,7 @@ class IndexedSlices(AbstractComposite):
         return f"IndexedSlices(indices={self._indices!s}, values={self._values!s}{shown})"
 
 
-@entries
+@entry
 class IndexedSlicesSpec:
     """What is known of IndexedSlices before they exist.
 

@@ -12,7 +12,7 @@ from dualflow.core.dtypes import DType, as_dtype, float32, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, as_shape, broadcast
 from dualflow.core.spec import TensorSpec
-from dualflow.core.tracebacks import entries, entry
+from dualflow.core.tracebacks import entry
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.scattering import gather_nd
@@ -34,7 +34,7 @@ class SparseStructure:
         return _make(indices, values, self.shape, dense_shape)
 
 
-@entries
+@entry
 class SparseTensor(AbstractComposite):
     """A tensor of which only some elements are stored; all others are 0.
 
@@ -181,7 +181,7 @@ class SparseTensor(AbstractComposite):
         return f"SparseTensor({parts})"
 
 
-@entries
+@entry
 class SparseTensorSpec:
     """What is known of a SparseTensor before it exists: its shape and dtype.
 
