@@ -15,6 +15,7 @@ from dualflow.core.numpy_warnings import quiet
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.graph import origin
+from dualflow.graph.error_notes import asked_for, note_place
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.respecialise_bodies import attrs_for
@@ -79,11 +80,6 @@ def run_node(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
 
 def _as_output(x: Any) -> Any:
     return x if type(x) is UnequalRows else as_result(x)
-
-
-def asked_for(node: Node) -> str:
-    """A note for an error: the op and the user's line."""
-    return f"in {node.op.name}" + (f", asked for by {node.origin}" if node.origin else "")
 
 
 def _in_words(error: Exception, node: Node, arrays: Sequence[Array]) -> Exception:
@@ -151,8 +147,7 @@ def replay(graph: Graph, tensors: Sequence[Any], note: Callable[[Any, Any], None
             try:
                 found = engine.apply(node.op, inputs, dict(attrs_for(node, [x.spec for x in inputs])))
             except DualflowError as error:
-                if node.origin is not None and not getattr(error, "__notes__", ()):
-                    error.add_note(asked_for(node))
+                note_place(error, node)
                 raise
         if node.outputs:
             outputs = found if isinstance(found, tuple) else (found,)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dualflow.core.errors import DualflowError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.control_spec import ChoiceSpec, LoopSpec, branches_of, loop_of
+from dualflow.graph.deferred_errors import deferrable, failing_branch, failing_loop_body
+from dualflow.graph.error_notes import note_place
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Expansion, by, rebuild
 from dualflow.ops.forms import Choice, Loop
@@ -18,10 +20,34 @@ from dualflow.ops.forms import Choice, Loop
 def attrs_for(node: Node, specs: Sequence[TensorSpec]) -> Mapping[str, Any]:
     """The attributes of ``node`` for inputs of ``specs``: those of before, with the bodies in these sizes."""
     if isinstance(node.op.form, Choice):
-        return {"choice": ChoiceSpec(tuple([resized(b, specs[1:]) for b in branches_of(node)]))}
+        return {"choice": ChoiceSpec(_resized_branches(branches_of(node), specs[1:]))}
     if isinstance(node.op.form, Loop):
         return {"loop": _resized_loop(loop_of(node), specs)}
     return node.attrs
+
+
+def _resized_branches(branches: Sequence[Graph], specs: Sequence[TensorSpec]) -> tuple[Graph, ...]:
+    """The branches for inputs of ``specs``; one that refuses these fails where it is taken.
+
+    Raises:
+        DualflowError: all refuse them.
+    """
+    new: list[Graph | DualflowError] = []
+    for branch in branches:
+        try:
+            new.append(resized(branch, specs))
+        except DualflowError as error:
+            new.append(deferrable(error))
+    possible = next((g for g in new if isinstance(g, Graph)), None)
+    if possible is None:
+        raise next(error for error in new if isinstance(error, DualflowError))
+    results = [v.spec for v in possible.outputs]
+    return tuple(
+        [
+            g if isinstance(g, Graph) else failing_branch(branch, specs, results, g)
+            for branch, g in zip(branches, new, strict=True)
+        ]
+    )
 
 
 def _resized_loop(loop: LoopSpec, specs: Sequence[TensorSpec]) -> LoopSpec:
@@ -30,10 +56,11 @@ def _resized_loop(loop: LoopSpec, specs: Sequence[TensorSpec]) -> LoopSpec:
     A size of a carried value that an iteration changes is open.
     """
     carried, stacks, rest = loop.parts(specs)
+    if loop.mapped and loop.length is None:
+        loop = replace(loop, length=stacks[0].shape[0])
     rows = [TensorSpec.of(Shape(tuple(s.shape)[1:]), s.dtype) for s in stacks]
     while True:
-        inputs = [*carried, *rows, *rest]
-        new = loop.with_bodies(functools.partial(resized, specs=inputs))
+        new = _with_inputs(loop, [*carried, *rows, *rest])
         following = [
             TensorSpec.of(before.shape.most_specific_compatible_shape(after.spec.shape), before.dtype)
             for before, after in zip(carried, new.body.outputs, strict=False)
@@ -41,6 +68,16 @@ def _resized_loop(loop: LoopSpec, specs: Sequence[TensorSpec]) -> LoopSpec:
         if all(a.shape == b.shape for a, b in zip(carried, following, strict=True)):
             return new
         carried = following
+
+
+def _with_inputs(loop: LoopSpec, specs: Sequence[TensorSpec]) -> LoopSpec:
+    """``loop`` with graphs for inputs of ``specs``; a body that refuses these fails when it runs."""
+    condition = None if loop.condition is None else resized(loop.condition, specs)
+    try:
+        body = resized(loop.body, specs)
+    except DualflowError as error:
+        body = failing_loop_body(loop.body, specs, loop.carried, deferrable(error))
+    return loop.with_bodies(lambda graph: body if graph is loop.body or condition is None else condition)
 
 
 def resized(graph: Graph, specs: Sequence[TensorSpec]) -> Graph:
@@ -58,5 +95,10 @@ def _inferred(node: Node, current: Node) -> Expansion | None:
     if current is node:
         return None
     specs = [v.spec for v in current.inputs]
-    attrs = dict(attrs_for(node, specs))
-    return by(Node(node.op, current.inputs, attrs, node.op.specs(specs, attrs), node.origin, node.also))
+    try:
+        attrs = dict(attrs_for(node, specs))
+        results = node.op.specs(specs, attrs)
+    except DualflowError as error:
+        note_place(error, node)
+        raise
+    return by(Node(node.op, current.inputs, attrs, results, node.origin, node.also))

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from dualflow.core.errors import DualflowError, InvalidArgumentError
-from dualflow.core.extent import Atom, Extent, UndecidedSize, bounds, symbol, symbol_of, symbols
+from dualflow.core.extent import Atom, Extent, UndecidedSize, bounds, is_fixed, symbol, symbol_of, symbols
 from dualflow.core.shape import Shape
 from dualflow.core.size_functions import met, substituted
 from dualflow.core.spec import TensorSpec
@@ -22,8 +22,9 @@ from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph import origin
 from dualflow.graph.axes import sizes as sizes_of
 from dualflow.graph.control_spec import ChoiceSpec, branches_of, loop_of
+from dualflow.graph.deferred_errors import deferrable, failing_branch, failing_loop_body
+from dualflow.graph.error_notes import note_place
 from dualflow.graph.exact_equality import exact_attrs
-from dualflow.graph.interpret import asked_for
 from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.dead_code import eliminate_dead_code
@@ -99,8 +100,7 @@ class _Sizing:
                 try:
                     outputs = self._recorded(node, [now[v] for v in node.inputs])
                 except DualflowError as error:
-                    if node.origin is not None and not getattr(error, "__notes__", ()):
-                        error.add_note(asked_for(node))
+                    note_place(error, node)
                     raise
             now.update(zip(node.outputs, outputs, strict=True))
         return now
@@ -151,11 +151,36 @@ class _Sizing:
             now = inner.record(graph, inputs)
         return _RecordedBody(inner, graph.name, inputs, [now[v] for v in graph.outputs])
 
+    def _branches(
+        self, branches: Sequence[Graph], specs: Sequence[TensorSpec], operands: Sequence[Value]
+    ) -> list[_RecordedBody]:
+        """The branches of a choice; one that refuses the sizes fails where it is taken.
+
+        Raises:
+            DualflowError: all refuse them.
+        """
+        bodies: list[_RecordedBody | DualflowError] = []
+        for branch in branches:
+            try:
+                bodies.append(self._body(branch, specs, operands))
+            except DualflowError as error:
+                bodies.append(deferrable(error))
+        possible = next((b for b in bodies if isinstance(b, _RecordedBody)), None)
+        if possible is None:
+            raise next(error for error in bodies if isinstance(error, DualflowError))
+        results = [_fixed(v.spec) for v in possible.outputs]
+        return [
+            body
+            if isinstance(body, _RecordedBody)
+            else self._body(failing_branch(branch, specs, results, body), specs, operands)
+            for branch, body in zip(branches, bodies, strict=True)
+        ]
+
     def _choice(self, node: Node, inputs: Sequence[Value]) -> Sequence[Value]:
         """A choice; sizes in which its branches differ are symbols that each branch gives a number."""
         operands = inputs[1:]
         specs = [v.spec for v in operands]
-        bodies = [self._body(branch, specs, operands) for branch in branches_of(node)]
+        bodies = self._branches(branches_of(node), specs, operands)
         for place in range(len(bodies[0].outputs)):
             shapes = [tuple(b.outputs[place].spec.shape) for b in bodies]
             for axis, sizes in enumerate(zip(*shapes, strict=True)):
@@ -180,7 +205,11 @@ class _Sizing:
         changing: set[Atom] = set()
         while True:
             specs = [*carry, *rows, *[v.spec for v in rest]]
-            body = self._body(loop.body, specs, known)
+            try:
+                body = self._body(loop.body, specs, known)
+            except DualflowError as error:
+                failing = failing_loop_body(loop.body, specs, loop.carried, deferrable(error))
+                body = self._body(failing, specs, known)
             differing = _differing(carry, body.outputs, changing)
             if not differing:
                 break
@@ -353,6 +382,11 @@ class _Sizing:
             shape = [d if d == 1 else t for d, t in zip(value.spec.shape, own, strict=True)]
             found.append(self._named(value, shape))
         return found
+
+
+def _fixed(spec: TensorSpec) -> TensorSpec:
+    """``spec`` with 0 for the sizes that the run tells."""
+    return TensorSpec.of(Shape([n if is_fixed((n,)) else 0 for n in spec.shape]), spec.dtype)
 
 
 class _RecordedBody:
