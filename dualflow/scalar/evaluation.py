@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from dualflow.scalar.ir import ScalarFunction, ScalarOp
 
+V = TypeVar("V")
 _OPERATORS: Final[dict[ScalarOp, Callable[..., Any]]] = {
     ScalarOp.ADD: operator.add,
     ScalarOp.SUBTRACT: operator.sub,
@@ -26,16 +27,17 @@ _OPERATORS: Final[dict[ScalarOp, Callable[..., Any]]] = {
     ScalarOp.GREATER_EQUAL: operator.ge,
 }
 _CONSTANT, _CAST, _INDEX, _CHECK = ScalarOp.CONSTANT, ScalarOp.CAST, ScalarOp.INDEX, ScalarOp.CHECK
+_BITCAST = ScalarOp.BITCAST
 
 
-def evaluate(function: ScalarFunction, m: Any, operands: Sequence[Any]) -> list[Any]:
+def evaluate(function: ScalarFunction, m: Any, operands: Sequence[V]) -> list[V]:
     """The results of ``function`` for ``operands``.
 
     Args:
         function: the function.
         m: a namespace with a method for each op that Python has no operator for, by the op's value:
             ``m.exp(x)``, ``m.where(condition, x, y)``; and ``m.constant(number, dtype)``,
-            ``m.cast(x, dtype)``, ``m.index(axis)``, ``m.check(ok, message)``.
+            ``m.cast(x, dtype)``, ``m.bitcast(x, dtype)``, ``m.index(axis)``, ``m.check(ok, message)``.
         operands: a value for each input, of its dtype.
 
     >>> import numpy as np
@@ -45,15 +47,15 @@ def evaluate(function: ScalarFunction, m: Any, operands: Sequence[Any]) -> list[
     >>> evaluate(trace(lambda m, x, y: m.maximum(x, y) / 2, (float64, float64)), maths_reference, [3.0, 5.0])
     [np.float64(2.5)]
     """
-    values = [*operands]
+    values: list[Any] = [*operands]
     for op, dtype, numbers, attribute in function.instructions:
         compute = _OPERATORS.get(op)
         if compute is not None:
             value = compute(*[values[n] for n in numbers])
         elif op is _CONSTANT:
             value = m.constant(attribute, dtype)
-        elif op is _CAST:
-            value = m.cast(values[numbers[0]], dtype)
+        elif op is _CAST or op is _BITCAST:
+            value = getattr(m, op.value)(values[numbers[0]], dtype)
         elif op is _INDEX:
             value = m.index(attribute)
         elif op is _CHECK:

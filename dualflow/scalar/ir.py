@@ -24,6 +24,8 @@ class ScalarOp(Enum):
     """Stops the program with the message ``attribute`` unless its operand, a bool, is true. No result."""
     CAST = "cast"
     """The operand in another dtype."""
+    BITCAST = "bitcast"
+    """The bits of the operand as a number of another dtype of the same size."""
     SELECT = "where"
     """The second operand where the first, a bool, is true; the third elsewhere."""
 

@@ -100,6 +100,35 @@ class Traced:
     def __abs__(self) -> Traced:
         return self.m.same(ScalarOp.ABS, self)
 
+    @property
+    def bits(self) -> int:
+        """The size of the dtype, in bits."""
+        return 8 * self.dtype.size
+
+    def eq(self, other: Traced | Number) -> Traced:
+        """Equal; false where a float is NaN."""
+        return self.m.comparison(ScalarOp.EQUAL, self, other)
+
+    def ne(self, other: Traced | Number) -> Traced:
+        """Not equal; true where a float is NaN."""
+        return self.m.comparison(ScalarOp.NOT_EQUAL, self, other)
+
+    def select(self, yes: Traced | Number, no: Traced | Number) -> Traced:
+        """``yes`` where this condition holds, ``no`` elsewhere."""
+        return self.m.where(self, yes, no)
+
+    def fma(self, factor: Traced | Number, term: Traced | Number) -> Traced:
+        """``self * factor + term``, rounded once."""
+        return self.m.same(ScalarOp.FMA, self, factor, term)
+
+    def cast(self, dtype: DType) -> Traced:
+        """The same number in another dtype."""
+        return self.m.cast(self, dtype)
+
+    def bitcast(self, dtype: DType) -> Traced:
+        """The same bits as a number of another dtype of the same size."""
+        return self.m.bitcast(self, dtype)
+
 
 def _unary(op: ScalarOp) -> Callable[[ScalarTracer, Any], Traced]:
     def method(self: ScalarTracer, x: Traced) -> Traced:
@@ -197,6 +226,12 @@ class ScalarTracer:
         if not isinstance(x, Traced):
             return self.constant(x, dtype)
         return x if x.dtype is dtype else self.record(ScalarOp.CAST, dtype, (x.number,))
+
+    def bitcast(self, x: Traced, dtype: DType) -> Traced:
+        """The same bits as a number of another dtype of the same size."""
+        if x.dtype.size != dtype.size:
+            raise NotTraceable(f"bitcast takes a dtype of the size of {x.dtype.name}, not {dtype.name}.")
+        return x if x.dtype is dtype else self.record(ScalarOp.BITCAST, dtype, (x.number,))
 
     def where(self, condition: Traced, x: Traced | Number, y: Traced | Number) -> Traced:
         """``x`` where the condition holds, ``y`` elsewhere."""

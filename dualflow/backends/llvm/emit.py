@@ -19,7 +19,6 @@ from dualflow.backends.llvm.row_group import RowGroup, halves_of_each
 from dualflow.backends.llvm.runtime.interrupts import ask, clock
 from dualflow.backends.llvm.text import BOOL, I64, EmittedValue, LlvmModule, Type
 from dualflow.backends.llvm.text.builder import CountedTurn
-from dualflow.core.dtypes import DType
 from dualflow.graph.scalar_functions import ReductionFunctions
 from dualflow.scalar import ScalarFunction, evaluate
 from dualflow.schedule import loop_program as lp
@@ -41,13 +40,9 @@ class _ElementMaths(Maths):
     """The maths namespace inside a kernel: numbers are constants, an element knows its place."""
 
     def __init__(self, emitter: KernelEmitter) -> None:
-        super().__init__(emitter.module, inline=not emitter.large)
+        super().__init__(emitter.module, not emitter.large, emitter.b)
         self._emitter = emitter
         self.let: Let
-
-    def constant(self, number: float, dtype: DType) -> EmittedValue:
-        """A number of a dtype."""
-        return self._emitter.b.constant(Type.of_dtype(dtype.dtype), number)
 
     def index(self, axis: int) -> EmittedValue:
         """The element's position along an axis of the output, an int64."""

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 from dualflow.backends.llvm.entry import Entry, Unit
-from dualflow.backends.llvm.maths.division import integer_floor_divide, integer_mod
+from dualflow.backends.llvm.maths.integers import integer_floor_divide, integer_mod
 from dualflow.backends.llvm.text import I64, PTR, VOID, Builder, EmittedValue, Type
 from dualflow.core.dtypes import DType
 from dualflow.core.extent import Extent, symbol_of, symbols

@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
-from dualflow.backends.llvm.maths.floating import Partial
 from dualflow.backends.llvm.maths.namespace import Maths
-from dualflow.backends.llvm.text import I64, EmittedValue, Type
+from dualflow.backends.llvm.text import I64, EmittedValue
 from dualflow.backends.numba.support import Support
 from dualflow.backends.numba.values import SourceBuilder, SourceValue
-from dualflow.core.dtypes import DType
 from dualflow.graph.ir import Node
-from dualflow.scalar import ScalarFunction, ScalarOp
-
-_PARTIAL: Final = frozenset(
-    {ScalarOp.SIN, ScalarOp.COS, ScalarOp.TAN, ScalarOp.FMOD, ScalarOp.MOD, ScalarOp.FLOOR_DIVIDE}
-)
-"""Ops of floats whose fast code is right for most operands; for the others they call C's function."""
-
-
-def is_partial(function: ScalarFunction) -> bool:
-    """Whether the fast code of ``function`` is right for most operands only."""
-    return any(i.op in _PARTIAL and i.dtype.is_floating for i in function.instructions)
+from dualflow.scalar import evaluate
+from dualflow.scalar.maths import Definition
 
 
 class ElementMaths(Maths):
@@ -41,28 +30,33 @@ class ElementMaths(Maths):
     def __init__(
         self, support: Support, builder: SourceBuilder, fail_unless: Callable[[str, str, Node], None]
     ) -> None:
-        super().__init__(support)  # type: ignore[arg-type]  # support functions stand for the module
-        self._builder, self._fail_unless = builder, fail_unless
+        super().__init__(support, True, builder)  # type: ignore[arg-type]  # they stand for module and builder
+        self._support, self._source, self._fail_unless = support, builder, fail_unless
         self.wrong: list[EmittedValue] | None = None
 
     def _called(self, name: str, code: Callable[..., EmittedValue], *args: EmittedValue) -> EmittedValue:
         """A call of a function; where ``wrong`` is a list, the code itself of one that may be wrong."""
         if self.wrong is None:
             return super()._called(name, code, *args)
-        lines, noted = self._builder.lines, len(self.wrong)
+        lines, noted = self._source.lines, len(self.wrong)
         length = len(lines.text)
-        result = code(self._builder, *args)
+        result = code(self._source, *args)
         if len(self.wrong) > noted:
             return result
         del lines.text[length:]
         return super()._called(name, code, *args)
 
-    def _completed(self, b: Any, result: EmittedValue | Partial) -> EmittedValue:
-        """The whole result; or where ``wrong`` is a list, what is right in most lanes, the others noted."""
-        if self.wrong is None or isinstance(result, EmittedValue):
-            return super()._completed(b, result)
-        self.wrong.append(result.wrong)
-        return result.value
+    def body(self, made: Definition, b: Any, args: tuple[EmittedValue, ...]) -> EmittedValue:
+        """The result of a definition; where ``wrong`` is a list, what is right in most lanes."""
+        if self.wrong is None or made.fallback is None:
+            return super().body(made, b, args)
+        value, wrong = evaluate(made.function, self, args)
+        self.wrong.append(wrong)
+        return value
+
+    def emitting(self, b: Any) -> Maths:
+        """This namespace with constants for the code that ``b`` writes."""
+        return self if b is self._source else ElementMaths(self._support, b, self._fail_unless)
 
     def maximum(self, x: Any, y: Any) -> EmittedValue:
         """The larger; of what a fold carries along lanes, by one instruction, which lanes can do."""
@@ -76,16 +70,12 @@ class ElementMaths(Maths):
             return x.emitter.intrinsic("llvm.minimum", x, y)
         return super().minimum(x, y)
 
-    def constant(self, number: float, dtype: DType) -> EmittedValue:
-        """A number of a dtype."""
-        return self._builder.constant(Type.of_dtype(dtype.dtype), number)
-
     def index(self, axis: int) -> EmittedValue:
         """The element's position along an axis of the output, an int64."""
         loop = self.positions[axis]
         if loop is None:
-            return self._builder.constant(I64, 0)
-        return self._builder.named(I64, f"i64(i{loop})")
+            return self._source.constant(I64, 0)
+        return self._source.named(I64, f"i64(i{loop})")
 
     def check(self, ok: EmittedValue, message: str) -> None:
         """Stop the graph with ``message`` unless ``ok`` holds."""

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dualflow.backends.llvm.text import I64, EmittedValue, Type
-from dualflow.backends.numba.element_maths import Accumulator, ElementMaths, is_partial
+from dualflow.backends.numba.element_maths import Accumulator, ElementMaths
 from dualflow.backends.numba.parameters import Parameter, names
 from dualflow.backends.numba.support import HEADER, Support
 from dualflow.backends.numba.values import Lines, SourceBuilder, SourceValue, type_name
 from dualflow.core.dtypes import as_dtype
 from dualflow.graph.ir import Node
 from dualflow.scalar import ScalarFunction, evaluate
+from dualflow.scalar.maths import is_partial
 from dualflow.schedule import loop_program as lp
 from dualflow.schedule.invariants import invariants_first
 from dualflow.schedule.loop_program import Kernel, LoopKind, Number, Place, Register, Statement

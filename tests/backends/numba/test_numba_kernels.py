@@ -17,7 +17,7 @@ import dualflow as df
 from dualflow.backends.llvm.runtime import threads
 from dualflow.backends.llvm.text import F32
 from dualflow.backends.numba import kernel_source
-from dualflow.backends.numba.element_maths import ElementMaths, is_partial
+from dualflow.backends.numba.element_maths import ElementMaths
 from dualflow.backends.numba.kernel_source import TRIED
 from dualflow.backends.numba.sharing import shared
 from dualflow.backends.numba.source_files import module_of
@@ -28,6 +28,7 @@ from dualflow.core.dtypes import float32
 from dualflow.ops.forms import Element
 from dualflow.ops.record import REGISTRY
 from dualflow.scalar import ScalarOp, evaluate, trace
+from dualflow.scalar.maths import is_partial
 from dualflow.scalar.tracing import ScalarTracer
 
 WIDE = re.compile(r"%[yz]mm\d+")

@@ -1,25 +1,33 @@
-"""`Maths`: the functions that element code calls, each emitted once per module and type."""
+"""`Maths`: the scalar ops over emitted values. Those that have a definition are functions of the module."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
-from dualflow.backends.llvm.maths import (
-    division,
-    error_function,
-    exponential,
-    inverse_trigonometry,
-    logarithm,
-    normal_distribution,
-    power,
-    trigonometry,
-)
-from dualflow.backends.llvm.maths.floating import INF, Partial, copysign, floor, sqrt, trunc
+from dualflow.backends.llvm.maths.integers import integer_floor_divide, integer_mod, integer_power, is_known
 from dualflow.backends.llvm.text import BOOL, F32, Builder, EmittedValue, LlvmModule, Type
 from dualflow.core.dtypes import DType, as_dtype
 from dualflow.core.errors import DTypeError
+from dualflow.scalar import ScalarOp, evaluate
+from dualflow.scalar.maths import Definition, definition
 
 Operand = EmittedValue | float
+_INFINITY: Final = float("inf")
+
+
+def _of_one(op: ScalarOp) -> Callable[[Maths, EmittedValue], EmittedValue]:
+    def method(self: Maths, x: EmittedValue) -> EmittedValue:
+        return self.defined(op, x)
+
+    return method
+
+
+def _of_two(op: ScalarOp) -> Callable[[Maths, Operand, Operand], EmittedValue]:
+    def method(self: Maths, x: Operand, y: Operand) -> EmittedValue:
+        return self.defined(op, x, y)
+
+    return method
 
 
 class Maths:
@@ -28,19 +36,6 @@ class Maths:
     ``code(m, x, ...)`` may be run with an instance of this class, to emit, or with NumPy's functions of the
     same names, to compute. Numbers among the operands become constants. Float functions take float16, float32
     and float64; float16 is computed in float32. Denormals, infinities, NaN and signed zeros are right.
-
-    Largest errors, in units in the last place (float32, float64), as tested:
-
-    ====================  ==========  ====================  ==========  ====================  ==========
-    exp                   1.0, 1.0    log                   0.9, 0.9    sin, cos              1.2, 1.2
-    exp2                  0.9, 0.9    log2, log10           1.7, 1.6    tan                   2.1, 2.5
-    expm1                 1.5, 1.2    log1p                 1.5, 1.4    asin                  2.0, 2.0
-    sigmoid               2.3, 2.3    asinh                 1.9, 1.8    acos                  1.1, 1.2
-    sinh, cosh            1.7, 1.7    acosh                 2.3, 2.0    atan                  1.2, 1.4
-    tanh                  1.4, 1.4    atanh                 2.2, 2.0    atan2                 1.5, 1.5
-    erf                   1.1, 1.1    erfc                  4.0, 3.6    pow                   0.6, 1.2
-    ndtr                  3.2, 3.1
-    ====================  ==========  ====================  ==========  ====================  ==========
 
     Everything is inline vector code, but sin, cos and tan beyond 2**16 (2**30 in float64) and fmod, mod and
     floor_divide of quotients beyond 2**22 (2**51), which call C's function lane by lane, out of line.
@@ -56,154 +51,51 @@ class Maths:
     ['df.exp.f32', 'df.log1p.f32', 'softplus']
     """
 
-    def __init__(self, module: LlvmModule, inline: bool = True) -> None:
-        self.module = module
-        self._attributes = "alwaysinline" if inline else "noinline"
+    def __init__(self, module: LlvmModule, inline: bool = True, builder: Builder | None = None) -> None:
+        self.module, self.inline, self._builder = module, inline, builder
 
-    # Exponentials and logarithms
+    # Ops that have a definition
 
-    def exp(self, x: EmittedValue) -> EmittedValue:
-        """``e**x``."""
-        return self._function("exp", exponential.exp, x)
-
-    def exp2(self, x: EmittedValue) -> EmittedValue:
-        """``2**x``, exact for integers."""
-        return self._function("exp2", exponential.exp2, x)
-
-    def expm1(self, x: EmittedValue) -> EmittedValue:
-        """``e**x - 1``, without cancellation."""
-        return self._function("expm1", exponential.expm1, x)
-
-    def log(self, x: EmittedValue) -> EmittedValue:
-        """Natural logarithm."""
-        return self._function("log", logarithm.log, x)
-
-    def log2(self, x: EmittedValue) -> EmittedValue:
-        """Logarithm to base 2, exact for powers of 2."""
-        return self._function("log2", logarithm.log2, x)
-
-    def log10(self, x: EmittedValue) -> EmittedValue:
-        """Logarithm to base 10."""
-        return self._function("log10", logarithm.log10, x)
-
-    def log1p(self, x: EmittedValue) -> EmittedValue:
-        """``log(1 + x)``, without cancellation."""
-        return self._function("log1p", logarithm.log1p, x)
-
-    def logaddexp(self, x: Operand, y: Operand) -> EmittedValue:
-        """``log(exp(x) + exp(y))``, without overflow; its error is relative to the larger operand."""
-        return self._function("logaddexp", logarithm.logaddexp, x, y)
-
-    def sigmoid(self, x: EmittedValue) -> EmittedValue:
-        """``1 / (1 + exp(-x))``."""
-        return self._function("sigmoid", exponential.sigmoid, x)
-
-    # Trigonometry, circular and hyperbolic
-
-    def sin(self, x: EmittedValue) -> EmittedValue:
-        """Sine of radians."""
-        return self._function("sin", trigonometry.sin, x)
-
-    def cos(self, x: EmittedValue) -> EmittedValue:
-        """Cosine of radians."""
-        return self._function("cos", trigonometry.cos, x)
-
-    def tan(self, x: EmittedValue) -> EmittedValue:
-        """Tangent of radians."""
-        return self._function("tan", trigonometry.tan, x)
-
-    def asin(self, x: EmittedValue) -> EmittedValue:
-        """Arc sine."""
-        return self._function("asin", inverse_trigonometry.asin, x)
-
-    def acos(self, x: EmittedValue) -> EmittedValue:
-        """Arc cosine."""
-        return self._function("acos", inverse_trigonometry.acos, x)
-
-    def atan(self, x: EmittedValue) -> EmittedValue:
-        """Arc tangent."""
-        return self._function("atan", inverse_trigonometry.atan, x)
-
-    def atan2(self, y: Operand, x: Operand) -> EmittedValue:
-        """The angle of the point (x, y)."""
-        return self._function("atan2", inverse_trigonometry.atan2, y, x)
-
-    def sinh(self, x: EmittedValue) -> EmittedValue:
-        """Hyperbolic sine."""
-        return self._function("sinh", exponential.sinh, x)
-
-    def cosh(self, x: EmittedValue) -> EmittedValue:
-        """Hyperbolic cosine."""
-        return self._function("cosh", exponential.cosh, x)
-
-    def tanh(self, x: EmittedValue) -> EmittedValue:
-        """Hyperbolic tangent."""
-        return self._function("tanh", exponential.tanh, x)
-
-    def asinh(self, x: EmittedValue) -> EmittedValue:
-        """Inverse hyperbolic sine."""
-        return self._function("asinh", logarithm.asinh, x)
-
-    def acosh(self, x: EmittedValue) -> EmittedValue:
-        """Inverse hyperbolic cosine."""
-        return self._function("acosh", logarithm.acosh, x)
-
-    def atanh(self, x: EmittedValue) -> EmittedValue:
-        """Inverse hyperbolic tangent."""
-        return self._function("atanh", logarithm.atanh, x)
-
-    def erf(self, x: EmittedValue) -> EmittedValue:
-        """The error function."""
-        return self._function("erf", error_function.erf, x)
-
-    def erfc(self, x: EmittedValue) -> EmittedValue:
-        """``1 - erf(x)``, with all its digits where it is small."""
-        return self._function("erfc", error_function.erfc, x)
-
-    def ndtr(self, x: EmittedValue) -> EmittedValue:
-        """The chance that a normal value of mean 0 and variance 1 is below ``x``."""
-        return self._function("ndtr", normal_distribution.ndtr, x)
+    exp, exp2, expm1, sigmoid = map(_of_one, (ScalarOp.EXP, ScalarOp.EXP2, ScalarOp.EXPM1, ScalarOp.SIGMOID))
+    log, log2, log10, log1p = map(_of_one, (ScalarOp.LOG, ScalarOp.LOG2, ScalarOp.LOG10, ScalarOp.LOG1P))
+    sin, cos, tan = map(_of_one, (ScalarOp.SIN, ScalarOp.COS, ScalarOp.TAN))
+    asin, acos, atan = map(_of_one, (ScalarOp.ASIN, ScalarOp.ACOS, ScalarOp.ATAN))
+    sinh, cosh, tanh = map(_of_one, (ScalarOp.SINH, ScalarOp.COSH, ScalarOp.TANH))
+    asinh, acosh, atanh = map(_of_one, (ScalarOp.ASINH, ScalarOp.ACOSH, ScalarOp.ATANH))
+    erf, erfc, ndtr, rsqrt = map(_of_one, (ScalarOp.ERF, ScalarOp.ERFC, ScalarOp.NDTR, ScalarOp.RSQRT))
+    logaddexp, atan2, fmod = map(_of_two, (ScalarOp.LOGADDEXP, ScalarOp.ATAN2, ScalarOp.FMOD))
 
     # Powers, and division that rounds down
 
     def sqrt(self, x: EmittedValue) -> EmittedValue:
         """Correctly rounded square root."""
-        return sqrt(_float(x))
-
-    def rsqrt(self, x: EmittedValue) -> EmittedValue:
-        """``1 / sqrt(x)``."""
-        return self._function("rsqrt", lambda a: 1.0 / sqrt(a), x)
+        number = _float(x)
+        return number.emitter.intrinsic("llvm.sqrt", number)
 
     def pow(self, x: Operand, y: Operand) -> EmittedValue:
         """``x**y``: of floats as C's pow, of integers wrapping, where `y` is not negative."""
         x, y = _values(x, y)
         if x.type.kind == "f":
-            return self._function("pow", power.pow, x, y)
-        return self._called("pow", power.integer_power, x, y)
-
-    def fmod(self, x: Operand, y: Operand) -> EmittedValue:
-        """The exact remainder of float division towards zero, with the sign of `x`."""
-        return self._function("fmod", division.fmod, x, y)
+            return self.defined(ScalarOp.POW, x, y)
+        return self._called("pow", integer_power, x, y)
 
     def mod(self, x: Operand, y: Operand) -> EmittedValue:
         """The remainder of `floor_divide`, with the sign of `y`; 0 for an integer `y` of 0."""
         x, y = _values(x, y)
         if x.type.kind == "f":
-            return self._function("mod", lambda a, b: division.mod(b, self.fmod(a, b)), x, y)
-        if division.is_known(y):
-            return division.integer_mod(x, y)
-        return self._called("mod", lambda _, a, b: division.integer_mod(a, b), x, y)
+            return self.defined(ScalarOp.MOD, x, y)
+        if is_known(y):
+            return integer_mod(x, y)
+        return self._called("mod", lambda _, a, b: integer_mod(a, b), x, y)
 
     def floor_divide(self, x: Operand, y: Operand) -> EmittedValue:
         """The quotient rounded down; 0 for an integer `y` of 0."""
         x, y = _values(x, y)
         if x.type.kind == "f":
-            return self._function(
-                "floor_divide", lambda a, b: division.floor_divide(a, b, self.fmod(a, b)), x, y
-            )
-        if division.is_known(y):
-            return division.integer_floor_divide(x, y)
-        return self._called("floor_divide", lambda _, a, b: division.integer_floor_divide(a, b), x, y)
+            return self.defined(ScalarOp.FLOOR_DIVIDE, x, y)
+        if is_known(y):
+            return integer_floor_divide(x, y)
+        return self._called("floor_divide", lambda _, a, b: integer_floor_divide(a, b), x, y)
 
     # One or a few instructions
 
@@ -218,11 +110,12 @@ class Maths:
 
     def copysign(self, x: Operand, y: Operand) -> EmittedValue:
         """The magnitude of `x` with the sign of `y`."""
-        return copysign(*_values(x, y))
+        magnitude, sign = _values(x, y)
+        return magnitude.emitter.intrinsic("llvm.copysign", magnitude, sign)
 
     def floor(self, x: EmittedValue) -> EmittedValue:
         """The integer at or below."""
-        return floor(x) if x.type.kind == "f" else x
+        return x.emitter.intrinsic("llvm.floor", x) if x.type.kind == "f" else x
 
     def ceil(self, x: EmittedValue) -> EmittedValue:
         """The integer at or above."""
@@ -230,7 +123,7 @@ class Maths:
 
     def trunc(self, x: EmittedValue) -> EmittedValue:
         """The integer towards zero."""
-        return trunc(x) if x.type.kind == "f" else x
+        return x.emitter.intrinsic("llvm.trunc", x) if x.type.kind == "f" else x
 
     def round(self, x: EmittedValue) -> EmittedValue:
         """The nearest integer, ties to even."""
@@ -252,8 +145,9 @@ class Maths:
         smaller = (x < y).select(x, y)
         return x.ne(x).select(x, smaller) if x.type.kind == "f" else smaller
 
-    def fma(self, x: EmittedValue, y: Operand, z: Operand) -> EmittedValue:
+    def fma(self, x: Operand, y: Operand, z: Operand) -> EmittedValue:
         """``x * y + z``, rounded once."""
+        x, y, z = _values(x, y, z)
         return x.fma(y, z)
 
     def multiply_add(self, x: Operand, y: Operand, z: Operand) -> EmittedValue:
@@ -298,32 +192,52 @@ class Maths:
 
     def isinf(self, x: EmittedValue) -> EmittedValue:
         """Whether infinite."""
-        return abs(x).eq(INF) if x.type.kind == "f" else x.ne(x)
+        return abs(x).eq(_INFINITY) if x.type.kind == "f" else x.ne(x)
 
     def isfinite(self, x: EmittedValue) -> EmittedValue:
         """Whether neither infinite nor NaN."""
-        return abs(x) < INF if x.type.kind == "f" else x.eq(x)
+        return abs(x) < _INFINITY if x.type.kind == "f" else x.eq(x)
 
     def cast(self, x: EmittedValue, target: DType) -> EmittedValue:
         """The same number in another dtype, as `EmittedValue.cast`."""
         return x.cast(Type.of_dtype(target.dtype, x.type.lanes))
 
-    def dtype(self, x: EmittedValue) -> DType:
-        """The dtype of an element."""
-        return as_dtype(x.type.dtype)
+    def bitcast(self, x: EmittedValue, target: DType) -> EmittedValue:
+        """The same bits as a number of another dtype."""
+        return x.bitcast(Type.of_dtype(target.dtype, x.type.lanes))
+
+    def constant(self, number: float, dtype: DType) -> EmittedValue:
+        """A number of a dtype."""
+        assert self._builder is not None, "constants are emitted by a builder"
+        return self._builder.constant(Type.of_dtype(dtype.dtype), number)
 
     # How functions are made
 
-    def _function(
-        self, name: str, code: Callable[..., EmittedValue | Partial], *operands: Operand
-    ) -> EmittedValue:
-        """Call a function of floats; float16 goes through float32."""
+    def defined(self, op: ScalarOp, *operands: Operand) -> EmittedValue:
+        """Call the definition of ``op`` for floats; float16 goes through float32."""
         args = [_float(x) for x in _values(*operands)]
         type = args[0].type
         if type.bits == 16:
             wide = F32.vector(type.lanes)
-            return self._function(name, code, *[x.cast(wide) for x in args]).cast(type)
-        return self._called(name, lambda b, *xs: self._completed(b, code(*xs)), *args)
+            return self.defined(op, *[x.cast(wide) for x in args]).cast(type)
+        made = definition(op, as_dtype(type.dtype))
+        return self._called(op.value, lambda b, *xs: self.body(made, b, xs), *args)
+
+    def body(self, made: Definition, b: Builder, args: tuple[EmittedValue, ...]) -> EmittedValue:
+        """The result of a definition, emitted by ``b``; what is wrong comes from C, in a rare branch."""
+        value, *wrong = evaluate(made.function, self.emitting(b), args)
+        if made.fallback is None:
+            return value
+        fallback = made.fallback
+        return b.if_else(
+            wrong[0].any(),
+            lambda: [self._by_libm(b, fallback, value, wrong[0], args)],
+            lambda: [value],
+        )[0]
+
+    def emitting(self, b: Builder) -> Maths:
+        """This namespace with constants for the code that ``b`` emits."""
+        return Maths(self.module, self.inline, b)
 
     def _called(self, name: str, code: Callable[..., EmittedValue], *args: EmittedValue) -> EmittedValue:
         """Call a function whose code is `code(builder, *args)`, emitted unless the module has it."""
@@ -332,28 +246,33 @@ class Maths:
         if not self.module.has(symbol):
             names = "xyz"[: len(args)]
             made = self.module.function(
-                symbol, type, [(n, type) for n in names], self._attributes, internal=True
+                symbol,
+                type,
+                [(n, type) for n in names],
+                "alwaysinline" if self.inline else "noinline",
+                internal=True,
             )
             made.builder.ret(code(made.builder, *made.args))
         return args[0].emitter.call(symbol, args)
 
-    def _completed(self, b: Builder, result: EmittedValue | Partial) -> EmittedValue:
-        """The whole result: what a partial one lacks comes from libm, in a branch rarely taken."""
-        if isinstance(result, EmittedValue):
-            return result
-        return b.if_else(result.wrong.any(), lambda: [self._by_libm(b, result)], lambda: [result.value])[0]
-
-    def _by_libm(self, b: Builder, partial: Partial) -> EmittedValue:
+    def _by_libm(
+        self,
+        b: Builder,
+        symbol: str,
+        value: EmittedValue,
+        wrong: EmittedValue,
+        args: tuple[EmittedValue, ...],
+    ) -> EmittedValue:
         """libm's values in the lanes that are wrong, by an outlined loop over the lanes."""
-        type, count = partial.value.type, len(partial.args)
-        libm = partial.symbol + ("f" if type.bits == 32 else "")
+        type, count = value.type, len(args)
+        libm = symbol + ("f" if type.bits == 32 else "")
         self.module.declare(libm, type.scalar, [type.scalar] * count)
         if type.lanes == 1:
-            return b.call(libm, partial.args)
+            return b.call(libm, args)
         symbol = f"df.lanes.{libm}.{type.suffix}"
         if not self.module.has(symbol):
             self._outline(symbol, libm, type, count)
-        return b.call(symbol, [partial.value, partial.wrong, *partial.args])
+        return b.call(symbol, [value, wrong, *args])
 
     def _outline(self, symbol: str, libm: str, type: Type, count: int) -> None:
         """Define the loop that calls libm for the lanes that a mask names."""

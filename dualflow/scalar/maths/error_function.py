@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dualflow.backends.llvm.maths.exponential import exp
-from dualflow.backends.llvm.maths.floating import at_most, copysign, polynomial
-from dualflow.backends.llvm.text import EmittedValue
+from dualflow.scalar.maths.exponential import exp
+from dualflow.scalar.maths.floating import at_most, copysign, polynomial
+from dualflow.scalar.tracing import Traced
 
 
 class _ErfTables(NamedTuple):
@@ -130,17 +130,17 @@ _TABLES = {
 }
 
 
-def erf(x: EmittedValue) -> EmittedValue:
+def erf(x: Traced) -> Traced:
     """The error function."""
-    tables = _TABLES[x.type.bits]
+    tables = _TABLES[x.bits]
     magnitude = abs(x)
     far = 1.0 - exp(-polynomial(at_most(magnitude, tables.one), tables.erf_far))
     return copysign((magnitude < 1.0).select(_erf_near(x), far), x)
 
 
-def erfc(x: EmittedValue) -> EmittedValue:
+def erfc(x: Traced) -> Traced:
     """``1 - erf(x)``, with all its digits where it is small."""
-    tables = _TABLES[x.type.bits]
+    tables = _TABLES[x.bits]
     a = at_most(abs(x), tables.zero)
     q = (a - tables.erfc_centre) / (a + tables.erfc_centre)
     y = polynomial(q, tables.erfc) / (a + a + 1.0)
@@ -150,6 +150,6 @@ def erfc(x: EmittedValue) -> EmittedValue:
     return (a < 0.5).select(1.0 - _erf_near(x), (x < 0).select(2.0 - y, y))
 
 
-def _erf_near(x: EmittedValue) -> EmittedValue:
+def _erf_near(x: Traced) -> Traced:
     """erf on -1..1."""
-    return x.fma(polynomial(x * x, _TABLES[x.type.bits].erf_near), x)
+    return x.fma(polynomial(x * x, _TABLES[x.bits].erf_near), x)

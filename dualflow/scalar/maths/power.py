@@ -1,11 +1,12 @@
-"""Powers of floats, through the logarithm to twice the precision, and of integers."""
+"""Powers of floats, through the logarithm to twice the precision."""
 
 from __future__ import annotations
 
-from dualflow.backends.llvm.maths.exponential import exp
-from dualflow.backends.llvm.maths.floating import INF, NAN, bits_of, constant, floor, polynomial
-from dualflow.backends.llvm.maths.logarithm import log, split
-from dualflow.backends.llvm.text import F64, Builder, EmittedValue, Type
+from dualflow.core.dtypes import float64
+from dualflow.scalar.maths.exponential import exp
+from dualflow.scalar.maths.floating import INF, NAN, bits_of, floor, polynomial, sqrt
+from dualflow.scalar.maths.logarithm import log, split
+from dualflow.scalar.tracing import Traced
 
 # log(1 + f) = 2 s + s z (2/3 + z P(z)) with s = f / (2 + f) and z = s**2: P is a minimax fit (Remez), 2**-54.
 _ATANH_REST = (
@@ -23,26 +24,25 @@ _TWO_THIRDS = (0.6666666666666666, 3.7007434154171886e-17)
 _LOG_2 = (6.93147180369123816490e-01, 1.9082149292705877e-10)
 
 
-def pow(x: EmittedValue, y: EmittedValue) -> EmittedValue:
+def pow(x: Traced, y: Traced) -> Traced:
     """``x**y`` as C's pow has it: 1 where y is 0 or x is 1, NaN for a negative x and a fractional y."""
     magnitude = abs(x)
     unit = magnitude.eq(1) | y.eq(0)
-    if x.type.bits == 32:
-        wide = F64.vector(x.type.lanes)
-        exponent = y.cast(wide) * log(magnitude.cast(wide))
-        size = exp(unit.select(0.0, exponent)).cast(x.type)
+    if x.bits == 32:
+        exponent = y.cast(float64) * log(magnitude.cast(float64))
+        size = exp(unit.select(0.0, exponent)).cast(x.dtype)
     else:
         high, low = _times_log(y, magnitude)
         low = (abs(high) < 1024.0).select(low, 0.0)
         size = exp(unit.select(0.0, high), unit.select(0.0, low))
     half = y * 0.5
     odd = floor(half).ne(half) & floor(y).eq(y)
-    sign = odd.select(bits_of(x) & -1 << x.type.bits - 1, 0)
+    sign = odd.select(bits_of(x) & -1 << x.bits - 1, 0)
     undefined = (x < 0) & (x > -INF) & floor(y).ne(y) & y.ne(0)
-    return undefined.select(NAN, (bits_of(size) | sign).bitcast(x.type))
+    return undefined.select(NAN, (bits_of(size) | sign).bitcast(x.dtype))
 
 
-def _times_log(y: EmittedValue, x: EmittedValue) -> tuple[EmittedValue, EmittedValue]:
+def _times_log(y: Traced, x: Traced) -> tuple[Traced, Traced]:
     """``y log(x)`` for a positive x, to twice the precision, as the sum of two floats."""
     k, f = split(x)
     top = f + 2.0
@@ -69,12 +69,6 @@ def _times_log(y: EmittedValue, x: EmittedValue) -> tuple[EmittedValue, EmittedV
     return high, y.fma(total, -high) + y * log_low
 
 
-def integer_power(b: Builder, x: EmittedValue, n: EmittedValue) -> EmittedValue:
-    """``x**n`` for integers, wrapping, by repeated squaring; `n` is read as unsigned."""
-    remaining = n.bitcast(Type("u", n.type.bits, n.type.lanes))
-    with b.while_loop([constant(x, 1), x, remaining]) as loop:
-        result, square, remaining = loop.carried
-        loop.test(remaining.ne(0).any())
-        odd = (remaining & 1).ne(0)
-        loop.next(odd.select(result * square, result), square * square, remaining >> 1)
-    return loop.results[0]
+def rsqrt(x: Traced) -> Traced:
+    """``1 / sqrt(x)``."""
+    return 1.0 / sqrt(x)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from dualflow.backends.llvm.text import EmittedValue, Type
+from dualflow.core.dtypes import DType, uint32, uint64
+from dualflow.scalar.tracing import Traced
 
 INF, NAN = float("inf"), float("nan")
 
@@ -24,37 +25,37 @@ class Format(NamedTuple):
         return self.bias << self.mantissa
 
 
+_UNSIGNED = {32: uint32, 64: uint64}
 _FORMATS = {32: Format(23, 127, 1.5 * 2**23, 2.0**-126), 64: Format(52, 1023, 1.5 * 2**52, 2.0**-1022)}
 
 
-def format_of(x: EmittedValue) -> Format:
+def format_of(x: Traced) -> Format:
     """The format of a float32 or float64 value."""
-    return _FORMATS[x.type.bits]
+    return _FORMATS[x.bits]
 
 
 class Partial(NamedTuple):
-    """A result that is right but in the lanes `wrong`: there, libm's function `symbol` of `args` is.
+    """A result that is right but where `wrong` holds: there, C's function `symbol` of the same operands is.
 
     `symbol` is the name for float64; float32 adds an "f".
     """
 
-    value: EmittedValue
-    wrong: EmittedValue
+    value: Traced
+    wrong: Traced
     symbol: str
-    args: tuple[EmittedValue, ...]
 
 
-def bits_of(x: EmittedValue) -> EmittedValue:
+def bits_of(x: Traced) -> Traced:
     """The bits of a float, as unsigned integers."""
-    return x.bitcast(Type("u", x.type.bits, x.type.lanes))
+    return x.bitcast(_UNSIGNED[x.bits])
 
 
-def constant(like: EmittedValue, number: float) -> EmittedValue:
+def constant(like: Traced, number: float) -> Traced:
     """A constant of another value's type."""
-    return like.emitter.constant(like.type, number)
+    return like.m.constant(number, like.dtype)
 
 
-def polynomial(x: EmittedValue, coefficients: Sequence[float]) -> EmittedValue:
+def polynomial(x: Traced, coefficients: Sequence[float]) -> Traced:
     """``c[0] + c[1] x + c[2] x**2 + ...`` by Horner's rule, one fused multiply-add a term."""
     *rest, last = coefficients
     result = constant(x, last)
@@ -63,45 +64,45 @@ def polynomial(x: EmittedValue, coefficients: Sequence[float]) -> EmittedValue:
     return result
 
 
-def sqrt(x: EmittedValue) -> EmittedValue:
+def sqrt(x: Traced) -> Traced:
     """Correctly rounded square root."""
-    return x.emitter.intrinsic("llvm.sqrt", x)
+    return x.m.sqrt(x)
 
 
-def floor(x: EmittedValue) -> EmittedValue:
+def floor(x: Traced) -> Traced:
     """The integer at or below."""
-    return x.emitter.intrinsic("llvm.floor", x)
+    return x.m.floor(x)
 
 
-def trunc(x: EmittedValue) -> EmittedValue:
+def trunc(x: Traced) -> Traced:
     """The integer towards zero."""
-    return x.emitter.intrinsic("llvm.trunc", x)
+    return x.m.trunc(x)
 
 
-def copysign(magnitude: EmittedValue, sign: EmittedValue) -> EmittedValue:
+def copysign(magnitude: Traced, sign: Traced) -> Traced:
     """`magnitude` with the sign bit of `sign`."""
-    return magnitude.emitter.intrinsic("llvm.copysign", magnitude, sign)
+    return magnitude.m.copysign(magnitude, sign)
 
 
-def clamp(x: EmittedValue, low: float, high: float) -> EmittedValue:
+def clamp(x: Traced, low: float, high: float) -> Traced:
     """`x` kept within bounds; NaN passes through."""
     x = (x < low).select(low, x)
     return (x > high).select(high, x)
 
 
-def at_most(x: EmittedValue, high: float) -> EmittedValue:
+def at_most(x: Traced, high: float) -> Traced:
     """`x` kept below a bound; NaN passes through."""
     return (x > high).select(high, x)
 
 
-def power_of_two(biased: EmittedValue, type: Type) -> EmittedValue:
+def power_of_two(biased: Traced, dtype: DType) -> Traced:
     """The float whose exponent field is the low bits of an integer; higher bits fall off."""
-    mantissa = _FORMATS[type.bits].mantissa
-    return (biased << mantissa).bitcast(type)
+    mantissa = _FORMATS[8 * dtype.size].mantissa
+    return (biased << mantissa).bitcast(dtype)
 
 
-def small_integer(biased: EmittedValue, type: Type, bias: int) -> EmittedValue:
+def small_integer(biased: Traced, dtype: DType, bias: int) -> Traced:
     """An integer below 2**20, less `bias`, as a float; cheaper than a 64-bit conversion."""
-    layout = _FORMATS[type.bits]
+    layout = _FORMATS[8 * dtype.size]
     magic_bits = (layout.bias + layout.mantissa << layout.mantissa) + (1 << layout.mantissa - 1)
-    return (biased | magic_bits).bitcast(type) - (layout.magic + bias)
+    return (biased | magic_bits).bitcast(dtype) - (layout.magic + bias)

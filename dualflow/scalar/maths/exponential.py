@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from dualflow.backends.llvm.maths.floating import (
+from dualflow.scalar.maths.floating import (
     at_most,
     bits_of,
     clamp,
@@ -19,7 +19,7 @@ from dualflow.backends.llvm.maths.floating import (
     polynomial,
     power_of_two,
 )
-from dualflow.backends.llvm.text import EmittedValue
+from dualflow.scalar.tracing import Traced
 
 
 class _ExpTables(NamedTuple):
@@ -127,9 +127,9 @@ _TABLES = {
 }
 
 
-def exp(x: EmittedValue, low: EmittedValue | None = None, halved: bool = False) -> EmittedValue:
+def exp(x: Traced, low: Traced | None = None, halved: bool = False) -> Traced:
     """``exp(x)``, or that of ``x + low`` with a small rest; `halved`, so that it overflows later."""
-    tables, layout = _TABLES[x.type.bits], format_of(x)
+    tables, layout = _TABLES[x.bits], format_of(x)
     x = clamp(x, *tables.bounds)
     # The bias of both factors of the scale rides along, so that shifts alone make them.
     magic = layout.magic + 2 * layout.bias
@@ -142,9 +142,9 @@ def exp(x: EmittedValue, low: EmittedValue | None = None, halved: bool = False) 
     return _scaled((r * r).fma(polynomial(r, tables.exp), r) + 1.0, bits - 1 if halved else bits)
 
 
-def exp2(x: EmittedValue) -> EmittedValue:
+def exp2(x: Traced) -> Traced:
     """``2**x``, exact for integers."""
-    tables, layout = _TABLES[x.type.bits], format_of(x)
+    tables, layout = _TABLES[x.bits], format_of(x)
     low, high = tables.bounds
     x = clamp(x, low * 1.4427, high * 1.4427)
     magic = layout.magic + 2 * layout.bias
@@ -158,15 +158,15 @@ def exp2(x: EmittedValue) -> EmittedValue:
     return _scaled(y, bits_of(shifted))
 
 
-def _scaled(y: EmittedValue, bits: EmittedValue) -> EmittedValue:
+def _scaled(y: Traced, bits: Traced) -> Traced:
     """``y * 2**n``, rounded once, given n plus two biases: two factors reach the denormals."""
     half = bits >> 1
-    return y * power_of_two(half, y.type) * power_of_two(bits - half, y.type)
+    return y * power_of_two(half, y.dtype) * power_of_two(bits - half, y.dtype)
 
 
-def expm1(x: EmittedValue) -> EmittedValue:
+def expm1(x: Traced) -> Traced:
     """``exp(x) - 1`` without cancellation: ``2**n (exp(r) - 1) + (2**n - 1)``, with n = 0 up to a half."""
-    tables, layout = _TABLES[x.type.bits], format_of(x)
+    tables, layout = _TABLES[x.bits], format_of(x)
     magnitude = abs(x)
     bounded = clamp(x, *tables.expm1_bounds)
     # Half of 2**n: the whole would overflow before the result does.
@@ -174,47 +174,47 @@ def expm1(x: EmittedValue) -> EmittedValue:
     shifted = (magnitude < 0.5).select(magic, bounded.fma(math.log2(math.e), magic))
     n = shifted - magic
     r = n.fma(-tables.log2_low, n.fma(-tables.log2_high, bounded))
-    scale = power_of_two(bits_of(shifted), x.type)
+    scale = power_of_two(bits_of(shifted), x.dtype)
     q = (r * r).fma(polynomial(r, tables.expm1), r)
     y = scale.fma(q, scale - 0.5)
     return (magnitude < 2.0 ** -(layout.mantissa + 2)).select(x, y + y)
 
 
-def sigmoid(x: EmittedValue) -> EmittedValue:
+def sigmoid(x: Traced) -> Traced:
     """``1 / (1 + exp(-x))``, from the side where the exponential cannot overflow."""
     decay = exp(-abs(x))
     return (x < 0).select(decay, 1.0) / (decay + 1.0)
 
 
-def sinh(x: EmittedValue) -> EmittedValue:
+def sinh(x: Traced) -> Traced:
     """Hyperbolic sine: an odd polynomial up to 1, then half of exp(|x|) less its inverse."""
     magnitude, square = abs(x), x * x
-    near = (x * square).fma(polynomial(square, _TABLES[x.type.bits].sinh), x)
+    near = (x * square).fma(polynomial(square, _TABLES[x.bits].sinh), x)
     half = exp(magnitude, halved=True)
     return (magnitude < 1.0).select(near, copysign(half - constant(x, 0.25) / half, x))
 
 
-def cosh(x: EmittedValue) -> EmittedValue:
+def cosh(x: Traced) -> Traced:
     """Hyperbolic cosine: half of exp(|x|), and of its inverse."""
     half = exp(abs(x), halved=True)
     return half + constant(x, 0.25) / half
 
 
-def tanh(x: EmittedValue) -> EmittedValue:
+def tanh(x: Traced) -> Traced:
     """Hyperbolic tangent: an odd polynomial up to 0.6, then ``1 - 2 / (exp(2 |x|) + 1)``."""
     magnitude, square = abs(x), x * x
-    near = (x * square).fma(polynomial(square, _TABLES[x.type.bits].tanh), x)
+    near = (x * square).fma(polynomial(square, _TABLES[x.bits].tanh), x)
     far = 1.0 - constant(x, 2.0) / (_exp_of_twice(magnitude) + 1.0)
     return copysign((magnitude < 0.6).select(near, far), x)
 
 
-def _exp_of_twice(magnitude: EmittedValue) -> EmittedValue:
+def _exp_of_twice(magnitude: Traced) -> Traced:
     """``exp(2 m)`` for m >= 0, no larger than where ``exp(2 m) + 1`` swallows the 1: one factor scales it."""
-    tables, layout = _TABLES[magnitude.type.bits], format_of(magnitude)
+    tables, layout = _TABLES[magnitude.bits], format_of(magnitude)
     bounded = at_most(magnitude, 0.35 * layout.mantissa + 2)
     magic = layout.magic + layout.bias
     shifted = bounded.fma(2 * math.log2(math.e), magic)
     n = shifted - magic
     r = n.fma(-tables.log2_low, n.fma(-tables.log2_high, bounded + bounded))
     y = (r * r).fma(polynomial(r, tables.exp), r) + 1.0
-    return y * power_of_two(bits_of(shifted), magnitude.type)
+    return y * power_of_two(bits_of(shifted), magnitude.dtype)

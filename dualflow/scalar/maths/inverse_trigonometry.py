@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from dualflow.backends.llvm.maths.floating import INF, constant, copysign, polynomial, sqrt
-from dualflow.backends.llvm.text import EmittedValue
+from dualflow.core.dtypes import int32, int64
+from dualflow.scalar.maths.floating import INF, constant, copysign, polynomial, sqrt
+from dualflow.scalar.tracing import Traced
 
 
 class _ArcTables(NamedTuple):
@@ -75,7 +76,7 @@ _TABLES = {
 _HALF_PI_REST = {32: -4.371139000186241e-08, 64: 6.123233995736766e-17}
 
 
-def _reduced_asin(x: EmittedValue) -> tuple[EmittedValue, EmittedValue, EmittedValue]:
+def _reduced_asin(x: Traced) -> tuple[Traced, Traced, Traced]:
     """Whether ``|x|`` is above a half; then a root r, else ``|x|``, and the rest of its arc sine.
 
     Above a half, ``acos(|x|) = 2 asin(r)`` with ``r = sqrt((1 - |x|) / 2)``.
@@ -84,21 +85,21 @@ def _reduced_asin(x: EmittedValue) -> tuple[EmittedValue, EmittedValue, EmittedV
     outer = magnitude > 0.5
     square = outer.select((1.0 - magnitude) * 0.5, x * x)
     r = outer.select(sqrt(square), magnitude)
-    return outer, r, r * square * polynomial(square, _TABLES[x.type.bits].asin)
+    return outer, r, r * square * polynomial(square, _TABLES[x.bits].asin)
 
 
-def asin(x: EmittedValue) -> EmittedValue:
+def asin(x: Traced) -> Traced:
     """Arc sine, in radians; NaN beyond 1."""
     outer, r, rest = _reduced_asin(x)
-    low = _HALF_PI_REST[x.type.bits]
+    low = _HALF_PI_REST[x.bits]
     from_acos = (math.pi / 2 - (r + r)) - ((rest + rest) - low)
     return copysign(outer.select(from_acos, r + rest), x)
 
 
-def acos(x: EmittedValue) -> EmittedValue:
+def acos(x: Traced) -> Traced:
     """Arc cosine, in radians; NaN beyond 1."""
     outer, r, rest = _reduced_asin(x)
-    low = _HALF_PI_REST[x.type.bits]
+    low = _HALF_PI_REST[x.bits]
     negative = x < 0
     half = r + rest
     outside = negative.select(math.pi - ((half + half) - 2 * low), half + half)
@@ -106,27 +107,27 @@ def acos(x: EmittedValue) -> EmittedValue:
     return outer.select(outside, inside)
 
 
-def atan(x: EmittedValue) -> EmittedValue:
+def atan(x: Traced) -> Traced:
     """Arc tangent, in radians."""
     return copysign(_angle(abs(x), constant(x, 1.0), None), x)
 
 
-def atan2(y: EmittedValue, x: EmittedValue) -> EmittedValue:
+def atan2(y: Traced, x: Traced) -> Traced:
     """The angle of the point (x, y), in radians, as C's atan2 has it for zeros and infinities."""
     across, up = abs(x), abs(y)
     across = (across + up).eq(0).select(1.0, across)
     corner = across.eq(INF) & up.eq(INF)
     across, up = corner.select(1.0, across), corner.select(1.0, up)
-    if x.type.bits == 64:
+    if x.bits == 64:
         # The sum of the two, which `_angle` needs, must not overflow.
         shrink = ((across > 2.0**1022) | (up > 2.0**1022)).select(constant(x, 0.25), 1.0)
         across, up = across * shrink, up * shrink
-    return copysign(_angle(up, across, x.bitcast(x.type.as_int) < 0), y)
+    return copysign(_angle(up, across, x.bitcast(int32 if x.bits == 32 else int64) < 0), y)
 
 
-def _angle(y: EmittedValue, x: EmittedValue, behind: EmittedValue | None) -> EmittedValue:
+def _angle(y: Traced, x: Traced, behind: Traced | None) -> Traced:
     """The angle of a point of the first quadrant; of its mirror image, where `behind` is set."""
-    bits = x.type.bits
+    bits = x.bits
     steep = y > x
     below, above = steep.select(x, y), steep.select(y, x)
     eighths = steep.select(constant(x, 2.0), 0.0)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from dualflow.backends.llvm.maths.exponential import exp
-from dualflow.backends.llvm.maths.floating import (
+from dualflow.scalar.maths.exponential import exp
+from dualflow.scalar.maths.floating import (
     INF,
     NAN,
     bits_of,
@@ -22,7 +22,7 @@ from dualflow.backends.llvm.maths.floating import (
     small_integer,
     sqrt,
 )
-from dualflow.backends.llvm.text import EmittedValue
+from dualflow.scalar.tracing import Traced
 
 _TAIL_32 = (
     -0.5,
@@ -72,9 +72,9 @@ _BASE_10 = {
 _ROOT_HALF = {32: 0x3F3504F3, 64: 0x3FE6A09E667F3BCD}
 
 
-def _tail(f: EmittedValue) -> EmittedValue:
+def _tail(f: Traced) -> Traced:
     """``log(1 + f) - f`` for a reduced f."""
-    if f.type.bits == 32:
+    if f.bits == 32:
         return f * f * polynomial(f, _TAIL_32)
     half = f * f * 0.5
     s = f / (f + 2.0)
@@ -82,19 +82,19 @@ def _tail(f: EmittedValue) -> EmittedValue:
     return s.fma(square.fma(polynomial(square, _TAIL_64), half), -half)
 
 
-def split(x: EmittedValue) -> tuple[EmittedValue, EmittedValue]:
+def split(x: Traced) -> tuple[Traced, Traced]:
     """A positive number, denormal or not, as ``2**k (1 + f)``: the floats k and f."""
-    layout, root_half = format_of(x), _ROOT_HALF[x.type.bits]
+    layout, root_half = format_of(x), _ROOT_HALF[x.bits]
     denormal = x < layout.smallest_normal
     lift = layout.mantissa + 1
     bits = bits_of(denormal.select(x * 2.0**lift, x)) + (layout.one_bits - root_half)
-    k = small_integer(bits >> layout.mantissa, x.type, layout.bias)
+    k = small_integer(bits >> layout.mantissa, x.dtype, layout.bias)
     k = k - denormal.select(constant(x, lift), 0.0)
     mantissa = (bits & ((1 << layout.mantissa) - 1)) + root_half
-    return k, mantissa.bitcast(x.type) - 1.0
+    return k, mantissa.bitcast(x.dtype) - 1.0
 
 
-def _assemble(k: EmittedValue, f: EmittedValue, base: _Base) -> EmittedValue:
+def _assemble(k: Traced, f: Traced, base: _Base) -> Traced:
     """The logarithm of ``2**k (1 + f)``, the smaller terms first."""
     if base.inverse_high == 1.0:
         return k.fma(base.log2_high, f + k.fma(base.log2_low, _tail(f)))
@@ -105,40 +105,40 @@ def _assemble(k: EmittedValue, f: EmittedValue, base: _Base) -> EmittedValue:
     return k.fma(base.log2_high, r.fma(base.inverse_high, rest))
 
 
-def _special(x: EmittedValue, pole: float, y: EmittedValue) -> EmittedValue:
+def _special(x: Traced, pole: float, y: Traced) -> Traced:
     """`y`, but -infinity at the pole, NaN below it and for NaN, and infinity at infinity."""
     edge = x.eq(pole).select(constant(x, -INF), (x > pole).select(x, NAN))
     return ((x > pole) & (x < INF)).select(y, edge)
 
 
-def log(x: EmittedValue) -> EmittedValue:
+def log(x: Traced) -> Traced:
     """Natural logarithm."""
-    return _special(x, 0.0, _assemble(*split(x), _BASE_E[x.type.bits]))
+    return _special(x, 0.0, _assemble(*split(x), _BASE_E[x.bits]))
 
 
-def log2(x: EmittedValue) -> EmittedValue:
+def log2(x: Traced) -> Traced:
     """Logarithm to base 2, exact for powers of 2."""
-    return _special(x, 0.0, _assemble(*split(x), _BASE_2[x.type.bits]))
+    return _special(x, 0.0, _assemble(*split(x), _BASE_2[x.bits]))
 
 
-def log10(x: EmittedValue) -> EmittedValue:
+def log10(x: Traced) -> Traced:
     """Logarithm to base 10."""
-    return _special(x, 0.0, _assemble(*split(x), _BASE_10[x.type.bits]))
+    return _special(x, 0.0, _assemble(*split(x), _BASE_10[x.bits]))
 
 
-def log1p(x: EmittedValue) -> EmittedValue:
+def log1p(x: Traced) -> Traced:
     """``log(1 + x)``: the exponent of the rounded sum reduces 1 and x apart, so that nothing of x is lost."""
     layout = format_of(x)
-    biased = bits_of(x + 1.0) + (layout.one_bits - _ROOT_HALF[x.type.bits]) >> layout.mantissa
-    k = small_integer(biased, x.type, layout.bias)
+    biased = bits_of(x + 1.0) + (layout.one_bits - _ROOT_HALF[x.bits]) >> layout.mantissa
+    k = small_integer(biased, x.dtype, layout.bias)
     # Four times 2**-k: where k is largest, 2**-k would be denormal.
-    scale = power_of_two(2 * layout.bias + 2 - biased, x.type)
+    scale = power_of_two(2 * layout.bias + 2 - biased, x.dtype)
     f = (x * 0.25).fma(scale, scale.fma(0.25, -1.0))
-    y = _special(x, -1.0, _assemble(k, f, _BASE_E[x.type.bits]))
+    y = _special(x, -1.0, _assemble(k, f, _BASE_E[x.bits]))
     return (abs(x) < 2.0 ** -(layout.mantissa + 2)).select(x, y)
 
 
-def logaddexp(x: EmittedValue, y: EmittedValue) -> EmittedValue:
+def logaddexp(x: Traced, y: Traced) -> Traced:
     """``log(exp(x) + exp(y))``."""
     larger = (x > y).select(x, y)
     apart = larger + log1p(exp(-abs(x - y)))
@@ -148,25 +148,25 @@ def logaddexp(x: EmittedValue, y: EmittedValue) -> EmittedValue:
 _HUGE = {32: 2.0**30, 64: 2.0**60}
 
 
-def asinh(x: EmittedValue) -> EmittedValue:
+def asinh(x: Traced) -> Traced:
     """Inverse hyperbolic sine: log1p of what sinh's definition gives, without cancellation or overflow."""
     magnitude = abs(x)
     square = x * x
-    huge = magnitude > _HUGE[x.type.bits]
+    huge = magnitude > _HUGE[x.bits]
     argument = huge.select(magnitude, magnitude + square / (sqrt(square + 1.0) + 1.0))
     return copysign(log1p(argument) + huge.select(constant(x, math.log(2)), 0.0), x)
 
 
-def acosh(x: EmittedValue) -> EmittedValue:
+def acosh(x: Traced) -> Traced:
     """Inverse hyperbolic cosine; NaN below 1."""
     above = x - 1.0
-    huge = x > _HUGE[x.type.bits]
+    huge = x > _HUGE[x.bits]
     argument = huge.select(x, above + sqrt(above * (above + 2.0)))
     y = log1p(argument) + huge.select(constant(x, math.log(2)), 0.0)
     return (x < 1.0).select(NAN, y)
 
 
-def atanh(x: EmittedValue) -> EmittedValue:
+def atanh(x: Traced) -> Traced:
     """Inverse hyperbolic tangent; NaN beyond 1."""
     magnitude = abs(x)
     return copysign(log1p((magnitude + magnitude) / (1.0 - magnitude)) * 0.5, x)

@@ -15,8 +15,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from dualflow.backends.llvm.maths.floating import at_most, bits_of, constant, format_of, polynomial
-from dualflow.backends.llvm.text import EmittedValue
+from dualflow.scalar.maths.floating import at_most, bits_of, constant, format_of, polynomial
+from dualflow.scalar.tracing import Traced
 
 
 class _NormalTables(NamedTuple):
@@ -114,9 +114,9 @@ _TABLES = {
 }
 
 
-def ndtr(x: EmittedValue) -> EmittedValue:
+def ndtr(x: Traced) -> Traced:
     """The chance that a normal value of mean 0 and variance 1 is below ``x``."""
-    tables, layout = _TABLES[x.type.bits], format_of(x)
+    tables, layout = _TABLES[x.bits], format_of(x)
     a = at_most(abs(x), tables.zero)
     magic = layout.magic + tables.up
     shifted = (a * a).fma(-0.5 * math.log2(math.e), magic)
@@ -126,7 +126,7 @@ def ndtr(x: EmittedValue) -> EmittedValue:
     power = (above * r).fma(polynomial(r, tables.exp), above)
     scaled = bits_of(power) + (bits_of(shifted) << layout.mantissa)
     line = a.fma(tables.line[1], tables.line[0])
-    y = scaled.bitcast(x.type) / line.fma(above, polynomial(a, tables.below))
+    y = scaled.bitcast(x.dtype) / line.fma(above, polynomial(a, tables.below))
     down = 2.0**-tables.up
     negative = x < 0
     scale = negative.select(constant(x, down), constant(x, -down))

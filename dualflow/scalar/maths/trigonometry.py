@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from dualflow.backends.llvm.maths.floating import Partial, bits_of, format_of, polynomial
-from dualflow.backends.llvm.text import EmittedValue
+from dualflow.scalar.maths.floating import Partial, bits_of, format_of, polynomial
+from dualflow.scalar.tracing import Traced
 
 
 class _AngleTables(NamedTuple):
@@ -65,12 +65,12 @@ _TAN_32 = (
 )
 
 
-def _reduce(x: EmittedValue) -> tuple[EmittedValue, EmittedValue, EmittedValue]:
+def _reduce(x: Traced) -> tuple[Traced, Traced, Traced]:
     """The quadrant, as the low bits of an integer, the angle within it, at most pi/4, and what that lacks."""
     magic = format_of(x).magic
     shifted = x.fma(2 / math.pi, magic)
     n = shifted - magic
-    high, middle, low = _TABLES[x.type.bits].half_pi
+    high, middle, low = _TABLES[x.bits].half_pi
     exact = n.fma(-high, x)
     angle = n.fma(-middle, exact)
     # What rounding took from the angle. A small one keeps its digits, and here the difference would round.
@@ -78,47 +78,47 @@ def _reduce(x: EmittedValue) -> tuple[EmittedValue, EmittedValue, EmittedValue]:
     return bits_of(shifted), angle, n.fma(-low, lost)
 
 
-def _sin_cos(angle: EmittedValue, rest: EmittedValue) -> tuple[EmittedValue, EmittedValue]:
+def _sin_cos(angle: Traced, rest: Traced) -> tuple[Traced, Traced]:
     """Sine and cosine of ``angle + rest``, at most pi/4; the rest is lost in a cosine's rounding."""
-    tables, square = _TABLES[angle.type.bits], angle * angle
+    tables, square = _TABLES[angle.bits], angle * angle
     sine = angle + (angle * square).fma(polynomial(square, tables.sin), rest)
     return sine, square.fma(square.fma(polynomial(square, tables.cos), -0.5), 1.0)
 
 
-def _beyond(x: EmittedValue) -> EmittedValue:
-    return abs(x) > _TABLES[x.type.bits].bound
+def _beyond(x: Traced) -> Traced:
+    return abs(x) > _TABLES[x.bits].bound
 
 
-def _turned(x: EmittedValue, quarters: int, symbol: str) -> Partial:
+def _turned(x: Traced, quarters: int, symbol: str) -> Partial:
     """The sine of `x` plus quarter turns."""
     quadrant, angle, rest = _reduce(x)
     quadrant = quadrant + quarters if quarters else quadrant
     sine, cosine = _sin_cos(angle, rest)
     y = (quadrant & 1).eq(0).select(sine, cosine)
-    sign = (quadrant & 2) << (x.type.bits - 2)
-    return Partial((bits_of(y) ^ sign).bitcast(x.type), _beyond(x), symbol, (x,))
+    sign = (quadrant & 2) << (x.bits - 2)
+    return Partial((bits_of(y) ^ sign).bitcast(x.dtype), _beyond(x), symbol)
 
 
-def sin(x: EmittedValue) -> Partial:
+def sin(x: Traced) -> Partial:
     """Sine of an angle in radians."""
     y = _turned(x, 0, "sin")
-    return Partial(x.eq(0).select(x, y.value), y.wrong, y.symbol, y.args)
+    return Partial(x.eq(0).select(x, y.value), y.wrong, y.symbol)
 
 
-def cos(x: EmittedValue) -> Partial:
+def cos(x: Traced) -> Partial:
     """Cosine of an angle in radians."""
     return _turned(x, 1, "cos")
 
 
-def tan(x: EmittedValue) -> Partial:
+def tan(x: Traced) -> Partial:
     """Tangent: of the angle in the quadrant, or minus its inverse."""
     quadrant, angle, rest = _reduce(x)
     even = (quadrant & 1).eq(0)
-    if x.type.bits == 32:
+    if x.bits == 32:
         square = angle * angle
         tangent = angle + (angle * square).fma(polynomial(square, _TAN_32), rest)
         y = even.select(tangent, -1.0 / tangent)
     else:
         sine, cosine = _sin_cos(angle, rest)
         y = even.select(sine, -cosine) / even.select(cosine, sine)
-    return Partial(x.eq(0).select(x, y), _beyond(x), "tan", (x,))
+    return Partial(x.eq(0).select(x, y), _beyond(x), "tan")

@@ -1,0 +1,102 @@
+"""The ops that are defined by other ops, and their traced definitions."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from dualflow.core.dtypes import DType, float32
+from dualflow.scalar.ir import ScalarFunction, ScalarOp
+from dualflow.scalar.maths import (
+    division,
+    error_function,
+    exponential,
+    inverse_trigonometry,
+    logarithm,
+    normal_distribution,
+    power,
+    trigonometry,
+)
+from dualflow.scalar.maths.floating import Partial
+from dualflow.scalar.tracing import Traced, trace
+
+_OF_ONE: Final[dict[ScalarOp, Callable[[Traced], Traced | Partial]]] = {
+    ScalarOp.EXP: exponential.exp,
+    ScalarOp.EXP2: exponential.exp2,
+    ScalarOp.EXPM1: exponential.expm1,
+    ScalarOp.SIGMOID: exponential.sigmoid,
+    ScalarOp.SINH: exponential.sinh,
+    ScalarOp.COSH: exponential.cosh,
+    ScalarOp.TANH: exponential.tanh,
+    ScalarOp.LOG: logarithm.log,
+    ScalarOp.LOG2: logarithm.log2,
+    ScalarOp.LOG10: logarithm.log10,
+    ScalarOp.LOG1P: logarithm.log1p,
+    ScalarOp.ASINH: logarithm.asinh,
+    ScalarOp.ACOSH: logarithm.acosh,
+    ScalarOp.ATANH: logarithm.atanh,
+    ScalarOp.SIN: trigonometry.sin,
+    ScalarOp.COS: trigonometry.cos,
+    ScalarOp.TAN: trigonometry.tan,
+    ScalarOp.ASIN: inverse_trigonometry.asin,
+    ScalarOp.ACOS: inverse_trigonometry.acos,
+    ScalarOp.ATAN: inverse_trigonometry.atan,
+    ScalarOp.ERF: error_function.erf,
+    ScalarOp.ERFC: error_function.erfc,
+    ScalarOp.NDTR: normal_distribution.ndtr,
+    ScalarOp.RSQRT: power.rsqrt,
+}
+_OF_TWO: Final[dict[ScalarOp, Callable[[Traced, Traced], Traced | Partial]]] = {
+    ScalarOp.LOGADDEXP: logarithm.logaddexp,
+    ScalarOp.ATAN2: inverse_trigonometry.atan2,
+    ScalarOp.POW: power.pow,
+    ScalarOp.FMOD: division.fmod,
+    ScalarOp.MOD: division.mod,
+    ScalarOp.FLOOR_DIVIDE: division.floor_divide,
+}
+DEFINED: Final = frozenset(_OF_ONE) | frozenset(_OF_TWO)
+"""The ops that have a definition for floats."""
+
+
+class Definition(NamedTuple):
+    """An op as a function of simpler ops.
+
+    Attributes:
+        function: returns the result; where there is a ``fallback``, also whether the result is wrong.
+        fallback: C's function that is right for all operands, by its name for float64; float32 adds an "f".
+    """
+
+    function: ScalarFunction
+    fallback: str | None
+
+
+@functools.cache
+def definition(op: ScalarOp, dtype: DType) -> Definition:
+    """The definition of ``op``, one of :data:`DEFINED`, for float32 or float64."""
+    operand_count = 1 if op in _OF_ONE else 2
+    fallback: list[str] = []
+
+    def code(m: Any, *operands: Any) -> Any:
+        result = _OF_ONE[op](*operands) if op in _OF_ONE else _OF_TWO[op](*operands)
+        if not isinstance(result, Partial):
+            return result
+        fallback.append(result.symbol)
+        return result.value, result.wrong
+
+    function = trace(code, (dtype,) * operand_count)
+    return Definition(function, fallback[0] if fallback else None)
+
+
+def is_partial(function: ScalarFunction) -> bool:
+    """Whether ``function`` computes with a definition that has a fallback."""
+    return any(
+        i.op in DEFINED and i.dtype.is_floating and _has_fallback(i.op, i.dtype)
+        for i in function.instructions
+    )
+
+
+@functools.cache
+def _has_fallback(op: ScalarOp, dtype: DType) -> bool:
+    made = definition(op, float32 if dtype.size == 2 else dtype)
+    return made.fallback is not None or is_partial(made.function)
