@@ -33,7 +33,18 @@ from dualflow.scalar.tracing import ScalarTracer
 
 WIDE = re.compile(r"%[yz]mm\d+")
 ROWS = df.TensorSpec([64, 1000])
-NOT_MATHS = ["constant", "index", "check", "cast", "where", "real", "imag", "complex", "multiply_add"]
+NOT_MATHS = [
+    "constant",
+    "index",
+    "check",
+    "cast",
+    "bitcast",
+    "where",
+    "real",
+    "imag",
+    "complex",
+    "multiply_add",
+]
 MATHS = [op for op in ScalarOp if op.value in dir(ScalarTracer) and op.value not in NOT_MATHS]
 """Ops that are functions of one to three floats."""
 
