@@ -17,7 +17,7 @@ from dualflow.backends.llvm.kernel_values import KernelCheck, KernelValues
 from dualflow.backends.llvm.maths.namespace import Maths
 from dualflow.backends.llvm.row_group import RowGroup, halves_of_each
 from dualflow.backends.llvm.runtime.interrupts import ask, clock
-from dualflow.backends.llvm.text import BOOL, I64, EmittedValue, LlvmModule, Type
+from dualflow.backends.llvm.text import BOOL, I64, EmittedValue, LlvmModule
 from dualflow.backends.llvm.text.builder import CountedTurn
 from dualflow.graph.scalar_functions import ReductionFunctions
 from dualflow.scalar import ScalarFunction, evaluate
