@@ -9,14 +9,11 @@ from dataclasses import replace
 from dualflow.core.extent import typical
 from dualflow.graph.axes import base_of, is_scalar_literal
 from dualflow.graph.column_folds import folds_columns
-from dualflow.graph.cost_model import MACHINE
+from dualflow.graph.cost_model import CPU
 from dualflow.graph.fused import Axes, LoopDomain, axis_set, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops.forms import Element, Fold, Take
 from dualflow.schedule.nest import Access, Layout, Nest, NestLoop, NestOperand, NestStep, NestStore, Pick
-
-_ASSUMED_LANES = 16
-"""The lanes of a vector, where the choice of scratch rows estimates their bytes."""
 
 
 def lower(node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> Nest:
@@ -231,7 +228,7 @@ def _cached(nest: Nest) -> dict[Value, int]:
         for value, step in inner.items():
             again[value] = _cost_again(step, again, stored)
             late = value in read and value not in stored and step.stage < stage
-            if late and again[value] > MACHINE.scratch(_row_bytes(nest, value), value.spec.dtype.size):
+            if late and again[value] > CPU.scratch(_row_bytes(nest, value), value.spec.dtype.size):
                 stored[value] = len(stored)
     return stored
 
@@ -241,7 +238,7 @@ def _cost_again(step: NestStep, again: Mapping[Value, float], stored: Collection
     cost: float = getattr(step.node.op.form, "cost", 1.0)
     for operand in dict.fromkeys(step.operands):
         if operand.access is not None or operand.made in stored:
-            cost += MACHINE.load
+            cost += CPU.load
         elif operand.made is not None:
             cost += again.get(operand.made, 0.0)
     return cost
@@ -250,7 +247,7 @@ def _cost_again(step: NestStep, again: Mapping[Value, float], stored: Collection
 def _row_bytes(nest: Nest, value: Value) -> int:
     """The scratch memory of a value, for one iteration of the kept loops, or for one vector of them."""
     row = math.prod(typical(loop.extent) for loop in nest.loops if loop.reduced)
-    return row * value.spec.dtype.size * (1 if nest.stores_rows else _ASSUMED_LANES)
+    return row * value.spec.dtype.size * (1 if nest.stores_rows else CPU.vector_lanes)
 
 
 def stage_steps(nest: Nest, stage: int) -> list[NestStep]:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from dualflow.graph.axes import base_of, is_view
 from dualflow.graph.compiled import Footprint, MemoryBlock
+from dualflow.graph.cost_model import CPU
 from dualflow.graph.failing import may_fail
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.work import bytes_moved, work
@@ -34,12 +35,6 @@ LONGEST = 64
 """The most nodes that are computed again for one value."""
 PATIENCE = 48
 """So many times the planner is asked without a smaller peak before the way ends."""
-PRODUCT_NS = 0.02
-"""What an addition takes in a matrix product, in ns."""
-ELEMENT_NS = 0.1
-"""What one takes in a loop nest."""
-BYTE_NS = 0.1
-"""What it takes to move a byte."""
 
 Drop = tuple[int, Value]
 """The place behind which a value is forgotten, and the value."""
@@ -131,8 +126,8 @@ def _peak(taken: Footprint) -> int:
 def _nanoseconds(node: Node) -> float:
     """About what running ``node`` takes."""
     if isinstance(node.op.form, Contraction):
-        return work(node) * PRODUCT_NS
-    return max(work(node) * ELEMENT_NS, bytes_moved(node) * BYTE_NS)
+        return work(node) * CPU.product_ns / 2  # a multiplication and an addition are two ops
+    return max(work(node) * CPU.addition_ns, bytes_moved(node) * CPU.memory_byte_ns)
 
 
 class _Way:

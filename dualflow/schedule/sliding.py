@@ -13,8 +13,6 @@ from dualflow.ops.record import Op
 
 MOST_AXES = 3
 """The most axes that windows slide over."""
-LEAST_RUN = 16
-"""The fewest elements to copy at a time: loops copy shorter runs faster, many windows side by side."""
 
 
 class SlidingAxis(NamedTuple):

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from dualflow.core.extent import typical
+from dualflow.graph.cost_model import CPU
 from dualflow.ops.forms import Take
 from dualflow.schedule.kernels import KernelWriter
 from dualflow.schedule.loop_program import (
@@ -38,11 +39,6 @@ from dualflow.schedule.loop_program import (
     Turned,
 )
 from dualflow.schedule.nest import Access, Nest
-
-SIDE = 64
-"""Elements of a tile along each of its two axes."""
-SHORTEST = 16
-"""Shorter axes are not worth it."""
 
 
 class Tiling(NamedTuple):
@@ -68,8 +64,8 @@ def tiling(nest: Nest) -> Tiling | None:
         for loop in range(last):
             if access.strides[loop] == 1:
                 found.setdefault(loop, {})[access] = None
-    long = [loop for loop in found if typical(nest.loops[loop].extent) >= SHORTEST]
-    if not long or typical(nest.loops[vector].extent) < SHORTEST:
+    long = [loop for loop in found if typical(nest.loops[loop].extent) >= CPU.least_tiled]
+    if not long or typical(nest.loops[vector].extent) < CPU.least_tiled:
         return None
     loop = max(long, key=lambda loop: len(found[loop]))
     return Tiling(loop, tuple(found[loop]))
@@ -81,7 +77,7 @@ class TileWriter(KernelWriter):
     def tiles(self, by: Tiling) -> Run:
         nest, vector = self.nest, len(self.nest.loops) - 1
         first = self._buffers_used()
-        side = self.given.number("side", SIDE)
+        side = self.given.number("side", CPU.tile_side)
         rows = {access: first + i for i, access in enumerate(by.accesses)}
         memory = [ScratchRow(row, access.dtype, (side, side)) for access, row in rows.items()]
         before = tuple(self._steps_at(0))
@@ -98,7 +94,7 @@ class TileWriter(KernelWriter):
         total = nest.loops[0].extent
         if by.loop == 0:
             stretches = (Shares(0, side, self._extent(0), stretches),)
-            total = -(-total // SIDE)
+            total = -(-total // CPU.tile_side)
         if any(loop.extent == 0 for loop in nest.loops):
             total = 0
         return self._made((*memory, *before, *stretches), total)

@@ -11,12 +11,13 @@ import math
 
 from dualflow.core.extent import typical
 from dualflow.graph.axes import sizes
+from dualflow.graph.cost_model import CPU
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.rewrite import Expansion, by, rebuild
 from dualflow.ops.forms import Contraction, View
 from dualflow.schedule.operands import PRODUCT_CHARS, shows_in_order
-from dualflow.schedule.sliding import LEAST_RUN, MOST_AXES, WINDOW_PRODUCT, SlidingWindows
+from dualflow.schedule.sliding import MOST_AXES, WINDOW_PRODUCT, SlidingWindows
 from dualflow.schedule.window_sums import seen_windows, sum_of_windows
 
 
@@ -51,7 +52,7 @@ def _of_windows(node: Node) -> Node | None:
     if seen is None:
         return None
     source, lie = seen_windows(seen)
-    if len(lie.axes) > MOST_AXES or typical(lie.run) < LEAST_RUN or _lies_as_matrix(lie):
+    if len(lie.axes) > MOST_AXES or typical(lie.run) < CPU.copied_run or _lies_as_matrix(lie):
         return None
     attrs = {**node.attrs, "windows": lie}
     inputs = [source, *node.inputs[1:]]

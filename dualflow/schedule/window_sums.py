@@ -10,13 +10,14 @@ from collections.abc import Sequence
 
 from dualflow.core.extent import is_fixed
 from dualflow.graph.axes import sizes
+from dualflow.graph.cost_model import CPU
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops.broadcasting import REDUCE_SUM
 from dualflow.ops.forms import Assemble, View
 from dualflow.ops.record import REGISTRY
 from dualflow.schedule.operands import PRODUCT_CHARS
-from dualflow.schedule.sliding import LEAST_RUN, WINDOW_SUM, SlidingAxis, SlidingWindows
+from dualflow.schedule.sliding import WINDOW_SUM, SlidingAxis, SlidingWindows
 
 AXES = 2
 """The most axes that such windows slide over."""
@@ -64,7 +65,7 @@ def _suits(lie: SlidingWindows, weights: Value) -> bool:
     lengths = [a.length for a in lie.axes]
     return (
         0 < len(lengths) <= AXES
-        and lie.channels >= LEAST_RUN
+        and lie.channels >= CPU.copied_run
         and 0 < math.prod(lengths) <= MOST_ELEMENTS
         and tuple(sizes(weights)) == (*lengths, lie.channels)
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import dualflow as df
 from dualflow.backends.llvm import entry as native_entry
-from dualflow.graph.cost_model import MACHINE
+from dualflow.graph.cost_model import CPU
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import verify
 from dualflow.graph.options import CompileOptions
@@ -325,7 +325,7 @@ def test_programs_over_whole_numbers_agree_to_the_bit(
 def test_however_loops_are_shared_between_threads(
     monkeypatch: pytest.MonkeyPatch, program: Program, sizes: list[tuple[int, ...]], seed: int
 ) -> None:
-    monkeypatch.setattr(native_entry, "MACHINE", MACHINE._replace(chunk_ns=0.05))
+    monkeypatch.setattr(native_entry, "CPU", replace(CPU, chunk_ns=0.05))
     monkeypatch.setattr(blocking, "STRETCH", 64)
     note(str(program))
     check_whole_numbers(program, sizes, seed)

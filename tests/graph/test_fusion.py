@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dualflow as df
-from dualflow.graph.cost_model import LIMITS
+from dualflow.graph.cost_model import CPU
 from dualflow.graph.fused import FUSED, body_of
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import Graph, verify
@@ -246,12 +246,12 @@ def test_a_product_that_is_handed_back_takes_nothing_along() -> None:
 
 def test_a_chain_longer_than_a_nest_may_be_is_several() -> None:
     def chain(x: Any) -> Any:
-        for _ in range(LIMITS.ops + 10):
+        for _ in range(CPU.most_ops + 10):
             x = df.sin(x)
         return x
 
     bodies = [body_of(n) for n in optimised(chain, VECTOR).nodes]
-    assert [len(b.nodes) for b in bodies if b is not None] == [LIMITS.ops, 10]
+    assert [len(b.nodes) for b in bodies if b is not None] == [CPU.most_ops, 10]
 
 
 def centred(x: Any) -> Any:
@@ -285,7 +285,7 @@ def test_kernels_of_a_deep_chain_are_no_longer_than_those_of_a_shallow_one(
 
     steps, stages = longest(40)
     assert steps <= longest(20)[0] < 40
-    assert stages == LIMITS.stages
+    assert stages == CPU.most_stages
 
 
 STEPS: list[Callable[[Any, Any], Any]] = [

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import dualflow as df
 from benchmarks.growth import STEPS as GROWTH_STEPS
 from benchmarks.growth import program as growth_program
-from dualflow.graph.cost_model import LIMITS
+from dualflow.graph.cost_model import CPU
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import before_fusion
@@ -53,7 +53,7 @@ def check(f: Callable[..., Any], *specs: df.TensorSpec) -> None:
     """Each kernel is short, and all together execute little more than the graph's work."""
     concrete = df.function(f).get_concrete_function(*specs)
     pairs = list(kernels(concrete.optimised_graph))
-    assert all(len(nest.steps) <= LIMITS.ops and nest.stages <= LIMITS.stages for _, nest in pairs)
+    assert all(len(nest.steps) <= CPU.most_ops and nest.stages <= CPU.most_stages for _, nest in pairs)
     total = sum(executed(run) for run, _ in pairs)
     copies = sum(v.spec.shape.num_elements() or 0 for v in concrete.graph.outputs)  # of known results
     assert total <= MOST * work_before_fusion(concrete.graph) + copies

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.failures import note_failure
-from dualflow.backends.llvm.kernel_table import LARGE, KernelMemory, table
+from dualflow.backends.llvm.kernel_table import KernelMemory, table
 from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.llvm.scatter import bounds_routine, routine
 from dualflow.backends.llvm.steps import BEGINNING, LINK, WALK, StepKind, StepRecord
@@ -24,7 +24,7 @@ from dualflow.core.extent import Atom, typical
 from dualflow.core.size_functions import largest
 from dualflow.graph import ir
 from dualflow.graph.axes import sizes
-from dualflow.graph.cost_model import MACHINE
+from dualflow.graph.cost_model import CPU
 from dualflow.graph.ir import Node
 from dualflow.schedule.access_bounds import Region
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS, OutOfMemory
@@ -51,10 +51,11 @@ PADDING = 64
 CHECKED_PADDING = 8
 """The same in the checked mode, behind positions of elements: one too many may be written."""
 NO_MEMORY = OutOfMemory("there is no memory for a tensor whose size the run has told. Compute it in parts.")
-LIGHT = 24.0
-"""Kernels that cost less per element run over vectors of twice the register width, to hide latencies."""
 FEWEST_LANES = 8
-"""Short loops are not given fewer: sizes below would each have a kernel of their own."""
+"""Short loops have no fewer lanes: each size below would have a kernel of its own.
+
+Results rest on it, as on blocks: the lanes of a row are added in the end, halves first.
+"""
 
 
 class EmittedKernel(NamedTuple):
@@ -284,7 +285,7 @@ class Entry:
         element, bits = node.output.spec.dtype, unit.module.vector_bits
         function = routine(element, positions.dtype, positions.depth, scatter.join, bits)
         unit.messages.append((OUTSIDE, node))
-        unit.work_ns += MACHINE.addition_ns * typical(math.prod(sizes(node.inputs[-1])))
+        unit.work_ns += CPU.addition_ns * typical(math.prod(sizes(node.inputs[-1])))
         self._once(function, positions.table, (*scatter.outputs, positions.layout, scatter.rows))
 
     def bounds(self, check: CheckBounds) -> None:
@@ -344,7 +345,7 @@ class Entry:
         unit.messages += written.messages(run.kernel)
         chunk = chunk_of(run, lanes, unit.threads)
         if run.kernel.outermost is not None:
-            unit.work_ns += run.work * MACHINE.addition_ns
+            unit.work_ns += run.work * CPU.addition_ns
             unit.parallel |= chunk != run.total
         with self.inside(undecided, launch.node):
             self.call_kernel(written.source, run.total, chunk, numbers)
@@ -428,7 +429,7 @@ def lanes_of(nest: Nest, vector_bits: int) -> int:
     that is known to be short, and runs for several rows, has half of the lanes as long as it fits in.
     """
     register = vector_bits // 32
-    lanes = register * 2 if nest.cost < LIGHT or len(nest.steps) > LARGE else register
+    lanes = register * 2 if nest.cost < CPU.light_kernel or len(nest.steps) > CPU.long_kernel else register
     extent = lanes if nest.vector is None else nest.loops[nest.vector].extent
     several = len(nest.loops) > 1
     while type(extent) is int and several and lanes > FEWEST_LANES and 2 * extent <= lanes:
@@ -447,7 +448,7 @@ def rows_of(nest: Nest, lanes: int, vector_bits: int) -> int:
         return 1
     extent = nest.loops[nest.kept - 1].extent
     widest = max(8 * v.spec.dtype.size for step in nest.steps for v in step.node.outputs)
-    rows = max(1, MACHINE.row_registers * vector_bits // (max(widest, 32) * lanes))
+    rows = max(1, CPU.row_registers * vector_bits // (max(widest, 32) * lanes))
     while nest.kept > 1 and type(extent) is int and rows > extent:
         rows //= 2
     return rows
@@ -455,10 +456,10 @@ def rows_of(nest: Nest, lanes: int, vector_bits: int) -> int:
 
 def chunk_of(run: Run, lanes: int, threads: int) -> int:
     """How many turns of the outermost loop make a chunk for one thread: all where it is not shared."""
-    total, outermost, work = run.total, run.kernel.outermost, run.work * MACHINE.addition_ns
+    total, outermost, work = run.total, run.kernel.outermost, run.work * CPU.addition_ns
     if outermost is None or threads == 1:
         return total
-    chunk = max(1, math.ceil(MACHINE.chunk_ns * typical(total) / work)) if work else total
+    chunk = max(1, math.ceil(CPU.chunk_ns * typical(total) / work)) if work else total
     chunk = largest(chunk, -(-total // (8 * threads)))
     if isinstance(outermost, For) and outermost.kind is LoopKind.LANES:
         chunk += -chunk % lanes
@@ -467,10 +468,10 @@ def chunk_of(run: Run, lanes: int, threads: int) -> int:
 
 def shared_chunk(unit: Unit, total: int, work: float) -> int:
     """How many of ``total`` turns make a chunk for one thread, where all take ``work`` additions together."""
-    ns = work * MACHINE.addition_ns
+    ns = work * CPU.addition_ns
     unit.work_ns += ns
     if unit.threads == 1:
         return total
-    chunk = min(total, max(math.ceil(MACHINE.chunk_ns * total / ns), -(-total // (8 * unit.threads))))
+    chunk = min(total, max(math.ceil(CPU.chunk_ns * total / ns), -(-total // (8 * unit.threads))))
     unit.parallel |= chunk < total
     return chunk

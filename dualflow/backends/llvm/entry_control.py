@@ -21,6 +21,7 @@ from dualflow.core.extent import is_fixed, typical
 from dualflow.core.locks import imported
 from dualflow.core.size_functions import largest
 from dualflow.graph.control import memory_message
+from dualflow.graph.cost_model import CPU
 from dualflow.graph.ir import Node
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS
 from dualflow.schedule.operands import CallKind
@@ -45,8 +46,6 @@ from dualflow.schedule.statements import (
 
 ASKED_TURNS = 16
 """After so many turns a loop looks whether a signal has come; a power of two."""
-ASSUMED_TURNS = 1000
-"""What is taken for the number of turns of a loop when a call's work is estimated, where nothing tells."""
 
 _STEPS = (Launch, LaunchPieces, Multiply, ScatterRows, CheckBounds, CopyMemory)
 """What steps do where all sizes are known,"""
@@ -279,7 +278,7 @@ class _Control:
             turns.next(turn + 1)
         self.outermost = outer
         b.store(turns.results[0], self.turns, loop.counter)
-        made = ASSUMED_TURNS if loop.length is None else typical(loop.length)
+        made = CPU.unknown_iterations if loop.length is None else typical(loop.length)
         unit.work_ns = before + (unit.work_ns - before) * made
 
     def _exchange(self, loop: RunTurns) -> None:

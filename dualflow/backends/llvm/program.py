@@ -22,6 +22,7 @@ from dualflow.backends.llvm.steps import WALK, StepRecord, driver
 from dualflow.backends.llvm.text import LlvmModule
 from dualflow.core.extent import Atom, Extent, symbols
 from dualflow.core.locks import imported
+from dualflow.graph.cost_model import CPU
 from dualflow.graph.ir import Node
 from dualflow.graph.options import CompileOptions
 from dualflow.schedule.memory_bounds import MemoryBounds
@@ -31,9 +32,6 @@ from dualflow.schedule.statements import CallRoutine, Statement, statements
 
 if TYPE_CHECKING:
     from dualflow.backends.llvm.runtime.checked_memory import Workspace
-
-LONG_CALL_NS = 20_000
-"""Nanoseconds of work from which on a call lets other Python threads run meanwhile."""
 
 
 class ProgramPart(NamedTuple):
@@ -125,7 +123,7 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
         arena_bytes=plan.arena_bytes + _workspace_bytes(unit),
         kernels=tuple(unit.kernels),
         parallel=unit.parallel,
-        heavy=unit.work_ns > LONG_CALL_NS or unit.asks or unit.module.has(interrupts.ROUTINE),
+        heavy=unit.work_ns > CPU.long_call_ns or unit.asks or unit.module.has(interrupts.ROUTINE),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dualflow.backends.numba.call_source import NO_KERNEL, Shelf, has_arrays
+from dualflow.graph.cost_model import CPU
 from dualflow.schedule.loop_program import Run
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.statements import CallRoutine, Multiply, RunTurns, Statement, bodies, walk
@@ -14,7 +15,6 @@ SHARED_WORK = 5e6
 HEAVY_PRODUCT = 1 << 18
 """Multiplications from which on BLAS is worth more than a call of Python."""
 _CALL_WORK = 30.0
-_ASSUMED_TURNS = 64
 
 
 def is_shared(run: Run) -> bool:
@@ -50,6 +50,6 @@ def work(shelf: Shelf, program: Sequence[Statement]) -> float:
 def _work(shelf: Shelf, statement: Statement) -> float:
     inside = sum(work(shelf, body) for body in bodies(statement))
     if isinstance(statement, RunTurns):
-        inside *= _ASSUMED_TURNS if statement.length is None else max(statement.length, 1)
+        inside *= CPU.unknown_iterations if statement.length is None else max(statement.length, 1)
     own = sum(nest.run.work + _CALL_WORK for nest in shelf.nests(statement) if nest.run is not None)
     return _CALL_WORK + inside + own + (statement.multiplications if isinstance(statement, Multiply) else 0)

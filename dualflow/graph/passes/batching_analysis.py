@@ -7,18 +7,15 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from dualflow.graph.axes import is_view, row_major, sizes
 from dualflow.graph.control_spec import LoopSpec, loop_of
+from dualflow.graph.cost_model import CPU
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops.contraction import MATMUL
 from dualflow.ops.forms import Literal
 
-FEW_ROWS: Final = 8
-"""Sums of products of so many rows are better at once; of more rows, while they are little work."""
-LITTLE_WORK: Final = 1 << 15
-"""So many multiplications in each turn. Rows of larger products are read best while they are in the cache."""
 _DTYPES = "fd"
 
 
@@ -222,5 +219,5 @@ def _rows_multiplied(node: Node) -> tuple[Value, Value, int] | None:
     first, second = bool(node.attrs.get("transpose_a")), bool(node.attrs.get("transpose_b"))
     inner = sizes(x)[0 if first else 1]
     in_rows = inner > 0 and ((first and not second) or inner == 1)
-    pays = inner <= FEW_ROWS or inner * node.output.spec.size <= LITTLE_WORK
+    pays = inner <= CPU.batched_rows or inner * node.output.spec.size <= CPU.batched_work
     return (row_major(x), row_major(y), inner) if in_rows and pays and node.output.spec.size else None

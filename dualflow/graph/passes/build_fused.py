@@ -11,16 +11,11 @@ from typing import NamedTuple
 from dualflow.core.extent import typical
 from dualflow.graph.axes import base_of, is_generated, is_scalar_literal, is_view, sizes
 from dualflow.graph.column_folds import LEAST_ELEMENTS
+from dualflow.graph.cost_model import CPU
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import FUSED, Axes, LoopDomain, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.ops.forms import Element, Fold, Scan, Take
-
-_SMALL = 8
-"""A value so many times smaller than another costs next to nothing to read beside it."""
-
-_MOST_STEPS = 8
-"""Additions and products for an element that take less time than to write and read it."""
 
 
 class Staged(NamedTuple):
@@ -315,7 +310,7 @@ def _recipes(graph: Graph, group_of: dict[Node, Group], candidates: set[Value]) 
         large = _large(node)
         sources = {found[v].source if v in found else v for v in large}
         cost = sum(found[v].cost for v in large if v in found) + 1.0
-        if len(sources) != 1 or cost > _MOST_STEPS:
+        if len(sources) != 1 or cost > CPU.through_memory(node.output.spec.dtype.size):
             continue
         (source,) = sources
         if _is_narrow(source, node.output):
@@ -337,7 +332,7 @@ def _is_cheap(node: Node) -> bool:
 def _large(node: Node) -> set[Value]:
     """What a node reads, but for what is so small that it costs next to nothing."""
     size = typical(math.prod(sizes(node.output)))
-    return {v for v in node.inputs if typical(math.prod(sizes(v))) * _SMALL > size}
+    return {v for v in node.inputs if typical(math.prod(sizes(v))) * CPU.negligible > size}
 
 
 def _is_narrow(source: Value, made: Value) -> bool:

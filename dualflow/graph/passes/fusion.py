@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dualflow.core.extent import typical
 from dualflow.graph.axes import base_of, dims_of_base, is_generated, is_view, sizes
 from dualflow.graph.column_folds import folds_columns
-from dualflow.graph.cost_model import LIMITS
+from dualflow.graph.cost_model import CPU
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import Axes, axis_set, index_shape, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Value
@@ -133,12 +133,12 @@ class _Partition:
         if group.alone or isinstance(node.op.form, Scan):
             return False
         slot = self._slot([group], node, index)
-        own = self._embed(group, node) if slot is not None and len(group.nodes) < LIMITS.ops else None
+        own = self._embed(group, node) if slot is not None and len(group.nodes) < CPU.most_ops else None
         if slot is None or own is None or not self._fits(group, node, own):
             return False
         reduced = group.reduced | reduced_axes(node, own)
         staged = self._staged(node, own, group.everything - reduced, group.stage)
-        if staged.runs > LIMITS.stages:
+        if staged.runs > CPU.most_stages:
             return False
         group.position = slot
         group.add(node, own, staged)
@@ -229,7 +229,7 @@ class _Partition:
     def _merge(self, home: Group, other: Group, node: Node, index: int) -> None:
         """Move the nodes of ``other``, which ``node`` of ``home`` reads from, into ``home`` if legal."""
         slot = self._slot([home, other], node, index)
-        if slot is None or home.alone or other.alone or len(home.nodes) + len(other.nodes) > LIMITS.ops:
+        if slot is None or home.alone or other.alone or len(home.nodes) + len(other.nodes) > CPU.most_ops:
             return
         mapping = self._match(home, other, node)
         if mapping is None:
@@ -261,7 +261,7 @@ class _Partition:
         for node in sorted(own, key=self.index.__getitem__):
             staged[node] = self._staged(node, own[node], home.everything - reduced, stage)
             stage[node] = staged[node].ready
-            if staged[node].runs > LIMITS.stages:
+            if staged[node].runs > CPU.most_stages:
                 self.too_long.add((home, other))
                 return None
         return staged

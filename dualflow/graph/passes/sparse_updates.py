@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dualflow.core.shape import Shape
 from dualflow.graph.axes import sizes
+from dualflow.graph.cost_model import CPU
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.rewrite import Expansion, rebuild
 from dualflow.ops.forms import Literal
 from dualflow.ops.record import REGISTRY
-
-SPARSE: Final = 4
-"""So many times as many rows as are added up make it pay to leave those that are not."""
-LEAST_LENGTH: Final = 8
-"""Elements of a row from which on it pays."""
 
 
 def step_on_rows(graph: Graph) -> Graph:
@@ -73,7 +69,7 @@ def _pays(scatter: Node, whole: Value) -> bool:
     if not known or scatter.attrs["axis"] != 0 or scatter.output.spec != whole.spec:
         return False
     count, (size, *row) = math.prod(indices), shape
-    return 0 < count * SPARSE <= size and math.prod(row) >= LEAST_LENGTH
+    return 0 < count * CPU.sparse_rows <= size and math.prod(row) >= CPU.sparse_row
 
 
 def _on_rows(original: Node, node: Node, once: set[Value]) -> Expansion | None:

@@ -10,7 +10,7 @@ import pytest
 
 import dualflow as df
 from dualflow.backends.llvm.entry import FEWEST_LANES, lanes_of, rows_of
-from dualflow.backends.llvm.kernel_table import LARGE
+from dualflow.graph.cost_model import CPU
 
 
 def lanes(f: Callable[..., Any], *shape: int) -> int:
@@ -29,7 +29,7 @@ def heavy(x: Any) -> Any:
 
 
 def long_chain(x: Any) -> Any:
-    for _ in range(LARGE):
+    for _ in range(CPU.long_kernel):
         x = df.exp(-x)
     return x
 
