@@ -53,6 +53,16 @@ def grown(x):
     return x
 
 
+def wrong(x):
+    return df.matmul(x, x)
+
+
+def wrong_in_a_loop(x):
+    for row in x:
+        x = df.matmul(row, row)
+    return x
+
+
 class Losses:
     @staticmethod
     def mean(x):
@@ -104,6 +114,18 @@ def test_compare_prints_a_table(run: Run) -> None:
     assert any(line.startswith("time per call") for line in lines)
     assert any(line.startswith("work ") and "operations in 1 step" in line for line in lines)
     assert max(map(len, lines)) <= 88
+
+
+@pytest.mark.parametrize("command", ["compare", "graph", "export"])
+@pytest.mark.parametrize("name", ["wrong", "wrong_in_a_loop"])
+def test_an_error_names_the_users_line(run: Run, command: str, name: str) -> None:
+    written = ["out.py"] if command == "export" else []
+    done = run(command, f"model:{name}", *written, "--args", "df.ones([2, 3])")
+    assert done.returncode == 2
+    assert "takes matrices" in done.stderr or "multipl" in done.stderr or "matmul" in done.stderr
+    line = next(i for i, text in enumerate(MODULE.splitlines(), 1) if f"def {name}(" in text)
+    assert f'model.py", line {line + 1}, in {name}' in done.stderr
+    assert "dualflow/" not in done.stderr.replace("python -m dualflow", "")
 
 
 def test_compare_prints_json(run: Run) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import dualflow
-from dualflow.cli.call import ARGUMENTS, Arguments, CommandError, named_call, take_call
+from dualflow.cli.call import ARGUMENTS, Arguments, CommandError, named_call, take_call, user_lines
 from dualflow.cli.keras_startup import ACTIONS, run_action
 from dualflow.cli.program import MainModule, program_of_module, program_of_path
 from dualflow.cli.stand_in import stand_in_for_tensorflow
@@ -90,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         result = options.run(options)
     except (CommandError, DualflowError) as error:
-        print(f"{parser.prog} {options.command}: {error}", file=sys.stderr)
+        print("\n".join([f"{parser.prog} {options.command}: {error}", *user_lines(error)]), file=sys.stderr)
         return 2
     if isinstance(result, MainModule):
         result.run()

@@ -7,6 +7,7 @@ import importlib.util
 import inspect
 import os
 import sys
+import traceback
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from typing import Any
 import numpy as np
 
 import dualflow
+from dualflow.graph.ir import Origin
+from dualflow.graph.origin import PACKAGE
 
 ARGUMENTS = """\
 The arguments come from --args, else from the function's attribute example_args, else from its
@@ -168,3 +171,14 @@ def _needed(function: Callable[..., Any]) -> list[str]:
 
 def _told(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
+
+
+def user_lines(error: BaseException) -> list[str]:
+    """The user's lines at which ``error`` arose: those of its notes, else the innermost of its traceback."""
+    notes: list[str] = getattr(error, "__notes__", [])
+    entries = traceback.extract_tb(error.__traceback__)
+    outside = [entry for entry in entries if not entry.filename.startswith((*PACKAGE, "<frozen "))]
+    if notes or not outside:
+        return notes
+    at = outside[-1]
+    return [f"  {Origin(at.filename, at.lineno or 0, at.name)}", f"    {at.line}"]

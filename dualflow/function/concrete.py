@@ -215,7 +215,7 @@ class ConcreteFunction:
         >>> negate = df.function(lambda x: -x, backend="llvm").get_concrete_function(df.TensorSpec([3]))
         >>> print(negate.status())
         <ConcreteFunction <lambda>(x: float32[3])>
-            native: 1 kernels, 0 routines
+            native: 1 kernel
         in this process
             builtin call: ...
         """

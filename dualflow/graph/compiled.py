@@ -183,3 +183,7 @@ class Backend(Protocol):
     def costs(self, compiled: Any) -> CompileCosts:
         """What compiling it takes, measured now where it can be."""
         ...
+
+
+def counted(count: int, one: str, several: str = "") -> str:
+    return f"{count} {one if count == 1 else several or one + 's'}"

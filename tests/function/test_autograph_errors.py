@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 
 import pytest
 
@@ -294,6 +295,25 @@ def test_errors_of_ops_name_the_users_line():
     notes = "\n".join(caught.value.__notes__)
     assert "in user code:" in notes
     assert f'File "{__file__}", line {line}, in fails' in notes
+
+
+def multiplied(x, rows):
+    for row in rows:
+        x = df.matmul(x, row)  # a vector
+    return x
+
+
+@pytest.mark.parametrize(
+    "transform", [df.autodiff.grad, df.autodiff.value_and_grad, df.autodiff.hessian, df.recompute_grad]
+)
+def test_errors_behind_a_transform_name_the_users_lines_alone(transform):
+    """The functions that transforms return are dualflow's own, and converted, too."""
+    first = multiplied.__code__.co_firstlineno
+    with pytest.raises(InvalidArgumentError) as caught:
+        df.function(transform(multiplied))(df.ones([2]), df.ones([3, 2]))
+    notes = "\n".join(caught.value.__notes__)
+    assert [int(line) for line in re.findall(r"line (\d+), in", notes)] == [first + 1, first + 2]
+    assert f'File "{__file__}", line {first + 2}, in multiplied' in notes
 
 
 def test_nodes_name_the_users_lines():

@@ -211,6 +211,21 @@ def test_the_arena_counts_once_whether_a_call_allocates_it_or_not() -> None:
 
 
 @pytest.mark.llvm  # Numba writes its cache itself, and looks kernels up that this process has
+@pytest.mark.parametrize("backend", ["llvm", "numba"])
+@pytest.mark.parametrize("op", [df.linalg.inv, df.linalg.det, df.linalg.svd])
+def test_a_host_call_in_a_loop_or_a_branch_is_compared(op: Any, backend: str) -> None:
+    def f(xs: Any, m: Any) -> Any:
+        total = df.zeros([])
+        for x in xs:
+            if x > 0.0:
+                total = total + sum(df.reduce_sum(part) for part in df.nest.flatten(op(m + x)))
+        return total
+
+    report = compare(df.function(f, backend=backend), df.ones([5]), df.eye(2) * 2.0)
+    assert report.difference.agrees
+    assert report.costs.emission > 0.0
+
+
 def test_costs_are_positive_and_add_up() -> None:
     costs = compare(lambda x: df.exp(x) * 3.0 + 1.0, df.ones([7])).costs
     assert min(costs.trace, costs.passes, costs.emission, costs.compilation, costs.linking) > 0

@@ -139,3 +139,18 @@ def test_python_runs_once_before_the_error():
     with pytest.raises(SymbolicValueError):
         f(df.ones([2]))
     assert ran == [1]
+
+
+@pytest.mark.parametrize("ufunc", [np.exp, np.add, np.matmul, np.hypot, np.divmod])
+def test_a_ufunc_compiles_as_it_is(ufunc):
+    x = df.constant([[1.0, 2.0], [3.0, 5.0]])
+    compiled = df.function(ufunc)(*[x] * ufunc.nin)
+    np.testing.assert_allclose(compiled, ufunc(*[x.numpy()] * ufunc.nin), rtol=1e-6)
+
+
+def test_transforms_take_ufuncs():
+    x = df.constant(0.5)
+    expected = 1.0 - np.tanh(0.5) ** 2
+    assert float(df.autodiff.grad(np.tanh)(x)) == pytest.approx(expected)
+    assert float(df.function(df.autodiff.grad(np.tanh))(x)) == pytest.approx(expected)
+    np.testing.assert_allclose(df.vectorized_map(np.exp, df.ones([3])), np.exp(np.ones(3)), rtol=1e-6)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -52,6 +53,21 @@ def test_a_concrete_function_that_waits_for_sizes_says_so() -> None:
     assert "not called yet" in concrete.status()
     concrete(df.ones([2]))
     assert "native: " in concrete.status()
+
+
+def test_parts_of_one_kind_are_one_line() -> None:
+    @df.function(backend="llvm")
+    def f(m):
+        for _ in range(30):
+            m = df.linalg.inv(m + 1.0) * 2.0
+        return df.linalg.det(m) + df.reduce_sum(m @ m)
+
+    f(df.eye(2))
+    lines = f.status().partition("\nin this process\n")[0].splitlines()[1:]
+    kinds = [line.strip().partition(" (")[0] for line in lines]
+    assert len(lines) == 3
+    assert re.fullmatch(r"native: \d+ kernels, 1 matrix product routine in 32 parts", kinds[0])
+    assert kinds[1:] == ["numpy: inv x 30", "numpy: determinant"]
 
 
 def test_threads_that_are_off_are_told_with_the_reason(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from dualflow.backends.llvm.executable import KEPT_ARENA, Executable
+from dualflow.backends.llvm.executable import KEPT_ARENA, Executable, planned
 from dualflow.backends.llvm.product import choice
 from dualflow.backends.llvm.program import write
 from dualflow.backends.llvm.runtime import switches, target
@@ -17,7 +17,6 @@ from dualflow.graph.options import CompileOptions
 from dualflow.schedule import plan as planning
 from dualflow.schedule.executed_work import executed_by_once
 from dualflow.schedule.operands import CallKind
-from dualflow.schedule.plan import plan
 from dualflow.schedule.runs import run_of
 
 if TYPE_CHECKING:
@@ -75,8 +74,8 @@ def costs(compiled: Executable) -> CompileCosts:
 
 
 def _emission_seconds(compiled: Executable) -> float:
-    begun, own = time.perf_counter(), choice.own()
-    write(plan(compiled.graph, strided_products=own, window_products=own), compiled.options)
+    begun = time.perf_counter()
+    write(planned(compiled.graph), compiled.options)
     return time.perf_counter() - begun
 
 

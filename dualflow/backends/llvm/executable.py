@@ -27,7 +27,7 @@ from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.extent import with_numbers
 from dualflow.core.locks import imported, unforkable
 from dualflow.core.spans import span
-from dualflow.graph.compiled import PartKind, PartReport
+from dualflow.graph.compiled import PartKind, PartReport, counted
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.run_time_sizes import REQUIRE
@@ -52,6 +52,13 @@ class NativePart(NamedTuple):
 
     call: Callable[..., Any]
     offset: int
+
+
+def planned(graph: Graph) -> Plan:
+    """The plan of an executable of ``graph``, where loops and conditions around host calls are host calls."""
+    own, separate = choice.own(), bool(switches.checked_side())
+    native = with_host_fallbacks(graph)
+    return plan(native, strided_products=own, window_products=own, separate=separate)
 
 
 class Executable:
@@ -85,11 +92,7 @@ class Executable:
     def __init__(self, graph: Graph, options: CompileOptions) -> None:
         self.graph = graph
         self.options = options
-        own = choice.own()
-        native = with_host_fallbacks(graph)
-        self.plan: Plan = plan(
-            native, strided_products=own, window_products=own, separate=bool(switches.checked_side())
-        )
+        self.plan: Plan = planned(graph)
         with jit.Ahead() as ahead:
 
             def begin(source: IrSource) -> None:
@@ -337,14 +340,14 @@ def address_of(array: Array) -> int:
 
 def _reports(program: Program, libraries: Sequence[jit.Library]) -> list[PartReport]:
     reports: list[PartReport] = []
-    kernels = len(program.kernels)
+    what = counted(len(program.kernels), "kernel")
+    if program.products:
+        what += f", {counted(program.products, 'matrix product routine')}"
     detours = dict.fromkeys(library.detour for library in libraries if library.detour)
     detour = f"LLVM's linker was needed: {', '.join(detours)}" if detours else ""
     for part in program.parts:
         if part.host is None:
-            reports.append(
-                PartReport(PartKind.NATIVE, f"{kernels} kernels, {program.products} routines", detour)
-            )
+            reports.append(PartReport(PartKind.NATIVE, what, detour))
             continue
         reports.append(host_report(part.host.node))
     return reports

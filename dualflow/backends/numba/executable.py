@@ -22,7 +22,7 @@ from dualflow.backends.numba.source_files import module_of
 from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.spans import span
 from dualflow.core.tracebacks import PROGRAM
-from dualflow.graph.compiled import CodeSource, PartKind, PartReport
+from dualflow.graph.compiled import CodeSource, PartKind, PartReport, counted
 from dualflow.graph.fused import body_of
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Graph, Node
@@ -59,9 +59,9 @@ class NumbaExecutable:
     def parts(self) -> tuple[PartReport, ...]:
         """How each part of the graph runs."""
         source = self.source
-        what = _counted(len(source.shelf.kernels), "kernel")
+        what = counted(len(source.shelf.kernels), "kernel")
         if source.functions:
-            what += f" and {_counted(len(source.functions), 'choice or loop', 'choices and loops')}"
+            what += f" and {counted(len(source.functions), 'choice or loop', 'choices and loops')}"
         detours = ", ".join(dict.fromkeys(source.detours))
         reason = f"a choice or loop is Python's own: {detours}" if detours else ""
         own = PartReport(PartKind.NATIVE, f"{what} through Numba", reason)
@@ -179,10 +179,6 @@ def _error(check: ProgramCheck, arrays: list[Array]) -> Exception:
 def _rows_within(memory: int, nbytes: int) -> int:
     """How many rows of so many bytes fit into ``memory``."""
     return memory // max(nbytes, 1)
-
-
-def _counted(count: int, one: str, several: str = "") -> str:
-    return f"{count} {one if count == 1 else several or one + 's'}"
 
 
 def _compile(function: Any, parameters: Sequence[Parameter]) -> CodeSource:

@@ -73,10 +73,7 @@ class Signature:
         self, function: Callable[..., Any], specs: Sequence[Any] | None = None, *, skip_first: bool = False
     ) -> None:
         self.name: str = getattr(function, "__name__", type(function).__name__)
-        try:
-            parameters = list(inspect.signature(function).parameters.values())
-        except ValueError:  # some built-in functions can't be inspected
-            parameters = [inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL)]
+        parameters = _parameters_of(function)
         # As in TensorFlow, an input signature says nothing of what is called self: that is a method to be.
         unbound = specs is not None and bool(parameters) and parameters[0].name == "self"
         named = bool(parameters) and parameters[0].kind in _POSITIONAL  # else self is one of ``*args``
@@ -267,3 +264,16 @@ def _name_leaves(path: str, structure: Structure, names: list[str]) -> None:
     keys = structure.keys or range(len(structure.children))
     for key, child in zip(keys, structure.children, strict=True):
         _name_leaves(f"{path}.{key}" if named else f"{path}[{key!r}]", child, names)
+
+
+def _parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The parameters of a function: of a ufunc its inputs, as calls may not pass its options' defaults."""
+    wrapped = inspect.unwrap(function)  # whose parameters inspect.signature returns
+    if isinstance(wrapped, np.ufunc):
+        names = ["x"] if wrapped.nin == 1 else [f"x{i + 1}" for i in range(wrapped.nin)]
+        inputs = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names]
+        return [*inputs, inspect.Parameter("options", inspect.Parameter.VAR_KEYWORD)]
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except ValueError:  # some built-in functions can't be inspected
+        return [inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL)]

@@ -26,7 +26,7 @@ from dualflow.function.bound_method import WeakMethod
 from dualflow.function.control.raising import settled
 from dualflow.function.errors import here
 from dualflow.graph.ir import Origin
-from dualflow.graph.origin import register_generated
+from dualflow.graph.origin import PACKAGE, register_generated
 
 assert importlib.util
 
@@ -163,8 +163,10 @@ def _class_of(name: str) -> str:
 
 
 def _origins(generated: str, lines: Any, function: FunctionType) -> dict[int, Origin]:
-    """The user's line for each line of generated code that stands for one."""
+    """The user's line for each line of generated code that stands for one; none in code of this package."""
     file = function.__code__.co_filename
+    if file.startswith(PACKAGE):
+        return {}
     return {
         at.lineno: Origin(file, origin.loc.lineno, origin.function_name or function.__name__)
         for at, origin in lines.items()

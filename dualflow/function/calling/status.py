@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -32,7 +33,7 @@ class Reporting(Protocol):
 
 
 def status(traces: Sequence[Reporting]) -> str:
-    """A line for each trace and for each of its parts, then one for each facility of this process."""
+    """A line for each trace and for each kind of its parts, then one for each facility of this process."""
     lines = [line for trace in traces for line in _trace(trace)]
     return "\n".join([*lines, "in this process", *(f"    {facility}" for facility in facilities())])
 
@@ -42,7 +43,16 @@ def _trace(trace: Reporting) -> Iterator[str]:
     if not trace.sized:
         yield "    leaves sizes open; compiled for those of a call, and not called yet"
         return
-    for part in trace.parts:
-        yield f"    {part.kind}: {part.what}" + (f" ({part.reason})" if part.reason else "")
+    for part, count in Counter(part._replace(node=None) for part in trace.parts).items():
+        yield f"    {part.kind}: {part.what}{_often(part, count)}" + (
+            f" ({part.reason})" if part.reason else ""
+        )
     if trace.budgeted:
         yield f"    memory: {trace.memory}"
+
+
+def _often(part: PartReport, count: int) -> str:
+    """How many parts are alike: the native ones are of one program, whose kernels each of them counts."""
+    if count == 1:
+        return ""
+    return f" in {count} parts" if part.kind == "native" else f" x {count}"

@@ -33,9 +33,9 @@ _REMEDY: Final = (
 
 
 _MT19937_BYTES: Final = 4 * 625
-"""The size of the state of NumPy's shared generator: 624 words and a position, 624 before the first draw."""
+"""The size of the state of NumPy's shared generator: 624 words and a position, 623 before the first draw."""
 
-_UNDRAWN: Final = (624).to_bytes(4, sys.byteorder)
+_UNDRAWN: Final = (623).to_bytes(4, sys.byteorder)
 
 _CLOCKS: Final = frozenset(
     f"{clock}{unit}"
