@@ -14,6 +14,7 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Final
 
+from dualflow.core.after_import import import_after
 from dualflow.core.warning import warn_user
 from keras_dualflow.branches import BRANCHES, TESTED, code_with_branch, keras_version, structure_error
 from keras_dualflow.choice import NAME
@@ -81,6 +82,7 @@ def install() -> None:
             del sys.modules[name]
     if not any(type(finder) is _BackendFinder for finder in sys.meta_path):
         sys.meta_path.insert(0, _BackendFinder())
+        import_after("multiprocessing.spawn", "keras_dualflow.children")
 
 
 def check_release(version: str) -> None:

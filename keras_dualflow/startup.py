@@ -17,6 +17,17 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
+PROGRAM = """\
+try:
+    from keras_dualflow.startup import watch
+except ModuleNotFoundError:  # dualflow was uninstalled, or is not in reach yet
+    pass
+else:
+    watch()
+"""
+"""What a new process executes when it starts."""
+
+
 class _AwaitingKeras:
     """A finder that finds no module: Python calls it before Keras is imported."""
 

@@ -12,20 +12,13 @@ from typing import Final
 
 from dualflow.cli.call import CommandError
 from dualflow.core.atomic_files import AtomicFile
+from keras_dualflow.startup import PROGRAM
 
 ACTIONS: Final = ("enable", "disable", "status")
 _FILE: Final = "dualflow_keras.pth"
-_PROGRAM: Final = """\
-try:
-    from keras_dualflow.startup import watch
-except ModuleNotFoundError:  # dualflow was uninstalled
-    pass
-else:
-    watch()
-"""
 CONTENT: Final = f"""\
 # Written by python -m dualflow keras enable; python -m dualflow keras disable removes it.
-import sys; exec({_PROGRAM!r})
+import sys; exec({PROGRAM!r})
 """
 """Python executes each line of the file that begins with ``import``."""
 

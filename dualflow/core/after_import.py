@@ -28,7 +28,7 @@ def import_after(name: str, then: str) -> None:
 
 
 class _Awaiting:
-    """Finds one module where the other finders find it, and lets ``then`` be imported behind it."""
+    """Finds one module where the finders after it find it, and imports ``then`` after it."""
 
     def __init__(self, name: str, then: str) -> None:
         self._name, self._then = name, then
@@ -38,7 +38,8 @@ class _Awaiting:
     ) -> ModuleSpec | None:
         if fullname != self._name:
             return None
-        for finder in [finder for finder in sys.meta_path if finder is not self]:
+        finders = list(sys.meta_path)
+        for finder in finders[finders.index(self) + 1 :]:  # another one may await the same module
             spec = finder.find_spec(fullname, path, target)
             if spec is not None:
                 if spec.loader is not None:
@@ -48,7 +49,7 @@ class _Awaiting:
 
 
 class _Following:
-    """A module's own loader, for the length of the import, with another import behind it."""
+    """A module's own loader, for the length of the import, with another import after it."""
 
     def __init__(self, own: Loader, then: str) -> None:
         self._own, self._then = own, then

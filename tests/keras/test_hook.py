@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -160,6 +161,31 @@ def test_keras_s_seed_is_dualflow_s_too(keras: Any) -> None:
         return [*df.random.normal([2]).numpy(), *keras.random.normal([2]).numpy()]
 
     assert drawn() == drawn()
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_processes_that_multiprocessing_starts_import_keras_with_the_backend(
+    method: str, tmp_path: Path
+) -> None:
+    """Their main module does not import dualflow: a program without a file has none there."""
+    (tmp_path / "work.py").write_text("import keras\n\nbackend = keras.backend.backend\n", encoding="utf-8")
+    program = f"""
+import dualflow, multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+dualflow.keras
+import work
+with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context({method!r})) as pool:
+    print(pool.submit(work.backend).result())
+"""
+    paths = os.pathsep.join([str(tmp_path), PACKAGES, LIBRARIES])
+    ended = subprocess.run(
+        [sys.executable, "-S", "-c", program],
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.stdout == "dualflow\n", ended.stderr
 
 
 # Refusals
