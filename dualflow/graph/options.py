@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from dualflow.graph.cost_model import CPU, CostModel
+
 STACK_BYTES: Final = 64 << 20
 """The most memory that passes take for the new stacks of a loop, if loops may take so much."""
 
@@ -28,6 +30,7 @@ class CompileOptions:
         threads: how many threads may share a loop: 1 for the caller alone, None for as many as the process
             uses. Where all graphs share the threads, any other number is taken for the process's own.
         vector_bits: the width of the vectors that code is written for; None for what the process uses.
+        cost_model: the figures of the processor by which programs are chosen.
         checking: whether what each pass makes is held against the rules of the IR, kernels against theirs.
 
     >>> CompileOptions(memory=1 << 30).loop_budget >> 20
@@ -44,6 +47,7 @@ class CompileOptions:
     memory_budget: int | None = None
     threads: int | None = None
     vector_bits: int | None = None
+    cost_model: CostModel = CPU
     checking: bool = False
 
     @property

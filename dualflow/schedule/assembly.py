@@ -15,7 +15,7 @@ from dualflow.graph.virtual_array import VirtualArray
 from dualflow.ops.forms import Assemble
 from dualflow.schedule.copying import copy_elements, fill_elements
 from dualflow.schedule.nest import Layout
-from dualflow.schedule.plan import PlannedCall
+from dualflow.schedule.planned import PlannedCall
 
 
 def pieces(call: PlannedCall) -> list[tuple[Node, tuple[Layout, ...], Layout]]:

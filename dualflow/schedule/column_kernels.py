@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from dualflow.core.dtypes import DType
 from dualflow.core.extent import typical
-from dualflow.graph.cost_model import CPU
 from dualflow.schedule.blocking import JOIN, ColumnStretches, join_blocks
 from dualflow.schedule.kernels import Accumulator, KernelWriter, carried_dtypes, merge
 from dualflow.schedule.loop_program import (
@@ -50,11 +49,11 @@ class ColumnWriter(KernelWriter):
         dtypes = [dtype for step in folds for dtype in carried_dtypes(step)]
         edges = Edge(nest.kept, SHARE, False), Edge(nest.kept, SHARE, True)
         before = tuple(self._steps_at(0))
-        if by.inner == nest.kept and typical(by.width) < CPU.wide_row:
+        if by.inner == nest.kept and typical(by.width) < nest.costs.wide_row:
             turn = self._each_column(0, lambda: self._column(by, edges, alone=True))
         elif by.inner == nest.kept:
             few = Edge(nest.kept, 0, False), Edge(nest.kept, 0, True)
-            rows = self.given.number("rows", CPU.rows_at_once)
+            rows = self.given.number("rows", nest.costs.rows_at_once)
             each = self._each_column(0, lambda: self._column(by, few))
             begun = self._each_column(0, lambda: self._begun())
             turn = (*begun, Blocks(nest.kept, 0, *edges, rows, each))

@@ -122,7 +122,7 @@ class KernelWriter:
             buffers=(*(argument.dtype for argument in given.buffers), *partials),
             scalars=tuple([as_dtype(x.dtype) for x in scalars]),
             numbers=len(given.numbers),
-            steps=len(self.nest.steps),
+            is_long=len(self.nest.steps) > self.nest.costs.long_kernel,
             body=tuple(body),
         )
         numbers = tuple([value for _, value in given.numbers])

@@ -404,13 +404,13 @@ class Kernel(NamedTuple):
         buffers: the dtype of each buffer, by place; those the kernel makes for itself are not among them.
         scalars: the dtype of each number of element code, by place.
         numbers: how many other numbers it is given.
-        steps: how many ops it computes.
+        is_long: whether it has so many ops that its code is kept short.
     """
 
     buffers: tuple[DType, ...]
     scalars: tuple[DType, ...]
     numbers: int
-    steps: int
+    is_long: bool
     body: tuple[Statement, ...]
 
     @property

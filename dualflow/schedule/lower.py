@@ -9,14 +9,14 @@ from dataclasses import replace
 from dualflow.core.extent import typical
 from dualflow.graph.axes import base_of, is_scalar_literal
 from dualflow.graph.column_folds import folds_columns
-from dualflow.graph.cost_model import CPU
+from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.fused import Axes, LoopDomain, axis_set, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops.forms import Element, Fold, Take
 from dualflow.schedule.nest import Access, Layout, Nest, NestLoop, NestOperand, NestStep, NestStore, Pick
 
 
-def lower(node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> Nest:
+def lower(node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout], costs: CostModel = CPU) -> Nest:
     """The loop nest of a fused node whose inputs and outputs lie as given."""
     body: Graph = node.attrs["body"]
     domain: LoopDomain = node.attrs["domain"]
@@ -28,7 +28,7 @@ def lower(node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout]) -> Ne
     steps = [raw.step(n) for n in body.nodes if n in domain.own]
     writes = [NestStore(v, raw.access(v, raw.made[v], layout), 0, 0) for v, layout in stores]
     nest = _in_order(body.name, domain, order, steps, writes)
-    return _schedule(_join_loops(nest))
+    return _schedule(_join_loops(replace(nest, costs=costs)))
 
 
 class _LoweredBody:
@@ -226,19 +226,21 @@ def _cached(nest: Nest) -> dict[Value, int]:
         read |= {s.value for s in nest.stores if s.stage == stage}
         again: dict[Value, float] = {}
         for value, step in inner.items():
-            again[value] = _cost_again(step, again, stored)
+            again[value] = _cost_again(step, again, stored, nest.costs)
             late = value in read and value not in stored and step.stage < stage
-            if late and again[value] > CPU.scratch(_row_bytes(nest, value), value.spec.dtype.size):
+            if late and again[value] > nest.costs.scratch(_row_bytes(nest, value), value.spec.dtype.size):
                 stored[value] = len(stored)
     return stored
 
 
-def _cost_again(step: NestStep, again: Mapping[Value, float], stored: Collection[Value]) -> float:
+def _cost_again(
+    step: NestStep, again: Mapping[Value, float], stored: Collection[Value], costs: CostModel
+) -> float:
     """The additions that it takes to compute a value again; ``again`` has those of earlier values."""
     cost: float = getattr(step.node.op.form, "cost", 1.0)
     for operand in dict.fromkeys(step.operands):
         if operand.access is not None or operand.made in stored:
-            cost += CPU.load
+            cost += costs.load
         elif operand.made is not None:
             cost += again.get(operand.made, 0.0)
     return cost
@@ -247,7 +249,7 @@ def _cost_again(step: NestStep, again: Mapping[Value, float], stored: Collection
 def _row_bytes(nest: Nest, value: Value) -> int:
     """The scratch memory of a value, for one iteration of the kept loops, or for one vector of them."""
     row = math.prod(typical(loop.extent) for loop in nest.loops if loop.reduced)
-    return row * value.spec.dtype.size * (1 if nest.stores_rows else CPU.vector_lanes)
+    return row * value.spec.dtype.size * (1 if nest.stores_rows else nest.costs.vector_lanes)
 
 
 def stage_steps(nest: Nest, stage: int) -> list[NestStep]:

@@ -25,7 +25,7 @@ from dualflow.graph.ir import Node, Value
 from dualflow.schedule.access_bounds import NOTHING, AccessBounds, Region
 from dualflow.schedule.loop_program import Argument, Run
 from dualflow.schedule.nest import Layout
-from dualflow.schedule.plan import Plan, blocks_made
+from dualflow.schedule.planned import Plan, blocks_made
 from dualflow.schedule.refused_accesses import unsafe
 from dualflow.schedule.spans import Span, at_least, contains, fits, footprint
 from dualflow.schedule.statement_accesses import accesses_of

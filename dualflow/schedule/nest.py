@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dualflow.core.dtypes import DType
+from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.fused import Axes
 from dualflow.graph.ir import Node, Value
 
@@ -112,6 +113,7 @@ class Nest:
         cached: values of the whole domain that a later stage loads from scratch rows instead of computing
             them again, numbered.
         repeated: nodes that another kernel computes as well.
+        costs: the figures by which its kernel is written.
         columns: whether the folds are of columns; see :mod:`dualflow.graph.column_folds`.
     """
 
@@ -122,6 +124,7 @@ class Nest:
     stores: tuple[NestStore, ...]
     stages: int
     cached: Mapping[Value, int]
+    costs: CostModel = CPU
     columns: bool = False
     repeated: frozenset[Node] = frozenset()
 

@@ -12,18 +12,18 @@ loop's results do, and is updated there as a variable is; a row of a stack is a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dualflow.core.dtypes import DType
 from dualflow.core.extent import is_fixed, symbols
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.axes import base_of, sizes
 from dualflow.graph.compiled import Footprint, MemoryBlock
 from dualflow.graph.control_spec import LoopSpec, branches_of, loop_of
+from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.graph.run_time_sizes import has_extents
 from dualflow.ops.forms import Choice, Literal
@@ -41,146 +41,27 @@ from dualflow.schedule.operands import (
     with_copies,
 )
 from dualflow.schedule.order import BufferKind, Home, ordered
+from dualflow.schedule.planned import (
+    ChangingSize,
+    Plan,
+    PlannedBody,
+    PlannedCall,
+    StackRow,
+    Turns,
+    blocks_made,
+)
 from dualflow.schedule.spans import check_view
 from dualflow.schedule.window_products import with_window_products
 
 
-class PlannedBody(NamedTuple):
-    """Calls of a body, and where its results lie: those of a condition, else none."""
-
-    calls: tuple[PlannedCall, ...]
-    results: tuple[Layout, ...] = ()
-
-
-class StackRow(NamedTuple):
-    """A row of a stack in a loop: buffer ``slot`` moves along the rows of ``stack``, each of ``nbytes``.
-
-    The stack ``grows`` where the loop makes it without knowing how many rows there will be.
-    """
-
-    slot: int
-    stack: Layout
-    nbytes: int
-    dtype: DType
-    grows: bool
-
-
-class ChangingSize(NamedTuple):
-    """A size of what a loop carries: ``extent`` in a turn, ``start`` in the first, then ``following``."""
-
-    extent: int
-    start: int
-    following: int
-
-
-class Turns(NamedTuple):
-    """How a loop runs, beside its bodies.
-
-    Attributes:
-        start: copies of what is carried to where it is carried.
-        rows: what moves from turn to turn.
-        counter: the loop's number; ``counted`` is that of the loop whose turns it repeats, if only that
-            knows how many they are.
-        sizes: those of what is carried that a turn may change.
-        exchanged: the buffers of what is carried in such a size, and those where a turn puts the next one.
-        stacks: the buffers of stacks of a size that the run tells before the first turn, as
-            :func:`blocks_made` has them.
-    """
-
-    start: tuple[PlannedCall, ...]
-    rows: tuple[StackRow, ...]
-    counter: int
-    counted: int | None
-    sizes: tuple[ChangingSize, ...] = ()
-    exchanged: tuple[tuple[int, int], ...] = ()
-    stacks: tuple[tuple[int, list[int]], ...] = ()
-
-
-class PlannedCall(NamedTuple):
-    """One step of the program: ``node`` on inputs and outputs that lie as given.
-
-    A choice has a block for each branch; a loop one for its condition, if it has one, and one for its body.
-    """
-
-    node: Node
-    inputs: tuple[Layout, ...]
-    outputs: tuple[Layout, ...]
-    blocks: tuple[PlannedBody, ...] = ()
-    turns: Turns | None = None
-
-    @property
-    def kind(self) -> CallKind:
-        """How the node runs; see :func:`dualflow.schedule.operands.kind_of`."""
-        return kind_of(self.node)
-
-    def walk(self) -> Iterator[PlannedCall]:
-        """The call, and those inside it."""
-        yield self
-        for call in (*(self.turns.start if self.turns else ()), *(c for b in self.blocks for c in b.calls)):
-            yield from call.walk()
-
-
-def blocks_made(layouts: Sequence[Layout], values: Sequence[Value]) -> dict[int, list[int]]:
-    """The buffers that get memory of a size that only the run tells, and the factors of their bytes.
-
-    ``values`` are those that are made at ``layouts``.
-    """
-    made = zip(layouts, values, strict=True)
-    return {
-        layout.buffer: [v.spec.dtype.size, *sizes(v)]
-        for layout, v in made
-        if v.spec.shape.is_static and symbols(v.spec.shape)
-    }
-
-
-class Plan(NamedTuple):
-    """The calls of a graph and its buffer table.
-
-    The table holds, in order: the inputs (of specs ``arguments``), the constants, the outputs, the arrays
-    that host calls read or write (``temporaries``), and the arena. Behind it, native code keeps ``slots``
-    addresses of its own, for rows and stacks, and counts the turns of ``loops`` loops. ``sized``: whether it
-    learns sizes on its way.
-    """
-
-    calls: tuple[PlannedCall, ...]
-    arguments: tuple[TensorSpec, ...]
-    constants: tuple[np.ndarray[Any, Any], ...]
-    outputs: tuple[TensorSpec, ...]
-    temporaries: tuple[TensorSpec, ...]
-    arena_bytes: int
-    slots: int = 0
-    loops: int = 0
-    sized: bool = False
-
-    @property
-    def inputs(self) -> int:
-        return len(self.arguments)
-
-    @property
-    def workspace(self) -> int:
-        """The place of kernels' own memory where its size is told by the run: behind the slots."""
-        return self.arena + 1 + self.slots
-
-    @property
-    def first_output(self) -> int:
-        return self.inputs + len(self.constants)
-
-    @property
-    def first_temporary(self) -> int:
-        return self.first_output + len(self.outputs)
-
-    @property
-    def arena(self) -> int:
-        """The arena's place in the table."""
-        return self.first_temporary + len(self.temporaries)
-
-    def walk(self) -> Iterator[PlannedCall]:
-        """All calls, those inside choices and loops too."""
-        for call in self.calls:
-            yield from call.walk()
-
-
-def plan(graph: Graph, *, strided_products: bool, window_products: bool, separate: bool = False) -> Plan:
+def plan(
+    graph: Graph,
+    *,
+    strided_products: bool,
+    window_products: bool,
+    separate: bool = False,
+    costs: CostModel = CPU,
+) -> Plan:
     """Give every value of ``graph`` a place; see the module's first lines.
 
     Args:
@@ -189,8 +70,11 @@ def plan(graph: Graph, *, strided_products: bool, window_products: bool, separat
             what BLAS can't read is copied first.
         window_products: whether they read windows of a tensor where they lie.
         separate: whether each intermediate has a buffer of its own, for checks, in place of the arena.
+        costs: the figures of the processor by which programs are chosen.
     """
-    table = _Table(strided_products=strided_products, window_products=window_products, separate=separate)
+    table = _Table(
+        strided_products=strided_products, window_products=window_products, separate=separate, costs=costs
+    )
     scope = _Scope(graph, table, lasting=True)
     starts = {BufferKind.INPUT: 0, BufferKind.CONSTANT: len(graph.inputs)}
     starts[BufferKind.OUTPUT] = len(graph.inputs) + len(table.constants)
@@ -208,6 +92,7 @@ def plan(graph: Graph, *, strided_products: bool, window_products: bool, separat
         table.slots,
         table.loops,
         has_extents(graph),
+        costs,
     )
 
 
@@ -238,7 +123,15 @@ def footprint(graph: Graph, *, strided_products: bool, window_products: bool) ->
 class _Table:
     """What all scopes of a plan share: buffers that have a place of their own, and counts."""
 
-    def __init__(self, *, strided_products: bool, window_products: bool, separate: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        strided_products: bool,
+        window_products: bool,
+        separate: bool = False,
+        costs: CostModel = CPU,
+    ) -> None:
+        self.costs = costs
         self.strided_products = strided_products
         self.window_products = window_products
         self.separate = separate
@@ -310,7 +203,7 @@ class _Scope:
         self.table = table
         self.moved: dict[Value, Value] = {}
         if table.window_products and not held:
-            graph = with_window_products(graph, self.moved)
+            graph = with_window_products(graph, self.moved, table.costs)
         nodes, self.targets = ordered(graph, lasting=lasting)
         self.lies = lies_chosen(nodes, self.targets)
         given = {v: home.strides for v, home in self.targets.items() if home.strides is not None}

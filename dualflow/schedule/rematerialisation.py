@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from dualflow.graph.axes import base_of, is_view
 from dualflow.graph.compiled import Footprint, MemoryBlock
-from dualflow.graph.cost_model import CPU
+from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.failing import may_fail
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.work import bytes_moved, work
@@ -76,7 +76,7 @@ class _Stage(NamedTuple):
 
 
 def within_budget(
-    graph: Graph, budget: int, footprint: Callable[[Graph], Footprint]
+    graph: Graph, budget: int, footprint: Callable[[Graph], Footprint], costs: CostModel = CPU
 ) -> WithinBudget | SmallestPossible:
     """``graph`` with a peak of at most ``budget`` bytes, or the smallest peak that there is.
 
@@ -87,12 +87,13 @@ def within_budget(
         graph: the graph after its passes; its sizes are numbers.
         budget: the bytes of all that a call takes beside its arguments, variables and constants.
         footprint: the planner: see :class:`dualflow.graph.compiled.Footprint`.
+        costs: the figures of the processor.
     """
     taken = footprint(graph)
     if taken.peak <= budget:
         return WithinBudget(graph, taken.peak)
     fixed = first_readers(graph, taken)
-    way = _Way(ordered_early(graph, taken, fixed), fixed, footprint)
+    way = _Way(ordered_early(graph, taken, fixed), fixed, footprint, costs)
     best, since = taken, 0
     drops: list[Drop] = []
     while True:
@@ -123,11 +124,11 @@ def _peak(taken: Footprint) -> int:
     return live.index(max(live))
 
 
-def _nanoseconds(node: Node) -> float:
+def _nanoseconds(node: Node, costs: CostModel) -> float:
     """About what running ``node`` takes."""
     if isinstance(node.op.form, Contraction):
-        return work(node) * CPU.product_ns / 2  # a multiplication and an addition are two ops
-    return max(work(node) * CPU.addition_ns, bytes_moved(node) * CPU.memory_byte_ns)
+        return work(node) * costs.product_ns / 2  # a multiplication and an addition are two ops
+    return max(work(node) * costs.addition_ns, bytes_moved(node) * costs.memory_byte_ns)
 
 
 class _Way:
@@ -137,8 +138,14 @@ class _Way:
         steps: how many values were dropped when the planner was asked.
     """
 
-    def __init__(self, graph: Graph, fixed: FirstReaders, footprint: Callable[[Graph], Footprint]) -> None:
-        self.graph = graph
+    def __init__(
+        self,
+        graph: Graph,
+        fixed: FirstReaders,
+        footprint: Callable[[Graph], Footprint],
+        costs: CostModel,
+    ) -> None:
+        self.graph, self.model = graph, costs
         self.steps: list[int] = []
         self._footprint = footprint
         self._parts = Parts()
@@ -165,8 +172,8 @@ class _Way:
             else:
                 low = middle
         graph, repeated = state.made.graph, state.made.repeated
-        whole = sum(map(_nanoseconds, (n for n in graph.nodes if not is_view(n))))
-        again = sum(map(_nanoseconds, repeated))
+        whole = sum(_nanoseconds(n, self.model) for n in graph.nodes if not is_view(n))
+        again = sum(_nanoseconds(n, self.model) for n in repeated)
         extra = again / (whole - again) if whole > again else 0.0
         return WithinBudget(graph, state.taken.peak, repeated, extra)
 
@@ -193,7 +200,7 @@ class _Way:
     def cost(self, value: Value) -> float:
         """What computing ``value`` takes."""
         if value not in self._costs:
-            self._costs[value] = _nanoseconds(self._parts.of(value).node)
+            self._costs[value] = _nanoseconds(self._parts.of(value).node, self.model)
         return self._costs[value]
 
     def inputs(self, value: Value) -> list[Value]:

@@ -29,7 +29,7 @@ from dualflow.schedule.assembly import pieces, spread
 from dualflow.schedule.copying import copy_elements, fill_elements
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.operands import CallKind
-from dualflow.schedule.plan import ChangingSize, Plan, PlannedCall, StackRow, Turns
+from dualflow.schedule.planned import ChangingSize, Plan, PlannedCall, StackRow, Turns
 from dualflow.schedule.scattering import depth_of, join_of, table_of
 from dualflow.schedule.sliding import SlidingWindows
 

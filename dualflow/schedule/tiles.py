@@ -19,7 +19,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from dualflow.core.extent import typical
-from dualflow.graph.cost_model import CPU
 from dualflow.ops.forms import Take
 from dualflow.schedule.kernels import KernelWriter
 from dualflow.schedule.loop_program import (
@@ -64,8 +63,8 @@ def tiling(nest: Nest) -> Tiling | None:
         for loop in range(last):
             if access.strides[loop] == 1:
                 found.setdefault(loop, {})[access] = None
-    long = [loop for loop in found if typical(nest.loops[loop].extent) >= CPU.least_tiled]
-    if not long or typical(nest.loops[vector].extent) < CPU.least_tiled:
+    long = [loop for loop in found if typical(nest.loops[loop].extent) >= nest.costs.least_tiled]
+    if not long or typical(nest.loops[vector].extent) < nest.costs.least_tiled:
         return None
     loop = max(long, key=lambda loop: len(found[loop]))
     return Tiling(loop, tuple(found[loop]))
@@ -77,7 +76,7 @@ class TileWriter(KernelWriter):
     def tiles(self, by: Tiling) -> Run:
         nest, vector = self.nest, len(self.nest.loops) - 1
         first = self._buffers_used()
-        side = self.given.number("side", CPU.tile_side)
+        side = self.given.number("side", nest.costs.tile_side)
         rows = {access: first + i for i, access in enumerate(by.accesses)}
         memory = [ScratchRow(row, access.dtype, (side, side)) for access, row in rows.items()]
         before = tuple(self._steps_at(0))
@@ -94,7 +93,7 @@ class TileWriter(KernelWriter):
         total = nest.loops[0].extent
         if by.loop == 0:
             stretches = (Shares(0, side, self._extent(0), stretches),)
-            total = -(-total // CPU.tile_side)
+            total = -(-total // nest.costs.tile_side)
         if any(loop.extent == 0 for loop in nest.loops):
             total = 0
         return self._made((*memory, *before, *stretches), total)

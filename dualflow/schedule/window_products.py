@@ -11,7 +11,7 @@ import math
 
 from dualflow.core.extent import typical
 from dualflow.graph.axes import sizes
-from dualflow.graph.cost_model import CPU
+from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.rewrite import Expansion, by, rebuild
@@ -21,14 +21,16 @@ from dualflow.schedule.sliding import MOST_AXES, WINDOW_PRODUCT, SlidingWindows
 from dualflow.schedule.window_sums import seen_windows, sum_of_windows
 
 
-def with_window_products(graph: Graph, moved: dict[Value, Value] | None = None) -> Graph:
+def with_window_products(
+    graph: Graph, moved: dict[Value, Value] | None = None, costs: CostModel = CPU
+) -> Graph:
     """``graph`` where products of windows read the tensor; windows and zeros nobody else reads are gone.
 
     ``moved`` learns which values take the place of others.
     """
 
     def product(node: Node, current: Node) -> Expansion | None:
-        found = _of_windows(current) or sum_of_windows(current)
+        found = _of_windows(current, costs) or sum_of_windows(current, costs)
         return None if found is None else by(found)
 
     if not any(isinstance(n.op.form, View) and n.op.form.sliding for n in graph.nodes):
@@ -43,7 +45,7 @@ def _used(graph: Graph, before: Graph) -> Graph:
     return before.with_results(graph.results, nodes=kept.nodes)
 
 
-def _of_windows(node: Node) -> Node | None:
+def _of_windows(node: Node, costs: CostModel) -> Node | None:
     """A product as one that reads windows where they lie; None where it has none, or reads them as well."""
     form, spec = node.op.form, node.outputs[0].spec if node.outputs else None
     if not isinstance(form, Contraction) or spec is None or spec.dtype.char not in PRODUCT_CHARS:
@@ -52,7 +54,7 @@ def _of_windows(node: Node) -> Node | None:
     if seen is None:
         return None
     source, lie = seen_windows(seen)
-    if len(lie.axes) > MOST_AXES or typical(lie.run) < CPU.copied_run or _lies_as_matrix(lie):
+    if len(lie.axes) > MOST_AXES or typical(lie.run) < costs.copied_run or _lies_as_matrix(lie):
         return None
     attrs = {**node.attrs, "windows": lie}
     inputs = [source, *node.inputs[1:]]

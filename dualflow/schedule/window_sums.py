@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from dualflow.core.extent import is_fixed
 from dualflow.graph.axes import sizes
-from dualflow.graph.cost_model import CPU
+from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops.broadcasting import REDUCE_SUM
@@ -25,7 +25,7 @@ MOST_ELEMENTS = 64
 """The most elements of a window: a fold adds so many one after another, as the routine does."""
 
 
-def sum_of_windows(node: Node) -> Node | None:
+def sum_of_windows(node: Node, costs: CostModel = CPU) -> Node | None:
     """A kernel that only adds windows times a filter as the node that reads them where they lie, or None."""
     body = body_of(node)
     axes = None if body is None else _summed_axes(body)
@@ -38,7 +38,7 @@ def sum_of_windows(node: Node) -> Node | None:
             continue
         inner = tuple(range(1 + len(axes), 1 + 2 * len(axes)))
         source, lie = seen_windows(maker)
-        if axes == inner and len(lie.axes) == len(axes) and _suits(lie, weights):
+        if axes == inner and len(lie.axes) == len(axes) and _suits(lie, weights, costs):
             attrs = {"windows": lie}
             return Node(WINDOW_SUM, [source, weights], attrs, node.specs, node.origin, node.also)
     return None
@@ -60,12 +60,12 @@ def _summed_axes(body: Graph) -> tuple[int, ...] | None:
     return tuple(total.attrs["axis"]) if whole else None
 
 
-def _suits(lie: SlidingWindows, weights: Value) -> bool:
+def _suits(lie: SlidingWindows, weights: Value, costs: CostModel) -> bool:
     """Whether the routine takes such windows, and a filter that has an element for each of theirs."""
     lengths = [a.length for a in lie.axes]
     return (
         0 < len(lengths) <= AXES
-        and lie.channels >= CPU.copied_run
+        and lie.channels >= costs.copied_run
         and 0 < math.prod(lengths) <= MOST_ELEMENTS
         and tuple(sizes(weights)) == (*lengths, lie.channels)
     )

@@ -13,7 +13,7 @@ import pytest
 
 import dualflow as df
 from dualflow.backends.llvm.executable import Executable
-from dualflow.schedule.plan import PlannedCall
+from dualflow.schedule.planned import PlannedCall
 
 SPEC = df.TensorSpec((6, 6))
 COUNT = df.TensorSpec((), df.int32)

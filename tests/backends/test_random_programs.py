@@ -19,12 +19,14 @@ from hypothesis import strategies as st
 
 import dualflow as df
 from dualflow.backends.llvm import entry as native_entry
-from dualflow.graph.cost_model import CPU
+from dualflow.backends.llvm.entry import chunk_of
+from dualflow.graph.cost_model import CostModel
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import verify
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.fusion_check import check_fusion
 from dualflow.schedule import blocking
+from dualflow.schedule.loop_program import Run
 
 Array = np.ndarray[Any, Any]
 Table = dict[str, Callable[..., Any]]
@@ -320,12 +322,17 @@ def test_programs_over_whole_numbers_agree_to_the_bit(
     check_whole_numbers(program, sizes, seed)
 
 
+def in_small_chunks(run: Run, lanes: int, threads: int, costs: CostModel) -> int:
+    """The chunks of a machine on which little work is worth another thread."""
+    return chunk_of(run, lanes, threads, replace(costs, chunk_ns=0.05))
+
+
 @given(programs(list(WHOLE_NUMBERS)), shapes(), SEEDS)
 @PROPERTY
 def test_however_loops_are_shared_between_threads(
     monkeypatch: pytest.MonkeyPatch, program: Program, sizes: list[tuple[int, ...]], seed: int
 ) -> None:
-    monkeypatch.setattr(native_entry, "CPU", replace(CPU, chunk_ns=0.05))
+    monkeypatch.setattr(native_entry, "chunk_of", in_small_chunks)
     monkeypatch.setattr(blocking, "STRETCH", 64)
     note(str(program))
     check_whole_numbers(program, sizes, seed)

@@ -11,6 +11,7 @@ import pytest
 
 import dualflow as df
 from dualflow.core import dispatch
+from dualflow.graph.cost_model import CostModel
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes import fusion_check
 from dualflow.graph.passes.build_fused import Group
@@ -217,7 +218,7 @@ def test_the_report_is_frozen() -> None:
         report.name = "other"
 
 
-def in_one_kernel(graph: Graph) -> list[Group]:
+def in_one_kernel(graph: Graph, _: CostModel) -> list[Group]:
     """All elementwise nodes as one group, whatever they read."""
     found = Group(0, (4,))
     for node in graph.nodes:

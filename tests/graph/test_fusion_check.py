@@ -189,7 +189,7 @@ def test_a_value_on_some_of_the_loops_that_are_not_kept_is_told(traced) -> None:
 def test_compiles_that_check_their_passes_refuse_wrong_kernels(chain: Graph, monkeypatch) -> None:
     """The check is given a node twice, which fusion does to none."""
     twice = [group(chain, "sin", "tanh"), group(chain, "tanh", "exp")]
-    monkeypatch.setattr(fusion_check, "partition", lambda graph: twice)
+    monkeypatch.setattr(fusion_check, "partition", lambda graph, costs: twice)
     assert CompiledGraph(chain, CompileOptions()).optimised.nodes
     with pytest.raises(df.errors.InternalError, match=r"tanh \(test_fusion_check.py:.*computed 2 times"):
         _ = CompiledGraph(chain, CompileOptions(checking=True)).optimised

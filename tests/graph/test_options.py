@@ -12,6 +12,7 @@ import dualflow as df
 from dualflow.core.errors import InternalError
 from dualflow.core.spec import TensorSpec
 from dualflow.function.options import compile_options
+from dualflow.graph.cost_model import CostModel
 from dualflow.graph.ir import Graph, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import PASSES, Pass, optimise
@@ -70,6 +71,43 @@ def test_a_trace_goes_by_the_options_of_its_compile():
             assert drawn is before
     finally:
         df.config.set_loop_memory(None)
+
+
+@pytest.mark.parametrize(("ops", "kernels"), [(500, 1), (5, 4)])
+def test_the_cost_model_bounds_the_length_of_kernels(ops, kernels):
+    def chain(x):
+        for _ in range(20):
+            x = df.sin(x)
+        return x
+
+    costs = CostModel(most_ops=ops)
+    nodes = optimise(graph_of(chain, [30]), CompileOptions(cost_model=costs)).nodes
+    assert [len(node.attrs["body"].nodes) for node in nodes] == [20 // kernels] * kernels
+
+
+@pytest.mark.parametrize(("stages", "kernels"), [(3, 1), (2, 2), (1, 3)])
+def test_the_cost_model_bounds_the_stages_of_kernels(stages, kernels):
+    costs = CostModel(most_stages=stages)
+    nodes = optimise(graph_of(df.nn.softmax, [30, 40]), CompileOptions(cost_model=costs)).nodes
+    assert len(nodes) == kernels
+
+
+@pytest.mark.parametrize(("chunk_ns", "shared"), [(1e3, True), (1e9, False)])
+def test_the_cost_model_says_what_threads_share(chunk_ns, shared):
+    options = CompileOptions(threads=2, cost_model=CostModel(chunk_ns=chunk_ns))
+    backend = pytest.importorskip("dualflow.backends.llvm.backend")
+    graph = optimise(graph_of(lambda x: df.sin(x) * 2.0, [1 << 16]), options)
+    assert backend.build(graph, options).program.parallel is shared
+
+
+@pytest.mark.parametrize(("far_byte", "stored"), [(0.01, True), (1e3, False)])
+def test_the_cost_model_says_what_later_stages_compute_again(far_byte, stored):
+    costs = CostModel(near_bytes=0, far_byte=far_byte)
+    options = CompileOptions(cost_model=costs)
+    backend = pytest.importorskip("dualflow.backends.llvm.backend")
+    graph = optimise(graph_of(df.nn.softmax, [30, 40]), options)
+    (kernel,) = backend.build(graph, options).program.kernels
+    assert bool(kernel.nest.cached) is stored
 
 
 def test_options_do_not_change():

@@ -23,7 +23,8 @@ from dualflow.schedule.access_bounds import access_bounds
 from dualflow.schedule.lower import lower
 from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.nest import Layout
-from dualflow.schedule.plan import Plan, plan
+from dualflow.schedule.plan import plan
+from dualflow.schedule.planned import Plan
 from dualflow.schedule.runs import run_of
 from dualflow.schedule.spans import Span, at_least, check_view, fits, footprint
 from dualflow.schedule.statements import (

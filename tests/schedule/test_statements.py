@@ -14,7 +14,8 @@ from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Value
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.operands import CallKind
-from dualflow.schedule.plan import Plan, plan
+from dualflow.schedule.plan import plan
+from dualflow.schedule.planned import Plan
 from dualflow.schedule.statements import (
     CallRoutine,
     CheckBounds,

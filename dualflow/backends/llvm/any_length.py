@@ -29,7 +29,8 @@ from dualflow.schedule.loop_program import Run
 from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Nest
 from dualflow.schedule.operands import CallKind
-from dualflow.schedule.plan import Plan, plan
+from dualflow.schedule.plan import plan
+from dualflow.schedule.planned import Plan
 from dualflow.schedule.refused_accesses import unsafe
 from dualflow.schedule.runs import run_of
 from dualflow.schedule.statements import Launch, statements
@@ -80,7 +81,10 @@ class AnyLength:
             sizes = [array.size for array in arrays]
             raise unsafe(self._executable.plan.calls[0].node, f"arrays of {sizes} elements for {length}")
         longer = run._replace(total=length, work=run.work / run.total * length)
-        params[_TURNS], params[_CHUNK] = length, chunk_of(longer, self._lanes, self._seats)
+        params[_TURNS], params[_CHUNK] = (
+            length,
+            chunk_of(longer, self._lanes, self._seats, self._executable.plan.costs),
+        )
         self._executable.launch(self._call, arrays, result, params)
         return result
 
@@ -91,12 +95,13 @@ class AnyLength:
             UndecidedSize: the plan of ``graph`` depends on a size that it leaves open.
         """
         own = choice.own()
-        sized = plan(graph, strided_products=own, window_products=own)
+        costs = self._executable.plan.costs
+        sized = plan(graph, strided_products=own, window_products=own, costs=costs)
         if not _is_one_kernel(sized):
             return False
         (launch,) = statements(sized)
         assert isinstance(launch, Launch)
-        run = _flat_run(sized, lower(*launch), self._lanes)
+        run = _flat_run(sized, lower(*launch, costs), self._lanes)
         return run is not None and _same_but_for_total(run, self._run)
 
 

@@ -75,7 +75,7 @@ def costs(compiled: Executable) -> CompileCosts:
 
 def _emission_seconds(compiled: Executable) -> float:
     begun = time.perf_counter()
-    write(planned(compiled.graph), compiled.options)
+    write(planned(compiled.graph, compiled.options.cost_model), compiled.options)
     return time.perf_counter() - begun
 
 

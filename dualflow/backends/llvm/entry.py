@@ -24,7 +24,7 @@ from dualflow.core.extent import Atom, typical
 from dualflow.core.size_functions import largest
 from dualflow.graph import ir
 from dualflow.graph.axes import sizes
-from dualflow.graph.cost_model import CPU
+from dualflow.graph.cost_model import CostModel
 from dualflow.graph.ir import Node
 from dualflow.schedule.access_bounds import Region
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS, OutOfMemory
@@ -33,7 +33,7 @@ from dualflow.schedule.lower import lower
 from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.nest import Layout, Nest
 from dualflow.schedule.operands import CallKind, kind_of
-from dualflow.schedule.plan import Plan
+from dualflow.schedule.planned import Plan
 from dualflow.schedule.runs import run_of
 from dualflow.schedule.scattering import OUTSIDE
 from dualflow.schedule.short_rows import has_short_rows, runs_side_by_side
@@ -110,6 +110,11 @@ class Unit:
     node: Node | None = None
     around: Node | None = None
     workspace: Workspace | None = None
+
+    @property
+    def costs(self) -> CostModel:
+        """The figures of the processor."""
+        return self.plan.costs
 
     def param(self, number: int) -> int:
         """A new run-time parameter: its place."""
@@ -285,7 +290,7 @@ class Entry:
         element, bits = node.output.spec.dtype, unit.module.vector_bits
         function = routine(element, positions.dtype, positions.depth, scatter.join, bits)
         unit.messages.append((OUTSIDE, node))
-        unit.work_ns += CPU.addition_ns * typical(math.prod(sizes(node.inputs[-1])))
+        unit.work_ns += unit.costs.addition_ns * typical(math.prod(sizes(node.inputs[-1])))
         self._once(function, positions.table, (*scatter.outputs, positions.layout, scatter.rows))
 
     def bounds(self, check: CheckBounds) -> None:
@@ -323,7 +328,7 @@ class Entry:
 
     def launch(self, launch: Launch) -> None:
         """Emit a nest, and call it over its outermost loop, shared between threads where that pays."""
-        nest = lower(*launch)
+        nest = lower(*launch, self.unit.costs)
         lanes = lanes_of(nest, self.unit.module.vector_bits)
         kernel = EmittedKernel(f"k{len(self.unit.kernels)}", nest, lanes)
         self.unit.kernels.append(kernel)
@@ -343,9 +348,9 @@ class Entry:
         unit.asks |= written.asks
         numbers = table(run, memory, len(unit.messages) + 1)
         unit.messages += written.messages(run.kernel)
-        chunk = chunk_of(run, lanes, unit.threads)
+        chunk = chunk_of(run, lanes, unit.threads, unit.costs)
         if run.kernel.outermost is not None:
-            unit.work_ns += run.work * CPU.addition_ns
+            unit.work_ns += run.work * unit.costs.addition_ns
             unit.parallel |= chunk != run.total
         with self.inside(undecided, launch.node):
             self.call_kernel(written.source, run.total, chunk, numbers)
@@ -428,8 +433,10 @@ def lanes_of(nest: Nest, vector_bits: int) -> int:
     window in which a processor reorders instructions, so it does not begin the next one meanwhile. A loop
     that is known to be short, and runs for several rows, has half of the lanes as long as it fits in.
     """
-    register = vector_bits // 32
-    lanes = register * 2 if nest.cost < CPU.light_kernel or len(nest.steps) > CPU.long_kernel else register
+    register, costs = vector_bits // 32, nest.costs
+    lanes = (
+        register * 2 if nest.cost < costs.light_kernel or len(nest.steps) > costs.long_kernel else register
+    )
     extent = lanes if nest.vector is None else nest.loops[nest.vector].extent
     several = len(nest.loops) > 1
     while type(extent) is int and several and lanes > FEWEST_LANES and 2 * extent <= lanes:
@@ -448,18 +455,18 @@ def rows_of(nest: Nest, lanes: int, vector_bits: int) -> int:
         return 1
     extent = nest.loops[nest.kept - 1].extent
     widest = max(8 * v.spec.dtype.size for step in nest.steps for v in step.node.outputs)
-    rows = max(1, CPU.row_registers * vector_bits // (max(widest, 32) * lanes))
+    rows = max(1, nest.costs.row_registers * vector_bits // (max(widest, 32) * lanes))
     while nest.kept > 1 and type(extent) is int and rows > extent:
         rows //= 2
     return rows
 
 
-def chunk_of(run: Run, lanes: int, threads: int) -> int:
+def chunk_of(run: Run, lanes: int, threads: int, costs: CostModel) -> int:
     """How many turns of the outermost loop make a chunk for one thread: all where it is not shared."""
-    total, outermost, work = run.total, run.kernel.outermost, run.work * CPU.addition_ns
+    total, outermost, work = run.total, run.kernel.outermost, run.work * costs.addition_ns
     if outermost is None or threads == 1:
         return total
-    chunk = max(1, math.ceil(CPU.chunk_ns * typical(total) / work)) if work else total
+    chunk = max(1, math.ceil(costs.chunk_ns * typical(total) / work)) if work else total
     chunk = largest(chunk, -(-total // (8 * threads)))
     if isinstance(outermost, For) and outermost.kind is LoopKind.LANES:
         chunk += -chunk % lanes
@@ -468,10 +475,10 @@ def chunk_of(run: Run, lanes: int, threads: int) -> int:
 
 def shared_chunk(unit: Unit, total: int, work: float) -> int:
     """How many of ``total`` turns make a chunk for one thread, where all take ``work`` additions together."""
-    ns = work * CPU.addition_ns
+    ns = work * unit.costs.addition_ns
     unit.work_ns += ns
     if unit.threads == 1:
         return total
-    chunk = min(total, max(math.ceil(CPU.chunk_ns * total / ns), -(-total // (8 * unit.threads))))
+    chunk = min(total, max(math.ceil(unit.costs.chunk_ns * total / ns), -(-total // (8 * unit.threads))))
     unit.parallel |= chunk < total
     return chunk

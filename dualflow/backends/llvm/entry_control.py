@@ -21,12 +21,11 @@ from dualflow.core.extent import is_fixed, typical
 from dualflow.core.locks import imported
 from dualflow.core.size_functions import largest
 from dualflow.graph.control import memory_message
-from dualflow.graph.cost_model import CPU
 from dualflow.graph.ir import Node
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.order import fails
-from dualflow.schedule.plan import StackRow, blocks_made
+from dualflow.schedule.planned import StackRow, blocks_made
 from dualflow.schedule.statements import (
     FIRST_ROWS,
     CallRoutine,
@@ -278,7 +277,7 @@ class _Control:
             turns.next(turn + 1)
         self.outermost = outer
         b.store(turns.results[0], self.turns, loop.counter)
-        made = CPU.unknown_iterations if loop.length is None else typical(loop.length)
+        made = unit.costs.unknown_iterations if loop.length is None else typical(loop.length)
         unit.work_ns = before + (unit.work_ns - before) * made
 
     def _exchange(self, loop: RunTurns) -> None:

@@ -28,13 +28,15 @@ from dualflow.core.extent import with_numbers
 from dualflow.core.locks import imported, unforkable
 from dualflow.core.spans import span
 from dualflow.graph.compiled import PartKind, PartReport, counted
+from dualflow.graph.cost_model import CostModel
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.run_time_sizes import REQUIRE
 from dualflow.graph.trail import Halted, Trail
 from dualflow.schedule.call_reports import OutOfMemory, check_error, host_report
 from dualflow.schedule.host_fallback import with_host_fallbacks
-from dualflow.schedule.plan import Plan, plan
+from dualflow.schedule.plan import plan
+from dualflow.schedule.planned import Plan
 
 Array = np.ndarray[Any, Any]
 KEPT_ARENA = 64 << 20
@@ -54,11 +56,11 @@ class NativePart(NamedTuple):
     offset: int
 
 
-def planned(graph: Graph) -> Plan:
+def planned(graph: Graph, costs: CostModel) -> Plan:
     """The plan of an executable of ``graph``, where loops and conditions around host calls are host calls."""
     own, separate = choice.own(), bool(switches.checked_side())
     native = with_host_fallbacks(graph)
-    return plan(native, strided_products=own, window_products=own, separate=separate)
+    return plan(native, strided_products=own, window_products=own, separate=separate, costs=costs)
 
 
 class Executable:
@@ -92,7 +94,7 @@ class Executable:
     def __init__(self, graph: Graph, options: CompileOptions) -> None:
         self.graph = graph
         self.options = options
-        self.plan: Plan = planned(graph)
+        self.plan: Plan = planned(graph, options.cost_model)
         with jit.Ahead() as ahead:
 
             def begin(source: IrSource) -> None:

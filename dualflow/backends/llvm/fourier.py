@@ -127,7 +127,7 @@ def _begun(
     context, lo, hi, slot = function.args
     own = ScratchRow(len(buffers), part, (Number(0),))
     arguments = tuple([Argument(0, 0, dtype) for dtype in buffers])
-    given = Run(Kernel(tuple(buffers), (), NUMBERS, 1, (own,)), arguments, (), (), 1, 0.0)
+    given = Run(Kernel(tuple(buffers), (), NUMBERS, False, (own,)), arguments, (), (), 1, 0.0)
     return module, function.builder, (lo, hi), read(function.builder, context, slot, given)
 
 

@@ -6,7 +6,6 @@ import math
 
 from dualflow.backends.llvm.entry import Entry
 from dualflow.backends.llvm.fourier import columns_routine, rows_routine
-from dualflow.graph.cost_model import CPU
 from dualflow.graph.passes import fourier
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.statements import CallRoutine
@@ -24,7 +23,7 @@ def write_fourier(entry: Entry, call: CallRoutine) -> None:
     buffer, start = entry.scratch(made + row * unit.threads, node)
     middle, own = Layout(buffer, start // part.size, ()), (buffer, row, start + made)
     near, far = call.inputs[1:5], call.inputs[5:]
-    unit.work_ns += CPU.addition_ns * 5 * made / part.size * math.log2(columns * rows)
+    unit.work_ns += unit.costs.addition_ns * 5 * made / part.size * math.log2(columns * rows)
     unit.parallel |= unit.threads > 1
     for made_for, strips, length, others, layouts in (
         (columns_routine, rows, columns, rows, (_in_parts(source), *near, middle)),

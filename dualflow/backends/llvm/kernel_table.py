@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dualflow.backends.llvm.text import I64, PTR, U8, Builder, EmittedValue, Type
-from dualflow.graph.cost_model import CPU
 from dualflow.schedule.loop_program import Run, ScratchRow
 
 KERNEL_ARGS = [("context", PTR), ("lo", I64), ("hi", I64), ("slot", I64)]
@@ -29,7 +28,7 @@ class KernelMemory(NamedTuple):
 
 def is_large(run: Run) -> bool:
     """Whether the code of the kernel is kept short; numbers of its element code are part of it then."""
-    return run.kernel.steps > CPU.long_kernel
+    return run.kernel.is_long
 
 
 def table(run: Run, memory: KernelMemory, first_check: int) -> list[int]:

@@ -10,7 +10,6 @@ from dualflow.backends.llvm.product.gemm_kernel import Field
 from dualflow.backends.llvm.product.product import Batch, blas_function, blas_symbols
 from dualflow.backends.llvm.steps import StepKind
 from dualflow.core.extent import typical
-from dualflow.graph.cost_model import CPU
 from dualflow.graph.ir import Node
 from dualflow.schedule.statements import Multiply
 
@@ -22,7 +21,7 @@ def write_product(entry: Entry, product: Multiply) -> None:
     if product.is_empty:
         return
     node, unit = product.node, entry.unit
-    unit.work_ns += CPU.product_ns * typical(product.multiplications)
+    unit.work_ns += unit.costs.product_ns * typical(product.multiplications)
     products = Batch(
         node.output.spec.dtype.char,
         product.shape,

@@ -22,12 +22,11 @@ from dualflow.backends.llvm.steps import WALK, StepRecord, driver
 from dualflow.backends.llvm.text import LlvmModule
 from dualflow.core.extent import Atom, Extent, symbols
 from dualflow.core.locks import imported
-from dualflow.graph.cost_model import CPU
 from dualflow.graph.ir import Node
 from dualflow.graph.options import CompileOptions
 from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.operands import CallKind
-from dualflow.schedule.plan import Plan
+from dualflow.schedule.planned import Plan
 from dualflow.schedule.statements import CallRoutine, Statement, statements
 
 if TYPE_CHECKING:
@@ -123,7 +122,7 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
         arena_bytes=plan.arena_bytes + _workspace_bytes(unit),
         kernels=tuple(unit.kernels),
         parallel=unit.parallel,
-        heavy=unit.work_ns > CPU.long_call_ns or unit.asks or unit.module.has(interrupts.ROUTINE),
+        heavy=unit.work_ns > unit.costs.long_call_ns or unit.asks or unit.module.has(interrupts.ROUTINE),
     )
 
 

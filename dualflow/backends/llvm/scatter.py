@@ -79,7 +79,7 @@ def _begun(module: LlvmModule, buffers: Sequence[DType], numbers: int) -> tuple[
     """A kernel that is given so many numbers and these buffers."""
     function = module.function(_NAME, VOID, KERNEL_ARGS)
     context, _, _, slot = function.args
-    kernel = Kernel(tuple(buffers), (), numbers, 1, ())
+    kernel = Kernel(tuple(buffers), (), numbers, False, ())
     arguments = tuple([Argument(0, 0, dtype) for dtype in buffers])
     given = read(function.builder, context, slot, Run(kernel, arguments, (), (), 1, 0.0))
     return function.builder, given

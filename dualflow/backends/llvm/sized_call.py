@@ -19,7 +19,7 @@ from dualflow.graph.ir import Node
 from dualflow.graph.trail import Trail
 from dualflow.schedule.call_reports import check_results
 from dualflow.schedule.nest import Layout
-from dualflow.schedule.plan import Plan
+from dualflow.schedule.planned import Plan
 from dualflow.schedule.statements import CallRoutine
 
 Array = np.ndarray[Any, Any]

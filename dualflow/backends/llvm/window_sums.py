@@ -141,7 +141,7 @@ def routine(element: DType, bits: int, row: FilterRow) -> IrSource:
     function = module.function(_NAME, VOID, KERNEL_ARGS)
     context, low, high, slot = function.args
     arguments = (Argument(0, 0, element),) * 3
-    kernel = Kernel((element,) * 3, (), SumField.COUNT, 1, ())
+    kernel = Kernel((element,) * 3, (), SumField.COUNT, False, ())
     given = read(function.builder, context, slot, Run(kernel, arguments, (), (), 1, 0.0))
     rows = _Rows(function.builder, given.numbers, given.pointers, element, bits, row)
     rows.run(low, high)

@@ -41,7 +41,7 @@ def figures(compiled: NumbaExecutable) -> Figures:
 def costs(compiled: NumbaExecutable) -> CompileCosts:
     """What compiling takes: planning and writing measured now, Numba's part as it was when it was done."""
     begun = time.perf_counter()
-    program(compiled.graph)
+    program(compiled.graph, compiled.options.cost_model)
     emission = time.perf_counter() - begun
     taken, compiles = compiled.compile_seconds, compiled.origin is CodeSource.COMPILED
     return CompileCosts(

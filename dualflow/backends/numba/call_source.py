@@ -14,6 +14,7 @@ from dualflow.backends.numba.parameters import dtype_name
 from dualflow.core.dtypes import DType
 from dualflow.graph.axes import sizes
 from dualflow.graph.control import memory_message
+from dualflow.graph.cost_model import CostModel
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.schedule.access_bounds import Region, access_bounds
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS
@@ -23,7 +24,7 @@ from dualflow.schedule.lower import lower
 from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.nest import Layout, Nest
 from dualflow.schedule.operands import CallKind
-from dualflow.schedule.plan import Plan, StackRow
+from dualflow.schedule.planned import Plan, StackRow
 from dualflow.schedule.runs import run_of
 from dualflow.schedule.scattering import OUTSIDE
 from dualflow.schedule.statements import (
@@ -109,7 +110,7 @@ class Shelf:
         """The loop nest of ``launch``."""
         found = self._nests.get(launch)
         if found is None:
-            found = self._nests[launch] = _nest(launch)
+            found = self._nests[launch] = _nest(launch, self.plan.costs)
         return found
 
     @property
@@ -135,10 +136,10 @@ def has_arrays(node: Node) -> bool:
     return all(v.spec.dtype.char in _ARRAYS for v in (*node.inputs, *node.outputs))
 
 
-def _nest(launch: Launch) -> NumbaNest:
+def _nest(launch: Launch, costs: CostModel) -> NumbaNest:
     if not renders(launch.node):
         return NumbaNest(launch, None)
-    nest = lower(*launch)
+    nest = lower(*launch, costs)
     return NumbaNest(launch, run_of(nest, LANES), nest)
 
 

@@ -29,7 +29,7 @@ from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.trail import Halted, Trail
 from dualflow.schedule.call_reports import check_error, check_results, host_report
-from dualflow.schedule.plan import Plan
+from dualflow.schedule.planned import Plan
 
 Array = np.ndarray[Any, Any]
 
@@ -51,7 +51,7 @@ class NumbaExecutable:
     def __init__(self, graph: Graph, options: CompileOptions) -> None:
         self.graph = graph
         self.options = options
-        self.source: ProgramSource = program(graph)
+        self.source: ProgramSource = program(graph, options.cost_model)
         self.plan: Plan = self.source.plan
         self._main = self._compiled()
 

@@ -25,7 +25,7 @@ from dualflow.core.dtypes import DType, as_dtype
 from dualflow.graph.ir import Node, Value
 from dualflow.ops.forms import Loop
 from dualflow.schedule.loop_program import Run
-from dualflow.schedule.plan import StackRow
+from dualflow.schedule.planned import StackRow
 from dualflow.schedule.statements import ChooseBranch, Launch, Multiply, Placed, RunTurns, Statement, walk
 
 ASKED_WORK = 2e7

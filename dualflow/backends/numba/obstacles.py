@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dualflow.backends.numba.call_source import NO_KERNEL, Shelf, has_arrays
-from dualflow.graph.cost_model import CPU
 from dualflow.schedule.loop_program import Run
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.statements import CallRoutine, Multiply, RunTurns, Statement, bodies, walk
@@ -50,6 +49,8 @@ def work(shelf: Shelf, program: Sequence[Statement]) -> float:
 def _work(shelf: Shelf, statement: Statement) -> float:
     inside = sum(work(shelf, body) for body in bodies(statement))
     if isinstance(statement, RunTurns):
-        inside *= CPU.unknown_iterations if statement.length is None else max(statement.length, 1)
+        inside *= (
+            shelf.plan.costs.unknown_iterations if statement.length is None else max(statement.length, 1)
+        )
     own = sum(nest.run.work + _CALL_WORK for nest in shelf.nests(statement) if nest.run is not None)
     return _CALL_WORK + inside + own + (statement.multiplications if isinstance(statement, Multiply) else 0)

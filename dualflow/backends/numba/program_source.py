@@ -28,6 +28,7 @@ from dualflow.backends.numba.values import type_name
 from dualflow.core.dtypes import DType
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.axes import sizes
+from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.scalars import bodies
 from dualflow.ops.forms import Loop
@@ -35,7 +36,8 @@ from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.loop_program import For, LoopKind, Run
 from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.nest import Layout
-from dualflow.schedule.plan import Plan, plan
+from dualflow.schedule.plan import plan
+from dualflow.schedule.planned import Plan
 from dualflow.schedule.statements import (
     ChooseBranch,
     Launch,
@@ -53,10 +55,10 @@ ALIGNED = 64
 """Shares of a loop with lanes are multiples of so many turns."""
 
 
-def program(graph: Graph) -> ProgramSource:
+def program(graph: Graph, costs: CostModel = CPU) -> ProgramSource:
     """The program of ``graph``, whose sizes are static and whose passes have run."""
     return ProgramSource(
-        plan(with_host_fallbacks(graph), strided_products=True, window_products=False),
+        plan(with_host_fallbacks(graph), strided_products=True, window_products=False, costs=costs),
         list(_input_names(graph)),
     )
 

@@ -82,7 +82,9 @@ class CompiledGraph:
         if self.options.memory_budget is None:
             return None
         budgets = self._budgets
-        found: WithinBudget = budgets.keep_budget(self._passed, self.options.memory_budget, self.backend)
+        found: WithinBudget = budgets.keep_budget(
+            self._passed, self.options.memory_budget, self.backend, self.options.cost_model
+        )
         if self.options.checking:
             verify(found.graph)
         return found

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from dualflow.core.errors import FailedPreconditionError, ResourceExhaustedError
 from dualflow.graph.compiled import Backend
+from dualflow.graph.cost_model import CostModel
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node
 from dualflow.schedule.rematerialisation import SmallestPossible, WithinBudget, within_budget
@@ -42,13 +43,13 @@ class MemoryReport:
         return f"{told}; {len(self.recomputed)} steps run again, {self.extra_work:.0%} more work"
 
 
-def keep_budget(graph: Graph, budget: int, backend: Backend) -> WithinBudget:
+def keep_budget(graph: Graph, budget: int, backend: Backend, costs: CostModel) -> WithinBudget:
     """``graph``, whose sizes are numbers and whose passes have run, computing again what can't be kept.
 
     Raises:
         ResourceExhaustedError: no plan takes so little.
     """
-    found = within_budget(graph, budget, backend.footprint)
+    found = within_budget(graph, budget, backend.footprint, costs)
     if isinstance(found, SmallestPossible):
         where = f"\n  {found.node.origin}" if found.node is not None else ""
         what = "copies" if found.node is None else _named(found.node)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.ir import Graph, verify
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.algebra import simplify_algebra
@@ -71,7 +72,19 @@ class LoopPass(NamedTuple):
         return self.function(graph) if options.backend == "llvm" else graph
 
 
-AnyPass = Pass | RoomyPass | LoopPass
+class OptionPass(NamedTuple):
+    """A step that reads the options, such as the figures of the cost model."""
+
+    name: str
+    function: Callable[[Graph, CompileOptions], Graph]
+    reason: str
+
+    def run(self, graph: Graph, options: CompileOptions) -> Graph:
+        """``graph`` after the step."""
+        return self.function(graph, options)
+
+
+AnyPass = Pass | RoomyPass | LoopPass | OptionPass
 
 
 def simplify_body(graph: Graph) -> Graph:
@@ -81,13 +94,13 @@ def simplify_body(graph: Graph) -> Graph:
     return graph
 
 
-def fuse_body(graph: Graph) -> Graph:
-    """A body after the passes that end with fusion."""
-    return fuse(_before_fusion_of_body(graph))
+def fuse_bodies(graph: Graph, costs: CostModel = CPU) -> Graph:
+    """``graph`` whose bodies have gone through the passes that end with fusion."""
+    return in_bodies(lambda body: fuse(_before_fusion_of_body(body, costs), costs))(graph)
 
 
-def _before_fusion_of_body(graph: Graph) -> Graph:
-    return add_in_scatters(step_on_rows(add_in_products(graph)))
+def _before_fusion_of_body(graph: Graph, costs: CostModel) -> Graph:
+    return add_in_scatters(step_on_rows(add_in_products(graph), costs))
 
 
 _INSIDE: Final = (
@@ -118,19 +131,33 @@ _BEFORE_FUSION: Final[tuple[AnyPass, ...]] = (
         "parts", part_complex, "algebra and gradients see each op once; loops compute with real numbers"
     ),
     Pass("halves", widen_halves, "algebra and gradients see each op once, all that follow see no float16"),
-    RoomyPass(
-        "products", batch_products, "many small products are slower than one, and hold what could be fused"
+    OptionPass(
+        "products",
+        lambda graph, options: batch_products(graph, options.stack_budget, options.cost_model),
+        "many small products are slower than one, and hold what could be fused",
     ),
     Pass("epilogues", add_in_products, "BLAS adds a product to a matrix as fast as it writes one"),
     LoopPass("fourier", transform_in_steps, "tables are for what is left of transforms when all is simple"),
-    Pass("rows", step_on_rows, "before sums are scattered onto what they are added to"),
+    OptionPass(
+        "rows",
+        lambda graph, options: step_on_rows(graph, options.cost_model),
+        "before sums are scattered onto what they are added to",
+    ),
     Pass("scatters", add_in_scatters, "a row added in its place saves zeros and a sum over everything"),
 )
 
 PASSES: Final[tuple[AnyPass, ...]] = (
     *_BEFORE_FUSION,
-    Pass("fusion", fuse, "last: it hides nodes in bodies, where no other pass looks"),
-    Pass("inside", in_bodies(fuse_body), "choices and loops that no kernel holds have kernels of their own"),
+    OptionPass(
+        "fusion",
+        lambda graph, options: fuse(graph, options.cost_model),
+        "last: it hides nodes in bodies, where no other pass looks",
+    ),
+    OptionPass(
+        "inside",
+        lambda graph, options: fuse_bodies(graph, options.cost_model),
+        "choices and loops that no kernel holds have kernels of their own",
+    ),
 )
 
 
@@ -169,5 +196,5 @@ def before_fusion(graph: Graph, options: CompileOptions) -> Iterator[Graph]:
     while pending:
         given = pending.pop()
         yield given
-        inside = [body for node in fuse(given).nodes for body in bodies(node)]
-        pending += map(_before_fusion_of_body, inside)
+        inside = [body for node in fuse(given, options.cost_model).nodes for body in bodies(node)]
+        pending += [_before_fusion_of_body(body, options.cost_model) for body in inside]

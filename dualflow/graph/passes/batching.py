@@ -15,6 +15,7 @@ from dualflow.core.shape import Shape
 from dualflow.graph.axes import row_major, sizes
 from dualflow.graph.control import LOOP
 from dualflow.graph.control_spec import loop_of
+from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.extract import ancestors
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.batching_analysis import Batchable, Product, Sum
@@ -26,27 +27,27 @@ from dualflow.ops.forms import Loop
 from dualflow.ops.record import REGISTRY, Op
 
 
-def batch_products(graph: Graph, room: int) -> Graph:
+def batch_products(graph: Graph, room: int, costs: CostModel = CPU) -> Graph:
     """``graph`` whose loops leave to one product what is a part of it in each turn.
 
     What a loop has to keep for that takes at most ``room`` bytes.
     """
 
     def batched(graph: Graph) -> Graph:
-        found = expand(graph, lambda node: _without_products(node, room), (Loop,))
+        found = expand(graph, lambda node: _without_products(node, room, costs), (Loop,))
         return found if found is graph else trim_control(found)
 
     return inside_out(batched)(graph)
 
 
-def _without_products(node: Node, room: int) -> Expansion | None:
+def _without_products(node: Node, room: int, costs: CostModel) -> Expansion | None:
     if node.effect is not None:
         return None
     body, turns = loop_of(node).body, loop_of(node).turns
     values = [*node.inputs, *node.outputs, *body.inputs, *(v for n in body.nodes for v in n.outputs)]
     if type(turns) is not int or turns < 2 or not all(v.spec.shape.is_static for v in values):
         return None
-    found = Batchable(node, room)
+    found = Batchable(node, room, costs)
     found.find()
     return _LoopRewriter(found).write() if found.any else None
 

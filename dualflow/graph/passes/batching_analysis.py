@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from dualflow.graph.axes import is_view, row_major, sizes
 from dualflow.graph.control_spec import LoopSpec, loop_of
-from dualflow.graph.cost_model import CPU
+from dualflow.graph.cost_model import CostModel
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops.contraction import MATMUL
 from dualflow.ops.forms import Literal
@@ -53,6 +53,7 @@ class Batchable:
     Attributes:
         node: the loop, whose number of turns is known.
         room: how many bytes new stacks may still take.
+        costs: say which products are faster together.
         before: products of rows of mapped inputs.
         behind: products that are rows of the result, by their place there.
         sums: carried sums of products.
@@ -61,6 +62,7 @@ class Batchable:
 
     node: Node
     room: int
+    costs: CostModel
     before: list[Product] = field(default_factory=list)
     behind: dict[int, Product] = field(default_factory=dict)
     sums: list[Sum] = field(default_factory=list)
@@ -162,7 +164,7 @@ class Batchable:
         found = Sum(place, [], [], [])
         for leaf in leaves:
             node = leaf.node if readers[leaf] == 1 else None
-            factors = _rows_multiplied(node) if node is not None else None
+            factors = _rows_multiplied(node, self.costs) if node is not None else None
             if factors is not None and self._keeps(*factors[:2]):
                 found.products.append(factors)
             else:
@@ -211,7 +213,7 @@ def _addends(value: Value, readers: Counter[Value]) -> list[Value]:
     return leaves
 
 
-def _rows_multiplied(node: Node) -> tuple[Value, Value, int] | None:
+def _rows_multiplied(node: Node, costs: CostModel) -> tuple[Value, Value, int] | None:
     """``x`` and ``y`` where a product is ``x.T @ y`` of few rows, and their number."""
     if not _is_product(node) or any(v.spec.rank != 2 for v in node.inputs):
         return None
@@ -219,5 +221,5 @@ def _rows_multiplied(node: Node) -> tuple[Value, Value, int] | None:
     first, second = bool(node.attrs.get("transpose_a")), bool(node.attrs.get("transpose_b"))
     inner = sizes(x)[0 if first else 1]
     in_rows = inner > 0 and ((first and not second) or inner == 1)
-    pays = inner <= CPU.batched_rows or inner * node.output.spec.size <= CPU.batched_work
+    pays = inner <= costs.batched_rows or inner * node.output.spec.size <= costs.batched_work
     return (row_major(x), row_major(y), inner) if in_rows and pays and node.output.spec.size else None

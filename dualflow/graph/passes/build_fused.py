@@ -11,7 +11,7 @@ from typing import NamedTuple
 from dualflow.core.extent import typical
 from dualflow.graph.axes import base_of, is_generated, is_scalar_literal, is_view, sizes
 from dualflow.graph.column_folds import LEAST_ELEMENTS
-from dualflow.graph.cost_model import CPU
+from dualflow.graph.cost_model import CostModel
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import FUSED, Axes, LoopDomain, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Update, Value
@@ -84,9 +84,9 @@ class Group:
         self.runs = max(self.runs, at.runs)
 
 
-def regroup(graph: Graph, groups: Sequence[Group]) -> Graph:
+def regroup(graph: Graph, groups: Sequence[Group], costs: CostModel) -> Graph:
     """``graph`` with each group as one fused node, in order of the groups' positions."""
-    rebuild = _Rebuild(graph, groups)
+    rebuild = _Rebuild(graph, groups, costs)
     units: list[tuple[int, Node | Group]] = [(g.position, g) for g in groups]
     units += [
         (i, n) for i, n in enumerate(graph.nodes) if n not in rebuild.group_of and rebuild.stands_alone(n)
@@ -101,11 +101,11 @@ def regroup(graph: Graph, groups: Sequence[Group]) -> Graph:
 class _Rebuild:
     """The nodes of the new graph, and where each old value went."""
 
-    def __init__(self, graph: Graph, groups: Sequence[Group]) -> None:
+    def __init__(self, graph: Graph, groups: Sequence[Group], costs: CostModel) -> None:
         self.group_of = {n: g for g in groups for n in g.nodes}
         self.nodes: list[Node] = []
         self.new: dict[Value, Value] = {v: v for v in graph.inputs}
-        self.repeated = _repeated(graph, self.group_of)
+        self.repeated = _repeated(graph, self.group_of, costs)
         self.computed: set[Value] = set()
         self.escaping = _escaping(graph, self.group_of, self.repeated)
 
@@ -265,7 +265,7 @@ def _escaping(graph: Graph, group_of: dict[Node, Group], repeated: set[Value]) -
     return escaping
 
 
-def _repeated(graph: Graph, group_of: dict[Node, Group]) -> set[Value]:
+def _repeated(graph: Graph, group_of: dict[Node, Group], costs: CostModel) -> set[Value]:
     """The values that every group which reads them computes anew: as cheap as to write and read them.
 
     Such are sums and products of few steps that begin at one array as large as they are, which is in memory
@@ -284,7 +284,7 @@ def _repeated(graph: Graph, group_of: dict[Node, Group]) -> set[Value]:
         if value not in results
         and all(isinstance(u.op.form, Element | Fold) and u in group_of for u in users.get(value, ()))
     }
-    recipes = _recipes(graph, group_of, candidates)
+    recipes = _recipes(graph, group_of, candidates, costs)
     sources = Counter(r.source for v, r in recipes.items() if v in written)
 
     def is_read(source: Value) -> bool:
@@ -301,16 +301,18 @@ class _Recipe(NamedTuple):
     cost: float
 
 
-def _recipes(graph: Graph, group_of: dict[Node, Group], candidates: set[Value]) -> dict[Value, _Recipe]:
+def _recipes(
+    graph: Graph, group_of: dict[Node, Group], candidates: set[Value], costs: CostModel
+) -> dict[Value, _Recipe]:
     """Those of the candidates that come from one array which is none of them, by little work."""
     found: dict[Value, _Recipe] = {}
     for node in graph.nodes:
         if node not in group_of or node.output not in candidates:
             continue
-        large = _large(node)
+        large = _large(node, costs)
         sources = {found[v].source if v in found else v for v in large}
         cost = sum(found[v].cost for v in large if v in found) + 1.0
-        if len(sources) != 1 or cost > CPU.through_memory(node.output.spec.dtype.size):
+        if len(sources) != 1 or cost > costs.through_memory(node.output.spec.dtype.size):
             continue
         (source,) = sources
         if _is_narrow(source, node.output):
@@ -329,10 +331,10 @@ def _is_cheap(node: Node) -> bool:
     )
 
 
-def _large(node: Node) -> set[Value]:
+def _large(node: Node, costs: CostModel) -> set[Value]:
     """What a node reads, but for what is so small that it costs next to nothing."""
     size = typical(math.prod(sizes(node.output)))
-    return {v for v in node.inputs if typical(math.prod(sizes(v))) * CPU.negligible > size}
+    return {v for v in node.inputs if typical(math.prod(sizes(v))) * costs.negligible > size}
 
 
 def _is_narrow(source: Value, made: Value) -> bool:

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dualflow.core.extent import typical
 from dualflow.graph.axes import base_of, dims_of_base, is_generated, is_view, sizes
 from dualflow.graph.column_folds import folds_columns
-from dualflow.graph.cost_model import CPU
+from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import Axes, axis_set, index_shape, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Value
@@ -27,17 +27,17 @@ from dualflow.graph.scalars import is_scalar_control
 from dualflow.ops.forms import Element, Fold, Scan, Take
 
 
-def fuse(graph: Graph) -> Graph:
+def fuse(graph: Graph, costs: CostModel = CPU) -> Graph:
     """The graph with its loop nests as fused nodes.
 
     Fusing fewer, larger loops keeps intermediate values in registers instead of memory.
     """
-    return regroup(graph, partition(graph))
+    return regroup(graph, partition(graph, costs), costs)
 
 
-def partition(graph: Graph) -> list[Group]:
+def partition(graph: Graph, costs: CostModel = CPU) -> list[Group]:
     """The groups of nodes that become the loop nests of ``graph``; other nodes stand alone."""
-    return _Partition(graph).groups()
+    return _Partition(graph, costs).groups()
 
 
 def fusable(node: Node) -> bool:
@@ -50,8 +50,8 @@ def fusable(node: Node) -> bool:
 class _Partition:
     """The groups of one graph, found in one walk."""
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph, costs: CostModel) -> None:
+        self.graph, self.costs = graph, costs
         self.users = graph.users()
         self.results = set(graph.results)
         self.bases = _bases(graph)
@@ -133,12 +133,14 @@ class _Partition:
         if group.alone or isinstance(node.op.form, Scan):
             return False
         slot = self._slot([group], node, index)
-        own = self._embed(group, node) if slot is not None and len(group.nodes) < CPU.most_ops else None
+        own = (
+            self._embed(group, node) if slot is not None and len(group.nodes) < self.costs.most_ops else None
+        )
         if slot is None or own is None or not self._fits(group, node, own):
             return False
         reduced = group.reduced | reduced_axes(node, own)
         staged = self._staged(node, own, group.everything - reduced, group.stage)
-        if staged.runs > CPU.most_stages:
+        if staged.runs > self.costs.most_stages:
             return False
         group.position = slot
         group.add(node, own, staged)
@@ -229,7 +231,12 @@ class _Partition:
     def _merge(self, home: Group, other: Group, node: Node, index: int) -> None:
         """Move the nodes of ``other``, which ``node`` of ``home`` reads from, into ``home`` if legal."""
         slot = self._slot([home, other], node, index)
-        if slot is None or home.alone or other.alone or len(home.nodes) + len(other.nodes) > CPU.most_ops:
+        if (
+            slot is None
+            or home.alone
+            or other.alone
+            or len(home.nodes) + len(other.nodes) > self.costs.most_ops
+        ):
             return
         mapping = self._match(home, other, node)
         if mapping is None:
@@ -261,7 +268,7 @@ class _Partition:
         for node in sorted(own, key=self.index.__getitem__):
             staged[node] = self._staged(node, own[node], home.everything - reduced, stage)
             stage[node] = staged[node].ready
-            if staged[node].runs > CPU.most_stages:
+            if staged[node].runs > self.costs.most_stages:
                 self.too_long.add((home, other))
                 return None
         return staged

@@ -36,7 +36,11 @@ def check_fusion(graph: Graph, options: CompileOptions) -> list[str]:
 
     Each fault is a sentence that names the ops, with the user's lines; nothing is wrong where there is none.
     """
-    return [fault for part in before_fusion(graph, options) for fault in faults(part, partition(part))]
+    return [
+        fault
+        for part in before_fusion(graph, options)
+        for fault in faults(part, partition(part, options.cost_model))
+    ]
 
 
 def require_legal_kernels(graph: Graph, options: CompileOptions) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dualflow.core.shape import Shape
 from dualflow.graph.axes import sizes
-from dualflow.graph.cost_model import CPU
+from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.rewrite import Expansion, rebuild
@@ -17,7 +17,7 @@ from dualflow.ops.forms import Literal
 from dualflow.ops.record import REGISTRY
 
 
-def step_on_rows(graph: Graph) -> Graph:
+def step_on_rows(graph: Graph, costs: CostModel = CPU) -> Graph:
     """v - c * scatter(i, rows) changes the rows of ``v`` at ``i`` alone, where only that reads the scatter.
 
     It is exact: ``v - c * 0`` is ``v`` to the bit for a number ``c`` above 0. The rows that belong to a place
@@ -26,7 +26,7 @@ def step_on_rows(graph: Graph) -> Graph:
     """
     results = set(graph.results)
     once = {v for v, readers in graph.users().items() if len(readers) == 1 and v not in results}
-    changed = rebuild(graph, lambda original, node: _on_rows(original, node, once))
+    changed = rebuild(graph, lambda original, node: _on_rows(original, node, once, costs))
     return graph if changed is graph else eliminate_dead_code(changed)
 
 
@@ -37,7 +37,7 @@ class _Step(NamedTuple):
     factor: Value | None
 
 
-def _step(node: Node, once: set[Value]) -> _Step | None:
+def _step(node: Node, once: set[Value], costs: CostModel) -> _Step | None:
     if node.op is not REGISTRY["subtract"] or node.inputs[0].spec != node.output.spec:
         return None
     term, factor = node.inputs[1], None
@@ -51,7 +51,7 @@ def _step(node: Node, once: set[Value]) -> _Step | None:
     scatter = term.node
     if scatter is None or scatter.op is not REGISTRY["scatter_add"] or term not in once:
         return None
-    return _Step(scatter, factor) if _pays(scatter, node.output) else None
+    return _Step(scatter, factor) if _pays(scatter, node.output, costs) else None
 
 
 def _is_positive(value: Value) -> bool:
@@ -63,19 +63,19 @@ def _is_positive(value: Value) -> bool:
     return bool(np.issubdtype(number.dtype, np.floating) and np.isfinite(number) and number > 0)
 
 
-def _pays(scatter: Node, whole: Value) -> bool:
+def _pays(scatter: Node, whole: Value, costs: CostModel) -> bool:
     shape, indices = sizes(whole), sizes(scatter.inputs[0])
     known = all(type(n) is int for n in (*shape, *indices))
     if not known or scatter.attrs["axis"] != 0 or scatter.output.spec != whole.spec:
         return False
     count, (size, *row) = math.prod(indices), shape
-    return 0 < count * CPU.sparse_rows <= size and math.prod(row) >= CPU.sparse_row
+    return 0 < count * costs.sparse_rows <= size and math.prod(row) >= costs.sparse_row
 
 
-def _on_rows(original: Node, node: Node, once: set[Value]) -> Expansion | None:
+def _on_rows(original: Node, node: Node, once: set[Value], costs: CostModel) -> Expansion | None:
     if original is not node:  # what it reads has moved: of two steps that meet one is left as it is
         return None
-    step = _step(node, once)
+    step = _step(node, once, costs)
     if step is None:
         return None
     made: list[Node] = []
