@@ -199,7 +199,8 @@ _await_keras()
 _install_drawing()
 _OVERRIDES.fill("dualflow.numpy.protocols")
 _import_after("einops._backends", "dualflow.array_api.einops_backend")
-__version__ = version.VERSION
+__version__, __git_version__ = version.VERSION, version.GIT_VERSION
+__compiler_version__ = version.COMPILER_VERSION
 bool, double, half = bool_, float64, float16
 qint8, quint8, qint16, quint16, qint32 = int8, uint8, int16, uint16, int32
 TensorShape = Shape

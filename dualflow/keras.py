@@ -22,5 +22,6 @@ if TYPE_CHECKING:
 
 _names = vars(_tf_keras())
 globals().update({name: value for name, value in _names.items() if not name.startswith("_")})
+__version__: str = _names["__version__"]
 # `import dualflow.keras.layers` finds the namespaces where Keras has them.
 __path__ = list(_names["__path__"])

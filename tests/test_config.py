@@ -111,7 +111,9 @@ def test_the_cache_of_the_configuration_is_the_folder_and_what_it_holds(
 
 
 def test_the_version_is_of_the_tensorflow_that_programs_find() -> None:
-    assert df.__version__ == df.version.VERSION
+    assert df.__version__ == df.version.VERSION == df.compat.v1.__version__
+    assert df.__git_version__ == df.version.GIT_VERSION == df.compat.v1.__git_version__
+    assert df.__compiler_version__ == df.version.COMPILER_VERSION == df.compat.v1.__compiler_version__
     assert re.fullmatch(r"2\.\d+\.\d+", df.__version__)
 
 

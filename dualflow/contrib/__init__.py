@@ -1,5 +1,7 @@
 """The names of TensorFlow 1's ``tf.contrib`` that its first eager guides use: ``df.contrib.eager``."""
 
+import sys as _sys
+from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
 from dualflow.core.namespace import publish as _publish
@@ -16,3 +18,5 @@ _publish(
         "dualflow.contrib": "summary",
     },
 )
+# `import dualflow.contrib.eager as tfe` finds the namespace that the attribute is.
+_sys.modules[f"{__name__}.eager"] = _import_module("dualflow.eager")

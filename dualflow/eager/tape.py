@@ -72,7 +72,7 @@ class GradientTape:
         self._accessed = watch_accessed_variables
         self._tape: Tape | None = None
         self._watched: Iterable[Variable] = ()
-        self._recording = False
+        self._recording = self._entered = False
 
     @entry
     def __enter__(self) -> GradientTape:
@@ -91,7 +91,7 @@ class GradientTape:
         if self._tape is None:
             self._tape = Tape(self._accessed)
         recording.listen(self._tape)
-        self._recording = True
+        self._recording = self._entered = True
 
     def _pause(self) -> None:
         assert self._tape is not None, "a tape that records has records"
@@ -306,6 +306,11 @@ class GradientTape:
         """The records, for one gradient: a plain tape lets go of them."""
         tape = self._tape
         if tape is None:
+            if not self._entered:
+                raise FailedPreconditionError(
+                    "The tape has recorded nothing: its block was never entered. Compute the target in "
+                    "`with df.GradientTape() as tape:`, and ask for its gradient after the block."
+                )
             raise FailedPreconditionError(
                 "A non-persistent GradientTape can only be used to compute one set of gradients (or "
                 "jacobians); to take several, make it with df.GradientTape(persistent=True)."

@@ -29,6 +29,7 @@ from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.errors import RecursiveTraceError, SymbolicValueError
 from dualflow.function.options import compile_options
 from dualflow.function.tracing.collect_results import collect
+from dualflow.function.tracing.numpy_writes import named_numpy_writes
 from dualflow.function.tracing.open_axes import named_open_axes
 from dualflow.function.tracing.python_draws import FrozenRead, PythonDraws, noting_clocks
 from dualflow.function.tracing.tracer import Tracer, tracing, tracing_lock
@@ -211,7 +212,7 @@ class FunctionTracer:
         leaves = _symbolic(tracer, call, signature.leaf_names(call.structure), shared)
         values = unflatten(call.structure, leaves)
         args, kwargs = signature.spread(values)
-        with tracing(tracer), named_open_axes(tracer):
+        with tracing(tracer), named_numpy_writes(), named_open_axes(tracer):
             result = function(*args, **kwargs)
         signature.check_unmodified(values, call.structure, leaves)
         structure, outputs = collect(result, tracer)

@@ -10,6 +10,7 @@ from dualflow.ops.tensor import Operators
 
 _METHODS: Final = (
     creation.astype,
+    creation.copy,
     indexing.diagonal,
     indexing.take,
     manipulation.ravel,
@@ -49,10 +50,18 @@ def transpose(self: Any, *axes: Any) -> Any:
     return manipulation.transpose(self, axes[0] if len(axes) == 1 else axes or None)
 
 
+def _product(self: Any, other: Any) -> Any:
+    return products.matmul(self, other)
+
+
+def _reflected_product(self: Any, other: Any) -> Any:
+    return products.matmul(other, self)
+
+
 def experimental_enable_numpy_behavior(
     prefer_float32: bool = False, dtype_conversion_mode: str = "legacy"
 ) -> None:
-    """Give tensors and variables NumPy's methods: ``x.sum(axis=0)``, ``x.reshape(2, 3)`` and others.
+    """Give tensors and variables NumPy's methods, ``x.sum(axis=0)`` and others, and ``@`` with vectors.
 
     It is for the whole process, and for good. Without it they raise an error that names the function to use,
     as TensorFlow's tensors have none of them. Operators promote dtypes with and without it.
@@ -63,6 +72,8 @@ def experimental_enable_numpy_behavior(
     """
     for function in (*_METHODS, flatten, reshape, transpose):
         setattr(Operators, function.__name__, function)
+    setattr(Operators, "__matmul__", _product)  # noqa: B010  # as above
+    setattr(Operators, "__rmatmul__", _reflected_product)  # noqa: B010
 
 
 make_entries(globals())

@@ -492,3 +492,30 @@ def test_sizes_that_variables_need_must_be_known(make: Any, shape: list[int | No
         x = v1.placeholder(v1.float32, shape)
         with pytest.raises(ValueError, match=message):
             make(x)
+
+
+def test_dropouts_whose_training_is_fed_have_gradients() -> None:
+    """Each is a branch of its own; the gradient takes the one that ran, with the mask that it drew."""
+    x = draw(3, 4)
+    with v1.Graph().as_default(), v1.Session() as session:
+        fed = v1.placeholder(df.float32, [None, 4])
+        training = v1.placeholder(df.bool)
+        hidden = v1.layers.dropout(v1.layers.dense(fed, 5, name="a"), rate=0.3, training=training)
+        hidden = v1.layers.dropout(v1.layers.dense(hidden, 6, name="b"), rate=0.5, training=training)
+        loss = v1.reduce_sum(v1.layers.dense(hidden, 3, name="c", use_bias=False))
+        kernels = [v for v in v1.trainable_variables() if "kernel" in v.name]
+        gradients = v1.gradients(loss, kernels)
+        session.run(v1.global_variables_initializer())
+        first, second, third = session.run(kernels)
+        asked = [*gradients, hidden]
+        calm = session.run(asked, {fed: x, training: False})
+        drawn = session.run(asked, {fed: x, training: True})
+    expected = x @ first @ second
+    np.testing.assert_allclose(calm[3], expected, rtol=1e-5)
+    assert 0 < (drawn[3] == 0.0).sum() < drawn[3].size
+    for results in (calm, drawn):
+        np.testing.assert_allclose(results[2], np.outer(results[3].sum(0), np.ones(3)), rtol=1e-4, atol=1e-5)
+    cotangent = np.ones([3, 3]) @ third.T
+    np.testing.assert_allclose(calm[1], (x @ first).T @ cotangent, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(calm[0], x.T @ (cotangent @ second.T), rtol=1e-4, atol=1e-5)
+    assert not np.allclose(drawn[0], calm[0])

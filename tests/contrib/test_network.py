@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -109,3 +110,9 @@ def test_sequential_calls_one_after_another() -> None:
 def test_bad_arguments_are_errors(make: Any, message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
         make()
+
+
+def test_the_namespace_is_imported_by_its_name():
+    module = importlib.import_module("dualflow.contrib.eager")
+    assert module is df.contrib.eager
+    assert module.Variable is df.Variable

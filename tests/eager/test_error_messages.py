@@ -150,6 +150,12 @@ def generous(x):
 
 
 CASES = {
+    "a tape that was never entered": (
+        lambda: df.GradientTape().gradient(ONE, ONE),
+        Late,
+        "never entered",
+        r"with df\.GradientTape\(\) as tape",
+    ),
     # generators
     "a generator of nothing": (
         lambda: df.random.Generator(),
@@ -459,3 +465,16 @@ def test_the_traceback_shows_the_users_lines_alone(case):
 def test_every_refusal_has_a_case(raises_without_case):
     missing = raises_without_case(["eager/*.py", "gradient/*.py"], [case[0] for case in CASES.values()])
     assert [site for site in missing if site.split(":")[0] not in OTHERWISE_TESTED] == []
+
+
+@pytest.mark.parametrize("holder", [V, WEIGHT], ids=["tensor", "variable"])
+@pytest.mark.parametrize("name", ["sum", "copy", "astype", "all", "flatten", "argsort"])
+def test_numpys_methods_name_the_switch(holder, name):
+    with pytest.raises(AttributeError, match=rf"no attribute '{name}'.*experimental_enable_numpy_behavior"):
+        getattr(holder, name)
+    assert not hasattr(holder, name)
+
+
+def test_an_attribute_of_nobody_is_pythons_error():
+    with pytest.raises(AttributeError, match=r"^'EagerTensor' object has no attribute 'summ'$"):
+        _ = V.summ

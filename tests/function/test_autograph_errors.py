@@ -297,6 +297,21 @@ def test_errors_of_ops_name_the_users_line():
     assert f'File "{__file__}", line {line}, in fails' in notes
 
 
+def test_a_list_that_a_loop_over_tensors_fills_says_what_to_take():
+    @df.function
+    def f(x):
+        rows = []
+        for row in x:
+            rows.append(row * 2.0)  # noqa: PERF401  # what is tested
+        return rows
+
+    with pytest.raises(df.errors.InaccessibleTensorError) as caught:
+        f(df.ones([3]))
+    for words in ("list comprehension", "df.TensorArray", "df.map_fn", "in f"):
+        assert words in str(caught.value)
+    assert "loop_body" not in str(caught.value)
+
+
 def multiplied(x, rows):
     for row in rows:
         x = df.matmul(x, row)  # a vector

@@ -154,3 +154,26 @@ def test_transforms_take_ufuncs():
     assert float(df.autodiff.grad(np.tanh)(x)) == pytest.approx(expected)
     assert float(df.function(df.autodiff.grad(np.tanh))(x)) == pytest.approx(expected)
     np.testing.assert_allclose(df.vectorized_map(np.exp, df.ones([3])), np.exp(np.ones(3)), rtol=1e-6)
+
+
+def test_a_tensor_written_into_an_array_says_what_to_do():
+    @df.function
+    def f(x):
+        y = np.zeros(3)
+        for i in range(3):
+            y[i] = x[i]  # this line
+        return y
+
+    line = f.python_function.__code__.co_firstlineno + 4
+    with pytest.raises(NotImplementedError, match=r"written into a NumPy array.*df\.stack") as caught:
+        f(df.ones([3]))
+    assert f'File "{__file__}", line {line}, in ' in str(caught.value)
+
+
+def test_a_value_error_of_the_users_stays_as_it_is():
+    @df.function
+    def f(x):
+        raise ValueError("setting an array element with a sequence.")
+
+    with pytest.raises(ValueError, match=r"^setting an array element with a sequence\.$"):
+        f(df.ones([3]))

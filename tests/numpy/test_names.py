@@ -140,6 +140,10 @@ print(x.sum(axis=0).numpy().tolist(), x.reshape(4, 1).shape, x.reshape((1, -1)).
 print(x.astype(int).dtype.name)
 print(x.transpose(1, 0).numpy().tolist(), float(x.mean()), df.Variable(x).max().numpy(), x.flatten().shape)
 print(df.function(lambda x: x.clip(2.0, 3.0).std(ddof=1))(x).shape)
+v = x[0].copy()
+products = [x @ v, v @ x, v @ v, np.ones([2, 2], np.float32) @ v]
+products += [df.function(lambda v: x @ v)(v), df.Variable(x) @ v]
+print([p.numpy().tolist() for p in products])
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ended.stdout.splitlines() == [
@@ -147,6 +151,7 @@ print(df.function(lambda x: x.clip(2.0, 3.0).std(ddof=1))(x).shape)
         "int64",
         "[[1.0, 3.0], [2.0, 4.0]] 2.5 4.0 (4,)",
         "()",
+        "[[5.0, 11.0], [7.0, 10.0], 5.0, [3.0, 3.0], [5.0, 11.0], [5.0, 11.0]]",
     ]
 
 

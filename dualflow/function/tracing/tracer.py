@@ -297,8 +297,15 @@ class Tracer(SymbolicEngine):
         shown = f"{tensor!r} is out of scope and cannot be used in {self.name!r}."
         if type(tensor) is not Symbol:
             return f"{shown} Only tensors can be captured by a traced function."
+        inside = tensor._tracer
+        if isinstance(inside, Tracer) and inside.outer is not None:
+            return (
+                f"{shown} It was made inside of a loop or branch over tensors, and kept beyond that in a "
+                "list, an attribute or a global. Collect rows with a list comprehension over the rows of a "
+                "tensor, df.TensorArray or df.map_fn, and return what a branch computes."
+            )
         return (
-            f"{shown} It belongs to a trace of {tensor._tracer.name!r} and was kept beyond it, in an "
+            f"{shown} It belongs to a trace of {inside.name!r} and was kept beyond it, in an "
             "attribute, a global or a list. Return it from that function and use the result."
         )
 

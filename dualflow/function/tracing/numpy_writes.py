@@ -1,0 +1,38 @@
+"""Errors of symbolic tensors that are written into NumPy arrays: NumPy blames a sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from dualflow.core.errors import OperatorNotAllowedInGraphError
+from dualflow.function.errors import SymbolicValueError
+
+_REMEDY: Final = (
+    "Collect the tensors in a list and df.stack it, or in a df.TensorArray; or change elements of a tensor "
+    "with df.tensor_scatter_nd_update"
+)
+
+
+@contextmanager
+def named_numpy_writes() -> Iterator[None]:
+    """An error about a symbolic tensor that is assigned to an element of an array says so.
+
+    Raises:
+        SymbolicValueError: such an assignment, with the user's line.
+    """
+    try:
+        yield
+    except ValueError as error:
+        cause = error.__cause__
+        if not isinstance(cause, OperatorNotAllowedInGraphError):
+            raise
+        _, _, line = str(cause).partition("\n")
+        explained = SymbolicValueError(
+            f"A symbolic df.Tensor can't be written into a NumPy array: it has no value yet. {_REMEDY}."
+            + (f"\n{line}" if line else "")
+        )
+        for note in getattr(error, "__notes__", ()):
+            explained.add_note(note)
+        raise explained.with_traceback(error.__traceback__) from None
