@@ -15,6 +15,10 @@ from dualflow.ops.error_function import erf as erf
 from dualflow.ops.error_function import erfc as erfc
 from dualflow.ops.error_function import ndtr as ndtr
 
+add, subtract, multiply, divide, negative = np.add, np.subtract, np.multiply, np.divide, np.negative
+bitwise_and, bitwise_or, bitwise_xor, invert = np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert
+left_shift, right_shift = np.left_shift, np.right_shift
+less, less_equal, greater, greater_equal = np.less, np.less_equal, np.greater, np.greater_equal
 exp, exp2, expm1 = np.exp, np.exp2, np.expm1
 log, log2, log10, log1p, logaddexp = np.log, np.log2, np.log10, np.log1p, np.logaddexp
 sin, cos, tan = np.sin, np.cos, np.tan

@@ -2,32 +2,13 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
 from dualflow.scalar.ir import ScalarFunction, ScalarOp
 
 V = TypeVar("V")
-_OPERATORS: Final[dict[ScalarOp, Callable[..., Any]]] = {
-    ScalarOp.ADD: operator.add,
-    ScalarOp.SUBTRACT: operator.sub,
-    ScalarOp.MULTIPLY: operator.mul,
-    ScalarOp.DIVIDE: operator.truediv,
-    ScalarOp.NEGATE: operator.neg,
-    ScalarOp.AND: operator.and_,
-    ScalarOp.OR: operator.or_,
-    ScalarOp.XOR: operator.xor,
-    ScalarOp.NOT: operator.invert,
-    ScalarOp.SHIFT_LEFT: operator.lshift,
-    ScalarOp.SHIFT_RIGHT: operator.rshift,
-    ScalarOp.LESS: operator.lt,
-    ScalarOp.LESS_EQUAL: operator.le,
-    ScalarOp.GREATER: operator.gt,
-    ScalarOp.GREATER_EQUAL: operator.ge,
-}
-_CONSTANT, _CAST, _INDEX, _CHECK = ScalarOp.CONSTANT, ScalarOp.CAST, ScalarOp.INDEX, ScalarOp.CHECK
-_BITCAST = ScalarOp.BITCAST
+_TO_DTYPE: Final = frozenset({ScalarOp.CAST, ScalarOp.BITCAST})
 
 
 def evaluate(function: ScalarFunction, m: Any, operands: Sequence[V]) -> list[V]:
@@ -35,12 +16,11 @@ def evaluate(function: ScalarFunction, m: Any, operands: Sequence[V]) -> list[V]
 
     Args:
         function: the function.
-        m: a namespace with a method for each op that Python has no operator for, by the op's value:
-            ``m.exp(x)``, ``m.where(condition, x, y)``; and ``m.constant(number, dtype)``,
-            ``m.cast(x, dtype)``, ``m.bitcast(x, dtype)``, ``m.index(axis)``, ``m.check(ok, message)``.
+        m: a namespace with a method for each op, by the op's value: ``m.add(x, y)``, ``m.exp(x)``,
+            ``m.where(condition, x, y)``, ``m.cast(x, dtype)``, ``m.bitcast(x, dtype)``,
+            ``m.constant(number, dtype)``, ``m.index(axis)``, ``m.check(ok, message)``.
         operands: a value for each input, of its dtype.
 
-    >>> import numpy as np
     >>> from dualflow.core.dtypes import float64
     >>> from dualflow.ops import maths_reference
     >>> from dualflow.scalar import trace
@@ -49,18 +29,14 @@ def evaluate(function: ScalarFunction, m: Any, operands: Sequence[V]) -> list[V]
     """
     values: list[Any] = [*operands]
     for op, dtype, numbers, attribute in function.instructions:
-        compute = _OPERATORS.get(op)
-        if compute is not None:
-            value = compute(*[values[n] for n in numbers])
-        elif op is _CONSTANT:
-            value = m.constant(attribute, dtype)
-        elif op is _CAST or op is _BITCAST:
-            value = getattr(m, op.value)(values[numbers[0]], dtype)
-        elif op is _INDEX:
-            value = m.index(attribute)
-        elif op is _CHECK:
-            value = m.check(values[numbers[0]], attribute)
+        method = getattr(m, op.value)
+        arguments = [values[number] for number in numbers]
+        if op is ScalarOp.CONSTANT:
+            values.append(method(attribute, dtype))
+        elif op in _TO_DTYPE:
+            values.append(method(*arguments, dtype))
+        elif attribute is not None:
+            values.append(method(*arguments, attribute))
         else:
-            value = getattr(m, op.value)(*[values[n] for n in numbers])
-        values.append(value)
-    return [values[n] for n in function.results]
+            values.append(method(*arguments))
+    return [values[number] for number in function.results]

@@ -12,8 +12,8 @@ from dualflow.core.dtypes import DType
 class ScalarOp(Enum):
     """An op of the scalar IR. Operands of one instruction have one dtype, unless it says otherwise.
 
-    The value is the name of the method that computes it, in the namespaces that :func:`evaluate` takes; ops
-    that Python has an operator for have no method.
+    The value is the name of the method that computes it, in the namespaces that :func:`evaluate` takes. Where
+    NumPy has the op, that is NumPy's name.
     """
 
     CONSTANT = "constant"
@@ -33,13 +33,13 @@ class ScalarOp(Enum):
     SUBTRACT = "subtract"
     MULTIPLY = "multiply"
     DIVIDE = "divide"
-    NEGATE = "negate"
-    AND = "and"
-    OR = "or"
-    XOR = "xor"
-    NOT = "not"
-    SHIFT_LEFT = "shift_left"
-    SHIFT_RIGHT = "shift_right"
+    NEGATE = "negative"
+    AND = "bitwise_and"
+    OR = "bitwise_or"
+    XOR = "bitwise_xor"
+    NOT = "invert"
+    SHIFT_LEFT = "left_shift"
+    SHIFT_RIGHT = "right_shift"
     LESS = "less"
     LESS_EQUAL = "less_equal"
     GREATER = "greater"
@@ -62,6 +62,10 @@ class ScalarOp(Enum):
     FLOOR_DIVIDE = "floor_divide"
     MOD = "mod"
     FMOD = "fmod"
+    QUOTIENT = "quotient"
+    """Integer division towards zero, by a divisor that is not 0, and not -1 for the smallest integer."""
+    REMAINDER = "remainder"
+    """What QUOTIENT leaves: it has the sign of the dividend."""
     FMA = "fma"
     """``x * y + z``, rounded once."""
     MULTIPLY_ADD = "multiply_add"

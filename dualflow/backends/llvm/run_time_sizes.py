@@ -10,13 +10,16 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 from dualflow.backends.llvm.entry import Entry, Unit
-from dualflow.backends.llvm.maths.integers import integer_floor_divide, integer_mod
+from dualflow.backends.llvm.maths.instructions import Instructions
+from dualflow.backends.llvm.maths.integers import divide_by_known, is_known, mod_by_known
 from dualflow.backends.llvm.text import I64, PTR, VOID, Builder, EmittedValue, Type
-from dualflow.core.dtypes import DType
+from dualflow.core.dtypes import DType, int64
 from dualflow.core.extent import Extent, symbol_of, symbols
 from dualflow.core.shape import MOST_ELEMENTS
 from dualflow.graph.axes import sizes
 from dualflow.graph.run_time_sizes import REQUIRE
+from dualflow.scalar import ScalarOp, evaluate
+from dualflow.scalar.maths import definition
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS, OutOfMemory
 from dualflow.schedule.statements import CallRoutine
 
@@ -33,10 +36,15 @@ class EmittedSizes:
     b: Builder
 
     def quotient(self, x: EmittedValue | int, y: EmittedValue | int) -> EmittedValue:
-        return integer_floor_divide(self._value(x), self._value(y))
+        size, by = self._value(x), self._value(y)
+        return divide_by_known(size, by) if is_known(by) else self._defined(ScalarOp.FLOOR_DIVIDE, size, by)
 
     def remainder(self, x: EmittedValue | int, y: EmittedValue | int) -> EmittedValue:
-        return integer_mod(self._value(x), self._value(y))
+        size, by = self._value(x), self._value(y)
+        return mod_by_known(size, by) if is_known(by) else self._defined(ScalarOp.MOD, size, by)
+
+    def _defined(self, op: ScalarOp, *operands: EmittedValue) -> EmittedValue:
+        return evaluate(definition(op, int64).function, Instructions(self.b), operands)[0]
 
     def largest(self, x: EmittedValue | int, y: EmittedValue | int) -> EmittedValue:
         first, second = self._value(x), self._value(y)

@@ -55,8 +55,10 @@ _OF_TWO: Final[dict[ScalarOp, Callable[[Traced, Traced], Traced | Partial]]] = {
     ScalarOp.MOD: division.mod,
     ScalarOp.FLOOR_DIVIDE: division.floor_divide,
 }
-DEFINED: Final = frozenset(_OF_ONE) | frozenset(_OF_TWO)
-"""The ops that have a definition for floats."""
+_OF_INTEGERS: Final[dict[ScalarOp, Callable[[Traced, Traced], Traced]]] = {
+    ScalarOp.MOD: division.integer_mod,
+    ScalarOp.FLOOR_DIVIDE: division.integer_floor_divide,
+}
 
 
 class Definition(NamedTuple):
@@ -73,30 +75,30 @@ class Definition(NamedTuple):
 
 @functools.cache
 def definition(op: ScalarOp, dtype: DType) -> Definition:
-    """The definition of ``op``, one of :data:`DEFINED`, for float32 or float64."""
-    operand_count = 1 if op in _OF_ONE else 2
+    """The definition of ``op`` for float32 or float64; of MOD and FLOOR_DIVIDE also for integers."""
     fallback: list[str] = []
+    body: Callable[..., Traced | Partial]
+    body = _OF_INTEGERS[op] if dtype.is_integer else _OF_ONE[op] if op in _OF_ONE else _OF_TWO[op]
 
     def code(m: Any, *operands: Any) -> Any:
-        result = _OF_ONE[op](*operands) if op in _OF_ONE else _OF_TWO[op](*operands)
+        result = body(*operands)
         if not isinstance(result, Partial):
             return result
         fallback.append(result.symbol)
         return result.value, result.wrong
 
-    function = trace(code, (dtype,) * operand_count)
+    function = trace(code, (dtype,) * (1 if op in _OF_ONE else 2))
     return Definition(function, fallback[0] if fallback else None)
 
 
 def is_partial(function: ScalarFunction) -> bool:
     """Whether ``function`` computes with a definition that has a fallback."""
-    return any(
-        i.op in DEFINED and i.dtype.is_floating and _has_fallback(i.op, i.dtype)
-        for i in function.instructions
-    )
+    return any(i.dtype.is_floating and _has_fallback(i.op, i.dtype) for i in function.instructions)
 
 
 @functools.cache
 def _has_fallback(op: ScalarOp, dtype: DType) -> bool:
+    if op not in _OF_ONE and op not in _OF_TWO:
+        return False
     made = definition(op, float32 if dtype.size == 2 else dtype)
     return made.fallback is not None or is_partial(made.function)

@@ -1,7 +1,8 @@
-"""Division of floats that rounds down, and its remainders, as NumPy has them."""
+"""Division that rounds down, and what it leaves: of floats and of integers, as NumPy has them."""
 
 from __future__ import annotations
 
+from dualflow.core.dtypes import float64, int64
 from dualflow.scalar.maths.floating import INF, Partial, constant, copysign, floor, format_of, trunc
 from dualflow.scalar.tracing import Traced
 
@@ -38,3 +39,28 @@ def floor_divide(x: Traced, y: Traced) -> Traced:
     whole = (quotient - whole > 0.5).select(whole + 1.0, whole)
     whole = quotient.ne(0).select(whole, copysign(constant(x, 0.0), x / y))
     return y.eq(0).select(x / y, whole)
+
+
+def integer_floor_divide(x: Traced, y: Traced) -> Traced:
+    """The quotient of integers, rounded down; 0 where `y` is 0."""
+    return y.eq(0).select(0, _quotient(x, y))
+
+
+def integer_mod(x: Traced, y: Traced) -> Traced:
+    """What `integer_floor_divide` leaves; 0 where `y` is 0."""
+    return y.eq(0).select(0, x - _quotient(x, y) * y)
+
+
+def _quotient(x: Traced, y: Traced) -> Traced:
+    """The rounded-down quotient where `y` is not 0, and no trap where it is."""
+    if x.bits <= 32:
+        # A double holds both numbers and tells their quotient from the next integer; vectors divide it.
+        return floor(x.cast(float64) / y.cast(float64)).cast(int64).cast(x.dtype)
+    if x.dtype.is_unsigned:
+        return x.m.quotient(x, y.eq(0).select(1, y))
+    # The smallest integer over -1 traps as well: negation wraps.
+    negated = y.eq(-1)
+    divisor = (negated | y.eq(0)).select(1, y)
+    rest = x.m.remainder(x, divisor)
+    down = rest.ne(0) & ((rest ^ divisor) < 0)
+    return negated.select(-x, x.m.quotient(x, divisor) - down.cast(x.dtype))

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
-from dualflow.backends.llvm.maths.integers import integer_floor_divide, integer_mod, integer_power, is_known
+from dualflow.backends.llvm.maths.instructions import Instructions, Operand, as_float, values
+from dualflow.backends.llvm.maths.integers import (
+    divide_by_known,
+    integer_power,
+    is_known,
+    mod_by_known,
+)
 from dualflow.backends.llvm.text import BOOL, F32, Builder, EmittedValue, LlvmModule, Type
-from dualflow.core.dtypes import DType, as_dtype
-from dualflow.core.errors import DTypeError
+from dualflow.core.dtypes import as_dtype
 from dualflow.scalar import ScalarOp, evaluate
 from dualflow.scalar.maths import Definition, definition
-
-Operand = EmittedValue | float
-_INFINITY: Final = float("inf")
 
 
 def _of_one(op: ScalarOp) -> Callable[[Maths, EmittedValue], EmittedValue]:
@@ -30,7 +31,7 @@ def _of_two(op: ScalarOp) -> Callable[[Maths, Operand, Operand], EmittedValue]:
     return method
 
 
-class Maths:
+class Maths(Instructions):
     """The maths namespace of element code, over values of any number of lanes.
 
     ``code(m, x, ...)`` may be run with an instance of this class, to emit, or with NumPy's functions of the
@@ -52,7 +53,8 @@ class Maths:
     """
 
     def __init__(self, module: LlvmModule, inline: bool = True, builder: Builder | None = None) -> None:
-        self.module, self.inline, self._builder = module, inline, builder
+        super().__init__(builder)
+        self.module, self.inline = module, inline
 
     # Ops that have a definition
 
@@ -67,160 +69,45 @@ class Maths:
 
     # Powers, and division that rounds down
 
-    def sqrt(self, x: EmittedValue) -> EmittedValue:
-        """Correctly rounded square root."""
-        number = _float(x)
-        return number.emitter.intrinsic("llvm.sqrt", number)
-
     def pow(self, x: Operand, y: Operand) -> EmittedValue:
         """``x**y``: of floats as C's pow, of integers wrapping, where `y` is not negative."""
-        x, y = _values(x, y)
+        x, y = values(x, y)
         if x.type.kind == "f":
             return self.defined(ScalarOp.POW, x, y)
         return self._called("pow", integer_power, x, y)
 
     def mod(self, x: Operand, y: Operand) -> EmittedValue:
         """The remainder of `floor_divide`, with the sign of `y`; 0 for an integer `y` of 0."""
-        x, y = _values(x, y)
+        x, y = values(x, y)
         if x.type.kind == "f":
             return self.defined(ScalarOp.MOD, x, y)
-        if is_known(y):
-            return integer_mod(x, y)
-        return self._called("mod", lambda _, a, b: integer_mod(a, b), x, y)
+        return mod_by_known(x, y) if is_known(y) else self._body_called(ScalarOp.MOD, x, y)
 
     def floor_divide(self, x: Operand, y: Operand) -> EmittedValue:
         """The quotient rounded down; 0 for an integer `y` of 0."""
-        x, y = _values(x, y)
+        x, y = values(x, y)
         if x.type.kind == "f":
             return self.defined(ScalarOp.FLOOR_DIVIDE, x, y)
-        if is_known(y):
-            return integer_floor_divide(x, y)
-        return self._called("floor_divide", lambda _, a, b: integer_floor_divide(a, b), x, y)
-
-    # One or a few instructions
-
-    def abs(self, x: EmittedValue) -> EmittedValue:
-        """Magnitude; the smallest integer wraps to itself."""
-        return abs(x)
-
-    def sign(self, x: EmittedValue) -> EmittedValue:
-        """-1, 0 or 1; NaN for NaN."""
-        signed = (x > 0).select(1, x.eq(0).select(0, x))
-        return signed if x.type.kind == "u" else (x < 0).select(-1, signed)
-
-    def copysign(self, x: Operand, y: Operand) -> EmittedValue:
-        """The magnitude of `x` with the sign of `y`."""
-        magnitude, sign = _values(x, y)
-        return magnitude.emitter.intrinsic("llvm.copysign", magnitude, sign)
-
-    def floor(self, x: EmittedValue) -> EmittedValue:
-        """The integer at or below."""
-        return x.emitter.intrinsic("llvm.floor", x) if x.type.kind == "f" else x
-
-    def ceil(self, x: EmittedValue) -> EmittedValue:
-        """The integer at or above."""
-        return x.emitter.intrinsic("llvm.ceil", x) if x.type.kind == "f" else x
-
-    def trunc(self, x: EmittedValue) -> EmittedValue:
-        """The integer towards zero."""
-        return x.emitter.intrinsic("llvm.trunc", x) if x.type.kind == "f" else x
-
-    def round(self, x: EmittedValue) -> EmittedValue:
-        """The nearest integer, ties to even."""
-        return x.emitter.intrinsic("llvm.roundeven", x) if x.type.kind == "f" else x
-
-    def maximum(self, x: Operand, y: Operand) -> EmittedValue:
-        """The larger; NaN where either is."""
-        x, y = _values(x, y)
-        if x.type.kind == "b":
-            return x | y
-        larger = (x > y).select(x, y)
-        return x.ne(x).select(x, larger) if x.type.kind == "f" else larger
-
-    def minimum(self, x: Operand, y: Operand) -> EmittedValue:
-        """The smaller; NaN where either is."""
-        x, y = _values(x, y)
-        if x.type.kind == "b":
-            return x & y
-        smaller = (x < y).select(x, y)
-        return x.ne(x).select(x, smaller) if x.type.kind == "f" else smaller
-
-    def fma(self, x: Operand, y: Operand, z: Operand) -> EmittedValue:
-        """``x * y + z``, rounded once."""
-        x, y, z = _values(x, y, z)
-        return x.fma(y, z)
+        return divide_by_known(x, y) if is_known(y) else self._body_called(ScalarOp.FLOOR_DIVIDE, x, y)
 
     def multiply_add(self, x: Operand, y: Operand, z: Operand) -> EmittedValue:
         """``x * y + z``, rounded once by processors that have an instruction for it."""
-        x, y, z = _values(x, y, z)
+        x, y, z = values(x, y, z)
         return x.fma(y, z) if self.module.vector_bits > 128 else x * y + z
-
-    # Complex numbers: elements as memory holds them, and their parts
-
-    def real(self, x: EmittedValue) -> EmittedValue:
-        """The real part."""
-        return x.parts()[0]
-
-    def imag(self, x: EmittedValue) -> EmittedValue:
-        """The imaginary part."""
-        return x.parts()[1]
-
-    def complex(self, re: EmittedValue, im: EmittedValue) -> EmittedValue:
-        """The complex number of these parts."""
-        re, im = _values(re, im)
-        return re.beside(im)
-
-    # Choice
-
-    def where(self, condition: EmittedValue, x: Operand, y: Operand) -> EmittedValue:
-        """`x` where the condition holds, `y` elsewhere."""
-        return condition.cast(BOOL.vector(condition.type.lanes)).select(x, y)
-
-    def equal(self, x: Operand, y: Operand) -> EmittedValue:
-        """Whether equal; NaN equals nothing."""
-        x, y = _values(x, y)
-        return x.eq(y)
-
-    def not_equal(self, x: Operand, y: Operand) -> EmittedValue:
-        """Whether unequal."""
-        x, y = _values(x, y)
-        return x.ne(y)
-
-    def isnan(self, x: EmittedValue) -> EmittedValue:
-        """Whether not a number."""
-        return x.ne(x)
-
-    def isinf(self, x: EmittedValue) -> EmittedValue:
-        """Whether infinite."""
-        return abs(x).eq(_INFINITY) if x.type.kind == "f" else x.ne(x)
-
-    def isfinite(self, x: EmittedValue) -> EmittedValue:
-        """Whether neither infinite nor NaN."""
-        return abs(x) < _INFINITY if x.type.kind == "f" else x.eq(x)
-
-    def cast(self, x: EmittedValue, target: DType) -> EmittedValue:
-        """The same number in another dtype, as `EmittedValue.cast`."""
-        return x.cast(Type.of_dtype(target.dtype, x.type.lanes))
-
-    def bitcast(self, x: EmittedValue, target: DType) -> EmittedValue:
-        """The same bits as a number of another dtype."""
-        return x.bitcast(Type.of_dtype(target.dtype, x.type.lanes))
-
-    def constant(self, number: float, dtype: DType) -> EmittedValue:
-        """A number of a dtype."""
-        assert self._builder is not None, "constants are emitted by a builder"
-        return self._builder.constant(Type.of_dtype(dtype.dtype), number)
 
     # How functions are made
 
     def defined(self, op: ScalarOp, *operands: Operand) -> EmittedValue:
         """Call the definition of ``op`` for floats; float16 goes through float32."""
-        args = [_float(x) for x in _values(*operands)]
+        args = [as_float(x) for x in values(*operands)]
         type = args[0].type
         if type.bits == 16:
             wide = F32.vector(type.lanes)
             return self.defined(op, *[x.cast(wide) for x in args]).cast(type)
-        made = definition(op, as_dtype(type.dtype))
+        return self._body_called(op, *args)
+
+    def _body_called(self, op: ScalarOp, *args: EmittedValue) -> EmittedValue:
+        made = definition(op, as_dtype(args[0].type.dtype))
         return self._called(op.value, lambda b, *xs: self.body(made, b, xs), *args)
 
     def body(self, made: Definition, b: Builder, args: tuple[EmittedValue, ...]) -> EmittedValue:
@@ -288,21 +175,3 @@ class Maths:
 
             loop.next(*b.if_else(wrong.lane(loop.index), replaced, lambda: loop.carried))
         b.ret(loop.results[0])
-
-
-def _values(*operands: Operand) -> list[EmittedValue]:
-    """Operands as values of equal lanes, numbers as constants."""
-    known = [x for x in operands if isinstance(x, EmittedValue)]
-    widest = max(known, key=lambda x: x.type.lanes)
-    constants = widest.emitter.constant
-    return [
-        x.splat(widest.type.lanes) if isinstance(x, EmittedValue) else constants(widest.type, x)
-        for x in operands
-    ]
-
-
-def _float(x: EmittedValue) -> EmittedValue:
-    """The operand of a float function."""
-    if x.type.kind != "f":
-        raise DTypeError(f"a function of floats was given {x.type}: cast it to a float dtype first")
-    return x
