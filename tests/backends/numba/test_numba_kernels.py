@@ -27,25 +27,55 @@ from dualflow.core import dispatch
 from dualflow.core.dtypes import float32
 from dualflow.ops.forms import Element
 from dualflow.ops.record import REGISTRY
-from dualflow.scalar import ScalarOp, evaluate, trace
+from dualflow.scalar import evaluate, trace
 from dualflow.scalar.maths import is_partial
 from dualflow.scalar.tracing import ScalarTracer
 
 WIDE = re.compile(r"%[yz]mm\d+")
 ROWS = df.TensorSpec([64, 1000])
-NOT_MATHS = [
-    "constant",
-    "index",
-    "check",
-    "cast",
-    "bitcast",
-    "where",
-    "real",
-    "imag",
-    "complex",
-    "multiply_add",
+MATHS = [
+    "abs",
+    "sign",
+    "copysign",
+    "maximum",
+    "minimum",
+    "floor",
+    "ceil",
+    "trunc",
+    "round",
+    "floor_divide",
+    "mod",
+    "fmod",
+    "fma",
+    "sqrt",
+    "rsqrt",
+    "pow",
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "logaddexp",
+    "sigmoid",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "atan2",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asinh",
+    "acosh",
+    "atanh",
+    "erf",
+    "erfc",
+    "ndtr",
 ]
-MATHS = [op for op in ScalarOp if op.value in dir(ScalarTracer) and op.value not in NOT_MATHS]
 """Ops that are functions of one to three floats."""
 
 
@@ -185,9 +215,9 @@ def test_a_kernel_does_not_depend_on_other_ops_of_the_same_name() -> None:
     assert text() == alone
 
 
-@pytest.mark.parametrize("op", MATHS, ids=lambda op: op.value)
-def test_maths_is_partial_if_its_code_in_lanes_is_wrong_for_some_operands(op: ScalarOp) -> None:
-    method = getattr(ScalarTracer, op.value)
+@pytest.mark.parametrize("name", MATHS)
+def test_maths_is_partial_if_its_code_in_lanes_is_wrong_for_some_operands(name: str) -> None:
+    method = getattr(ScalarTracer, name)
     for count in (1, 2, 3):
         try:
             function = trace(lambda m, *xs: method(m, *xs), [float32] * count)
