@@ -166,9 +166,9 @@ def test_a_signal_handlers_change_counts_too():
         handled.append(1)
 
     before = signal.signal(signal.SIGALRM, handler)
-    signal.setitimer(signal.ITIMER_REAL, 1e-4, 1e-4)
     try:
-        for _ in range(2000):
+        for attempt in range(2000):
+            signal.setitimer(signal.ITIMER_REAL, 1e-5 * (1 + attempt % 20))  # once: handlers don't nest
             add_one(v)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
