@@ -18,10 +18,11 @@ from dualflow.core.dispatch import AbstractTensor, Engine
 from dualflow.core.dtypes import ALL, UNCOMMON, of_array
 from dualflow.core.errors import InaccessibleTensorError, ResourceExhaustedError
 from dualflow.core.numpy_warnings import quiet, run_quietly
-from dualflow.eager import updates
+from dualflow.eager import first_values, updates
 from dualflow.eager.kernels import KERNELS, LARGE
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.eager.variable import Variable
+from dualflow.eager.variable_slots import GIL, replace, store
 from dualflow.ops.forms import View
 from dualflow.ops.indexing import is_plain
 from dualflow.ops.record import Op, Promotion, operand
@@ -175,14 +176,22 @@ class EagerEngine(Engine):
 
     def assign(self, variable: Any, value: Any) -> None:
         tensor = updates.owned(value)
-        updates.assign(variable, wrap(value._array) if tensor is value else tensor)
+        if tensor is value:
+            tensor = wrap(value._array)
+        if not store(variable, tensor):
+            updates.assign(variable, tensor)
 
     def change(self, variable: Any, rule: Callable[[Any], Any]) -> None:
-        updates.change(variable, rule)
+        try:
+            before = variable._tensor if GIL else None  # compiled code leaves alone what is held here
+        except AttributeError:
+            before = None
+        if before is None or not replace(variable, before, updates.owned(rule(before))):
+            updates.change(variable, rule)
 
     def create_variable(self, variable: Any, initial: Any) -> None:
         tensor = updates.owned(initial)
-        updates.create(variable, wrap(initial._array) if tensor is initial else tensor)
+        first_values.create(variable, wrap(initial._array) if tensor is initial else tensor)
 
 
 def needs_float(op: Op, dtype: np.dtype[Any]) -> bool:

@@ -341,7 +341,7 @@ def test_without_the_gil_changes_all_count_too():
 import threading
 import numpy as np
 import dualflow as df
-from dualflow.eager.updates import GIL
+from dualflow.eager.variable_slots import GIL
 
 v = df.Variable(np.zeros(3, np.float32))
 add = df.function(lambda x: v.assign_add(x))

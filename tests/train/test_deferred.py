@@ -12,7 +12,7 @@ import pytest
 
 import dualflow as df
 from dualflow.compat import v1
-from dualflow.eager import updates
+from dualflow.eager import first_values
 
 
 class Net(df.Module):
@@ -27,13 +27,13 @@ class Plain:
 def nothing_waits() -> Any:
     """Each test begins and ends with no checkpoint that waits."""
     gc.collect()
-    assert updates.waiting == []
+    assert first_values.restorations == []
     yield
     gc.collect()
     df.Variable(0.0).numpy()
-    for ask in updates.waiting[:]:
+    for ask in first_values.restorations[:]:
         ask()
-    assert updates.waiting == []
+    assert first_values.restorations == []
 
 
 @pytest.fixture
@@ -225,7 +225,7 @@ def test_nothing_waits_for_objects_that_are_gone(path: str) -> None:
         df.train.Checkpoint(net=Net()).read(path)
     gc.collect()
     df.Variable(0.0).numpy()
-    assert updates.waiting == []
+    assert first_values.restorations == []
 
 
 def test_a_restored_model_is_not_kept_alive(path: str) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
-from dualflow.eager.updates import Claim, values_of
+from dualflow.eager.updates import WriteLock, values_of
 
 Array = np.ndarray[Any, Any]
 
@@ -41,14 +41,16 @@ def _row_major(tensor: Any) -> Array:
     return array
 
 
-def gather(sources: Sequence[Any], written: Sequence[int] = (), claims: Sequence[Claim] = ()) -> list[Array]:
-    """The arrays of ``sources``; those at ``written`` are copies of what the claims on the variables hold.
+def gather(
+    sources: Sequence[Any], written: Sequence[int] = (), locks: Sequence[WriteLock] = ()
+) -> list[Array]:
+    """The arrays of ``sources``; those at ``written`` are copies of what the locks on the variables hold.
 
     The other variables' values are of one moment.
     """
     given = list(sources)
-    for i, claim in zip(written, claims, strict=True):
-        given[i] = claim.tensor
+    for i, lock in zip(written, locks, strict=True):
+        given[i] = lock.tensor
     read = [i for i, x in enumerate(given) if isinstance(x, AbstractVariable)]
     for i, tensor in zip(read, values_of([given[i] for i in read]), strict=True):
         given[i] = tensor

@@ -81,13 +81,13 @@ class AssignmentHistory:
         variables = {id(v): self._behind(v, arguments) for v in self._assigned}
         held = {id(v): v for v in variables.values()}
         step = UpdateStep(list(held.values()))
-        with step.running, step as claims:
+        with step.running, step as locks:
             try:
                 self._run(again, arguments)
             finally:
-                claim_of = dict(zip(held, claims, strict=True))
+                lock_of = dict(zip(held, locks, strict=True))
                 for key, (variable, array) in again.left.items():
-                    claim_of[id(variables[key])].tensor = wrap(np.array(array, order="C"))
+                    lock_of[id(variables[key])].tensor = wrap(np.array(array, order="C"))
                     self._begun(variable)
         return again.make()
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dualflow.core.spans import span
 from dualflow.eager.tensor import wrap
-from dualflow.eager.updates import Claim, UpdateStep, hold
+from dualflow.eager.updates import UpdateStep, WriteLock, commit
 from dualflow.function.calling.array_ownership import array_of, gather
 from dualflow.graph.trail import Trail
 
@@ -51,19 +51,19 @@ class GraphCall:
         try:
             if not self.written:
                 return self._update(gather(sources), (), trail)
-            with step.running, step as claims:
-                return self._update(gather(sources, self.written, claims), claims, trail)
+            with step.running, step as locks:
+                return self._update(gather(sources, self.written, locks), locks, trail)
         except BaseException as error:
             if history is None or trail is None:
                 raise
             told = history.leave(error, trail, arguments)
         raise told
 
-    def _update(self, arrays: list[Array], claims: Sequence[Claim], trail: Trail | None) -> Sequence[Any]:
-        """The outputs; the claims on the variables get their new tensors, all of them or none."""
+    def _update(self, arrays: list[Array], locks: Sequence[WriteLock], trail: Trail | None) -> Sequence[Any]:
+        """The outputs; the locks on the variables get their new tensors, all of them or none."""
         with span("kernels", self._compiled.graph.name):
             results = tuple([wrap(a) for a in self._compiled.run(arrays, trail)])
-        hold(claims, [wrap(arrays[i]) for i in self.written])
+        commit(locks, [wrap(arrays[i]) for i in self.written])
         if trail is not None:
             trail.end()
         return results

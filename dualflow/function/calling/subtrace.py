@@ -16,7 +16,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.eager.engine import EAGER
 from dualflow.eager.recording import Recording
 from dualflow.eager.tensor import wrap
-from dualflow.eager.updates import UpdateStep, hold
+from dualflow.eager.updates import UpdateStep, commit
 from dualflow.function.calling.compiled_graph import CompiledGraph
 from dualflow.function.calling.failed_calls import AssignmentHistory
 from dualflow.function.calling.taped_call import CALL, ForwardBackward, TapedCall, differentiate
@@ -131,10 +131,10 @@ class Subtrace:
         call = TapedCall(halves, self._history.trail())
         step = UpdateStep([sources[i] for i in written], compiled=True)
         try:
-            with step.running, step as claims:
+            with step.running, step as locks:
                 tensors = _read(engine, sources)
                 results: Sequence[Any] = engine.run(CALL, tuple(tensors), {"call": call})
-                hold(claims, list(map(wrap, call.updated)))
+                commit(locks, list(map(wrap, call.updated)))
                 if call.trail is not None:
                     call.trail.end()
         except BaseException as error:
