@@ -19,7 +19,10 @@ from dualflow.schedule.planned import PlannedCall
 
 
 def pieces(call: PlannedCall) -> list[tuple[Node, tuple[Layout, ...], Layout]]:
-    """The copies that put an output together: a node, where its source lies, and where it goes."""
+    """The copies that put an output together: a node, where its source lies, and where it goes.
+
+    What has been computed in its place is not copied.
+    """
     form = call.node.op.form
     assert isinstance(form, Assemble)
     values = (call.node.output, *call.node.inputs)
@@ -30,18 +33,20 @@ def pieces(call: PlannedCall) -> list[tuple[Node, tuple[Layout, ...], Layout]]:
         as_strided(np.zeros(1, np.int8), sizes(v), layout.strides)
         for v, layout in zip(values, layouts, strict=True)
     ]
-    starts = [a.__array_interface__["data"][0] for a in arrays]
-    owners = {id(_owner(a)): i for i, a in enumerate(arrays)}
+    starts = list(map(address_of, arrays))
+    owners = {id(owner_of(a)): i for i, a in enumerate(arrays)}
 
     def layout_of(view: Any) -> Layout:
-        i = owners[id(_owner(view))]
-        offset = view.__array_interface__["data"][0] - starts[i] if view.size else 0
+        i = owners[id(owner_of(view))]
+        offset = address_of(view) - starts[i] if view.size else 0
         return Layout(layouts[i].buffer, layouts[i].offset + offset, view.strides)
 
     dtype = call.node.output.spec.dtype
     found: list[tuple[Node, tuple[Layout, ...], Layout]] = []
     for target, source in form.pieces(*arrays, **call.node.attrs):
         if isinstance(source, np.ndarray):
+            if source.shape == target.shape and layout_of(source) == layout_of(target):
+                continue
             repeated = spread(layout_of(source), source.shape, target.shape)
             found.append((copy_elements(target.shape, dtype), (repeated,), layout_of(target)))
         else:
@@ -71,7 +76,14 @@ def _by_extents(call: PlannedCall, form: Assemble) -> list[tuple[Node, tuple[Lay
     return found
 
 
-def _owner(array: Any) -> Any:
+def address_of(array: Any) -> int:
+    """The address of an array's first element."""
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+def owner_of(array: Any) -> Any:
+    """The array whose memory a view shows."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array

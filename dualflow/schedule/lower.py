@@ -27,8 +27,8 @@ def lower(node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout], costs
     order = _loop_order(raw, [base_of(v) for v in body.outputs], written)
     steps = [raw.step(n) for n in body.nodes if n in domain.own]
     writes = [NestStore(v, raw.access(v, raw.made[v], layout), 0, 0) for v, layout in stores]
-    nest = _in_order(body.name, domain, order, steps, writes)
-    return _schedule(_join_loops(replace(nest, costs=costs)))
+    nest = _in_order(body.name, domain, order, steps, writes, costs)
+    return _schedule(_join_loops(nest))
 
 
 class _LoweredBody:
@@ -94,7 +94,12 @@ def _loop_order(body: _LoweredBody, outputs: Sequence[Value], written: Mapping[V
 
 
 def _in_order(
-    name: str, domain: LoopDomain, order: list[int], steps: list[NestStep], stores: list[NestStore]
+    name: str,
+    domain: LoopDomain,
+    order: list[int],
+    steps: list[NestStep],
+    stores: list[NestStore],
+    costs: CostModel,
 ) -> Nest:
     """The nest with axes renamed to loop positions: kept loops first, each kind in memory order."""
     loops = [a for a in order if a not in domain.reduced] + [a for a in order if a in domain.reduced]
@@ -117,6 +122,7 @@ def _in_order(
         stores=tuple(s._replace(access=moved(s.access)) for s in stores),
         stages=1,
         cached={},
+        costs=costs,
         columns=folds_columns(domain.extents, order, domain.reduced),
         repeated=domain.repeated,
     )
@@ -199,7 +205,10 @@ def _schedule(nest: Nest) -> Nest:
     folds = [s.stage for s in steps if s.folds]
     inner = [s.stage for s in stores if s.level > kept]
     stages = max([*folds, *inner], default=0) + 1 if depth > kept else 1
-    nest = _at_first_use(replace(nest, steps=tuple(steps), stores=stores, stages=stages))
+    nest = replace(nest, steps=tuple(steps), stores=stores, stages=stages)
+    if stages == 1:
+        return nest
+    nest = _at_first_use(nest)
     return replace(nest, cached=_cached(nest))
 
 

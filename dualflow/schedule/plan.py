@@ -41,6 +41,7 @@ from dualflow.schedule.operands import (
     with_copies,
 )
 from dualflow.schedule.order import BufferKind, Home, ordered
+from dualflow.schedule.pieces_in_place import pieces_in_place
 from dualflow.schedule.planned import (
     ChangingSize,
     Plan,
@@ -185,7 +186,7 @@ class _Places(NamedTuple):
             place = self.outputs[home.number]
             if not is_fixed(sizes(value)):
                 return place
-            return Layout(place.buffer, place.offset, strides)
+            return Layout(place.buffer, place.offset + home.offset, strides)
         offset = home.offset + (self.base // value.spec.dtype.size if home.kind is BufferKind.ARENA else 0)
         return Layout(self.starts[home.kind] + home.number, offset, strides)
 
@@ -215,7 +216,10 @@ class _Scope:
         self.at: dict[StridedNode, int] = {}
         self._place_constants()
         self._place_made()
+        self.pieces = pieces_in_place(self.steps, held, self.homes)
         self.arena_bytes = self._fill_arena()
+        for value in reversed(self.pieces):
+            self.homes[value] = self._place_of_piece(value)
 
     def _place_constants(self) -> None:
         constants, homes = self.table.constants, self.homes
@@ -243,17 +247,29 @@ class _Scope:
             else:
                 self.homes[value] = Home(BufferKind.ARENA, strides=self.lies.get(value))
 
+    def _owner(self, value: Value) -> Value:
+        """The value in whose memory a value is."""
+        while value in self.pieces:
+            value = self.pieces[value].whole
+        return value
+
+    def _place_of_piece(self, value: Value) -> Home:
+        """Where a piece is computed."""
+        piece = self.pieces[value]
+        whole = self.homes[piece.whole]
+        return whole._replace(offset=whole.offset + piece.offset)
+
     def reads(self) -> list[tuple[Value, tuple[int, list[int]]]]:
         """The values in the arena: each with the step that makes it, and those that read it."""
         found: dict[Value, tuple[int, list[int]]] = {}
         for at, step in enumerate(self.steps):
-            for value in step.node.outputs:
+            for value in map(self._owner, step.node.outputs):
                 if self.homes[value].kind is BufferKind.ARENA:
-                    found[value] = at, []
-            for base in dict.fromkeys(map(base_of, step.inputs)):
+                    found.setdefault(value, (at, []))
+            for base in dict.fromkeys(map(self._owner, map(base_of, step.inputs))):
                 if base in found:
                     found[base][1].append(at)
-        for base in map(base_of, self.held):
+        for base in map(self._owner, map(base_of, self.held)):
             if base in found:
                 found[base][1].append(len(self.steps))
         return list(found.items())
