@@ -47,6 +47,7 @@ class _Filtering:
         self.enabled = True
 
 
+_OPS: Final = f"{__name__.partition('.')[0]}.ops."
 _filtering: Final = _Filtering()
 
 
@@ -155,6 +156,8 @@ def _linked(entries: list[TracebackType]) -> TracebackType | None:
 def entry(owner: F) -> F:
     """A function, or a class's public methods, with errors whose tracebacks hide dualflow's frames.
 
+    An error of a function of ops that leaves for the user's code names it.
+
     A call costs 0.07 us more. Where that is much, the function has the three lines itself, and stays.
     """
     if isinstance(owner, type):
@@ -162,12 +165,15 @@ def entry(owner: F) -> F:
             if isinstance(value, FunctionType) and not name.startswith("_") and not _hides(value):
                 setattr(owner, name, entry(value))
         return owner
+    is_op = owner.__module__.startswith(_OPS) and owner.__qualname__ == owner.__name__
 
     @functools.wraps(owner)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return owner(*args, **kwargs)
         except Exception as error:
+            if is_op and not sys._getframe(1).f_code.co_filename.startswith(_OURS):
+                named_error(error, owner)
             hide_frames(error)
             raise
 

@@ -22,7 +22,7 @@ from dualflow.ops.random_numbers.rejection import binomials, truncated_normals
 from dualflow.ops.random_numbers.states import DrawState, check_algorithm
 from dualflow.ops.random_numbers.streams import STREAMS
 from dualflow.ops.reduction import reduce_prod
-from dualflow.ops.static import known_value, open_shape, static_int
+from dualflow.ops.static import known_value, open_shape
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -54,8 +54,8 @@ def create_rng_state(seed: Any, alg: Any = "philox") -> Tensor:
     if known is not None and known.dtype.kind not in "iu":
         raise DTypeError(f"A seed is an integer or several, not {seed!r}.")
     given = reshape(cast(convert_to_tensor(seed), int64), [-1])[:_SIZE]
-    missing = _SIZE - static_int(given.shape[0], "the number of a seed's integers")
-    return concat([constant([0] * missing, int64), given], 0) if missing else given
+    padded = concat([constant([0] * _SIZE, int64), given], 0)
+    return reshape(padded[-_SIZE:], [_SIZE])
 
 
 @entry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,11 +63,13 @@ def sizes(shape: Any, what: str = "shape") -> tuple[Dim, ...]:
         return tuple([d if type(d) is int else _size(d, what) for d in shape])
     value = known_value(shape)
     if value is None:
+        _check_axes(shape.shape, what)
         raise DTypeError(
             f"{what} must be known while tracing, but it is symbolic: {shape!r}. Pass a list of ints."
         )
     if value.dtype.kind not in "iu" and value.size:
         raise DTypeError(f"{what} is made of integers, not {shape!r}.")
+    _check_axes(value.shape, what)
     return tuple(int(d) for d in value.reshape(-1))
 
 
@@ -75,6 +77,15 @@ def _size(entry: Any, what: str) -> Dim:
     if entry is None or (isinstance(entry, AbstractTensor) and known_value(entry) is None):
         return None
     return static_int(entry, f"an entry of {what}")
+
+
+def _check_axes(shape: Sequence[Dim], what: str) -> None:
+    """Refuse a matrix in the place of a list of integers."""
+    if len(shape) > 1:
+        raise InvalidArgumentError(
+            f"{what} is a list of integers or a tensor of one axis, not one of shape {tuple(shape)}; give it "
+            "one axis with df.reshape."
+        )
 
 
 def static_shape(shape: Any) -> tuple[int, ...]:
@@ -147,6 +158,7 @@ def ints_or_symbols(x: Any, what: str) -> tuple[Any, ...]:
     if isinstance(x, list | tuple):
         return tuple([int_or_symbol(i, what) for i in x])
     if isinstance(x, AbstractTensor) and known_value(x) is None and x.dtype.is_integer:
+        _check_axes(x.shape, what)
         if not len(x.shape):
             return (x,)
         count = x.shape[0]
@@ -165,6 +177,7 @@ def ints(x: Any, what: str) -> tuple[int, ...]:
     value = known_value(x)
     if value is None:
         raise DTypeError(f"{what} must be known while tracing, but it is symbolic: {x!r}. Pass Python ints.")
+    _check_axes(value.shape, what)
     return tuple(static_int(i, what) for i in value.reshape(-1).tolist())
 
 

@@ -131,7 +131,7 @@ def geometry(
     Raises:
         InvalidArgumentError: options or a shape that do not fit.
     """
-    size = tuple(window)
+    size = known_sizes(window, "the window of a convolution or a pool")
     if len(shape) != len(size) + 2:
         raise InvalidArgumentError(
             f"a window over {len(size)} axes takes a tensor of shape (batch, *{len(size)} axes, channels), "

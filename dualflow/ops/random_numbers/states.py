@@ -13,6 +13,7 @@ from dualflow.ops.bitwise import bitwise_or, left_shift
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant, convert_to_tensor
 from dualflow.ops.random_numbers.philox import LONG_PHILOX, OPEN_PHILOX, PHILOX, few_words
+from dualflow.ops.shapes import ensure_shape
 from dualflow.ops.static import known_value
 
 if TYPE_CHECKING:
@@ -81,6 +82,8 @@ def _check_seed(shape: tuple[int | None, ...], integers: bool, seed: Any) -> Non
 
 
 def _scrambled(seed: Any) -> DrawState:
+    if tuple(seed.shape) == (None,):
+        seed = ensure_shape(seed, [2])
     _check_seed(seed.shape, seed.dtype.is_integer, seed)
     words = cast(words_from(DrawState(seed[0], seed[1], constant(_SCRAMBLER, int64)), 4), uint64)
     pairs = joined(reshape(words, [2, 2]))
