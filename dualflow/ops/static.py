@@ -49,6 +49,22 @@ def static_int(x: Any, what: str) -> int:
         raise DTypeError(f"{what} is an integer, not {x!r}.") from None
 
 
+def static_float(x: Any, what: str) -> float:
+    """``x`` as a Python float; ``what`` names it in errors.
+
+    Raises:
+        DTypeError: not one real number, or a symbol.
+    """
+    if type(x) is float:
+        return x
+    value = known_value(x)
+    if value is None:
+        raise DTypeError(f"{what} must be known while tracing, but it is symbolic: {x!r}. Pass a number.")
+    if value.size != 1 or value.dtype.kind not in "iufV":  # V: bfloat16 and its like
+        raise DTypeError(f"{what} is a number, not {x!r}.")
+    return float(value.item())
+
+
 def sizes(shape: Any, what: str = "shape") -> tuple[Dim, ...]:
     """A shape argument as a tuple of ints (-1 kept), None for an entry that is symbolic.
 

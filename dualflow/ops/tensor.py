@@ -216,18 +216,19 @@ class Operators:
 
     if not TYPE_CHECKING:
 
+        @entry
         def __getattr__(self, name: str) -> NoReturn:
             """Raise an error that says where NumPy's methods are."""
             declared = getattr(type(self), name, None)
             if isinstance(declared, property):
                 declared.__get__(self)  # raises again what has led here
             message = f"{type(self).__name__!r} object has no attribute {name!r}"
-            if name.startswith("_") or not hasattr(np.ndarray, name):
-                raise AttributeError(message, name=name, obj=self)
-            raise MissingAttributeError(
-                f"{message}. NumPy's methods are functions of df.numpy; tensors have them after "
-                "df.numpy.experimental_enable_numpy_behavior()."
-            )
+            if not name.startswith("_") and hasattr(np.ndarray, name):
+                message += (
+                    ". NumPy's methods are functions of df.numpy; tensors have them after "
+                    "df.numpy.experimental_enable_numpy_behavior()."
+                )
+            raise MissingAttributeError(message)
 
     def __pos__(self) -> Tensor | Self:
         return self

@@ -58,6 +58,31 @@ def of_symbol(function):
 
 
 CASES = {
+    "a real number that is a symbol": (
+        lambda: df.function(lambda x: df.image.random_brightness(M[None], x))(df.constant(0.5)),
+        Wrong,
+        "max_delta must be known while tracing, but it is symbolic",
+        "Pass a number",
+    ),
+    "a list for a real number": (
+        lambda: df.image.central_crop(df.ones([2, 2, 1]), [0.5, 1.0]),
+        Wrong,
+        "central_fraction is a number",
+        r"not \[0.5, 1.0\]",
+    ),
+    "a matrix for a shape": (
+        lambda: df.zeros(df.constant([[2, 3]])),
+        Invalid,
+        r"shape is a list of integers or a tensor of one axis, not one of shape \(1, 2\)",
+        "df.reshape",
+    ),
+    "a method of arrays": (
+        lambda: V.argsort(),
+        AttributeError,
+        "no attribute 'argsort'",
+        "experimental_enable_numpy_behavior",
+    ),
+    "an attribute that nothing has": (lambda: V.argsorted, AttributeError, "no attribute", "'argsorted'"),
     "a number that is a symbol": (
         lambda: of_symbol(lambda n: static.static_int(n, "k")),
         Wrong,

@@ -215,6 +215,9 @@ def decode_image(
     target = as_dtype(dtype)
     if target not in (uint8, uint16, float32):
         raise DTypeError(f"decode_image gives uint8, uint16 or float32, not {target.name}; use df.cast.")
+    contents = convert_to_tensor(contents)
+    if not contents.dtype.is_string:
+        raise DTypeError(f"takes the bytes of a file as a string, not {contents.dtype.name}.")
     engine_runs = dispatch.current().eager
     animated = None if expand_animations and not engine_runs else bool(expand_animations)
     if animated and not _is_gif(contents):

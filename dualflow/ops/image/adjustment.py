@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core.dtypes import float32
-from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.ops.arithmetic import maximum
 from dualflow.ops.conversion import cast
@@ -66,7 +66,9 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
         InvalidArgumentError: a negative ``gamma``.
     """
     known = known_value(gamma)
-    if known is not None and float(known) < 0:
+    if known is not None and known.dtype.kind not in "iufV":  # V: bfloat16 and its like
+        raise DTypeError(f"gamma is a number, not {gamma!r}.")
+    if known is not None and (known < 0).any():
         raise InvalidArgumentError(f"gamma is not negative: {gamma}.")
     return in_floats(image, lambda x: gain * x**gamma)
 

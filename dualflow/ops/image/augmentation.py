@@ -21,7 +21,7 @@ from dualflow.ops.positions import iota
 from dualflow.ops.random_numbers.functions import uniform
 from dualflow.ops.random_numbers.stateless import stateless_uniform
 from dualflow.ops.repetition import reverse
-from dualflow.ops.static import ints, known_sizes
+from dualflow.ops.static import ints, known_sizes, static_float
 from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ def stateless_random_flip_up_down(image: Any, seed: Any) -> Tensor:
 
 
 def _around_zero(max_delta: Any, draw: Draw, most: float | None = None) -> Any:
+    max_delta = static_float(max_delta, "max_delta")
     if max_delta < 0 or (most is not None and max_delta > most):
         reach = "0 or more" if most is None else f"from 0 to {most}"
         raise InvalidArgumentError(f"max_delta is {reach}, not {max_delta}.")
@@ -90,7 +91,7 @@ def _around_zero(max_delta: Any, draw: Draw, most: float | None = None) -> Any:
 
 
 def _between(lower: Any, upper: Any, draw: Draw) -> Any:
-    if not 0 <= lower < upper:
+    if not 0 <= static_float(lower, "lower") < static_float(upper, "upper"):
         raise InvalidArgumentError(f"factors are drawn with 0 <= lower < upper, not from {lower} to {upper}.")
     return draw([], minval=lower, maxval=upper)
 

@@ -14,7 +14,7 @@ from dualflow.ops.arrangement import transpose as transposed
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.late_sizes import once_sized
 from dualflow.ops.repetition import pad, reverse
-from dualflow.ops.static import known_value, static_int
+from dualflow.ops.static import static_float, static_int
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -201,10 +201,9 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
     >>> df.image.central_crop(df.ones([4, 6, 3]), 0.5).shape.as_list()
     [2, 4, 3]
     """
-    known = known_value(central_fraction)
-    if known is None or not 0 < float(known) <= 1:
-        raise InvalidArgumentError(f"central_fraction is known now and in (0, 1], not {central_fraction}.")
-    fraction = float(known)
+    fraction = static_float(central_fraction, "central_fraction")
+    if not 0 < fraction <= 1:
+        raise InvalidArgumentError(f"central_fraction is in (0, 1], not {central_fraction}.")
     return once_known(lambda x: _fraction(x, fraction), image, None, None)
 
 

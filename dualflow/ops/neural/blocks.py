@@ -132,7 +132,8 @@ def with_space_to_batch(
     axes = len(rates)
     begin = 2 if channels_first(data_format, axes + 2) else 1
     where = tuple(range(begin, begin + axes)) if spatial_dims is None else ints(spatial_dims, "spatial_dims")
-    if len(where) != axes or min(where) < 1 or list(where) != sorted(set(where)) or min(rates) < 1:
+    in_order = list(where) == sorted(set(where)) and len(where) == axes
+    if not axes or not in_order or min(where) < 1 or min(rates) < 1:
         raise InvalidArgumentError(
             f"dilation_rate {rates} is a positive number for each of spatial_dims {where}, in order."
         )

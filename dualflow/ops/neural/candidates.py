@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -11,7 +12,7 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.dtypes import float32, int32, int64
-from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import expand_dims, reshape
@@ -25,7 +26,7 @@ from dualflow.ops.random_numbers.draws import Source
 from dualflow.ops.random_numbers.streams import stream
 from dualflow.ops.record import Effect, Op, register
 from dualflow.ops.shapes import shape as shape_tensor
-from dualflow.ops.static import static_int
+from dualflow.ops.static import known_value, static_float, static_int
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -311,7 +312,14 @@ def fixed_unigram_candidate_sampler(
     >>> f([[0, 1]], 2, 1, False, 2, unigrams=[1.0, 3.0]).true_expected_count.numpy().tolist()
     [[0.25, 0.75]]
     """
-    given = _weights_of(vocab_file) if vocab_file else [float(weight) for weight in unigrams]
+    if not isinstance(vocab_file, str | os.PathLike):
+        raise DTypeError(f"vocab_file is the path of a file, not {vocab_file!r}.")
+    given = _weights_of(vocab_file) if vocab_file else _floats(unigrams, "unigrams")
+    distortion = static_float(distortion, "distortion")
+    num_reserved_ids = static_int(num_reserved_ids, "num_reserved_ids")
+    num_shards, shard = static_int(num_shards, "num_shards"), static_int(shard, "shard")
+    if num_shards < 1:
+        raise InvalidArgumentError(f"num_shards is 1 or more, not {num_shards}.")
     weights = ([0.0] * num_reserved_ids + [weight**distortion for weight in given])[shard::num_shards]
     if len(weights) != _classes(range_max) or min(weights) < 0 or not 0 <= shard < num_shards:
         raise InvalidArgumentError(
@@ -322,7 +330,14 @@ def fixed_unigram_candidate_sampler(
     return _sample(true_classes, num_sampled, unique, _Weighted(tuple(weights)), seed)
 
 
-def _weights_of(path: str) -> list[float]:
+def _floats(numbers: Any, what: str) -> list[float]:
+    values = known_value(numbers)
+    if values is None or len(values.shape) != 1 or values.dtype.kind not in "iufV":
+        raise DTypeError(f"{what} is a list of numbers, not {numbers!r}.")
+    return [float(value) for value in values]
+
+
+def _weights_of(path: str | os.PathLike[str]) -> list[float]:
     with open(path, encoding="utf-8") as lines:
         return [float(line.rpartition(",")[2]) for line in lines if line.strip()]
 
@@ -350,6 +365,7 @@ def learned_unigram_candidate_sampler(
     (2,)
     """
     classes = _classes(range_max)
+    seed = None if seed is None else static_int(seed, "seed")
     counted = _COUNTED.setdefault((classes, seed), _Counted(classes))
     return _sample(true_classes, num_sampled, unique, counted, seed)
 

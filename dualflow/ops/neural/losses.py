@@ -161,7 +161,9 @@ def weighted_cross_entropy_with_logits(
     x: Any = convert_to_tensor(logits)
     z = convert_to_tensor(labels, dtype_hint=x.dtype)
     _same_shape(z, x, "labels and logits")
-    return (1 - z) * x + (1 + (pos_weight - 1) * z) * softplus(-x)
+    is_list = isinstance(pos_weight, list | tuple)
+    weight = convert_to_tensor(pos_weight, dtype_hint=x.dtype) if is_list else pos_weight
+    return (1 - z) * x + (1 + (weight - 1) * z) * softplus(-x)
 
 
 def _same_shape(x: Any, y: Any, what: str) -> None:

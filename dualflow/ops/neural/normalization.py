@@ -202,6 +202,8 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
         InvalidArgumentError: ``bias`` is not a vector as long as that axis.
     """
     value, bias = agreed(value, bias)
+    if data_format is not None and not isinstance(data_format, str):
+        raise InvalidArgumentError(f"data_format is a string such as 'NHWC' or 'NCHW', not {data_format!r}.")
     channel_first = data_format is not None and data_format.startswith("NC")
     axis = 1 if channel_first else len(value.shape) - 1
     if len(bias.shape) != 1 or len(value.shape) < 2 or value.shape[axis] != bias.shape[0]:

@@ -260,7 +260,7 @@ def pool(
     """
     size = ints(window_shape, "window_shape")
     axes = len(size)
-    kind = pooling_type.upper()
+    kind = pooling_type.upper() if isinstance(pooling_type, str) else None
     if kind not in ("MAX", "AVG"):
         raise InvalidArgumentError(f"pooling_type is 'MAX' or 'AVG', not {pooling_type!r}.")
     x = convert_to_tensor(input)

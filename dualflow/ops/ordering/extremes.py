@@ -123,6 +123,8 @@ def top_k(
     (array([9, 5], dtype=int32), array([1, 2], dtype=int32))
     """
     x = convert_to_tensor(input)
+    if not x.shape:
+        raise InvalidArgumentError("top_k takes rows, but the shape is (); give it an axis with df.reshape.")
     count, size = static_int(k, "k"), x.shape[-1]
     if count < 0 or (size is not None and count > size):
         raise InvalidArgumentError(f"top_k({count}) of rows of {size} elements; k is 0..{size}.")

@@ -37,7 +37,7 @@ from dualflow.ops.random_numbers.distributions import (
 from dualflow.ops.random_numbers.states import DrawState
 from dualflow.ops.record import Effect, Op, register
 from dualflow.ops.rows import LEADING, OF_SHAPE, RowRule
-from dualflow.ops.static import ints_or_symbols, known_value, open_shape, static_int, static_shape
+from dualflow.ops.static import ints_or_symbols, known_value, open_shape, shape_of, static_int, static_shape
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -268,6 +268,8 @@ def _uniform_integers(generator: Source, shape: Any, minval: Any, maxval: Any, d
 
 def shuffle(generator: Source, value: Any) -> Tensor:
     """``value`` with the slices of its first axis in random order."""
+    if not shape_of(value):
+        raise InvalidArgumentError("takes a tensor of one axis or more, but the shape is ().")
     return dispatch.current().apply(SHUFFLE, (value,), {"generator": generator})
 
 
@@ -289,6 +291,8 @@ def gamma(generator: Source, shape: Any, alpha: Any, beta: Any = None, dtype: An
     All are positive: those that the dtype would round to 0 are its least normal number.
     """
     alpha = convert_to_tensor(alpha, dtype_hint=dtype)
+    if not alpha.dtype.is_floating:
+        raise DTypeError(f"alpha is of floats, not {alpha.dtype.name}; use df.cast.")
     wide = _for_each(alpha, shape)
     found = dispatch.current().apply(GAMMA, (wide,), {"generator": generator})
     found = found if beta is None else found / beta

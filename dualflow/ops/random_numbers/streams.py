@@ -16,6 +16,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.dispatch import Engine
 from dualflow.ops.random_numbers.draws import Source
+from dualflow.ops.static import static_int
 
 _WORD: Final = (1 << 64) - 1
 
@@ -65,6 +66,8 @@ class Streams:
 
     def of(self, seed: int | None) -> Source:
         """The stream of a new op with ``seed``: one of its own where the op is recorded."""
+        if seed is not None and type(seed) is not int:
+            seed = static_int(seed, "seed")
         own = _recorded(dispatch.current().innermost, seed)
         return self.eager(seed) if own is None else own
 

@@ -156,7 +156,7 @@ def idct(
     """
     if n is not None:
         raise InvalidArgumentError(f"idct takes n=None, not {n}; cut or pad its input.")
-    if type not in _INVERSE:
+    if type not in (1, 2, 3, 4):
         raise InvalidArgumentError(f"the type of a cosine transform is 1, 2, 3 or 4, not {type!r}.")
     return dct(input, _INVERSE[type], None, axis, norm)
 
@@ -212,6 +212,10 @@ def inverse_mdct(
     which lie in one frame only, the signal is not restored.
     """
     mdcts = convert_to_tensor(mdcts)
+    if len(mdcts.shape) < 2:
+        raise InvalidArgumentError(
+            f"coefficients are [..., frames, frame_length // 2], but the shape is {mdcts.shape}."
+        )
     half = static_int(mdcts.shape[-1], "the number of coefficients")
     found = dct(mdcts, type=4, norm=norm)
     first, second = split(found if norm == "ortho" else found * (0.5 / half), 2, axis=-1)

@@ -205,6 +205,8 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None 
     array([[2., 0.]], dtype=float32)
     """
     spectra = convert_to_tensor(log_mel_spectrograms)
+    if not spectra.shape:
+        raise InvalidArgumentError("spectra are [..., num_mel_bins], but the shape is (); use df.reshape.")
     bands = static_int(spectra.shape[-1], "num_mel_bins")
     if not bands:
         raise InvalidArgumentError("spectra have one band or more, not 0; check num_mel_bins.")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.convert import Array
-from dualflow.core.dispatch import TENSORS
+from dualflow.core.dispatch import TENSORS, AbstractVariable
 from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
@@ -98,7 +99,8 @@ def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
     >>> df.strings.join([["a", "b"], ".txt"]).numpy()
     array([b'a.txt', b'b.txt'], dtype=object)
     """
-    if isinstance(inputs, str | bytes) or not len(shape_of(inputs) if hasattr(inputs, "shape") else (0,)):
+    is_scalar = isinstance(inputs, str | bytes) or not isinstance(inputs, Iterable | AbstractVariable)
+    if is_scalar or (hasattr(inputs, "shape") and not len(shape_of(inputs))):
         raise DTypeError(f"join takes a list of tensors of strings, not {inputs!r}; put it into a list.")
     rows = unstack(inputs) if isinstance(inputs, TENSORS) else inputs
     tensors = tuple([of_strings(x, "join") for x in rows])
@@ -169,6 +171,9 @@ def format(
     >>> df.strings.format("x is {}, of {}", (df.range(9), "abc")).numpy()
     b'x is [0 1 2 ... 6 7 8], of "abc"'
     """
+    for what, text in (("template", template), ("placeholder", placeholder)):
+        if not isinstance(text, str):
+            raise DTypeError(f"the {what} is a Python string, not {text!r}.")
     several = inputs if isinstance(inputs, list | tuple) else (inputs,)
     texts = tuple(template.split(placeholder))
     if len(texts) != len(several) + 1:

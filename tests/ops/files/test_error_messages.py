@@ -32,6 +32,7 @@ def beyond_pillows_limit():
 
 
 CASES = {
+    "an image that is a number": (lambda: io.decode_image(1.5), Wrong, "bytes of a file", "not float32"),
     "a large image": (beyond_pillows_limit, Invalid, "limit of 4", "MAX_IMAGE_PIXELS to None"),
     "no text": (lambda: io.gfile.GFile(sys.executable).read(), Invalid, "no text in UTF-8", "mode 'rb'"),
     "no file": (lambda: io.read_file("/no/such/file"), E.NotFoundError, "/no/such/file", "No such file"),

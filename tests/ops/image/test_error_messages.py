@@ -16,6 +16,7 @@ IMAGE, DOT = df.ones([1, 4, 4, 1]), df.ones([1, 1, 1, 1])
 
 
 CASES = {
+    "a word for gamma": (lambda: image.adjust_gamma(IMAGE, "a"), Wrong, "gamma is a number", "not 'a'"),
     "an image of two axes": (
         lambda: image.resize(M, [1, 1]),
         Invalid,

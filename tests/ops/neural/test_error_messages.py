@@ -56,6 +56,30 @@ def searched(scores, lengths):
 
 
 CASES = {
+    "a layout that is no string": (
+        lambda: nn.bias_add(M, V, data_format=1),
+        Invalid,
+        "data_format is a string",
+        "'NHWC' or 'NCHW', not 1",
+    ),
+    "a number for a file": (
+        lambda: nn.fixed_unigram_candidate_sampler([[0]], 1, 1, False, 2, vocab_file=3),
+        Wrong,
+        "vocab_file is the path of a file",
+        "not 3",
+    ),
+    "weights that are a word": (
+        lambda: nn.fixed_unigram_candidate_sampler([[0]], 1, 1, False, 2, unigrams="a"),
+        Wrong,
+        "unigrams is a list of numbers",
+        "not 'a'",
+    ),
+    "no shards": (
+        lambda: nn.fixed_unigram_candidate_sampler([[0]], 1, 1, False, 1, num_shards=0, unigrams=[1.0]),
+        Invalid,
+        "num_shards is 1 or more",
+        "not 0",
+    ),
     # activations, losses, dropout, tables and samples
     "gelu of ints": (lambda: nn.gelu(NUMBERS), Wrong, "gelu takes floats, not int32", "df.cast"),
     "a bias": (

@@ -15,6 +15,7 @@ math = df.math
 OPEN = df.function(lambda x: math.top_k(x, 2).indices, input_signature=[df.TensorSpec([None])])
 
 CASES = {
+    "the top of a scalar": (lambda: math.top_k(1.0), Invalid, "top_k takes rows", "df.reshape"),
     "distinct complex numbers": (lambda: df.unique([1j]), Wrong, "not complex128", "the parts"),
     "distinct rows": (lambda: df.unique(M), Invalid, r"\(2, 3\)", "reshape"),
     "places in short integers": (lambda: df.unique([1], df.int16), Wrong, "not int16", "int32 or int64"),

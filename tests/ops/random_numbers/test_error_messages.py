@@ -34,6 +34,13 @@ def integers_between(low, high):
 
 
 CASES = {
+    "a scalar to shuffle": (lambda: random.shuffle(3), Invalid, "one axis or more", r"the shape is \(\)"),
+    "gamma numbers of integers": (
+        lambda: random.gamma([2], df.constant(2)),
+        Wrong,
+        "alpha is of floats, not int32",
+        "df.cast",
+    ),
     "logits of no classes": (
         lambda: random.categorical(df.ones([2, 0]), 3),
         Invalid,

@@ -32,6 +32,18 @@ def gradient(function, *shapes):
 
 
 CASES = {
+    "coefficients of one frame": (
+        lambda: signal.inverse_mdct(V),
+        Invalid,
+        "frames, frame_length",
+        r"the shape is \(3,\)",
+    ),
+    "spectra of no bands": (
+        lambda: signal.mfccs_from_log_mel_spectrograms(1.0),
+        Invalid,
+        "num_mel_bins",
+        "df.reshape",
+    ),
     "a transform of real numbers": (lambda: signal.fft(V), Wrong, "complex64 or complex128", "df.cast"),
     "a transform of integers": (lambda: signal.rfft(NUMBERS), Wrong, "float32 or float64", "df.cast"),
     "a transform of too few axes": (lambda: signal.rfft2d(V), Invalid, "rfft2d takes 2 axes", "df.reshape"),

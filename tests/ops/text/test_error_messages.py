@@ -14,6 +14,8 @@ S = df.strings
 AB = df.constant(["a", "b"])
 
 CASES = {
+    "a template of no text": (lambda: S.format(1, "a"), Wrong, "the template is a Python string", "not 1"),
+    "a placeholder of no text": (lambda: S.format("{}", "a", 1), Wrong, "the placeholder", "not 1"),
     "numbers": (lambda: S.strip(df.constant(1)), Wrong, "strip takes strings, not int32", "as_string"),
     "strings of other shapes": (lambda: S.join([AB, ["x", "y", "z"]]), Invalid, r"\(2,\), \(3,\)", "reshape"),
     "strings of other ranks": (lambda: S.join([AB, [["x"]]]), Invalid, r"\(2,\), \(1, 1\)", "broadcast_to"),
