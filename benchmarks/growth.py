@@ -216,26 +216,33 @@ def row(name: str, options: argparse.Namespace) -> Row | None:
     )
 
 
-HEADER: Final = (
-    f"{'row':12}{'first s':>9}{'exponent':>10}{'later us':>10}{'exponent':>10}"
-    f"{'/ eager':>9}{'/ jax':>8}{'first / jax':>13}"
+COLUMNS: Final = (
+    "first s",
+    "exponent",
+    "later us",
+    "exponent",
+    "later / eager",
+    "later / jax",
+    "first / jax",
 )
+_RULES: Final = ["-" * (len(column) - 1) + ":" for column in COLUMNS]
+HEADER: Final = f"| {'row':10} | {' | '.join(COLUMNS)} |\n| {':':-<10} | {' | '.join(_RULES)} |"
 
 
 def line(name: str, row: Row | None) -> str:
-    """A row as text."""
-    if row is None:
-        return f"{name:12}{'over the limit, or failed':>9}"
-
-    def shown(ratio: float | None) -> str:
-        return "-" if ratio is None else f"{ratio:.2f}"
-
-    microseconds = row.later * 1e6
-    return (
-        f"{name:12}{row.first:9.2f}{row.first_exponent:10.2f}{microseconds:10.0f}{row.later_exponent:10.2f}"
-        f"{shown(row.by_eager):>9}{shown(row.by_jax):>8}{shown(row.first_by_jax):>13}"
-        + ("" if row.agrees else "   DIFFERS")
-    )
+    """A row of the Markdown table; "-" is what is unknown, or over the limit."""
+    cells = ["-"] * len(COLUMNS)
+    if row is not None:
+        ratios = (row.by_eager, row.by_jax, row.first_by_jax)
+        cells = [
+            f"{row.first:.2f}",
+            f"{row.first_exponent:.2f}",
+            f"{row.later * 1e6:,.0f}",
+            f"{row.later_exponent:.2f}",
+        ]
+        cells += ["-" if ratio is None else f"{ratio:.2f}" for ratio in ratios]
+    aligned = [f"{cell:>{len(column)}}" for cell, column in zip(cells, COLUMNS, strict=True)]
+    return f"| {name:10} | {' | '.join(aligned)} |" + ("" if row is None or row.agrees else " DIFFERS")
 
 
 def main() -> None:

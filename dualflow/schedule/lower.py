@@ -225,8 +225,6 @@ def _cached(nest: Nest) -> dict[Value, int]:
     The choice is made stage by stage in the order of the steps, so that what is computed again starts from
     what is stored already.
     """
-    if nest.stages == 1:
-        return {}
     inner = {s.node.output: s for s in nest.steps if s.level == len(nest.loops) and not s.folds}
     stored: dict[Value, int] = {}
     for stage in range(1, nest.stages):

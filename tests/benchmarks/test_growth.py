@@ -28,4 +28,6 @@ def test_the_table_has_a_line_for_each_row(tmp_path: Path) -> None:
     figures = json.loads(path.read_text(encoding="utf-8"))
     assert figures.keys() == {"rows", "slices"}
     assert all(row["agrees"] and row["later"] > 0 and row["by_jax"] is None for row in figures.values())
-    assert len(ended.stdout.splitlines()) == 3
+    lines = ended.stdout.splitlines()
+    assert len(lines) == 4
+    assert all(line.startswith("| ") and line.count("|") == 9 for line in lines)
