@@ -92,7 +92,7 @@ class CostModel:
 
     def through_memory(self, itemsize: int) -> float:
         """Additions that it costs to write an element for another kernel, which reads it."""
-        return 2 * itemsize * self.far_byte
+        return max(self.load + self.store, 2 * itemsize * self.far_byte)
 
 
 CPU: Final = CostModel()

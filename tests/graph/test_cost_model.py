@@ -1,0 +1,98 @@
+"""The figures of a processor: one record, and no others in passes and schedule."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import FrozenInstanceError, fields
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dualflow
+from dualflow.graph.cost_model import CPU, CostModel
+
+ROOT = Path(dualflow.__file__).parent
+
+NO_FIGURES = {
+    "graph.passes.algebra._LOOKED_AT": "bounds what a pass looks at",
+    "graph.passes.constant_folding.SMALL_BYTES": "bounds the memory of constants",
+    "graph.passes.unroll_trivial_loops.COUNTED_STACK_BYTES": "bounds the memory of stacks",
+    "graph.passes.fourier.REGISTER_BYTES": "fixes the order of sums",
+    "graph.column_folds.LEAST_ROWS": "fixes the order of sums",
+    "graph.column_folds.LEAST_ELEMENTS": "fixes the order of sums",
+    "graph.column_folds.MOST_COLUMNS": "fixes the order of sums",
+    "graph.exact_equality._COMPARED_BYTES": "bounds what is compared",
+    "graph.options.STACK_BYTES": "bounds the memory of stacks",
+    "graph.printer._ELEMENTS": "of a text",
+    "graph.rewrite._ORIGINS": "of a text",
+    "graph.scalar_functions._REMEMBERED": "bounds a table",
+    "schedule.access_bounds.SQUARE": "is what kernels write",
+    "schedule.arena.ALIGNMENT": "is a layout",
+    "schedule.blocking.FEW": "fixes the order of sums",
+    "schedule.blocking.JOIN": "is a key",
+    "schedule.blocking.LEAST_STRETCHES": "fixes the order of sums",
+    "schedule.blocking.SHORTEST": "fixes the order of sums",
+    "schedule.blocking.STRETCH": "fixes the order of sums",
+    "schedule.loop_program.LANE": "is a key",
+    "schedule.loop_program.SHARE": "is a key",
+    "schedule.loop_program.STRIP": "is a key",
+    "schedule.rematerialisation.LONGEST": "bounds a search",
+    "schedule.rematerialisation.PATIENCE": "bounds a search",
+    "schedule.rematerialisation.SHARE": "is the step of a search",
+    "schedule.rematerialisation.SMALL": "is the step of a search",
+    "schedule.sliding.MOST_AXES": "bounds what a routine takes",
+    "schedule.statements.FIRST_ROWS": "bounds the memory of stacks",
+    "schedule.strips.FOLDED": "fixes the order of sums",
+    "schedule.strips.WIDTH": "fixes the order of sums",
+    "schedule.window_sums.AXES": "bounds what a routine takes",
+    "schedule.window_sums.MOST_ELEMENTS": "fixes the order of sums",
+}
+"""Why numbers at the top of a module are no figures of a processor."""
+
+
+def numbers_of(path: Path) -> list[str]:
+    """The names that a module gives to numbers."""
+    names = []
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and is_number(node.value):
+            names += [target.id for target in targets if isinstance(target, ast.Name)]
+    return names
+
+
+def is_number(value: ast.expr) -> bool:
+    if isinstance(value, ast.UnaryOp):
+        return is_number(value.operand)
+    if isinstance(value, ast.BinOp):
+        return is_number(value.left) and is_number(value.right)
+    return isinstance(value, ast.Constant) and type(value.value) in (int, float)
+
+
+def test_passes_and_schedule_have_no_figures_of_their_own() -> None:
+    folders = [ROOT / "graph", ROOT / "graph/passes", ROOT / "schedule"]
+    found = {
+        f"{'.'.join(path.relative_to(ROOT).with_suffix('').parts)}.{name}"
+        for folder in folders
+        for path in folder.glob("*.py")
+        for name in numbers_of(path)
+    }
+    assert found <= NO_FIGURES.keys()
+
+
+@given(st.integers(0, 1 << 24), st.sampled_from([1, 2, 4, 8, 16]))
+def test_scratch_rows_cost_no_more_than_memory(row_bytes: int, itemsize: int) -> None:
+    """So two kernels that become one execute no more."""
+    assert 0 < CPU.scratch(row_bytes, itemsize) <= CPU.through_memory(itemsize)
+
+
+def test_every_figure_is_described_with_its_unit() -> None:
+    described = [line.split(":")[0].strip() for line in (CostModel.__doc__ or "").splitlines()]
+    assert all(field.name in described for field in fields(CostModel))
+
+
+def test_figures_do_not_change() -> None:
+    with pytest.raises(FrozenInstanceError):
+        CPU.load = 2.0  # type: ignore[misc]
+    assert hash(CostModel()) == hash(CPU)
