@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import functools
 import os
-import sys
 from collections.abc import Callable, Mapping
 from types import FunctionType, TracebackType
 from typing import Any, Final, TypeVar
@@ -172,9 +171,10 @@ def entry(owner: F) -> F:
         try:
             return owner(*args, **kwargs)
         except Exception as error:
-            if is_op and not sys._getframe(1).f_code.co_filename.startswith(_OURS):
-                named_error(error, owner)
-            hide_frames(error)
+            if is_op:
+                hide_frames_of(owner, error)
+            else:
+                hide_frames(error)
             raise
 
     return call  # type: ignore[return-value]  # of the same signature
@@ -194,17 +194,20 @@ def op_entry(function: F) -> F:
             held = HOLD.value(function, args, kwargs, error)
             if held is not None:
                 return held
-            if not sys._getframe(1).f_code.co_filename.startswith(_OURS):
-                named_error(error, function)
-            hide_frames(error)
+            hide_frames_of(function, error)
             raise
 
     return call  # type: ignore[return-value]  # of the same signature
 
 
 def hide_frames_of(function: Callable[..., Any], error: Exception) -> None:
-    """:func:`hide_frames` for an op's own function: an error that leaves for the user's code names it."""
-    if not sys._getframe(2).f_code.co_filename.startswith(_OURS):
+    """:func:`hide_frames` for a function of ops, which catches ``error`` and is named in it for user code.
+
+    A traceback begins at the frame that catches the error: the one before it called the function.
+    """
+    start = error.__traceback__
+    caller = start.tb_frame.f_back if start is not None else None
+    if caller is not None and not caller.f_code.co_filename.startswith(_OURS):
         named_error(error, function)
     hide_frames(error)
 
