@@ -16,7 +16,8 @@ from dualflow.core import dispatch
 from dualflow.core.convert import Array, as_result
 from dualflow.core.dispatch import AbstractTensor, Engine
 from dualflow.core.dtypes import ALL, UNCOMMON, of_array
-from dualflow.core.errors import InaccessibleTensorError, ResourceExhaustedError
+from dualflow.core.errors import InaccessibleTensorError
+from dualflow.core.memory_errors import is_out_of_memory, out_of_memory
 from dualflow.core.numpy_warnings import quiet, run_quietly
 from dualflow.eager import first_values, updates
 from dualflow.eager.kernels import KERNELS, LARGE
@@ -284,10 +285,8 @@ def run_apart(error: Exception, op: Op, inputs: tuple[EagerTensor, ...]) -> Any:
 def explain(error: Exception, op: Op, inputs: tuple[EagerTensor, ...], attrs: dict[str, Any]) -> None:
     """Raise what is wrong with the inputs in the op's own words, if its shape and dtype rule finds it."""
     shown = ", ".join(str(x.spec) for x in inputs)
-    if isinstance(error, MemoryError):
-        raise ResourceExhaustedError(
-            f"{op.name}({shown}) needs more memory than there is: {error}. Do it in smaller parts."
-        ) from error
+    if is_out_of_memory(error):
+        raise out_of_memory(f"{op.name}({shown})", error) from error
     op.specs([x.spec for x in inputs], attrs)
     error.add_note(f"in the dualflow op {op.name}({shown})")
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.convert import as_result
-from dualflow.core.errors import DualflowError, InternalError, ResourceExhaustedError
+from dualflow.core.errors import DualflowError, InternalError
+from dualflow.core.memory_errors import is_out_of_memory, out_of_memory
 from dualflow.core.numpy_warnings import quiet
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
@@ -92,11 +93,8 @@ def _in_words(error: Exception, node: Node, arrays: Sequence[Array]) -> Exceptio
     specs = [
         TensorSpec.of(Shape(np.shape(x)), v.spec.dtype) for v, x in zip(node.inputs, arrays, strict=True)
     ]
-    if isinstance(error, MemoryError):
-        shown = ", ".join(map(str, specs))
-        return ResourceExhaustedError(
-            f"{node.op.name}({shown}) needs more memory than there is: {error}. Do it in smaller parts."
-        )
+    if is_out_of_memory(error):
+        return out_of_memory(f"{node.op.name}({', '.join(map(str, specs))})", error)
     try:
         node.op.specs(specs, dict(node.attrs))
     except DualflowError as found:

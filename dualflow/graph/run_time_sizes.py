@@ -22,9 +22,9 @@ MEASURE: Final = Op(
     doc="""Gives the symbol ``extent`` its number, which is not below ``least``.
 
     That is the integer ``index`` of the input, or what ``value`` makes of other symbols, or the size of an
-    axis of an input of the graph: ``given`` has the numbers of both.
+    axis of an input of the graph: ``given`` has the numbers of both. ``asked_by`` is the op that needs it.
     """,
-    infer=lambda *inputs, extent, value=None, index=0, least=None, given=None: (),
+    infer=lambda *inputs, extent, value=None, index=0, least=None, given=None, asked_by="": (),
     kernel=_compiled_only,
     form=Check(),
     outputs=None,
@@ -35,9 +35,10 @@ REQUIRE: Final = Op(
     name="require_size",
     doc="""Stops the program unless ``x`` is ``y``, or 1 where it ``repeats``.
 
-    ``message`` is that of the error, with {0} and {1} in the place of the two ``shapes``.
+    ``message`` is that of the error, with {0} and {1} in the place of the two ``shapes``, which are sizes of
+    the op ``asked_by``.
     """,
-    infer=lambda x, y, message, shapes, repeats: (),
+    infer=lambda x, y, message, shapes, repeats, asked_by="": (),
     kernel=_compiled_only,
     form=Check(),
     outputs=None,

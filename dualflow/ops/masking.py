@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.dtypes import int64
+from dualflow.core.dtypes import float64, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.shape import Shape, normalize_axis
+from dualflow.core.shape import MOST_ELEMENTS, Shape, normalize_axis
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import floordiv, mod
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.checks import required
-from dualflow.ops.comparison import equal, less, not_equal
+from dualflow.ops.comparison import equal, less, less_equal, not_equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.forms import Positions, Sized
 from dualflow.ops.measuring import SIZES
@@ -50,6 +50,7 @@ def _mask_infer(x: TensorSpec, mask: TensorSpec) -> TensorSpec:
 
 
 _FEWER: Final = "an element is repeated 0 times or more"
+TOO_OFTEN: Final = "elements are repeated more often than memory can hold; repeat them fewer times"
 _NO_FIT: Final = (
     "a mask that fits shape {1} does not fit shape {0}; its sizes must be those of the first axes"
 )
@@ -58,6 +59,8 @@ _NO_FIT: Final = (
 def _repeated(counts: Any, size: int | None) -> Any:
     if counts.dtype.kind == "i" and counts.size and counts.min() < 0:
         raise InvalidArgumentError(_FEWER)
+    if counts.dtype.kind != "b" and counts.sum(dtype=np.float64) > MOST_ELEMENTS:  # np.repeat overflows
+        raise InvalidArgumentError(TOO_OFTEN)
     return np.repeat(np.arange(counts.size), counts.reshape(-1).astype(np.intp))
 
 
@@ -91,6 +94,9 @@ def all_positions(read: Any, counts: Any) -> Any:
     """The positions of ``counts``, of which there are as many as it counts together."""
     if counts.dtype.kind == "i":
         counts = required(counts, equal(_number_of(less(counts, 0)), 0), _FEWER)
+    if counts.dtype.kind != "b":  # the sum of integers may be more than an integer holds
+        total = reduce_sum(cast(counts, float64))
+        counts = required(counts, less_equal(total, float(MOST_ELEMENTS)), TOO_OFTEN)
     (size,) = read(_number_of(counts), 0)
     return dispatch.current().apply(POSITIONS, (counts,), {"size": size})
 

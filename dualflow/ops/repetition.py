@@ -10,7 +10,7 @@ from dualflow.core import dispatch
 from dualflow.core.dispatch import TENSORS
 from dualflow.core.dtypes import bool_, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.shape import Shape, normalize_axes, normalize_axis
+from dualflow.core.shape import MOST_ELEMENTS, Shape, normalize_axes, normalize_axis
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import maximum, mod
 from dualflow.ops.arrangement import expand_dims, reshape
@@ -22,7 +22,7 @@ from dualflow.ops.creation import convert_to_tensor, ones_like
 from dualflow.ops.forms import Assemble, Sized
 from dualflow.ops.indexing import GETITEM
 from dualflow.ops.joining import as_tensor, concat, part
-from dualflow.ops.masking import REPEATED
+from dualflow.ops.masking import REPEATED, TOO_OFTEN
 from dualflow.ops.measuring import sizes_of
 from dualflow.ops.open_slices import slice_by
 from dualflow.ops.positions import range as count_up
@@ -319,4 +319,6 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
         raise InvalidArgumentError(
             f"repeats {repeats} are not one number of 0 or more for each of {size} slices."
         )
+    if sum(counts) * (size if len(counts) == 1 else 1) > MOST_ELEMENTS:  # np.repeat overflows
+        raise InvalidArgumentError(TOO_OFTEN)
     return gather(x, np.repeat(np.arange(size), counts), axis=where)

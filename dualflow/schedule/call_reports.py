@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -11,8 +12,9 @@ from dualflow.core.errors import InvalidArgumentError, OutOfRangeError, Resource
 from dualflow.core.shape import Shape
 from dualflow.graph.compiled import PartKind, PartReport
 from dualflow.graph.ir import Node
+from dualflow.ops.checks import REQUIRED
 from dualflow.ops.forms import Check, Element, Loop, Opaque, Positions, Scatter, Take
-from dualflow.ops.record import Effect
+from dualflow.ops.record import REGISTRY, Effect, Op
 from dualflow.schedule.refused_accesses import unsafe
 
 _ERRORS: dict[type, type[InvalidArgumentError | ResourceExhaustedError]] = {
@@ -44,11 +46,33 @@ def check_error(node: Node, message: str) -> Exception:
     if isinstance(message, OutOfMemory):
         own = ResourceExhaustedError
     error = own or _ERRORS.get(type(form), InvalidArgumentError)
-    where = f"\n{node.origin}" if node.origin else ""
     if isinstance(message, OutOfBounds):
         return unsafe(node, message)
-    name = "" if isinstance(form, Check) else f"{node.op.name}: "
-    return error(f"{name}{message}{where}")
+    names = ops_of(node)
+    return error(f"{names}: {message}{user_line(node)}" if names else f"{message}{user_line(node)}")
+
+
+def ops_of(node: Node) -> str:
+    """The ops of the user's program that a node computes, or whose sizes it compares; "" if none."""
+    if isinstance(node.op.form, Check):
+        names = [node.attrs.get("asked_by", "")]
+    else:
+        nodes = [n for n in node.attrs["body"].nodes if n.inputs] if "body" in node.attrs else [node]
+        names = [n.op.name for n in nodes if _is_of_users(n.op)]
+    return "+".join(dict.fromkeys([name.removesuffix("_by") for name in names if name]))
+
+
+def _is_of_users(op: Op) -> bool:
+    """Whether users know ``op``: it is neither a part of others nor of compiled programs alone."""
+    return op.name in REGISTRY and op is not REQUIRED and not isinstance(op.form, Positions)
+
+
+def user_line(node: Node) -> str:
+    """The user's line that asks for ``node``, with its text, on lines of their own."""
+    if node.origin is None:
+        return ""
+    line = linecache.getline(node.origin.file, node.origin.line).strip()
+    return f"\n{node.origin}" + (f"\n    {line}" if line else "")
 
 
 def check_results(

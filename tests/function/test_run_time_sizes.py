@@ -352,6 +352,41 @@ def test_numpy_tells_of_sizes_that_no_memory_holds_and_the_op():
         f(df.constant(1 << 23, df.int64))
 
 
+HUGE = {
+    "zeros(": lambda n: df.zeros([n]),
+    "zeros([n, n]": lambda n: df.zeros([n, n]) + 1.0,
+    "zeros([n, 0, n]": lambda n: df.zeros([n, 0, n]),
+    "range(": lambda n: df.range(n),
+    "tile(": lambda n: df.tile(df.ones([3]), [n]),
+    "repeat(": lambda n: df.repeat(df.ones([3]), n),
+    "repeat(df.ones([2])": lambda n: df.repeat(df.ones([2]), df.stack([n, n])),
+    "eye(": lambda n: df.eye(n),
+    "eye(n, batch": lambda n: df.eye(n, batch_shape=[3]),
+    "fill(": lambda n: df.fill([n, 2], 1.0),
+    "one_hot(": lambda n: df.one_hot([0, 1], n),
+    "broadcast_to(": lambda n: df.broadcast_to(df.ones([1]), [n]) * 2.0,
+    "pad(": lambda n: df.pad(df.ones([1]), [[n, 0]]),
+    "TensorArray(": lambda n: df.TensorArray(df.float32, size=n, element_shape=[3]).stack(),
+}
+
+
+@pytest.mark.parametrize("number", [1 << 47, 1 << 62, (1 << 64) // 3 + 1, (1 << 63) - 1])
+@pytest.mark.parametrize("name", HUGE)
+def test_sizes_that_no_memory_holds_are_errors_of_the_line(name, number):
+    """The third number is one of which three copies overflow to two elements."""
+    program = HUGE[name]
+    f = df.function(program, input_signature=[df.TensorSpec([], df.int64)])
+    for call in (f, f):  # the first and a kept one
+        with pytest.raises((df.errors.ResourceExhaustedError, df.errors.InvalidArgumentError)) as caught:
+            call(df.constant(number, df.int64))
+        said = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())])
+        assert __file__ in said
+        assert name.split("(")[0] in said or "asked for by" in said  # the line's text, or NumPy's op
+        assert not any(word in said for word in ("fused", "measure", "copy:", "required:", "report this"))
+    with pytest.raises((df.errors.ResourceExhaustedError, df.errors.InvalidArgumentError)):
+        program(df.constant(number, df.int64))
+
+
 # Memory and threads
 
 

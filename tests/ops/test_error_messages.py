@@ -455,6 +455,13 @@ CASES = {
     ),
     "tiles": (lambda: df.tile(V, [1, 2]), Invalid, "multiples", "each axis"),
     "repeats": (lambda: df.repeat(V, [1, 2]), Invalid, "repeats", "each of 3 slices"),
+    "repeats without end": (lambda: df.repeat(V, 1 << 62), Invalid, "more often than memory", "fewer times"),
+    "repeats without end that the run tells": (
+        lambda: df.function(lambda r: df.repeat(V, r), backend="numpy")(df.constant([1 << 62] * 3, df.int64)),
+        Invalid,
+        "more often than memory",
+        "fewer times",
+    ),
     "repeats that the run tells": (
         lambda: df.function(lambda r: df.repeat(V, r), backend="numpy")(df.constant([3, -1, 0])),
         Invalid,

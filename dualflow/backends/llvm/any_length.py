@@ -22,7 +22,7 @@ from dualflow.backends.llvm.executable import Executable, heavy_call
 from dualflow.backends.llvm.product import choice
 from dualflow.backends.llvm.runtime import threads
 from dualflow.backends.llvm.steps import BEGINNING, PFOR, POOL, WALK
-from dualflow.core.errors import ResourceExhaustedError
+from dualflow.core.memory_errors import out_of_memory
 from dualflow.graph.ir import Graph
 from dualflow.schedule.access_bounds import access_bounds
 from dualflow.schedule.loop_program import Run
@@ -72,10 +72,8 @@ class AnyLength:
         """
         try:
             result = np.empty(shape, self._dtype)
-        except MemoryError as error:
-            raise ResourceExhaustedError(
-                f"{self._executable.graph.name} needs more memory: {error}"
-            ) from None
+        except (MemoryError, ValueError) as error:
+            raise out_of_memory(self._executable.graph.name, error) from None
         params, run, length = self._params.copy(), self._run, result.size
         if any(arrays[i].size < length for i in self._vectors):
             sizes = [array.size for array in arrays]

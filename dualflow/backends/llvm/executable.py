@@ -23,9 +23,9 @@ from dualflow.backends.llvm.runtime.call_memory import CallMemory, aligned_bytes
 from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.llvm.sized_call import SizedCall
 from dualflow.backends.llvm.steps import PFOR, POOL
-from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.extent import with_numbers
 from dualflow.core.locks import imported, unforkable
+from dualflow.core.memory_errors import out_of_memory
 from dualflow.core.spans import span
 from dualflow.graph.compiled import PartKind, PartReport, counted
 from dualflow.graph.cost_model import CostModel
@@ -33,7 +33,7 @@ from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.run_time_sizes import REQUIRE
 from dualflow.graph.trail import Halted, Trail
-from dualflow.schedule.call_reports import OutOfMemory, check_error, host_report
+from dualflow.schedule.call_reports import OutOfMemory, check_error, host_report, ops_of, user_line
 from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.plan import plan
 from dualflow.schedule.planned import Plan
@@ -174,9 +174,7 @@ class Executable:
             buffers += [self.empty(shape, dtype) for shape, dtype in self._fresh]
             arena = self._take_arena()
         except (MemoryError, ValueError) as error:  # the latter for more than an address can tell
-            raise ResourceExhaustedError(
-                f"{self.graph.name} needs more memory than there is: {error}. Compute it in parts."
-            ) from None
+            raise out_of_memory(self.graph.name, error) from None
         buffers.append(arena)
         table: Array | None = None
         for call in self._calls:
@@ -200,7 +198,11 @@ class Executable:
 
     def _run_sized(self, arrays: Sequence[Array], trail: Trail | None) -> list[Array]:
         """The outputs of a program that learns sizes: it has numbers and memory of each call."""
-        call = self.sized_call(self._params.copy(), arrays)
+        layout = self.plan
+        try:
+            call = self.sized_call(self._params.copy(), arrays)
+        except (MemoryError, ValueError) as error:
+            raise out_of_memory(self.graph.name, error) from None
         status = np.zeros(1, np.int64)
         addresses = [address_of(a) for a in (call.table, call.params, status)]
         try:
@@ -214,10 +216,19 @@ class Executable:
                 else:
                     with span("native", self.graph.name):
                         self.enter(part, addresses, status, trail, call.params)
-            return call.outputs()
+            return [self._output(call, i) for i in range(len(layout.outputs))]
         finally:
             call.release()
             self._give_arena(call.arena)
+
+    def _output(self, call: SizedCall, number: int) -> Array:
+        """An output of a call that learns sizes."""
+        try:
+            return call.output(number)
+        except (MemoryError, ValueError) as error:
+            node = self.graph.results[number].node
+            assert node is not None, "inputs of a graph have memory"
+            raise out_of_memory(ops_of(node) or self.graph.name, error, user_line(node)) from None
 
     def launch(self, call: Callable[..., Any], arrays: Sequence[Array], result: Array, params: Array) -> None:
         """Run a native part that has inputs and one output, with integers of the caller.

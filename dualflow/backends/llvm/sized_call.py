@@ -53,19 +53,18 @@ class SizedCall:
         for i, array in self._made.items():
             self.table[i] = array.__array_interface__["data"][0]
 
-    def outputs(self) -> list[Array]:
-        """The outputs; those of sizes that the run has told are copied out of the program's memory."""
-        first = self._plan.first_output
-        places = self._program.output_shapes
-        found = []
-        for i, spec in enumerate(self._plan.outputs):
-            made = self._made.get(first + i)
-            found.append(
-                self._copied(first + i, spec, [int(self.params[p]) for p in places[i]])
-                if made is None
-                else made
-            )
-        return found
+    def output(self, number: int) -> Array:
+        """An output; one of a size that the run has told is copied out of the program's memory.
+
+        Raises:
+            MemoryError, ValueError: NumPy has no array of its size.
+        """
+        buffer = self._plan.first_output + number
+        array = self._made.get(buffer)
+        if array is not None:
+            return array
+        shape = [int(self.params[place]) for place in self._program.output_shapes[number]]
+        return self._copied(buffer, self._plan.outputs[number], shape)
 
     def _copied(self, buffer: int, spec: TensorSpec, shape: Sequence[int]) -> Array:
         made = np.empty(shape, spec.dtype.dtype)

@@ -65,6 +65,7 @@ class _Sizing:
         measured: the symbols that a measure node has given their numbers.
         sizes_of: the sizes that a measure node has checked, by the expression that they are of.
         same: for a value that is computed as an earlier one is, that one; of the first ``compared`` nodes.
+        recording: the name of the op that is recorded.
     """
 
     def __init__(self, tracer: Tracer, outer: _Sizing | None = None) -> None:
@@ -73,6 +74,7 @@ class _Sizing:
         self.measured: set[Atom] = set() if outer is None else set(outer.measured)
         self.sizes_of: dict[Extent, int] = {} if outer is None else dict(outer.sizes_of)
         self.compared = 0
+        self.recording = ""
         self.first: dict[Hashable, Node] = {}
         self.same: dict[Value, Value] = {}
 
@@ -97,6 +99,7 @@ class _Sizing:
         now = dict(zip(graph.inputs, inputs, strict=True))
         for node in graph.nodes:
             with origin.forced(node.origin):
+                self.recording = node.op.name
                 try:
                     outputs = self._recorded(node, [now[v] for v in node.inputs])
                 except DualflowError as error:
@@ -327,7 +330,7 @@ class _Sizing:
         value: int | None = None,
         least: int | None = None,
     ) -> None:
-        attrs: dict[str, Any] = {"extent": extent, "least": least}
+        attrs: dict[str, Any] = {"extent": extent, "least": least, "asked_by": self.recording}
         attrs |= {"value": value} if source is None else {"index": index}
         self.tracer.builder.add(MEASURE, [] if source is None else [source], attrs, origin.caller())
         self.measured |= symbols(extent)
@@ -338,6 +341,7 @@ class _Sizing:
         if type(x) is int and type(y) is int and x != y:
             raise UndecidedSize("sizes differ")
         attrs = {"x": x, "y": y, "message": message, "shapes": shapes, "repeats": repeats}
+        attrs["asked_by"] = self.recording
         self.tracer.builder.add(REQUIRE, [], attrs, origin.caller())
 
     def _fitting(self, node: Node, inputs: Sequence[Value]) -> list[Value]:

@@ -9,6 +9,7 @@ from dualflow.core import dispatch
 from dualflow.core.dispatch import Engine
 from dualflow.core.dtypes import DType, as_dtype, int32
 from dualflow.core.errors import InvalidArgumentError, OutOfRangeError
+from dualflow.core.memory_errors import out_of_memory
 from dualflow.core.shape import Shape, as_shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
@@ -99,7 +100,7 @@ class TensorArray:
             as_dtype(dtype), known, bool(dynamic_size), clear_after_read is not False, bool(infer_shape)
         )
         # a list, one tensor with the rows (see _dense), or how many there are to be
-        self._rows: Any = size if places is None else [None] * places
+        self._rows: Any = size if places is None else _places(places)
         if places is None and known is not None:
             self._rows = blank(size, known, self.dtype)
         self._read: set[int] = set()
@@ -335,6 +336,18 @@ def _make(kind: _Kind, rows: Any, read: set[int]) -> TensorArray:
     array._kind, array._rows, array._read = kind, rows, read
     array._home = dispatch.current().innermost
     return array
+
+
+def _places(count: int) -> list[Any]:
+    """As many places without tensors.
+
+    Raises:
+        ResourceExhaustedError: there is no memory for a list of so many.
+    """
+    try:
+        return [None] * count
+    except (MemoryError, OverflowError) as error:
+        raise out_of_memory(f"a TensorArray of size {count}", error) from None
 
 
 def _known(index: Any) -> int | None:
