@@ -34,8 +34,8 @@ class CostModel:
         near_bytes: bytes of the nearest cache that a scratch row may take.
         far_byte: additions that take as long as moving a byte to or from a cache behind the nearest.
         vector_lanes: elements of 4 bytes in a vector, where memory for one is estimated.
-        row_registers: vector registers of a value of rows that run side by side. Two leave latencies open,
-            eight don't fit beside each other.
+        row_registers: vector registers of a value of rows that run side by side, twice as many in a light
+            kernel. More are faster still, but compilers take longer for them.
         light_kernel: additions for an element below which a kernel has vectors of two registers, to hide
             latencies.
         long_kernel: ops from which on a kernel's code is kept short, at some cost of speed, and has vectors
@@ -67,7 +67,7 @@ class CostModel:
     near_bytes: int = 1 << 15
     far_byte: float = 1.0
     vector_lanes: int = 16
-    row_registers: int = 4
+    row_registers: int = 2
     light_kernel: float = 24.0
     long_kernel: int = 96
     most_ops: int = 500

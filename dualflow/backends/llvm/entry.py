@@ -455,7 +455,8 @@ def rows_of(nest: Nest, lanes: int, vector_bits: int) -> int:
         return 1
     extent = nest.loops[nest.kept - 1].extent
     widest = max(8 * v.spec.dtype.size for step in nest.steps for v in step.node.outputs)
-    rows = max(1, nest.costs.row_registers * vector_bits // (max(widest, 32) * lanes))
+    registers = nest.costs.row_registers * (2 if nest.cost < nest.costs.light_kernel else 1)
+    rows = max(1, registers * vector_bits // (max(widest, 32) * lanes))
     while nest.kept > 1 and type(extent) is int and rows > extent:
         rows //= 2
     return rows
