@@ -20,7 +20,7 @@ from dualflow.ops.measuring import sizes_of
 from dualflow.ops.record import Op, register
 from dualflow.ops.rows import ALONG, OF_SHAPE, RowRule
 from dualflow.ops.samples import Domain, Sample
-from dualflow.ops.static import ints, known_value, open_shape, shape_of, sizes
+from dualflow.ops.static import ints, known_elements, known_value, open_shape, shape_of, sizes
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -165,7 +165,8 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
 def _target(shape: Any) -> Shape:
     """A shape that reshape is given; None stands for sizes that only the run tells, -1 for a single one."""
     if isinstance(shape, AbstractTensor) and known_value(shape) is None:
-        return Shape(open_shape(shape))
+        elements = known_elements(shape) if len(shape.shape) else None
+        return Shape(open_shape(shape) if elements is None else [None if n == -1 else n for n in elements])
     found = Shape(sizes(shape))
     _check_sizes(found)
     told_by_the_run = None in found and any(isinstance(d, AbstractTensor) for d in shape)

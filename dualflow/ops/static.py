@@ -32,6 +32,21 @@ def known_value(x: Any) -> Array | None:
     return tensor.static_value() if isinstance(x, AbstractTensor) else as_array(x)
 
 
+def known_elements(x: Any) -> tuple[Dim, ...] | None:
+    """The integers of a symbolic tensor of known size in one axis, None for those that only the run knows.
+
+    None for what is no such tensor.
+    """
+    if not isinstance(x, AbstractTensor) or not x.dtype.is_integer or known_value(x) is not None:
+        return None
+    if len(x.shape) > 1 or not x.shape.is_static:
+        return None
+    tensor: Any = x  # what it knows, its class says
+    elements = tensor.static_elements()
+    count = x.shape[0] if len(x.shape) else 1
+    return (None,) * (count or 0) if elements is None else tuple(elements.reshape(-1).tolist())
+
+
 def static_int(x: Any, what: str) -> int:
     """``x`` as a Python int; ``what`` names it in errors.
 
@@ -90,8 +105,11 @@ def sizes(shape: Any, what: str = "shape") -> tuple[Dim, ...]:
 
 
 def _size(entry: Any, what: str) -> Dim:
-    if entry is None or (isinstance(entry, AbstractTensor) and known_value(entry) is None):
+    if entry is None:
         return None
+    if isinstance(entry, AbstractTensor) and known_value(entry) is None:
+        elements = known_elements(entry)
+        return elements[0] if elements else None
     return static_int(entry, f"an entry of {what}")
 
 
@@ -145,11 +163,8 @@ def open_shape(shape: Any) -> tuple[Dim, ...]:
         DTypeError: entries that are not integers, or a symbolic shape of an unknown number of entries.
         InvalidArgumentError: an entry is negative.
     """
-    if isinstance(shape, AbstractTensor) and known_value(shape) is None and len(shape.shape) == 1:
-        count = shape.shape[0]
-        if count is not None and shape.dtype.is_integer:
-            return (None,) * count
-    found = sizes(shape)
+    elements = known_elements(shape) if isinstance(shape, AbstractTensor) and len(shape.shape) else None
+    found = sizes(shape) if elements is None else elements
     check_size(found)
     return found
 
@@ -161,7 +176,8 @@ def int_or_symbol(x: Any, what: str) -> Any:
         DTypeError: not an integer.
     """
     if isinstance(x, AbstractTensor) and x.dtype.is_integer and known_value(x) is None:
-        return x
+        elements = known_elements(x)
+        return x if elements is None or len(elements) != 1 or elements[0] is None else elements[0]
     return static_int(x, what)
 
 
@@ -177,10 +193,10 @@ def ints_or_symbols(x: Any, what: str) -> tuple[Any, ...]:
         _check_axes(x.shape, what)
         if not len(x.shape):
             return (x,)
-        count = x.shape[0]
-        if count is not None:
-            elements: Any = x  # tensors have items
-            return tuple([elements[i] for i in range(count)])
+        elements = known_elements(x)
+        if elements is not None:
+            items: Any = x  # tensors have them
+            return tuple([items[i] if n is None else n for i, n in enumerate(elements)])
     return ints(x, what)
 
 

@@ -338,6 +338,11 @@ class Tensor(Operators, AbstractTensor):
         """The value if it is known before anything runs; None for a symbol, whose class overrides this."""
         return np.asarray(self)
 
+    def static_elements(self) -> np.ndarray[Any, Any] | None:
+        """Integers as objects, with None for those that only the run knows; None where all are such."""
+        value = self.static_value()
+        return None if value is None else value.astype(object)
+
     @property
     @entry
     def assign(self) -> Callable[[Any], Any]:

@@ -27,6 +27,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.eager.tensor import EagerTensor
 from dualflow.function.errors import SymbolicValueError
 from dualflow.function.tracing.numpy_use import instead_of_call, replacement
+from dualflow.function.tracing.static_elements import static_elements
 from dualflow.graph.ir import Origin, Value
 from dualflow.graph.origin import caller
 from dualflow.ops.record import Op
@@ -201,6 +202,10 @@ class Symbol(Tensor):
     def static_value(self) -> Any:
         """The value as an array if it follows from constants alone, else None."""
         return self._tracer.static_value(self._value)
+
+    def static_elements(self) -> Any:
+        """Its integers that follow from constants and sizes; None for others, or for all."""
+        return static_elements(self._value, self._tracer.static_value)
 
     def set_shape(self, shape: Any) -> None:
         """State what the shape is known to be, where None stands for any size; the run compares it.

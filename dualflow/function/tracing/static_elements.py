@@ -1,0 +1,52 @@
+"""What is known of the elements of a symbolic shape: of ``concat([[n], [3]], 0)`` the 3."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.graph.ir import Value
+from dualflow.ops.conversion import CAST
+from dualflow.ops.forms import Assemble, View
+from dualflow.ops.measuring import SHAPE
+
+Array = np.ndarray[Any, Any]
+_DEEP: Final = 16
+"""How many ops back elements are followed."""
+
+_MOST: Final = 64
+"""The size of the largest shape, in axes: NumPy's limit."""
+
+
+def static_elements(
+    value: Value, static_value: Callable[[Value], Array | None], deep: int = _DEEP
+) -> Array | None:
+    """The integers of ``value`` as objects, None for those that only the run knows; None if that is for all.
+
+    Sizes of tensors, and what copies elements, are followed back; ``static_value`` knows constants.
+    """
+    spec, node = value.spec, value.node
+    count = spec.shape.num_elements()
+    if not spec.dtype.is_integer or count is None or count > _MOST:
+        return None
+    constant = static_value(value)
+    if constant is not None:
+        return constant.astype(object)
+    if node is None or not deep:
+        return None
+    if node.op is SHAPE:
+        return np.array([n if type(n) is int else None for n in node.inputs[0].spec.shape], object)
+    parts = [static_elements(x, static_value, deep - 1) for x in node.inputs]
+    if all(part is None for part in parts):
+        return None
+    arrays = [
+        np.empty([n or 0 for n in x.spec.shape], np.object_) if part is None else part
+        for x, part in zip(node.inputs, parts, strict=True)
+    ]
+    if node.op is CAST:
+        return arrays[0]
+    if not isinstance(node.op.form, View | Assemble) or len(node.outputs) != 1:
+        return None
+    return np.asarray(node.op.kernel(*arrays, **node.attrs), object)
