@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
-from dualflow.backends.llvm.text import I64, EmittedValue, Type
-from dualflow.backends.numba.element_maths import Accumulator, ElementMaths
 from dualflow.backends.numba.parameters import Parameter, names
+from dualflow.backends.numba.source_maths import SourceMaths
 from dualflow.backends.numba.support import HEADER, Support
-from dualflow.backends.numba.values import Lines, SourceBuilder, SourceValue, type_name
-from dualflow.core.dtypes import as_dtype
+from dualflow.backends.numba.values import Lines, SourceValue, type_name
+from dualflow.core.dtypes import as_dtype, int64
 from dualflow.graph.ir import Node
 from dualflow.scalar import ScalarFunction, evaluate
 from dualflow.scalar.maths import is_partial
@@ -23,7 +22,6 @@ from dualflow.schedule.loop_program import Kernel, LoopKind, Number, Place, Regi
 from dualflow.schedule.registers import written
 from dualflow.schedule.strips import in_strips
 
-_INDEX: Final = as_dtype("int64")
 TRIED = 32
 """So many calls of maths that is right for most operands a kernel computes in lanes. Each is some thirty
 lines, which Numba takes 0.2 s to compile; with more of them a kernel calls functions, element by element."""
@@ -78,6 +76,31 @@ def source(kernel: Kernel) -> KernelSource:
     return _Writer(in_strips(invariants_first(kernel), tried)).source()
 
 
+class _KernelMaths(SourceMaths):
+    """The scalar ops of a kernel, which know their place and may end it.
+
+    Attributes:
+        node: whose function runs.
+        positions: the loop along each axis of its output, None for an axis of size 1.
+    """
+
+    node: Node
+    positions: tuple[int | None, ...]
+
+    def __init__(self, lines: Lines, support: Support, fail_unless: Callable[[str, str, Node], None]) -> None:
+        super().__init__(lines, support)
+        self._fail_unless = fail_unless
+
+    def index(self, axis: int) -> SourceValue:
+        """The element's position along an axis of the output, an int64."""
+        loop = self.positions[axis]
+        return self.constant(0, int64) if loop is None else SourceValue(f"i64(i{loop})", int64)
+
+    def check(self, ok: SourceValue, message: str) -> None:
+        """Stop the graph with ``message`` unless ``ok`` holds."""
+        self._fail_unless(ok.text, message, self.node)
+
+
 class _Writer:
     """Writes one kernel.
 
@@ -92,8 +115,7 @@ class _Writer:
         self.kernel = kernel
         self.support = Support()
         self.lines = Lines()
-        self.builder = SourceBuilder(self.lines, self.support)
-        self.maths = ElementMaths(self.support, self.builder, self.fail_unless)
+        self.maths = _KernelMaths(self.lines, self.support, self.fail_unless)
         self.checks: list[tuple[str, Node]] = []
         self.dtypes = dict(enumerate(kernel.buffers))
         self.carried: frozenset[Register] = frozenset()
@@ -108,12 +130,12 @@ class _Writer:
         if not self.lines.text:
             self.lines.add("pass")
         parameters = (
-            Parameter("lo", _INDEX),
-            Parameter("hi", _INDEX),
+            Parameter("lo", int64),
+            Parameter("hi", int64),
             *(Parameter(f"x{i}", dtype, array=True) for i, dtype in enumerate(kernel.buffers)),
             *(Parameter(f"c{i}", dtype) for i, dtype in enumerate(kernel.scalars)),
-            *(Parameter(f"n{i}", _INDEX) for i in range(kernel.numbers)),
-            Parameter("status", _INDEX, array=True),
+            *(Parameter(f"n{i}", int64) for i in range(kernel.numbers)),
+            Parameter("status", int64, array=True),
         )
         before = len(self.checks)  # lines that stand before all
         nodes = tuple([(line + before, node) for line, node in self.nodes])
@@ -227,10 +249,10 @@ class _Writer:
         operands = [self._operand(o) for o in let.operands]
         self._assign([let.register], self._computed(let.function, operands))
 
-    def _computed(self, function: ScalarFunction, operands: Sequence[EmittedValue]) -> list[EmittedValue]:
+    def _computed(self, function: ScalarFunction, operands: Sequence[SourceValue]) -> list[SourceValue]:
         return evaluate(function, self.maths, operands)
 
-    def _bind(self, register: Register, value: EmittedValue) -> None:
+    def _bind(self, register: Register, value: SourceValue) -> None:
         """Give the register its value; a line that has just made the value names the register instead."""
         name = self._name(register)
         if not self.lines.rename(value.text, name):
@@ -240,7 +262,7 @@ class _Writer:
         self.lines.add(f"{self._name(load.register)} = {self._element(load.place)}")
 
     def _store(self, store: lp.Store) -> None:
-        value = self._operand(store.value).cast(Type.of_dtype(self.dtypes[store.place.buffer].dtype))
+        value = self.maths.cast(self._operand(store.value), self.dtypes[store.place.buffer])
         self.lines.add(f"{self._element(store.place)} = {value.text}")
 
     def _bounds(self, bounds: lp.Bounds) -> None:
@@ -252,7 +274,7 @@ class _Writer:
 
     def _guarded(self, guarded: lp.Guarded) -> None:
         register = guarded.load.register
-        zero = self.builder.constant(Type.of_dtype(register.dtype.dtype), 0).text
+        zero = self.maths.constant(0, register.dtype).text
         element = self._element(guarded.load.place)
         self.lines.add(f"{self._name(register)} = {element} if {self._name(guarded.inside)} else {zero}")
 
@@ -270,11 +292,11 @@ class _Writer:
     def _row(self, row: lp.ScratchRow) -> None:
         length = " * ".join(f"n{n.place}" for n in row.length)
         self.dtypes[row.buffer] = row.dtype
-        self.lines.add(f"x{row.buffer} = np.empty({length}, {type_name(Type.of_dtype(row.dtype.dtype))})")
+        self.lines.add(f"x{row.buffer} = np.empty({length}, {type_name(row.dtype)})")
 
     def _slots(self, slots: lp.Slots) -> None:
         self.dtypes[slots.buffer] = slots.dtype
-        room = self.support.room(Type.of_dtype(slots.dtype.dtype), slots.width)
+        room = self.support.room(slots.dtype, slots.width)
         self.lines.add(f"x{slots.buffer} = {room}()")
 
     # Folds
@@ -291,19 +313,17 @@ class _Writer:
 
     def _accumulator(self, register: Register) -> SourceValue:
         """What a fold carries around the present loop."""
-        if register not in self.carried:
-            return self._register(register)
-        return Accumulator(self.builder, Type.of_dtype(register.dtype.dtype), self._name(register))
+        return SourceValue(self._name(register), register.dtype, reorderable=register in self.carried)
 
-    def _place_in(self, index: Sequence[tuple[int, Number]]) -> EmittedValue:
+    def _place_in(self, index: Sequence[tuple[int, Number]]) -> SourceValue:
         """The position along the reduced loops."""
         (loop, _), *rest = index
         text = f"i{loop}"
         for inner, extent in rest:
             text = f"({text}) * n{extent.place} + i{inner}"
-        return self.builder.named(I64, f"i64({text})")
+        return SourceValue(f"i64({text})", int64)
 
-    def _assign(self, registers: Sequence[Register], values: Sequence[EmittedValue]) -> None:
+    def _assign(self, registers: Sequence[Register], values: Sequence[SourceValue]) -> None:
         if len(registers) == 1:
             self._bind(registers[0], values[0])
             return
@@ -316,14 +336,14 @@ class _Writer:
 
     def _fold_lanes(self, fold: lp.FoldLanes) -> None:
         """Halves of the accumulators are joined until one is left."""
-        half, types = self.lines.name(), [Type.of_dtype(r.dtype.dtype) for r in fold.accumulator]
+        half = self.lines.name()
         self.lines.add(f"{half} = {fold.width // 2}")
         with self.lines.block(f"while {half}:"):
             with self.lines.block(f"for lane in range({half}):"):
                 left, right = (
                     [
-                        self.builder.expression(t, f"x{slot}[u({at})]")
-                        for t, slot in zip(types, fold.slots, strict=True)
+                        self.maths.expression(register.dtype, f"x{slot}[u({at})]")
+                        for register, slot in zip(fold.accumulator, fold.slots, strict=True)
                     ]
                     for at in ("lane", f"lane + {half}")
                 )
@@ -348,18 +368,27 @@ class _Writer:
         for register, value in zip(choose.registers, found, strict=True):
             self._bind(register, value)
 
-    def _chosen(self, index: EmittedValue, branches: Sequence[lp.Branch]) -> list[EmittedValue]:
+    def _chosen(self, index: SourceValue, branches: Sequence[lp.Branch]) -> list[SourceValue]:
         first, *others = branches
         if not others:
             return self._branch(first)
-        test = index.eq(0) if index.type.kind != "b" else ~index
-        return self.builder.if_else(
-            test,
-            lambda: self._branch(first),
-            lambda: self._chosen(index.cast(I64) - 1, others),
-        )
+        m, is_bool = self.maths, index.dtype.is_bool
+        test = m.invert(index) if is_bool else m.equal(index, m.constant(0, index.dtype))
+        names: list[str] = []
+        with self.lines.block(f"if {test.text}:"):
+            values = self._branch(first)
+            names += [self.lines.name() for _ in values]
+            self._name_values(names, values)
+        with self.lines.block("else:"):
+            following = m.subtract(m.cast(index, int64), m.constant(1, int64)) if len(others) > 1 else index
+            self._name_values(names, self._chosen(following, others))
+        return [SourceValue(name, value.dtype) for name, value in zip(names, values, strict=True)]
 
-    def _branch(self, branch: lp.Branch) -> list[EmittedValue]:
+    def _name_values(self, names: Sequence[str], values: Sequence[SourceValue]) -> None:
+        for name, value in zip(names, values, strict=True):
+            self.lines.add(f"{name} = {value.text}")
+
+    def _branch(self, branch: lp.Branch) -> list[SourceValue]:
         self._statements(branch.body)
         return [self._operand(o) for o in branch.results]
 
@@ -386,14 +415,14 @@ class _Writer:
         return f"{'e' if register in self.exact else 'r'}{register.number}"
 
     def _register(self, register: Register) -> SourceValue:
-        return self.builder.named(Type.of_dtype(register.dtype.dtype), self._name(register))
+        return SourceValue(self._name(register), register.dtype)
 
     def _operand(self, operand: lp.Operand) -> SourceValue:
         if isinstance(operand, Register):
             return self._register(operand)
         if isinstance(operand, lp.Scalar):
-            return self.builder.named(Type.of_dtype(operand.dtype.dtype), f"c{operand.place}")
-        return self.builder.constant(Type.of_dtype(operand.value.dtype), operand.value.item())
+            return SourceValue(f"c{operand.place}", operand.dtype)
+        return self.maths.constant(operand.value.item(), as_dtype(operand.value.dtype))
 
     def _element(self, place: Place) -> str:
         text = self._place(place)

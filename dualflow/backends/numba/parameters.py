@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dualflow.backends.llvm.text import Type
 from dualflow.backends.numba.values import type_name
 from dualflow.core.dtypes import DType
 
@@ -33,4 +32,4 @@ def dtype_name(dtype: DType) -> str:
     """
     if dtype.char not in "?bBhHiIlLqQfd":
         return f"np.dtype({dtype.name!r})" if dtype.narrow else f"np.{dtype.name}"
-    return "b1" if dtype.kind == "b" else type_name(Type.of_dtype(dtype.dtype))
+    return type_name(dtype)

@@ -19,13 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from dualflow.backends.llvm.text import Type
 from dualflow.backends.numba.call_source import CallWriter, ProgramCheck, Shelf
 from dualflow.backends.numba.function_source import FunctionSource, function_source
 from dualflow.backends.numba.obstacles import is_shared, obstacle
 from dualflow.backends.numba.parameters import dtype_name
 from dualflow.backends.numba.values import type_name
-from dualflow.core.dtypes import DType
+from dualflow.core.dtypes import DType, as_dtype
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.axes import sizes
 from dualflow.graph.cost_model import CPU, CostModel
@@ -337,4 +336,4 @@ def scalar(number: Any) -> str:
     """
     value = number.item()
     shown = repr(value) if number.dtype.kind != "f" else str(number)
-    return f"{type_name(Type.of_dtype(number.dtype))}({shown})"
+    return f"{type_name(as_dtype(number.dtype))}({shown})"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from dualflow.backends.llvm.text import Type
-from dualflow.backends.numba.values import Lines, SourceBuilder, SourceValue, type_name
+from dualflow.backends.numba.values import Lines, type_name
+from dualflow.core.dtypes import DType, int32, int64, uint32, uint64
 
 HEADER: Final = """\
 import base64
@@ -46,20 +46,20 @@ def {name}(context, {given}):
 '''
 
 
-def _saturated(type: Type) -> str:
-    name, sign = type_name(type), "s" if type.kind == "i" else "u"
+def _saturated(dtype: DType) -> str:
+    name, bits, sign = type_name(dtype), 8 * dtype.size, "u" if dtype.is_unsigned else "s"
     return f'''
 @intrinsic
 def saturated_{name}(context, x):
     """A float as {name}: the nearest end of the range outside it, 0 for nan."""
 
     def code(context, builder, signature, args):
-        source, target = args[0].type, ir.IntType({type.bits})
-        name = f"llvm.fpto{sign}i.sat.i{type.bits}.f{{x.bitwidth}}"
+        source, target = args[0].type, ir.IntType({bits})
+        name = f"llvm.fpto{sign}i.sat.i{bits}.f{{x.bitwidth}}"
         function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(target, [source]), name)
         return builder.call(function, args)
 
-    return types.{type.dtype.name}(x), code
+    return types.{dtype.name}(x), code
 '''
 
 
@@ -112,7 +112,7 @@ def {name}(context):
 
 
 _PRIMITIVES: Final = {
-    **{f"saturated_{k}{b}": _saturated(Type(k, b)) for k in "iu" for b in (32, 64)},
+    **{f"saturated_{type_name(t)}": _saturated(t) for t in (int32, int64, uint32, uint64)},
     "quotient": _division("quotient", "div"),
     "remainder": _division("remainder", "rem"),
     "select": '''
@@ -151,23 +151,11 @@ def signalled(context):
 
 
 @dataclass(slots=True)
-class _Function:
-    """A function of maths while it is written."""
-
-    builder: SourceBuilder
-    args: tuple[SourceValue, ...]
-
-
-@dataclass(slots=True)
 class Support:
-    """The support functions that a file needs, each written when it is first called.
-
-    It stands where native code has its module.
-    """
+    """The support functions that a file needs, each written when it is first called."""
 
     _functions: dict[str, tuple[str, Lines]] = field(default_factory=dict)
     _primitives: dict[str, str] = field(default_factory=dict)
-    _library: dict[str, str] = field(default_factory=dict)
 
     def instruction(self, name: str, arity: int) -> str:
         """How the source calls the intrinsic ``llvm.name``, which takes and returns one type."""
@@ -179,44 +167,25 @@ class Support:
         self._primitives.setdefault(name, _PRIMITIVES[name])
         return name
 
-    def room(self, type: Type, count: int) -> str:
+    def room(self, dtype: DType, count: int) -> str:
         """How the source asks for an array of ``count`` elements on the stack."""
-        name = f"room{count}_{type_name(type)}"
-        self._primitives.setdefault(
-            name, _room(name, type.dtype.name if type.kind != "b" else "boolean", count)
-        )
+        name = f"room{count}_{type_name(dtype)}"
+        self._primitives.setdefault(name, _room(name, "boolean" if dtype.is_bool else dtype.name, count))
         return name
 
     def has_primitive(self, name: str) -> bool:
         """Whether the source calls this single instruction."""
         return name in self._primitives
 
-    def called(self, name: str) -> str:
-        """How the source calls a function that :meth:`function` or :meth:`declare` has named."""
-        return self._library.get(name) or name.removeprefix("df.").replace(".", "_")
-
     def has(self, name: str) -> bool:
         """Whether the function is written."""
-        return self.called(name) in self._functions
+        return name in self._functions
 
-    def declare(self, name: str, ret: Type, args: Sequence[Type], attributes: str = "") -> str:
-        """Name a function of C's library, by the name that ends with an f for float32; NumPy has the same."""
-        self._library[name] = f"np.{name.removesuffix('f') if ret.bits == 32 else name}"
-        return name
-
-    def function(
-        self,
-        name: str,
-        ret: Type,
-        args: Sequence[tuple[str, Type]],
-        attributes: str = "",
-        internal: bool = True,
-    ) -> _Function:
-        """A new function, to be filled through its builder."""
-        called, lines = self.called(name), Lines()
-        self._functions[called] = f"def {called}({', '.join(n for n, _ in args)}):", lines
-        builder = SourceBuilder(lines, self)
-        return _Function(builder, tuple([builder.named(t, n) for n, t in args]))
+    def function(self, name: str, parameters: Iterable[str]) -> Lines:
+        """The lines of a new function."""
+        lines = Lines()
+        self._functions[name] = f"def {name}({', '.join(parameters)}):", lines
+        return lines
 
     def pieces(self) -> list[str]:
         """The source of each function that was called."""

@@ -93,11 +93,12 @@ def definition(op: ScalarOp, dtype: DType) -> Definition:
 
 def is_partial(function: ScalarFunction) -> bool:
     """Whether ``function`` computes with a definition that has a fallback."""
-    return any(i.dtype.is_floating and _has_fallback(i.op, i.dtype) for i in function.instructions)
+    return any(i.dtype.is_floating and has_fallback(i.op, i.dtype) for i in function.instructions)
 
 
 @functools.cache
-def _has_fallback(op: ScalarOp, dtype: DType) -> bool:
+def has_fallback(op: ScalarOp, dtype: DType) -> bool:
+    """Whether the definition of ``op`` is right for most operands only; of an op without one, False."""
     if op not in _OF_ONE and op not in _OF_TWO:
         return False
     made = definition(op, float32 if dtype.size == 2 else dtype)

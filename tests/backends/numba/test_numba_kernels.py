@@ -15,14 +15,13 @@ import pytest
 
 import dualflow as df
 from dualflow.backends.llvm.runtime import threads
-from dualflow.backends.llvm.text import F32
 from dualflow.backends.numba import kernel_source
-from dualflow.backends.numba.element_maths import ElementMaths
 from dualflow.backends.numba.kernel_source import TRIED
 from dualflow.backends.numba.sharing import shared
 from dualflow.backends.numba.source_files import module_of
+from dualflow.backends.numba.source_maths import SourceMaths
 from dualflow.backends.numba.support import Support
-from dualflow.backends.numba.values import Lines, SourceBuilder
+from dualflow.backends.numba.values import Lines, SourceValue
 from dualflow.core import dispatch
 from dualflow.core.dtypes import float32
 from dualflow.ops.forms import Element
@@ -223,11 +222,9 @@ def test_maths_is_partial_if_its_code_in_lanes_is_wrong_for_some_operands(name: 
             function = trace(lambda m, *xs: method(m, *xs), [float32] * count)
         except TypeError:
             continue
-        support, lines = Support(), Lines()
-        builder = SourceBuilder(lines, support)
-        maths = ElementMaths(support, builder, lambda *_: None)
-        maths.positions, maths.wrong = (None,), []
-        evaluate(function, maths, [builder.named(F32, name) for name in "xyz"[:count]])
+        maths = SourceMaths(Lines(), Support())
+        maths.wrong = []
+        evaluate(function, maths, [SourceValue(operand, float32) for operand in "xyz"[:count]])
         assert bool(maths.wrong) == is_partial(function)
 
 
