@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow.backends.llvm.runtime import switches
+from dualflow.backends.runtime import switches
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.function import options
 from dualflow.graph.control_spec import loop_of

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-import dualflow.backends.llvm.runtime.object_cache
+import dualflow.backends.runtime.object_cache
 
 Answer = Callable[..., Any]
 Started = Callable[..., subprocess.Popen[str]]
-ENTRIES = f"*{dualflow.backends.llvm.runtime.object_cache._SUFFIX}"
+ENTRIES = f"*{dualflow.backends.runtime.object_cache._SUFFIX}"
 
 PROGRAM = """
 import json, time
@@ -69,7 +69,7 @@ def test_an_entry_with_a_good_digest_of_no_code_is_compiled_again(
     answer(PROGRAM)
     monkeypatch.setenv("DUALFLOW_CACHE_DIR", str(cache))
     for entry in cache.glob(ENTRIES):
-        dualflow.backends.llvm.runtime.object_cache.store(entry.stem, b"\x7fELF" + bytes(range(256)) * 20)
+        dualflow.backends.runtime.object_cache.store(entry.stem, b"\x7fELF" + bytes(range(256)) * 20)
     assert [answer(PROGRAM), answer(PROGRAM)] == [False, True]
 
 

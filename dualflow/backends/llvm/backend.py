@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from dualflow.backends.llvm.executable import KEPT_ARENA, Executable, planned
 from dualflow.backends.llvm.product import choice
 from dualflow.backends.llvm.program import write
-from dualflow.backends.llvm.runtime import switches, target
+from dualflow.backends.llvm.runtime import target
 from dualflow.backends.llvm.runtime.jit import CompileReport
+from dualflow.backends.runtime import switches
 from dualflow.core.locks import imported
 from dualflow.graph.compiled import CodeSource, CompileCosts, Figures, Footprint, KernelReport
 from dualflow.graph.ir import Graph

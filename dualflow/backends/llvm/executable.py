@@ -18,11 +18,12 @@ from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.host_step import HostStep
 from dualflow.backends.llvm.product import choice
 from dualflow.backends.llvm.program import Program, write
-from dualflow.backends.llvm.runtime import interrupts, jit, switches, threads
+from dualflow.backends.llvm.runtime import interrupts, jit, threads
 from dualflow.backends.llvm.runtime.call_memory import CallMemory, aligned_bytes
 from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.llvm.sized_call import SizedCall
 from dualflow.backends.llvm.steps import PFOR, POOL
+from dualflow.backends.runtime import switches
 from dualflow.core.extent import with_numbers
 from dualflow.core.locks import imported, unforkable
 from dualflow.core.memory_errors import out_of_memory

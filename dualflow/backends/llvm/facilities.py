@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from dualflow.backends.llvm.product import choice
-from dualflow.backends.llvm.runtime import blocks, elf, fastcall, object_cache, switches, threads
+from dualflow.backends.llvm.runtime import blocks, elf, fastcall, threads
+from dualflow.backends.runtime import object_cache, switches
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ import os
 import platform
 from typing import Any
 
-from dualflow.backends.llvm.runtime import object_cache, target, threads
+from dualflow.backends.llvm.runtime import target, threads
+from dualflow.backends.runtime import object_cache
 from dualflow.core import blas
 from dualflow.core.locks import imported
 

@@ -16,10 +16,11 @@ from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.entry import EmittedKernel, Unit
 from dualflow.backends.llvm.entry_control import write_entry
 from dualflow.backends.llvm.run_time_sizes import write_setters, write_whole
-from dualflow.backends.llvm.runtime import interrupts, switches, target, threads
+from dualflow.backends.llvm.runtime import interrupts, target, threads
 from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.llvm.steps import WALK, StepRecord, driver
 from dualflow.backends.llvm.text import LlvmModule
+from dualflow.backends.runtime import switches
 from dualflow.core.extent import Atom, Extent, symbols
 from dualflow.core.locks import imported
 from dualflow.graph.ir import Node

@@ -10,8 +10,9 @@ import functools
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from dualflow.backends.llvm.runtime import jit, switches
+from dualflow.backends.llvm.runtime import jit
 from dualflow.backends.llvm.runtime.source import IrSource
+from dualflow.backends.runtime import switches
 from dualflow.core.locks import imported
 from dualflow.graph.ir import Node
 

@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Final
 
-from dualflow.backends.llvm.runtime import threads
+from dualflow.backends.runtime import thread_count
 from dualflow.core.locks import SharedLock
 
 
@@ -34,7 +34,7 @@ class _Team:
     def helpers(self) -> ThreadPoolExecutor:
         with self.lock.lock:
             if self.pool is None:
-                self.pool = ThreadPoolExecutor(max(threads.max_threads() - 1, 1), "dualflow-numba")
+                self.pool = ThreadPoolExecutor(max(thread_count.max_threads() - 1, 1), "dualflow-numba")
             return self.pool
 
 
@@ -43,7 +43,7 @@ _team: Final = _Team()
 
 def _helpers(chunks: int, most: int | None) -> int:
     """How many threads are to help a caller with so many chunks, where at most ``most`` are to work."""
-    return min(threads.num_threads(), chunks, chunks if most is None else most) - 1
+    return min(thread_count.num_threads(), chunks, chunks if most is None else most) - 1
 
 
 def shared(kernel: Callable[..., None], most: int | None = None) -> Callable[..., None]:

@@ -16,7 +16,7 @@ import sys
 from types import ModuleType
 from typing import Final
 
-from dualflow.backends.llvm.runtime import object_cache
+from dualflow.backends.runtime import object_cache
 from dualflow.core.locks import SharedLock
 
 _lock: Final = SharedLock()

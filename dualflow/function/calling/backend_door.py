@@ -74,5 +74,5 @@ def kernel_listing(graph: Graph) -> str:
 
 
 def numba_function(executable: Any, captured: Sequence[Any]) -> Any:
-    """See :func:`dualflow.backends.numba.bridge.as_njit`."""
-    return imported("dualflow.backends.numba.bridge").as_njit(executable, captured)
+    """See :func:`dualflow.backends.llvm.numba_bridge.as_njit`."""
+    return imported("dualflow.backends.llvm.numba_bridge").as_njit(executable, captured)

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from dualflow.backends.llvm.runtime import jit, object_cache
+from dualflow.backends.llvm.runtime import jit
+from dualflow.backends.runtime import object_cache
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs owners and modes of files")
 ROOT_ONLY = pytest.mark.skipif(
@@ -19,7 +20,7 @@ ROOT_ONLY = pytest.mark.skipif(
 )
 
 KEY = "ab" * 32
-SOURCE_ROOT = Path(object_cache.__file__).parents[4]
+SOURCE_ROOT = Path(object_cache.__file__).parents[3]
 SOMEBODY = 12345
 
 
@@ -129,7 +130,7 @@ def test_a_generous_umask_makes_no_generous_cache(folder: Path) -> None:
     program = """
 import os, sys
 os.umask(0)
-from dualflow.backends.llvm.runtime import object_cache
+from dualflow.backends.runtime import object_cache
 object_cache.store(sys.argv[1], b"ours")
 sys.exit(object_cache.load(sys.argv[1]) != b"ours")
 """
@@ -163,7 +164,7 @@ def test_users_of_a_folder_that_is_not_theirs_run_nothing_of_it(folder: Path) ->
     """Also a user who is not root, and to whom root's folder belongs to another."""
     program = f"""
 import os, sys, warnings
-from dualflow.backends.llvm.runtime import object_cache
+from dualflow.backends.runtime import object_cache
 os.setuid({SOMEBODY})
 warnings.simplefilter("ignore")
 sys.exit(object_cache.load(sys.argv[1]) is not None)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import dualflow as df
-from dualflow.backends.llvm.runtime import switches
+from dualflow.backends.runtime import switches
 from dualflow.core.errors import InvalidArgumentError
 
 SOURCE_ROOT = Path(df.__file__).parents[1]

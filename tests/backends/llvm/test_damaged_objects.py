@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from dualflow.backends.llvm.runtime import compiler, elf, jit, object_cache, object_file
+from dualflow.backends.llvm.runtime import compiler, elf, jit, object_file
+from dualflow.backends.runtime import object_cache
 
 pytestmark = pytest.mark.skipif(not elf.SUPPORTED, reason="the linker is for 64-bit Linux on x86-64")
 

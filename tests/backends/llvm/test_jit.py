@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from dualflow.backends.llvm.runtime import jit, object_cache
+from dualflow.backends.llvm.runtime import jit
+from dualflow.backends.runtime import object_cache
 from dualflow.core.errors import InternalError
 
 SOURCE_ROOT = Path(jit.__file__).parents[4]

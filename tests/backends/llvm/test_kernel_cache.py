@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow.backends.llvm.runtime import elf, jit, object_cache
+from dualflow.backends.llvm.runtime import elf, jit
 from dualflow.backends.llvm.runtime.source import IrSource
+from dualflow.backends.runtime import object_cache
 
 UNARY = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)
 LINKED = pytest.mark.skipif(not elf.SUPPORTED, reason="the objects of other platforms are not joined")

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualflow.backends.llvm.runtime import object_cache
+from dualflow.backends.runtime import object_cache
 
 KEY = "ab" * 32
 PAYLOAD = bytes(range(256))
@@ -153,7 +153,7 @@ def test_a_folder_that_takes_no_files(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_full_disk_leaves_nothing_behind(folder: Path) -> None:
     program = """
 import resource, sys
-from dualflow.backends.llvm.runtime import object_cache
+from dualflow.backends.runtime import object_cache
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 object_cache.store(sys.argv[1], bytes(5000))
 sys.exit(object_cache.load(sys.argv[1]) is not None)
@@ -243,7 +243,7 @@ def test_stores_keep_the_folder_within_its_bound(folder: Path, monkeypatch: pyte
 
 _HAMMER = """
 import sys
-from dualflow.backends.llvm.runtime import object_cache
+from dualflow.backends.runtime import object_cache
 for round in range(150):
     for key in ("00" * 32, "ab" * 32, "cd" * 32):  # every store of the first one also evicts
         object_cache.store(key, bytes([round]) * 5000)

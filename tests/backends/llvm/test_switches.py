@@ -18,9 +18,10 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow.backends.llvm.runtime import requirement, switches, target
-from dualflow.backends.llvm.runtime.switches import PARTS
-from dualflow.backends.numba.requirement import NUMBA
+from dualflow.backends.llvm.runtime import requirement, target
+from dualflow.backends.runtime import switches
+from dualflow.backends.runtime.numba_requirement import NUMBA
+from dualflow.backends.runtime.switches import PARTS
 
 SOURCE_ROOT = Path(df.__file__).parents[1]
 NARROWER = [bits for bits in target.WIDTHS if bits < target.widest()]

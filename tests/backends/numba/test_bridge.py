@@ -17,7 +17,7 @@ from numba.core.errors import TypingError
 import dualflow as df
 from dualflow.backends.llvm.backend import build
 from dualflow.backends.llvm.executable import Executable
-from dualflow.backends.numba.bridge import as_njit
+from dualflow.backends.llvm.numba_bridge import as_njit
 from dualflow.core.errors import InvalidArgumentError, OutOfRangeError
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import GraphBuilder, Update, Value
@@ -251,7 +251,7 @@ def test_a_callers_disk_cache_keeps_no_addresses(tmp_path: Any) -> None:
             from dualflow.graph.options import CompileOptions
             from dualflow.graph.passes.fusion import fuse
             from dualflow.backends.llvm.backend import build
-            from dualflow.backends.numba.bridge import as_njit
+            from dualflow.backends.llvm.numba_bridge import as_njit
             from dualflow.ops.record import REGISTRY
 
             builder = GraphBuilder("graph")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 
-from dualflow.backends.llvm.runtime import switches
 from dualflow.backends.llvm.runtime.target import vector_bits
+from dualflow.backends.runtime import switches
 from dualflow.core.locks import imported
 
 

@@ -13,7 +13,8 @@ import struct
 import sys
 from typing import Final
 
-from dualflow.backends.llvm.runtime import immortal, jit, numpy_api, switches
+from dualflow.backends.llvm.runtime import immortal, jit, numpy_api
+from dualflow.backends.runtime import switches
 from dualflow.core.locks import unforkable
 
 LARGE: Final = 64 << 10

@@ -28,7 +28,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from dualflow.backends.llvm.runtime import immortal, jit, switches
+from dualflow.backends.llvm.runtime import immortal, jit
+from dualflow.backends.runtime import switches
 from dualflow.core.errors import InternalError
 from dualflow.core.locks import SharedLock, unforkable
 

@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dualflow.backends.llvm.runtime import switches
 from dualflow.backends.llvm.runtime.object_file import (
     ABSOLUTE_64,
     BY_TABLE,
@@ -38,6 +37,7 @@ from dualflow.backends.llvm.runtime.object_file import (
     UnsupportedObject,
     read,
 )
+from dualflow.backends.runtime import switches
 
 SUPPORTED = sys.platform == "linux" and sys.maxsize > 1 << 32 and os.uname().machine == "x86_64"
 """Whether this process can run what ``load`` puts into memory."""

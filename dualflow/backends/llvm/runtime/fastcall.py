@@ -21,8 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from dualflow.backends.llvm.runtime import blocks, jit, numpy_api, switches
+from dualflow.backends.llvm.runtime import blocks, jit, numpy_api
 from dualflow.backends.llvm.runtime.call_memory import CallMemory
+from dualflow.backends.runtime import switches
 from dualflow.core.errors import InternalError
 
 

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import llvmlite
 
-from dualflow.backends.llvm.runtime import cpu_fingerprint, elf, object_cache, target
-from dualflow.backends.llvm.runtime.digest import digest
+from dualflow.backends.llvm.runtime import cpu_fingerprint, elf, target
 from dualflow.backends.llvm.runtime.object_file import UNDEFINED, UnsupportedObject, read
 from dualflow.backends.llvm.runtime.source import IrSource
+from dualflow.backends.runtime import object_cache
+from dualflow.backends.runtime.digest import digest
 from dualflow.core.errors import InternalError
 from dualflow.core.locks import imported
 

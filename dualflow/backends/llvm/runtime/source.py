@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dualflow.backends.llvm.runtime.digest import digest
+from dualflow.backends.runtime.digest import digest
 
 
 class IrSource(NamedTuple):

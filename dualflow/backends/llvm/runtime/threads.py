@@ -1,4 +1,4 @@
-"""The thread pool that kernels share: how many threads there are, and the addresses that kernels call.
+"""The thread pool that kernels share, and the addresses that kernels call.
 
 The parallel for itself is machine code, in ``pool.ll``. Its workers start at the first loop worth sharing,
 never at import; after a fork the child starts its own the same way. Where the pool is not ported (anything
@@ -12,14 +12,15 @@ import os
 import sys
 from typing import NamedTuple
 
-from dualflow.backends.llvm.runtime import immortal, jit, switches
+from dualflow.backends.llvm.runtime import immortal, jit
+from dualflow.backends.runtime import thread_count
+from dualflow.backends.runtime.thread_count import MOST_THREADS as MOST_THREADS
+from dualflow.backends.runtime.thread_count import available as available
+from dualflow.backends.runtime.thread_count import max_threads as max_threads
+from dualflow.backends.runtime.thread_count import obstacle as obstacle
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.locks import unforkable
 
-MOST_THREADS = 64
-"""Seats in a pool: no setting goes beyond."""
-
-_DEFAULT_MOST = 16
 _POOL_BYTES = 4096
 _ALIGNMENT = 128
 
@@ -74,26 +75,6 @@ class PoolStatus(NamedTuple):
     reason: str
 
 
-def obstacle() -> str:
-    """Why every loop of this process runs on its caller; the empty string where the pool works."""
-    if sys.platform != "linux" or sys.maxsize <= 1 << 32 or os.uname().machine not in _MACHINES:
-        return "the thread pool runs on 64-bit Linux on x86-64 and AArch64 only: loops run on their caller"
-    return switches.off("pool")
-
-
-def available() -> bool:
-    """Whether kernels can use more than one thread in this process."""
-    return not obstacle()
-
-
-def max_threads() -> int:
-    """The most threads that a loop of this process can ever use, the caller included: scratch is sized by it.
-
-    It is ``DUALFLOW_NUM_THREADS`` if that is set, else the processors this process may use, at most 16.
-    """
-    return _max_threads
-
-
 def seats(threads: int | None) -> int:
     """For how many threads a program is written that is compiled for so many.
 
@@ -103,8 +84,8 @@ def seats(threads: int | None) -> int:
 
 
 def num_threads() -> int:
-    """The threads that a loop may use now, the caller included."""
-    return _field(_shared[0], _WANTED).value + 1 if _shared else _threads[0]
+    """The threads that a loop may use now, the caller included: fewer than set where the system refuses them."""
+    return _field(_shared[0], _WANTED).value + 1 if _shared else thread_count.num_threads()
 
 
 def set_num_threads(count: int) -> None:
@@ -112,13 +93,13 @@ def set_num_threads(count: int) -> None:
 
     Raises InvalidArgumentError unless 1 <= count <= max_threads().
     """
-    if not 1 <= count <= _max_threads:
+    if not 1 <= count <= max_threads():
         more = f"set DUALFLOW_NUM_THREADS (at most {MOST_THREADS}) before it starts to have more"
         raise InvalidArgumentError(
-            f"can't use {count} threads: this process has from 1 to {_max_threads}; {obstacle() or more}"
+            f"can't use {count} threads: this process has from 1 to {max_threads()}; {obstacle() or more}"
         )
     with unforkable():
-        _threads[0] = count
+        thread_count.use(count)
         for pool in _shared:
             _field(pool, _WANTED).value = count - 1
 
@@ -127,7 +108,7 @@ def pool() -> Pool:
     """The pool of this process, made on the first call; the first loop that needs workers starts them."""
     with unforkable():
         if not _shared:
-            _shared.append(make_pool(_threads[0] - 1))
+            _shared.append(make_pool(thread_count.num_threads() - 1))
         return _shared[0]
 
 
@@ -166,28 +147,6 @@ def _field(pool: Pool, offset: int) -> ctypes.c_int64:
     return ctypes.c_int64.from_address(pool.address + offset)
 
 
-def _processors() -> int:
-    """Processors this process may use: its affinity mask, within its control group's quota."""
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    try:
-        with open("/sys/fs/cgroup/cpu.max", encoding="utf-8") as file:
-            quota, period = file.read().split()
-        return max(1, min(count, round(int(quota) / int(period))))
-    except (OSError, ValueError):  # no such group, or no quota ("max")
-        return count
-
-
-def _configured_threads() -> int:
-    if not available():
-        return 1
-    asked = os.environ.get("DUALFLOW_NUM_THREADS", "")
-    if not asked:
-        return min(_processors(), _DEFAULT_MOST)
-    if not asked.isdecimal() or not 1 <= int(asked) <= MOST_THREADS:
-        raise InvalidArgumentError(f"DUALFLOW_NUM_THREADS={asked!r}: give a number from 1 to {MOST_THREADS}")
-    return int(asked)
-
-
 def _restart_in_child() -> None:
     """A forked child has no workers, and no owner either: the pool is as new."""
     for pool in _pools:
@@ -198,7 +157,5 @@ def _restart_in_child() -> None:
 
 _pools: list[Pool] = []
 _shared: list[Pool] = []
-_max_threads = _configured_threads()
-_threads = [_max_threads]
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_restart_in_child)

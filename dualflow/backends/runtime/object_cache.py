@@ -19,8 +19,8 @@ import stat
 import sys
 import time
 
-from dualflow.backends.llvm.runtime import switches
-from dualflow.backends.llvm.runtime.digest import SIZE, digest
+from dualflow.backends.runtime import switches
+from dualflow.backends.runtime.digest import SIZE, digest
 from dualflow.core.warning import warn_user
 
 CACHE_BYTES = 512 << 20

@@ -19,8 +19,8 @@ from numba.core.errors import NumbaError, TypingError
 from numba.extending import intrinsic
 
 from dualflow.backends.llvm.executable import Executable
-from dualflow.backends.llvm.runtime import switches
-from dualflow.backends.numba.requirement import require_numba
+from dualflow.backends.runtime import switches
+from dualflow.backends.runtime.numba_requirement import require_numba
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.compiled import PartKind
