@@ -84,7 +84,7 @@ def seats(threads: int | None) -> int:
 
 
 def num_threads() -> int:
-    """The threads that a loop may use now, the caller included: fewer than set where the system refuses them."""
+    """The threads that a loop may use now, the caller included: fewer where the system refuses some."""
     return _field(_shared[0], _WANTED).value + 1 if _shared else thread_count.num_threads()
 
 
