@@ -68,7 +68,7 @@ def test_a_store_leaves_only_the_entry(folder: Path) -> None:
 def test_another_process_reads_it(folder: Path) -> None:
     object_cache.store(KEY, PAYLOAD)
     program = (
-        "import sys; from dualflow.backends.llvm.runtime import object_cache;"
+        "import sys; from dualflow.backends.runtime import object_cache;"
         "sys.exit(object_cache.load(sys.argv[1]) != bytes(range(256)))"
     )
     assert python(program, KEY).wait() == 0
