@@ -185,10 +185,10 @@ class Engine:
         """Whether what is computed from ``value``, which may be anything, is recorded."""
         return False
 
-    def leave(self, value: AbstractTensor | AbstractVariable, frame: FrameType | None = None) -> None:
-        """Take note that the elements of ``value`` are handed to NumPy.
+    def leave(self, value: AbstractTensor | AbstractVariable, frame: FrameType) -> None:
+        """Take note that the elements of ``value`` are handed to NumPy, which ``frame`` has called.
 
-        ``frame`` is who asks NumPy, by default who has called the method which calls this.
+        Only engines that override NumPy need the note.
         """
 
     def read(self, variable: Any) -> Any:

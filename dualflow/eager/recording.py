@@ -8,7 +8,6 @@ without it.
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
 from typing import Any, Final
@@ -187,10 +186,9 @@ class Recording(DelegatingEngine):
             return True
         return self.base.follows(value)
 
-    def leave(self, value: AbstractTensor | AbstractVariable, frame: FrameType | None = None) -> None:
+    def leave(self, value: AbstractTensor | AbstractVariable, frame: FrameType) -> None:
         if not value.dtype.is_inexact or not any(tape.watches(value) for tape in self.tapes):
             return
-        frame = frame or sys._getframe(2)  # who asked NumPy, or a NumPy function
         if asked_from_outside(frame):
             warn_user(_LOST, frame)
 

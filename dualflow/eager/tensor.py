@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any, Final, NoReturn
 
@@ -169,7 +170,9 @@ class EagerTensor(Tensor):
         return format(self._array.item(), spec)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        dispatch.current().leave(self)
+        engine = dispatch.current()
+        if engine.overrides_numpy:
+            engine.leave(self, sys._getframe(1))
         return np.array(_readonly(self._array), dtype=dtype, copy=copy)
 
     def __bytes__(self) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NoReturn
 
@@ -330,7 +331,9 @@ class Variable(Operators, AbstractVariable):
         return format(self._now(), spec) if spec else str(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        dispatch.current().leave(self)
+        engine = dispatch.current()
+        if engine.overrides_numpy:
+            engine.leave(self, sys._getframe(1))
         return self._now().__array__(dtype, copy)
 
     @entry
