@@ -16,7 +16,7 @@ from dualflow.ops.forms import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.rows import ALONG, RowRule
 from dualflow.ops.samples import Domain, Sample, integers
-from dualflow.ops.static import shape_of, static_int
+from dualflow.ops.static import known_sizes, shape_of, static_int
 from dualflow.ops.taking import check_indices
 
 if TYPE_CHECKING:
@@ -263,6 +263,11 @@ def _add_along(indices: Any, updates: Any, axis: int, shape: Shape) -> Any:
     return out
 
 
+def _take_along_vjp(g: Any, out: Any, x: Any, indices: Any, axis: int) -> Any:
+    known_sizes(x.shape, "the gradient of take_along_axis", [axis])
+    return _add_rows(indices, g, axis, x.shape)
+
+
 _ROWS = (Domain(-5, 5, "fib", (2, 4)), integers(0, 4, shape=(2, 3)))
 
 TAKE_ALONG = register(
@@ -273,7 +278,7 @@ TAKE_ALONG = register(
         kernel=_take_along,
         form=Opaque("each row has positions of its own"),
         rows=ALONG,
-        vjp=(lambda g, out, x, indices, axis: _add_rows(indices, g, axis, x.shape), None),
+        vjp=(_take_along_vjp, None),
         samples=(Sample(_ROWS, {"axis": 1}),),
     )
 )

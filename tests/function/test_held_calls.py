@@ -52,6 +52,7 @@ CASES: dict[str, tuple[Function, list[int]]] = {
         [4, 2],
     ),
     "largest": (lambda x: df.math.top_k(df.transpose(x), df.shape(x)[0])[0], [4, 3]),
+    "largest two of open rows": (lambda x: df.math.top_k(df.transpose(x), 2)[0], [4, 3]),
     "map": (lambda x: df.map_fn(lambda row: row * row[0], x), [3, 2]),
     "scan": (lambda x: df.scan(lambda total, row: 0.5 * total + row * row, x), [3, 2]),
     "scan back": (lambda x: df.scan(lambda total, row: 0.5 * total + row * row, x, reverse=True), [3, 2]),
