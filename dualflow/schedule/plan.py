@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dualflow.core.extent import is_fixed, symbols
+from dualflow.core.extent import UndecidedSize, is_fixed, symbols
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.axes import base_of, sizes
 from dualflow.graph.compiled import Footprint, MemoryBlock
@@ -98,10 +98,16 @@ def plan(
 
 
 def footprint(graph: Graph, *, strided_products: bool, window_products: bool) -> Footprint:
-    """The memory of ``graph``, whose sizes are numbers, by its :func:`plan`, which has the same arguments."""
+    """The memory of ``graph``, whose sizes are numbers, by its :func:`plan`, which has the same arguments.
+
+    Raises:
+        UndecidedSize: NumPy reads a stack of a loop whose number of iterations only the run tells.
+    """
     table = _Table(strided_products=strided_products, window_products=window_products)
     opaque: dict[Value, Value] = {}
     scope = _Scope(with_host_fallbacks(graph, opaque), table, lasting=True)
+    if not all(spec.shape.is_static for spec in table.temporaries):
+        raise UndecidedSize("the length of a stack that NumPy reads depends on data")
     origin: dict[Value, Value] = {}
     for value in (v for node in graph.nodes for v in node.outputs):
         now = opaque.get(value, value)

@@ -247,6 +247,23 @@ def test_open_sizes_are_planned_for_those_of_a_call() -> None:
         f(df.ones([128, N]))
 
 
+def test_a_loop_whose_rows_numpy_reads_and_no_plan_can_count_is_refused_by_its_line() -> None:
+    def slope(x: Any, n: Any) -> Any:
+        with df.GradientTape() as tape:
+            tape.watch(x)
+            y = df.while_loop(
+                lambda i, y: i < n, lambda i, y: (i + 1, df.sort(x, 0, "DESCENDING") * y), (df.constant(0), x)
+            )[1]
+            total = df.reduce_sum(y)
+        return tape.gradient(total, x)
+
+    x, n = df.constant(numbers(4, 3)), df.constant(2)
+    np.testing.assert_allclose(df.function(slope)(x, n), slope(x, n), rtol=1e-5)
+    with pytest.raises(df.errors.FailedPreconditionError, match=r"of what loop makes") as caught:
+        df.function(slope, memory_budget="1MB")(x, n)
+    assert __file__ in str(caught.value)
+
+
 def test_where_a_tape_watches_both_ways_keep_the_budget() -> None:
     def forward(x: Any) -> Any:
         y = x

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from dualflow.core.errors import FailedPreconditionError, ResourceExhaustedError
-from dualflow.graph.compiled import Backend
+from dualflow.core.extent import UndecidedSize
+from dualflow.graph.compiled import Backend, Footprint
 from dualflow.graph.cost_model import CostModel
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node
@@ -48,8 +50,9 @@ def keep_budget(graph: Graph, budget: int, backend: Backend, costs: CostModel) -
 
     Raises:
         ResourceExhaustedError: no plan takes so little.
+        FailedPreconditionError: a size depends on data.
     """
-    found = within_budget(graph, budget, backend.footprint, costs)
+    found = within_budget(graph, budget, partial(_footprint, backend), costs)
     if isinstance(found, SmallestPossible):
         where = f"\n  {found.node.origin}" if found.node is not None else ""
         what = "copies" if found.node is None else _named(found.node)
@@ -59,6 +62,23 @@ def keep_budget(graph: Graph, budget: int, backend: Backend, costs: CostModel) -
             f"or a smaller batch, or compute it in parts.{where}"
         )
     return found
+
+
+def _footprint(backend: Backend, graph: Graph) -> Footprint:
+    """The memory of ``graph`` by the plan of ``backend``.
+
+    Raises:
+        FailedPreconditionError: a size depends on data.
+    """
+    try:
+        return backend.footprint(graph)
+    except UndecidedSize:
+        refuse_unknown(graph, next((n for n in graph.nodes if _has_open_sizes(n)), None))
+        raise
+
+
+def _has_open_sizes(node: Node) -> bool:
+    return not all(spec.shape.is_static for spec in node.specs)
 
 
 def refuse_unknown(graph: Graph, cause: Node | None) -> None:
@@ -82,7 +102,7 @@ def memory_report(
     graph: Graph, kept: WithinBudget | None, budget: int | None, backend: Backend
 ) -> MemoryReport:
     """What a call of the graph takes."""
-    taken = backend.footprint(graph)
+    taken = _footprint(backend, graph)
     if kept is None:
         return MemoryReport(taken.peak, taken.arena, budget)
     lines = tuple([f"{_named(n)}, {n.origin}" if n.origin else _named(n) for n in kept.repeated])
