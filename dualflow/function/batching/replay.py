@@ -13,6 +13,7 @@ from dualflow.graph import origin
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.respecialise_bodies import attrs_for
 from dualflow.ops.forms import Choice, Literal, Loop
+from dualflow.ops.measuring import SHAPE, sizes_of
 from dualflow.ops.record import Effect
 
 Note = Callable[[Any, Any], None]
@@ -52,6 +53,10 @@ def _outputs(node: Node, given: Sequence[Mapped], count: int, note: Note | None)
     if not any(x.by_row for x in given) and node.effect is not Effect.RANDOM:
         found = dispatch.current().apply(node.op, tuple([x.tensor for x in given]), attrs)
         return [Mapped(y, False) for y in (found if isinstance(found, tuple) else (found,))]
+
+    if node.op is SHAPE:  # all rows of a tensor have the same sizes
+        sizes: Any = sizes_of(given[0].rows_first.tensor, attrs["dtype"])
+        return [Mapped(sizes[1:], False)]
 
     def run(body: Graph, inputs: Sequence[Mapped]) -> list[Mapped]:
         return replay_rows(body, inputs, count)
