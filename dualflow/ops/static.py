@@ -74,7 +74,9 @@ def static_float(x: Any, what: str) -> float:
         return x
     value = known_value(x)
     if value is None:
-        raise DTypeError(f"{what} must be known while tracing, but it is symbolic: {x!r}. Pass a number.")
+        raise DTypeError(
+            f"{what} must be known while tracing, but it is symbolic: {x!r}. Pass a Python float."
+        )
     if value.size != 1 or value.dtype.kind not in "iufV":  # V: bfloat16 and its like
         raise DTypeError(f"{what} is a number, not {x!r}.")
     return float(value.item())

@@ -62,7 +62,7 @@ CASES = {
         lambda: df.function(lambda x: df.image.random_brightness(M[None], x))(df.constant(0.5)),
         Wrong,
         "max_delta must be known while tracing, but it is symbolic",
-        "Pass a number",
+        "Pass a Python float",
     ),
     "a list for a real number": (
         lambda: df.image.central_crop(df.ones([2, 2, 1]), [0.5, 1.0]),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from program_generator.mistakes import FORMS, VALUES, functions, script
+from program_generator.mistakes import FORMS, FURTHER, VALUES, functions, script
 from program_generator.worker import Worker
 
 TIMES = 1 if settings.default.derandomize else 50
@@ -38,3 +38,15 @@ def test_expressions_of_wrong_values(
 ) -> None:
     source = script(form.format(*values), is_open, seed)
     assert worker.check_texts(source, None) == [], source
+
+
+@settings(deadline=None, max_examples=settings.default.max_examples * TIMES)
+@given(st.sampled_from(functions(FURTHER)), ARGUMENTS, st.integers(-1, 1), st.booleans(), st.integers(0, 11))
+def test_functions_of_further_namespaces_fail_with_errors_for_users(
+    worker: Worker, function: tuple[str, str, int], values: list[str], more: int, is_open: bool, seed: int
+) -> None:
+    """No assertion, internal error or mistake of Python's in our own code."""
+    path, name, needed = function
+    text = f"{path}({', '.join(values[: max(needed + more, 0)])})"
+    source = script(text, is_open, seed)
+    assert worker.check_kinds(source, name) == [], source

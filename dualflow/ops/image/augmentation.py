@@ -66,6 +66,7 @@ def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
     return _flipped(image, 1, _stateful(seed))
 
 
+@entry
 def stateless_random_flip_left_right(image: Any, seed: Any) -> Tensor:
     """As :func:`random_flip_left_right`, decided by the two integers ``seed``, as TensorFlow decides.
 

@@ -175,6 +175,7 @@ def resize_with_pad(
 
 
 def _fitted(image: Any, target: tuple[int, int], method: str, antialias: Any) -> Any:
+    as_batch(image)  # which refuses other ranks
     rank = len(image.shape)
     old = [static_int(image.shape[rank - a], "the height and width of an image") for a in (3, 2)]
     ratio = max(np.float32(o) / np.float32(t) for o, t in zip(old, target, strict=True))

@@ -61,7 +61,7 @@ def convolution(
     array([2., 3., 3., 2.], dtype=float32)
     """
     x, w = MATMUL.prepare((input, filters), dispatch.current())
-    axes = len(w.shape) - 2
+    axes = _window_axes(w)
     first = channels_first(data_format, axes + 2)
     steps, apart = 1 if strides is None else strides, 1 if dilations is None else dilations
     refuse_both(per_axis(steps, axes, "strides", first), per_axis(apart, axes, "dilations", first))
@@ -77,12 +77,18 @@ def refuse_both(strides: tuple[int, ...], dilations: tuple[int, ...]) -> None:
         )
 
 
-def _convolved(x: Any, w: Any, strides: Any, padding: Any, first: bool, dilations: Any) -> Any:
+def _window_axes(w: Any) -> int:
+    """The number of axes of the window of filters."""
     axes = len(w.shape) - 2
     if axes < 1:
         raise InvalidArgumentError(
             f"filters have the shape (*window, channels, outputs), not {w.shape}; df.reshape gives them one."
         )
+    return axes
+
+
+def _convolved(x: Any, w: Any, strides: Any, padding: Any, first: bool, dilations: Any) -> Any:
+    axes = _window_axes(w)
     if first:
         x = channels_last(x)
     check_kind(x, "fciu", "a convolution")

@@ -48,6 +48,10 @@ _FEW: Final = 1 << 15
 """So many normal or uniform numbers are drawn by NumPy one by one; more are made of a drawn state."""
 
 
+_MOST_POISSON: Final = 9.2e18
+"""The least mean whose numbers may not fit into 64 bits."""
+
+
 class Source(Protocol):
     """What random numbers are drawn from."""
 
@@ -145,17 +149,30 @@ CATEGORICAL = _record(
     RowRule(merged=True),
 )
 
+
+def _gamma(alpha: Any, generator: Source) -> Any:
+    if (alpha < 0).any():
+        raise InvalidArgumentError(f"gamma numbers take alpha of 0 or more, not {alpha.min()}.")
+    return np.asarray(generator.philox.standard_gamma(alpha), alpha.dtype)
+
+
+def _poisson(lam: Any, dtype: DType, generator: Source) -> Any:
+    if not ((lam >= 0) & (lam < _MOST_POISSON)).all():
+        raise InvalidArgumentError(f"Poisson numbers take a mean from 0 to {_MOST_POISSON:.0e}, not {lam!r}.")
+    return np.asarray(generator.philox.poisson(lam), dtype.dtype)
+
+
 GAMMA = _record(
     "random_gamma",
     """Numbers of the gamma distributions of shape parameter ``alpha``, one for each element.""",
-    lambda alpha, generator: np.asarray(generator.philox.standard_gamma(alpha), alpha.dtype),
+    _gamma,
     lambda alpha, generator: alpha,
     LEADING,
 )
 POISSON = _record(
     "random_poisson",
     """Numbers of the Poisson distributions of mean ``lam``, one for each element.""",
-    lambda lam, dtype, generator: np.asarray(generator.philox.poisson(lam), dtype.dtype),
+    _poisson,
     lambda lam, dtype, generator: TensorSpec.of(lam.shape, dtype),
     LEADING,
 )
@@ -302,6 +319,8 @@ def gamma(generator: Source, shape: Any, alpha: Any, beta: Any = None, dtype: An
 def poisson(generator: Source, shape: Any, lam: Any, dtype: Any = float32) -> Tensor:
     """Poisson numbers of mean ``lam``: of shape ``shape + lam.shape``."""
     lam = convert_to_tensor(lam, dtype_hint=float32)
+    if not (lam.dtype.is_floating or lam.dtype.is_integer):
+        raise DTypeError(f"lam is of numbers, not {lam.dtype.name}; use df.cast.")
     wide = _for_each(lam, shape)
     return dispatch.current().apply(POISSON, (wide,), {"dtype": as_dtype(dtype), "generator": generator})
 

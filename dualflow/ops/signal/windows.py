@@ -9,7 +9,7 @@ import numpy as np
 from dualflow.core.dtypes import as_dtype, float32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.creation import constant
-from dualflow.ops.static import known_value, static_int
+from dualflow.ops.static import known_value, static_float, static_int
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -35,6 +35,8 @@ def _raised_cosine(window_length: Any, periodic: Any, dtype: Any, base: float) -
     places, whole = _places(window_length), known_value(periodic)
     if whole is None:
         raise DTypeError("periodic must be known while tracing, but it is symbolic; pass a Python bool.")
+    if whole.size != 1:
+        raise DTypeError(f"periodic is a bool, not {periodic!r}.")
     even = len(places) % 2 == 0
     span = len(places) - (0 if bool(whole) and even else 1)
     if len(places) == 1:
@@ -79,10 +81,7 @@ def vorbis_window(window_length: Any, dtype: Any = float32, name: str | None = N
 
 
 def _kaiser(length: int, beta: Any) -> Array:
-    value = known_value(beta)
-    if value is None:
-        raise DTypeError("beta must be known while tracing, but it is symbolic; pass a Python float.")
-    return np.kaiser(length, float(value))
+    return np.kaiser(length, static_float(beta, "beta"))
 
 
 def kaiser_window(

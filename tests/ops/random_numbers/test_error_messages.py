@@ -34,6 +34,14 @@ def integers_between(low, high):
 
 
 CASES = {
+    "gamma numbers of less than 0": (
+        lambda: random.gamma([2], -1.0),
+        Invalid,
+        "alpha of 0 or more",
+        "not -1.0",
+    ),
+    "Poisson numbers of less than 0": (lambda: random.poisson([2], -1.0), Invalid, "a mean from 0", "not "),
+    "Poisson numbers of a word": (lambda: random.poisson([2], "a"), Wrong, "lam is of numbers", "df.cast"),
     "a scalar to shuffle": (lambda: random.shuffle(3), Invalid, "one axis or more", r"the shape is \(\)"),
     "gamma numbers of integers": (
         lambda: random.gamma([2], df.constant(2)),

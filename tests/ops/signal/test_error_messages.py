@@ -32,6 +32,12 @@ def gradient(function, *shapes):
 
 
 CASES = {
+    "several answers to periodic": (
+        lambda: signal.hann_window(3, [True, False]),
+        Wrong,
+        "periodic is a bool",
+        r"not \[True, False\]",
+    ),
     "coefficients of one frame": (
         lambda: signal.inverse_mdct(V),
         Invalid,

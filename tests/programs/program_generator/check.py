@@ -12,7 +12,7 @@ import numpy as np
 
 import dualflow as df
 
-from .texts import fault_of_text, is_refusal
+from .texts import fault_of_kind, fault_of_text, is_refusal
 
 Array = np.ndarray[Any, Any]
 TOLERANCE = {
@@ -110,6 +110,16 @@ def check(path: str, source: str) -> list[str]:
 
 def check_texts(path: str, source: str, name: str | None) -> list[str]:
     """What is wrong with the texts of the errors that a wrong program ends with, eagerly and compiled."""
+    return _faults(path, source, lambda error: fault_of_text(error, path, source, name))
+
+
+def check_kinds(path: str, source: str, name: str | None) -> list[str]:
+    """What is wrong with the classes of the errors that a wrong program ends with, eagerly and compiled."""
+    return _faults(path, source, lambda error: fault_of_kind(error, path, name))
+
+
+def _faults(path: str, source: str, fault_of: Callable[[Exception], str | None]) -> list[str]:
+    """What ``fault_of`` says of the errors that a program ends with, eagerly and compiled."""
     names, faults = load(path, source), []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -122,7 +132,7 @@ def check_texts(path: str, source: str, name: str | None) -> list[str]:
                     leaves = df.nest.flatten(make()(*map(df.constant, arguments)))
                     [x.numpy() for x in leaves if isinstance(x, df.Tensor)]
                 except Exception as error:
-                    fault = fault_of_text(error, path, source, name)
+                    fault = fault_of(error)
                     faults += [] if fault is None else [f"{way}: {fault}"]
     return faults
 

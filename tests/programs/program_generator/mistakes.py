@@ -10,6 +10,9 @@ from typing import Any
 import dualflow as df
 
 NAMESPACES = ("df", "df.math", "df.linalg")
+FURTHER = ("df.nn", "df.image", "df.signal", "df.random", "df.strings", "df.sparse")
+"""Namespaces whose errors are of kinds for users; not all of them name the function."""
+
 VALUES = ("x", "y", "i", "flag", "None", "3", "-1", "'word'", "[x, y]", "[1, 2]", "1.5", "n", "x[x > 0.0]")
 LEFT_OUT = (
     "print",
@@ -35,13 +38,13 @@ FORMS = (
 
 
 @cache
-def functions() -> tuple[tuple[str, str, int], ...]:
+def functions(namespaces: tuple[str, ...] = NAMESPACES) -> tuple[tuple[str, str, int], ...]:
     """Public functions: path, name (that of an alias differs), and the number of arguments needed."""
-    return tuple(sorted(_functions()))
+    return tuple(sorted(_functions(namespaces)))
 
 
-def _functions() -> Iterator[tuple[str, str, int]]:
-    for path in NAMESPACES:
+def _functions(namespaces: tuple[str, ...]) -> Iterator[tuple[str, str, int]]:
+    for path in namespaces:
         namespace: Any = df
         for part in path.split(".")[1:]:
             namespace = getattr(namespace, part)

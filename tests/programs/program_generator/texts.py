@@ -47,8 +47,9 @@ def fault_of_text(error: Exception, path: str, source: str, name: str | None = N
     text = f"{type(error).__name__}: {error}"
     if is_of_the_user(error, path, name):
         return None
-    if not isinstance(error, DualflowError) or isinstance(error, InternalError):
-        return f"not an error for users: {text}\n{frames(error)}"
+    fault = fault_of_kind(error, path, name)
+    if fault is not None:
+        return fault
     for words in PYTHONS:
         if words in text:
             return f"{words!r} in {text}"
@@ -59,6 +60,15 @@ def fault_of_text(error: Exception, path: str, source: str, name: str | None = N
     if not names_the_line(error, path) and not re.search(r"'(program|run)'", text):
         return f"no line of the user's: {text}\n{frames(error)}"
     return None
+
+
+def fault_of_kind(error: Exception, path: str, name: str | None = None) -> str | None:
+    """What is wrong with the class of an error that a user's program got; None for one that users may get."""
+    if is_of_the_user(error, path, name):
+        return None
+    if isinstance(error, DualflowError) and not isinstance(error, InternalError):
+        return None
+    return f"not an error for users: {type(error).__name__}: {error}\n{frames(error)}"
 
 
 def says_why_itself(error: Exception, path: str) -> bool:

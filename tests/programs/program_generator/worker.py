@@ -55,6 +55,10 @@ class Worker:
         """What ``check_texts`` reports; likewise."""
         return self._answer("check_texts", source, name)
 
+    def check_kinds(self, source: str, name: str | None) -> list[str]:
+        """What ``check_kinds`` reports; likewise."""
+        return self._answer("check_kinds", source, name)
+
     def _answer(self, kind: str, source: str, *more: str | None) -> list[str]:
         process = self._process or self._start()
         self.history.append(source)
