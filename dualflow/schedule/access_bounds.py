@@ -8,7 +8,7 @@ of the iteration space:
 
 Which numbers those are depends on the statements alone. :func:`access_bounds` derives it once for each kernel
 that is written, and :meth:`AccessBounds.check` evaluates it for the numbers of each launch. A position that
-is itself loaded from memory (a gather) is bounded by its ``Bounds`` check, which guards the load. What can't
+is itself loaded from memory (a gather) is bounded by its ``BoundsCheck``, which guards the load. What can't
 be proved so is refused: no kernel runs whose accesses are not inside its buffers.
 """
 
@@ -320,15 +320,15 @@ class _Analysis:
                 if place.picked is not None:
                     raise self._refuse("nothing checks the position that it reads at")
                 self._index(place, loops, blocks, around)
-            case lp.Guarded(load, inside):
+            case lp.MaskedLoad(load, inside):
                 self._guarded(load.place, inside, loops, blocks, around)
             case lp.ScratchRow(buffer, _, length):
                 self.own[buffer] = tuple([n.place for n in length])
             case lp.Slots(buffer, _, width):
                 self.own[buffer] = (self._constant(width),)
-            case lp.Turned():
+            case lp.TransposedTile():
                 self._tile(statement, loops, blocks, around)
-            case lp.FoldLanes(slots=slots, width=width):
+            case lp.ReduceLanes(slots=slots, width=width):
                 for slot in slots:
                     place = Place(slot, ((LANE, None),))
                     lanes = _OpenLoop(self._constant(width), frozenset())
@@ -389,7 +389,7 @@ class _Analysis:
 
     def _tile(
         self,
-        tile: lp.Turned,
+        tile: lp.TransposedTile,
         loops: Mapping[int, _OpenLoop],
         blocks: Mapping[tuple[int, int], _OpenBlock],
         around: tuple[int, ...],
@@ -416,7 +416,7 @@ class _Analysis:
 
 
 def _checked_positions(kernel: Kernel) -> dict[int, tuple[int, int]]:
-    """The positions that a ``Bounds`` has checked: for each register the axis' size, and what tells it.
+    """The positions that a ``BoundsCheck`` has tested: for each register the axis' size, and what tells it.
 
     A register has the checked position everywhere if nothing else is written to it; loads from slots of the
     kernel's own, to which nothing but that register is stored, bring it back.
@@ -425,7 +425,7 @@ def _checked_positions(kernel: Kernel) -> dict[int, tuple[int, int]]:
     stored: dict[int, set[int | None]] = {}
     writers: dict[int, list[Statement]] = {}
     for statement in lp.walk(kernel.body):
-        if isinstance(statement, lp.Bounds):
+        if isinstance(statement, lp.BoundsCheck):
             checked[statement.register.number] = statement.extent.place, statement.inside.number
         if isinstance(statement, lp.Store):
             value = statement.value
@@ -435,7 +435,7 @@ def _checked_positions(kernel: Kernel) -> dict[int, tuple[int, int]]:
             writers.setdefault(register.number, []).append(statement)
 
     def brings_back(statement: Statement, register: int) -> bool:
-        if isinstance(statement, lp.Bounds):
+        if isinstance(statement, lp.BoundsCheck):
             return True
         if not isinstance(statement, lp.Load) or statement.place.buffer < len(kernel.buffers):
             return False
@@ -445,7 +445,7 @@ def _checked_positions(kernel: Kernel) -> dict[int, tuple[int, int]]:
         register: (extent, inside)
         for register, (extent, inside) in checked.items()
         if all(brings_back(s, r) for r in (register, inside) for s in writers[r])
-        and sum(isinstance(s, lp.Bounds) for s in writers[register]) == 1
+        and sum(isinstance(s, lp.BoundsCheck) for s in writers[register]) == 1
     }
 
 

@@ -1,10 +1,10 @@
 """Kernels of folds of columns: stretches of rows give partial results of all columns, joined in order.
 
     kernel(lo, hi, ...):                          join(lo, hi, ...):
-        Shares: a stretch of rows                     For column in lo .. hi
-            For column                                    For stretch
-                For row in the stretch                        FoldMerge accumulator, part [stretch, column]
-                    FoldStep accumulator                  Store out [column] = accumulator
+        Shares: a stretch of rows                 For column in lo .. hi
+            For column                                For stretch
+                For row in the stretch                    ReduceCombine accumulator, part [stretch, column]
+                    ReduceUpdate accumulator          Store out [column] = accumulator
                 Store part [stretch, column]
 
 Where rows are those of several loops, the outer ones run around the columns, and partial results are loaded

@@ -14,15 +14,15 @@ from dualflow.schedule.loop_program import (
     Blocks,
     Bound,
     Choose,
+    Compute,
     Edge,
     End,
-    FoldMerge,
-    FoldStep,
     For,
-    Guarded,
-    Let,
+    MaskedLoad,
     Number,
     Once,
+    ReduceCombine,
+    ReduceUpdate,
     Repeat,
     RowGroups,
     Run,
@@ -68,9 +68,9 @@ def _statements(run: Run, body: Sequence[Statement], edges: Edges) -> float:
 
 def _statement(run: Run, statement: Statement, edges: Edges) -> float:
     match statement:
-        case Let():
+        case Compute():
             return float(getattr(statement.node.op.form, "cost", 1.0))
-        case FoldStep() | FoldMerge() | Guarded():
+        case ReduceUpdate() | ReduceCombine() | MaskedLoad():
             return 1.0
         case Once():
             return _number(run, statement.extent) * _statements(run, statement.body, edges)

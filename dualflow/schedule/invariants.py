@@ -40,7 +40,7 @@ def _invariant(loop: lp.For, body: list[Statement]) -> list[Statement]:
         if isinstance(statement, lp.Load):
             fixed = all(term != loop.loop for term, _ in statement.place.terms)
         else:
-            fixed = isinstance(statement, lp.Bounds)
+            fixed = isinstance(statement, lp.BoundsCheck)
         if fixed and changed.isdisjoint(read(statement)):
             found.append(statement)
         else:

@@ -21,26 +21,26 @@ from dualflow.schedule.loop_program import (
     Argument,
     Blocks,
     Bound,
-    Bounds,
+    BoundsCheck,
     Branch,
     Choose,
+    Compute,
     Edge,
     End,
-    FoldAcross,
-    FoldFinish,
-    FoldMerge,
-    FoldStart,
-    FoldStep,
     For,
-    Guarded,
     Kernel,
-    Let,
     LiteralScalar,
     Load,
     LoopKind,
+    MaskedLoad,
     Number,
     Operand,
     Place,
+    ReduceCombine,
+    ReduceFinalize,
+    ReduceHorizontal,
+    ReduceInit,
+    ReduceUpdate,
     Register,
     Repeat,
     Run,
@@ -244,26 +244,26 @@ class KernelWriter:
 
     def _starts(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
         for step, accumulator in zip(self._folds(stage), accumulators, strict=True):
-            yield FoldStart(accumulator, reduction_of(step.node), step.node)
+            yield ReduceInit(accumulator, reduction_of(step.node), step.node)
 
     def _taken(self, step: NestStep, accumulator: Accumulator) -> Iterator[Statement]:
         loads, value = self._operand(step.operands[0])
         yield from loads
         index = tuple([(i, self._extent(i)) for i in range(self.nest.kept, len(self.nest.loops))])
-        yield FoldStep(accumulator, reduction_of(step.node), value, index, step.node)
+        yield ReduceUpdate(accumulator, reduction_of(step.node), value, index, step.node)
 
     def _across(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
         """One element of each accumulator that has one for each lane of a folded loop."""
         if self.nest.vector is None or self.nest.vector < self.nest.kept:
             return
         for step, accumulator in zip(self._folds(stage), accumulators, strict=True):
-            yield FoldAcross(accumulator, reduction_of(step.node), step.node)
+            yield ReduceHorizontal(accumulator, reduction_of(step.node), step.node)
 
     def _finish(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
         """The results of the folds of ``stage``, then what waited for them."""
         for step, accumulator in zip(self._folds(stage), accumulators, strict=True):
             register = self._bind(step.node.output)
-            yield FoldFinish(register, reduction_of(step.node), accumulator, step.node)
+            yield ReduceFinalize(register, reduction_of(step.node), accumulator, step.node)
         for step in self.nest.steps:
             if step.level <= self.nest.kept and step.stage == stage + 1:
                 yield from self._step(step, stage + 1)
@@ -340,11 +340,11 @@ class KernelWriter:
         operands, value = tuple([operand for _, operand in operand_loads]), step.node.output
         form = step.node.op.form
         if isinstance(form, Fold):
-            yield Let(self._bind(value), reduction_of(step.node).single, operands, (), step.node)
+            yield Compute(self._bind(value), reduction_of(step.node).single, operands, (), step.node)
         elif isinstance(form, Choice | Loop):
             yield from self._scalars(step.node, operands, self.known)
         else:
-            yield Let(self._bind(value), function_of(step.node), operands, step.own, step.node)
+            yield Compute(self._bind(value), function_of(step.node), operands, step.own, step.node)
 
     def _take(self, step: NestStep) -> Iterator[Statement]:
         """An element of the first operand, looked up along its picked axis."""
@@ -354,10 +354,12 @@ class KernelWriter:
         loads, position = self._operand(indices)
         yield from loads
         index, inside = self._register(as_dtype("int64")), self._register(as_dtype("bool"))
-        yield Bounds(index, inside, position, self.given.number(("pick", step), step.pick.extent), step.node)
+        yield BoundsCheck(
+            index, inside, position, self.given.number(("pick", step), step.pick.extent), step.node
+        )
         place = self._place(params.access, step.pick)
         picked = index, self._stride(("pick", step), step.pick.stride)
-        yield Guarded(Load(self._bind(step.node.output), place._replace(picked=picked)), inside)
+        yield MaskedLoad(Load(self._bind(step.node.output), place._replace(picked=picked)), inside)
 
     # Choices and loops over scalars
 
@@ -380,7 +382,7 @@ class KernelWriter:
             elif isinstance(form, Loop):
                 yield self._repeat(node, registers, operands)
             else:
-                yield Let(registers[0], function_of(node), tuple(operands), (), node)
+                yield Compute(registers[0], function_of(node), tuple(operands), (), node)
 
     def _branch(self, graph: Graph, operands: Sequence[Operand]) -> Branch:
         """A graph of scalars as statements."""
@@ -486,9 +488,9 @@ def _partial(buffer: int) -> Place:
     return Place(buffer, ((SHARE, None),))
 
 
-def merge(step: NestStep, accumulator: Accumulator, other: Accumulator) -> FoldMerge:
+def merge(step: NestStep, accumulator: Accumulator, other: Accumulator) -> ReduceCombine:
     """The statement that joins another accumulator of a fold to the first."""
-    return FoldMerge(accumulator, reduction_of(step.node), other, step.node)
+    return ReduceCombine(accumulator, reduction_of(step.node), other, step.node)
 
 
 def carried_dtypes(step: NestStep) -> tuple[DType, ...]:

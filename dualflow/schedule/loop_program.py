@@ -2,12 +2,12 @@
 
     kernel(lo, hi, buffers, numbers, status):
         For loop0 in lo .. hi
-            FoldStart r0
+            ReduceInit r0
             For loop1 in 0 .. number 3
                 Load r1 = buffer 0 [loop0 * number 4 + loop1]
-                Let r2 = exp(r1)
-                FoldStep r0, r2
-            FoldFinish r3 = r0
+                Compute r2 = exp(r1)
+                ReduceUpdate r0, r2
+            ReduceFinalize r3 = r0
             Store buffer 1 [loop0] = r3
 
 A kernel names its own buffers, and numbers that are known at run time only (sizes, strides), by place:
@@ -15,8 +15,8 @@ kernels of graphs that differ in sizes alone are the same statements. What a sta
 element is a scalar function (:mod:`dualflow.scalar`). The last field of a statement that has a ``node`` is
 its source, which errors and listings name; it is no part of what the kernel does.
 
-A loop of kind ``LANES`` may run several turns at once. Every accumulator of a kernel that has such a loop
-then has an element for each lane, and ``FoldAcross`` joins them where that loop is among the folded ones.
+A loop of kind ``LANES`` may run several iterations at once. Every accumulator of a kernel that has such a
+loop then has an element for each lane. ``ReduceHorizontal`` combines them if that loop is a reduction loop.
 
 Statements are named tuples: the first call waits for their definitions, each trace for thousands of them, and
 frozen dataclasses take three times as long to define and twice to make.
@@ -148,7 +148,7 @@ class Strips(NamedTuple):
     """``body`` for each stretch of ``width`` turns of a lane loop, the last one cut short.
 
     Inside, the stretch is from one :class:`Edge` of level ``STRIP`` to the other. This statement,
-    :class:`Slots`, :class:`Lanes` and :class:`FoldLanes` are for renderers that ask for strips
+    :class:`Slots`, :class:`Lanes` and :class:`ReduceLanes` are for renderers that ask for strips
     (:mod:`dualflow.schedule.strips`); a nest's own kernel has none.
     """
 
@@ -205,7 +205,7 @@ class Once(NamedTuple):
     body: tuple[Statement, ...]
 
 
-class Let(NamedTuple):
+class Compute(NamedTuple):
     """The result of a scalar function of one result.
 
     ``positions`` has for each axis of the output the loop that runs along it, None for an axis of size 1.
@@ -262,7 +262,7 @@ class Store(NamedTuple):
     value: Operand
 
 
-class Bounds(NamedTuple):
+class BoundsCheck(NamedTuple):
     """``position`` as an index of an axis of size ``extent``; outside of it a check fails.
 
     ``inside`` holds whether it is inside.
@@ -275,14 +275,14 @@ class Bounds(NamedTuple):
     node: Node
 
 
-class Guarded(NamedTuple):
+class MaskedLoad(NamedTuple):
     """A load that is 0 where ``inside`` does not hold: there is nothing to read."""
 
     load: Load
     inside: Register
 
 
-class Turned(NamedTuple):
+class TransposedTile(NamedTuple):
     """A tile of a buffer in a row of the kernel's own, with its two axes exchanged.
 
     The tile is of the present stretches of two loops, from one :class:`Edge` to the other. Neighbours along
@@ -297,7 +297,7 @@ class Turned(NamedTuple):
     side: Number
 
 
-class FoldStart(NamedTuple):
+class ReduceInit(NamedTuple):
     """The accumulator of a fold at its beginning, one register for each of its elements."""
 
     accumulator: tuple[Register, ...]
@@ -305,7 +305,7 @@ class FoldStart(NamedTuple):
     node: Node
 
 
-class FoldStep(NamedTuple):
+class ReduceUpdate(NamedTuple):
     """One more element for a fold, at its place in the ``reduced`` loops, outermost first with extents."""
 
     accumulator: tuple[Register, ...]
@@ -315,8 +315,8 @@ class FoldStep(NamedTuple):
     node: Node
 
 
-class FoldMerge(NamedTuple):
-    """Another accumulator joined to a fold's."""
+class ReduceCombine(NamedTuple):
+    """An accumulator combined with another one."""
 
     accumulator: tuple[Register, ...]
     reduction: ReductionFunctions
@@ -324,8 +324,8 @@ class FoldMerge(NamedTuple):
     node: Node
 
 
-class FoldLanes(NamedTuple):
-    """``width`` accumulators that stand side by side in ``slots`` joined to one, halves first.
+class ReduceLanes(NamedTuple):
+    """``width`` accumulators side by side in ``slots`` combined into one, halves first.
 
     There is a buffer for each register of the accumulator, and ``width`` is a power of two.
     """
@@ -337,16 +337,16 @@ class FoldLanes(NamedTuple):
     node: Node
 
 
-class FoldAcross(NamedTuple):
-    """The lanes of an accumulator joined, halves first: the lane loop was among the folded ones."""
+class ReduceHorizontal(NamedTuple):
+    """The lanes of an accumulator combined into one, halves first: the lane loop was a reduction loop."""
 
     accumulator: tuple[Register, ...]
     reduction: ReductionFunctions
     node: Node
 
 
-class FoldFinish(NamedTuple):
-    """The result of a fold."""
+class ReduceFinalize(NamedTuple):
+    """The result of a reduction."""
 
     register: Register
     reduction: ReductionFunctions
@@ -378,20 +378,20 @@ Statement = (
     | Shares
     | RowGroups
     | Once
-    | Let
+    | Compute
     | Choose
     | Repeat
     | Load
     | Store
-    | Bounds
-    | Guarded
-    | Turned
-    | FoldStart
-    | FoldStep
-    | FoldMerge
-    | FoldLanes
-    | FoldAcross
-    | FoldFinish
+    | BoundsCheck
+    | MaskedLoad
+    | TransposedTile
+    | ReduceInit
+    | ReduceUpdate
+    | ReduceCombine
+    | ReduceLanes
+    | ReduceHorizontal
+    | ReduceFinalize
     | ScratchRow
     | Slots
 )
@@ -482,8 +482,8 @@ def carried(body: Sequence[Statement]) -> tuple[Register, ...]:
     folded: dict[Register, None] = {}
     begun: set[Register] = set()
     for statement in walk(body):
-        if isinstance(statement, FoldStart):
+        if isinstance(statement, ReduceInit):
             begun.update(statement.accumulator)
-        elif isinstance(statement, FoldStep | FoldMerge):
+        elif isinstance(statement, ReduceUpdate | ReduceCombine):
             folded.update(dict.fromkeys(statement.accumulator))
     return tuple([r for r in folded if r not in begun])

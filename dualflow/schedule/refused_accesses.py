@@ -47,9 +47,9 @@ def shown(statement: Statement, run: Run | None = None) -> str:
             return f"Load register {register.number} = {element(place)}"
         case lp.Store(place):
             return f"Store {element(place)}"
-        case lp.Guarded(load, inside):
+        case lp.MaskedLoad(load, inside):
             return f"{shown(load, run)} where register {inside.number}"
-        case lp.Turned(row, place):
+        case lp.TransposedTile(row, place):
             return f"Transpose a tile of {element(place)} to buffer {row}"
         case lp.For(loop, begin, end) | lp.RowGroups(loop, begin, end):
             return f"For loop {loop} from {begin} to {end}"

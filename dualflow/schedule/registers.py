@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dualflow.schedule.loop_program import (
-    Bounds,
+    BoundsCheck,
     Choose,
-    FoldAcross,
-    FoldFinish,
-    FoldLanes,
-    FoldMerge,
-    FoldStart,
-    FoldStep,
-    Guarded,
-    Let,
+    Compute,
     Load,
+    MaskedLoad,
     Operand,
     Place,
+    ReduceCombine,
+    ReduceFinalize,
+    ReduceHorizontal,
+    ReduceInit,
+    ReduceLanes,
+    ReduceUpdate,
     Register,
     Repeat,
     Statement,
@@ -28,15 +28,15 @@ from dualflow.schedule.loop_program import (
 def written(statement: Statement) -> tuple[Register, ...]:
     """The registers that a statement gives a value, those inside of it left out."""
     match statement:
-        case Let() | Load() | FoldFinish():
+        case Compute() | Load() | ReduceFinalize():
             return (statement.register,)
         case Choose() | Repeat():
             return statement.registers
-        case Bounds():
+        case BoundsCheck():
             return statement.register, statement.inside
-        case Guarded():
+        case MaskedLoad():
             return (statement.load.register,)
-        case FoldStart() | FoldStep() | FoldMerge() | FoldAcross() | FoldLanes():
+        case ReduceInit() | ReduceUpdate() | ReduceCombine() | ReduceHorizontal() | ReduceLanes():
             return statement.accumulator
         case _:
             return ()
@@ -46,7 +46,7 @@ def read(statement: Statement) -> tuple[Register, ...]:
     """The registers whose values a statement needs, those inside of it left out."""
     needed: Sequence[Operand] = ()
     match statement:
-        case Let():
+        case Compute():
             needed = statement.operands
         case Choose():
             needed = (statement.choice,)
@@ -56,14 +56,14 @@ def read(statement: Statement) -> tuple[Register, ...]:
             needed = (position,)
         case Store():
             needed = (statement.value,)
-        case Bounds():
+        case BoundsCheck():
             needed = (statement.position,)
-        case Guarded():
+        case MaskedLoad():
             needed = (statement.inside, *read(statement.load))
-        case FoldStep():
+        case ReduceUpdate():
             needed = (*statement.accumulator, statement.value)
-        case FoldMerge():
+        case ReduceCombine():
             needed = (*statement.accumulator, *statement.other)
-        case FoldAcross() | FoldFinish():
+        case ReduceHorizontal() | ReduceFinalize():
             needed = statement.accumulator
     return tuple([operand for operand in needed if isinstance(operand, Register)])

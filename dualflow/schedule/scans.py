@@ -1,11 +1,11 @@
 """The kernel of a scan: running results, each of which depends on the one before.
 
     For kept loops, by threads; the one along which memory lies by lanes
-        FoldStart
+        ReduceInit
         For the scanned loop
             Load
-            FoldStep
-            FoldFinish
+            ReduceUpdate
+            ReduceFinalize
             Store
 
 Elements are taken one after another whatever the number of threads, so a result has the bits of NumPy's.
@@ -23,13 +23,13 @@ from dualflow.schedule.kernels import KernelWriter
 from dualflow.schedule.loop_program import (
     SHARE,
     Bound,
+    Compute,
     End,
-    FoldFinish,
-    FoldStart,
-    FoldStep,
     For,
-    Let,
     LoopKind,
+    ReduceFinalize,
+    ReduceInit,
+    ReduceUpdate,
     Run,
     Statement,
 )
@@ -76,27 +76,30 @@ class ScanWriter(KernelWriter):
         accumulator, reduction = self._accumulator(step), reduction_of(self.node)
 
         def finish() -> Statement:
-            return FoldFinish(self._bind(self.node.output), reduction, accumulator, self.node)
+            return ReduceFinalize(self._bind(self.node.output), reduction, accumulator, self.node)
 
         def turn() -> Iterator[Statement]:
             loads, value = self._operand(step.operands[0])
             yield from loads
             if exclusive:
                 yield finish()
-            yield FoldStep(accumulator, reduction, value, ((scanned, self._extent(scanned)),), self.node)
+            yield ReduceUpdate(accumulator, reduction, value, ((scanned, self._extent(scanned)),), self.node)
             if not exclusive:
                 yield finish()
             yield from self._stores([store])
 
         if scanned < len(self.nest.loops):
-            yield FoldStart(accumulator, reduction, self.node)
+            yield ReduceInit(accumulator, reduction, self.node)
             yield self._loop(scanned, End.ZERO, self._extent(scanned), turn)
             return
         if exclusive:
-            yield from (FoldStart(accumulator, reduction, self.node), finish())
+            yield from (ReduceInit(accumulator, reduction, self.node), finish())
         else:
             loads, value = self._operand(step.operands[0])
-            yield from (*loads, Let(self._bind(self.node.output), reduction.single, (value,), (), self.node))
+            yield from (
+                *loads,
+                Compute(self._bind(self.node.output), reduction.single, (value,), (), self.node),
+            )
         yield from self._stores([store])
 
 

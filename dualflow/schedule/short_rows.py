@@ -1,14 +1,14 @@
 """Kernels of rows that fit into one vector: no loop along the row, and no memory between its stages.
 
     RowGroups loop0 in lo .. hi, 4 at once
-        FoldStart r0
+        ReduceInit r0
         Once loop1 in 0 .. number 3
             Load r1 = buffer 0 [loop0 * number 4 + loop1]
-            FoldStep r0, r1
-        FoldAcross r0
-        FoldFinish r2 = r0
+            ReduceUpdate r0, r1
+        ReduceHorizontal r0
+        ReduceFinalize r2 = r0
         Once loop1 in 0 .. number 3
-            Let r3 = divide(r1, r2)
+            Compute r3 = divide(r1, r2)
             Store buffer 1 [loop0 * number 5 + loop1]
 
 A row has too few elements to hide the latencies of one stage after another, so neighbouring rows run side by

@@ -27,19 +27,19 @@ FOLDED = 32
 """Turns of a strip that are folded side by side, a power of two: each has to be begun and joined."""
 
 _SIMPLE = (
-    lp.Let,
+    lp.Compute,
     lp.Load,
     lp.Store,
-    lp.Bounds,
-    lp.Guarded,
-    lp.FoldStart,
-    lp.FoldStep,
-    lp.FoldMerge,
-    lp.FoldFinish,
+    lp.BoundsCheck,
+    lp.MaskedLoad,
+    lp.ReduceInit,
+    lp.ReduceUpdate,
+    lp.ReduceCombine,
+    lp.ReduceFinalize,
 )
 
 
-def in_strips(kernel: lp.Kernel, partial: Callable[[lp.Let], bool]) -> lp.Kernel:
+def in_strips(kernel: lp.Kernel, partial: Callable[[lp.Compute], bool]) -> lp.Kernel:
     """``kernel`` with its lane loops in strips; ``partial`` tells the code that may have to run again."""
     writer = _Strips(kernel, partial)
     body = writer.statements(kernel.body)
@@ -72,7 +72,7 @@ class _Strips:
         memory: the slots' own.
     """
 
-    def __init__(self, kernel: lp.Kernel, partial: Callable[[lp.Let], bool]) -> None:
+    def __init__(self, kernel: lp.Kernel, partial: Callable[[lp.Compute], bool]) -> None:
         self.partial = partial
         self.memory: list[lp.Slots] = []
         found = list(lp.walk(kernel.body))
@@ -93,7 +93,7 @@ class _Strips:
     def _lanes(self, loop: lp.For) -> Iterator[Statement]:
         inside = list(lp.walk(loop.body))
         nested = any(isinstance(s, lp.For | lp.Blocks) for s in inside)
-        wide = [s for s in loop.body if isinstance(s, lp.FoldStep) and len(s.accumulator) > 1]
+        wide = [s for s in loop.body if isinstance(s, lp.ReduceUpdate) and len(s.accumulator) > 1]
         known = all(isinstance(s, (*_SIMPLE, lp.For, lp.Blocks)) for s in inside)
         if known and wide:
             yield from self._side_by_side(loop, wide)
@@ -103,26 +103,26 @@ class _Strips:
             yield loop
 
     def _may_rerun(self, statement: Statement) -> bool:
-        return isinstance(statement, lp.Let) and self.partial(statement)
+        return isinstance(statement, lp.Compute) and self.partial(statement)
 
     # Several accumulators side by side
 
-    def _side_by_side(self, loop: lp.For, folds: Sequence[lp.FoldStep]) -> Iterator[Statement]:
+    def _side_by_side(self, loop: lp.For, folds: Sequence[lp.ReduceUpdate]) -> Iterator[Statement]:
         """Each turn of a strip folds into its own accumulator."""
         lanes = {step.node: tuple(map(self._register, step.accumulator)) for step in folds}
         slots = {r: self._slot(r, FOLDED) for mine in lanes.values() for r in mine}
-        starts = [lp.FoldStart(lanes[step.node], step.reduction, step.node) for step in folds]
+        starts = [lp.ReduceInit(lanes[step.node], step.reduction, step.node) for step in folds]
         stores = [lp.Store(Place(slots[r], terms=((LANE, None),)), r) for r in slots]
         yield lp.Lanes(FOLDED, (*starts, *stores))
         body = [
-            s._replace(accumulator=lanes[s.node]) if isinstance(s, lp.FoldStep) and s.node in lanes else s
+            s._replace(accumulator=lanes[s.node]) if isinstance(s, lp.ReduceUpdate) and s.node in lanes else s
             for s in loop.body
         ]
         yield self._strip(loop, body, slots, FOLDED)
         for step in folds:
             mine = lanes[step.node]
-            yield lp.FoldLanes(mine, step.reduction, tuple([slots[r] for r in mine]), FOLDED, step.node)
-            yield lp.FoldMerge(step.accumulator, step.reduction, mine, step.node)
+            yield lp.ReduceLanes(mine, step.reduction, tuple([slots[r] for r in mine]), FOLDED, step.node)
+            yield lp.ReduceCombine(step.accumulator, step.reduction, mine, step.node)
 
     # One strip
 
@@ -155,7 +155,7 @@ class _Strips:
         behind: list[Statement] = []
         late: set[Register] = set()
         for statement in run:
-            lasting = isinstance(statement, lp.Store | lp.FoldStep | lp.FoldMerge)
+            lasting = isinstance(statement, lp.Store | lp.ReduceUpdate | lp.ReduceCombine)
             if lasting or not late.isdisjoint(read(statement)):
                 behind.append(statement)
                 late.update(written(statement))

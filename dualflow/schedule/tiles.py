@@ -7,7 +7,7 @@ the vector loop are neighbours:
     For each stretch of the other loop
         For the loops that are left
             For each stretch of the vector loop
-                Turned tile
+                TransposedTile tile
                 For the other loop
                     For the vector loop
                         Load tile, ...
@@ -35,7 +35,7 @@ from dualflow.schedule.loop_program import (
     ScratchRow,
     Shares,
     Statement,
-    Turned,
+    TransposedTile,
 )
 from dualflow.schedule.nest import Access, Nest
 
@@ -103,7 +103,9 @@ class TileWriter(KernelWriter):
     ) -> tuple[Statement, ...]:
         """The copies of one tile, and the nest's own loops over it."""
         nest, (first, _), (along, _) = self.nest, down, across
-        copies = [Turned(row, self._place(access), down, across, side) for access, row in rows.items()]
+        copies = [
+            TransposedTile(row, self._place(access), down, across, side) for access, row in rows.items()
+        ]
 
         def turn() -> Iterator[Statement]:
             for access, row in rows.items():

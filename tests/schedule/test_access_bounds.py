@@ -95,15 +95,15 @@ class Interpreter:
                     begin, end = self.loops[lp.SHARE] * self.number(size), self.number(extent)
                     self.edges[loop, lp.SHARE] = begin, min(begin + self.number(size), end)
                     self.statements(statement.body)
-            case lp.Bounds(register, _, _, extent):
+            case lp.BoundsCheck(register, _, _, extent):
                 self.extents[register.number] = self.number(extent)
             case lp.Load(_, place) | lp.Store(place):
                 self.touch(place)
-            case lp.Guarded(load):
+            case lp.MaskedLoad(load):
                 self.touch(load.place)
-            case lp.Turned():
+            case lp.TransposedTile():
                 self.tile(statement)
-            case lp.FoldLanes(_, _, slots, width):
+            case lp.ReduceLanes(_, _, slots, width):
                 for slot in slots:
                     self.touched[slot].update(range(width))
 
@@ -118,7 +118,7 @@ class Interpreter:
             positions = [i * self.number(stride) for i in range(self.extents[register.number])]
         self.touched[place.buffer].update(index + position for position in positions)
 
-    def tile(self, tile: lp.Turned) -> None:
+    def tile(self, tile: lp.TransposedTile) -> None:
         (down, across), side = (tile.down, tile.across), self.number(tile.side)
         rows, columns = (range(*map(self.bound, edges)) for edges in (down, across))
         for row, column in itertools.product(rows, columns):
@@ -180,7 +180,7 @@ def runs(request: pytest.FixtureRequest) -> list[Run]:
 
 def in_numbas_form(run: Run) -> Run:
     """The kernel as it is rewritten for Numba."""
-    return run._replace(kernel=in_strips(invariants_first(run.kernel), lambda let: True))
+    return run._replace(kernel=in_strips(invariants_first(run.kernel), lambda compute: True))
 
 
 @pytest.mark.parametrize("form", [lambda run: run, in_numbas_form], ids=["plain", "strips"])
@@ -272,14 +272,17 @@ def register(number: int, dtype: Any = FLOAT) -> lp.Register:
 
 POSITION, INSIDE, OTHER = register(0, INDEX), register(1, BOOL), register(2, BOOL)
 PICKED = lp.Load(register(3), lp.Place(0, ((0, None),), picked=(POSITION, Number(1))))
-CHECK = lp.Bounds(POSITION, INSIDE, lp.LiteralScalar(np.int64(3)), Number(0), NODE)
+CHECK = lp.BoundsCheck(POSITION, INSIDE, lp.LiteralScalar(np.int64(3)), Number(0), NODE)
 EDGES = lp.Edge(0, 0, False), lp.Edge(0, 0, True)
 UNBOUNDED: dict[str, tuple[Kernel, str]] = {
     "no check of a position": (kernel(loop(PICKED)), "nothing checks the position"),
-    "no check before a guard": (kernel(loop(lp.Guarded(PICKED, INSIDE))), "isn't the check of the position"),
-    "another guard": (kernel(loop(CHECK, lp.Guarded(PICKED, OTHER))), "isn't the check of the position"),
+    "no check before a guard": (
+        kernel(loop(lp.MaskedLoad(PICKED, INSIDE))),
+        "isn't the check of the position",
+    ),
+    "another guard": (kernel(loop(CHECK, lp.MaskedLoad(PICKED, OTHER))), "isn't the check of the position"),
     "a position that is written again": (
-        kernel(loop(CHECK, lp.Load(POSITION, lp.Place(1, ())), lp.Guarded(PICKED, INSIDE))),
+        kernel(loop(CHECK, lp.Load(POSITION, lp.Place(1, ())), lp.MaskedLoad(PICKED, INSIDE))),
         "isn't the check of the position",
     ),
     "a loop that is closed": (
@@ -300,7 +303,7 @@ def test_accesses_without_bounds_are_refused(made: Kernel, why: str) -> None:
 
 
 def test_a_checked_position_is_bounded_by_the_size_it_was_checked_for() -> None:
-    made = kernel(loop(CHECK, lp.Guarded(PICKED, INSIDE)))
+    made = kernel(loop(CHECK, lp.MaskedLoad(PICKED, INSIDE)))
     run = Run(made, (Argument(0, 0, FLOAT),) * 2, (), (7, 10, 0, 0), 5, 0.0)
     assert accepts(run, {0: (0, 64)})
     assert not accepts(run, {0: (0, 63)})

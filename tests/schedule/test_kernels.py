@@ -10,20 +10,20 @@ import pytest
 import dualflow as df
 from dualflow.schedule.loop_program import (
     Blocks,
-    FoldAcross,
-    FoldFinish,
-    FoldMerge,
-    FoldStart,
-    FoldStep,
     For,
     Load,
     LoopKind,
+    ReduceCombine,
+    ReduceFinalize,
+    ReduceHorizontal,
+    ReduceInit,
+    ReduceUpdate,
     Register,
     Run,
     Shares,
     Statement,
     Store,
-    Turned,
+    TransposedTile,
     walk,
 )
 from dualflow.schedule.runs import run_of
@@ -51,12 +51,12 @@ def test_a_reduction_starts_steps_and_finishes_around_its_loop() -> None:
     (rows,) = run(lambda x: df.reduce_max(x, 1), [4, 100]).kernel.body
     assert isinstance(rows, For)
     start, columns, across, finish, store = rows.body
-    assert isinstance(start, FoldStart)
+    assert isinstance(start, ReduceInit)
     assert isinstance(columns, For)
     assert columns.kind is LoopKind.LANES
-    assert [type(s) for s in columns.body] == [Load, FoldStep]
-    assert isinstance(across, FoldAcross)
-    assert isinstance(finish, FoldFinish)
+    assert [type(s) for s in columns.body] == [Load, ReduceUpdate]
+    assert isinstance(across, ReduceHorizontal)
+    assert isinstance(finish, ReduceFinalize)
     assert isinstance(store, Store)
     assert store.value == finish.register
 
@@ -97,7 +97,7 @@ def test_a_whole_reduction_leaves_partial_results_that_are_joined_in_order() -> 
     assert made.partials == (df.float32,)
     assert made.total > 1
     assert made.join is not None
-    assert FoldMerge in kinds(made.join.kernel.body)
+    assert ReduceCombine in kinds(made.join.kernel.body)
     assert made.join.total == 1
 
 
@@ -113,7 +113,7 @@ def test_what_is_read_across_rows_is_turned_tile_by_tile() -> None:
     (stretches,) = shares.body
     assert isinstance(stretches, Blocks)
     turned, rows = stretches.body
-    assert isinstance(turned, Turned)
+    assert isinstance(turned, TransposedTile)
     assert isinstance(rows, For)
     (lanes,) = rows.body
     assert isinstance(lanes, For)
@@ -134,4 +134,4 @@ def test_what_is_read_across_rows_is_turned_tile_by_tile() -> None:
     ],
 )
 def test_short_rows_and_strides_along_them_are_read_as_they_lie(f: Callable[..., Any]) -> None:
-    assert Turned not in kinds(run(f, [40, 50]).kernel.body)
+    assert TransposedTile not in kinds(run(f, [40, 50]).kernel.body)

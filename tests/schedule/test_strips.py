@@ -11,15 +11,15 @@ import dualflow as df
 from dualflow.schedule.invariants import invariants_first
 from dualflow.schedule.loop_program import (
     Blocks,
-    Bounds,
-    FoldLanes,
-    FoldStep,
+    BoundsCheck,
+    Compute,
     For,
-    Guarded,
     Kernel,
-    Let,
     Load,
     LoopKind,
+    MaskedLoad,
+    ReduceLanes,
+    ReduceUpdate,
     ScratchRow,
     Slots,
     Statement,
@@ -38,7 +38,7 @@ def kernel(f: Callable[..., Any], *specs: Any) -> Kernel:
     return run_of(found.nest, 16).kernel
 
 
-def exact(let: Let) -> bool:
+def exact(compute: Compute) -> bool:
     return False
 
 
@@ -88,7 +88,7 @@ def test_no_lane_loop_has_a_loop_inside_or_folds_into_several_registers(f: Calla
         assert not any(isinstance(s, For | Blocks) for s in walk(loop.body))
         slots = {s.register for s in loop.body if isinstance(s, Load) and s.place.begins}
         for step in loop.body:
-            if isinstance(step, FoldStep) and len(step.accumulator) > 1:
+            if isinstance(step, ReduceUpdate) and len(step.accumulator) > 1:
                 assert slots.issuperset(step.accumulator)
 
 
@@ -98,19 +98,19 @@ def test_the_rows_of_a_sum_of_columns_are_read_as_they_lie() -> None:
     (lanes,) = rows.body
     assert isinstance(lanes, For)
     assert lanes.kind is LoopKind.LANES
-    assert FoldStep in [type(s) for s in lanes.body]
+    assert ReduceUpdate in [type(s) for s in lanes.body]
 
 
 def test_accumulators_side_by_side_are_joined_behind_the_strips() -> None:
     made = in_strips(kernel(lambda x: df.argmax(x, 1), MATRIX), exact)
     kinds = [type(s) for s in walk(made.body)]
-    assert kinds.index(FoldLanes) > kinds.index(FoldStep)
-    assert kinds.count(FoldLanes) == 1
+    assert kinds.index(ReduceLanes) > kinds.index(ReduceUpdate)
+    assert kinds.count(ReduceLanes) == 1
 
 
 def test_code_that_may_run_again_writes_to_slots_only() -> None:
     found = kernel(lambda x: df.sin(x) * 2.0, df.TensorSpec([1000]))
-    made = in_strips(found, lambda let: let.node.op.name == "sin")
+    made = in_strips(found, lambda compute: compute.node.op.name == "sin")
     slots = {s.buffer for s in made.body if isinstance(s, Slots)}
     tried = [loop for loop in loops(made.body) if loop.kind is LoopKind.TRIED]
     assert len(tried) == 1
@@ -136,9 +136,9 @@ def test_positions_are_looked_at_once_outside_of_the_loop_that_reads_there() -> 
     (rows,) = made.body
     assert isinstance(rows, For)
     *before, columns = rows.body
-    assert Bounds in [type(s) for s in before]
+    assert BoundsCheck in [type(s) for s in before]
     assert isinstance(columns, For)
-    assert [type(s) for s in columns.body] == [Guarded, Store]
+    assert [type(s) for s in columns.body] == [MaskedLoad, Store]
 
 
 def test_what_follows_a_loop_stays_inside() -> None:
@@ -148,4 +148,4 @@ def test_what_follows_a_loop_stays_inside() -> None:
     kept, columns = rows.body
     assert isinstance(kept, Load)
     assert isinstance(columns, For)
-    assert [type(s) for s in columns.body] == [Load, Let, Store]
+    assert [type(s) for s in columns.body] == [Load, Compute, Store]

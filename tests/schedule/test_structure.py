@@ -10,7 +10,7 @@ import pytest
 
 import dualflow as df
 from dualflow.graph.ir import Node
-from dualflow.schedule.loop_program import Bounds, For, Kernel, Let, Register, carried, walk
+from dualflow.schedule.loop_program import BoundsCheck, Compute, For, Kernel, Register, carried, walk
 from dualflow.schedule.runs import run_of
 from dualflow.schedule.structure import structure
 
@@ -84,7 +84,7 @@ def test_the_nodes_that_errors_name_are_no_part_of_a_kernel() -> None:
     made = kernel(df.exp, 100)
     (loop,) = made.body
     assert isinstance(loop, For)
-    changed = [s._replace(node=with_attribute(s.node)) if isinstance(s, Let) else s for s in loop.body]
+    changed = [s._replace(node=with_attribute(s.node)) if isinstance(s, Compute) else s for s in loop.body]
     assert structure(made._replace(body=(loop._replace(body=tuple(changed)),))) == structure(made)
 
 
@@ -100,7 +100,7 @@ def test_ops_that_compute_the_same_make_the_same_kernel() -> None:
 
 def test_a_failing_statement_has_its_own_node() -> None:
     made = kernel(lambda x: df.gather(x, [1, 0]), 10)
-    (bounds,) = [s for s in walk(made.body) if isinstance(s, Bounds)]
+    (bounds,) = [s for s in walk(made.body) if isinstance(s, BoundsCheck)]
     assert bounds.node.op.name == "gather"
 
 

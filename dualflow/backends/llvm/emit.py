@@ -23,7 +23,7 @@ from dualflow.graph.scalar_functions import ReductionFunctions
 from dualflow.scalar import ScalarFunction, evaluate
 from dualflow.schedule import loop_program as lp
 from dualflow.schedule.loop_program import (
-    Let,
+    Compute,
     LoopKind,
     Number,
     Register,
@@ -42,16 +42,16 @@ class _ElementMaths(Maths):
     def __init__(self, emitter: KernelEmitter) -> None:
         super().__init__(emitter.module, not emitter.large, emitter.b)
         self._emitter = emitter
-        self.let: Let
+        self.statement: Compute
 
     def index(self, axis: int) -> EmittedValue:
         """The element's position along an axis of the output, an int64."""
-        loop = self.let.positions[axis]
+        loop = self.statement.positions[axis]
         return self._emitter.zero if loop is None else self._emitter.position(loop)
 
     def check(self, ok: EmittedValue, message: str) -> None:
         """Stop the graph with ``message`` unless ``ok`` holds in every lane that is live."""
-        self._emitter.fail_unless(ok, message, self.let)
+        self._emitter.fail_unless(ok, message, self.statement)
 
 
 class KernelEmitter(KernelValues):
@@ -152,22 +152,24 @@ class KernelEmitter(KernelValues):
 
     # Values
 
-    def _let(self, let: Let) -> None:
-        self.m.let = let
-        self._set([let.register], self._computed(let.function, [self._operand(o) for o in let.operands]))
+    def _compute(self, compute: Compute) -> None:
+        self.m.statement = compute
+        self._set(
+            [compute.register], self._results(compute.function, [self._operand(o) for o in compute.operands])
+        )
 
-    def _computed(self, function: ScalarFunction, operands: Sequence[EmittedValue]) -> list[EmittedValue]:
+    def _results(self, function: ScalarFunction, operands: Sequence[EmittedValue]) -> list[EmittedValue]:
         return evaluate(function, self.m, operands)
 
     # Folds
 
-    def _fold_start(self, fold: lp.FoldStart) -> None:
-        self._set(fold.accumulator, [x.splat(self._width) for x in self._computed(fold.reduction.init, ())])
+    def _reduce_init(self, fold: lp.ReduceInit) -> None:
+        self._set(fold.accumulator, [x.splat(self._width) for x in self._results(fold.reduction.init, ())])
 
-    def _fold_step(self, fold: lp.FoldStep) -> None:
+    def _reduce_update(self, fold: lp.ReduceUpdate) -> None:
         before, value = self._values(fold.accumulator), self._operand(fold.value).splat(self._width)
         position = [self._place_in(fold.reduced)] if fold.reduction.placed else []
-        updated = self._computed(fold.reduction.update, [*before, value, *position])
+        updated = self._results(fold.reduction.update, [*before, value, *position])
         after = [new.splat(self._width) for new in updated]
         if self.mask is not None and any(loop == self.lane_loop for loop, _ in fold.reduced):
             after = [self.mask.select(new, old) for new, old in zip(after, before, strict=True)]
@@ -181,16 +183,16 @@ class KernelEmitter(KernelValues):
             place = place * self._given.numbers[extent.place] + self.position(loop)
         return place.splat(self._width)
 
-    def _fold_merge(self, fold: lp.FoldMerge) -> None:
+    def _reduce_combine(self, fold: lp.ReduceCombine) -> None:
         left, right = self._values(fold.accumulator), self._values(fold.other)
         self._set(fold.accumulator, self._combined(fold.reduction, left, right))
 
     def _combined(
         self, reduction: ReductionFunctions, left: Sequence[EmittedValue], right: Sequence[EmittedValue]
     ) -> list[EmittedValue]:
-        return self._computed(reduction.combine, [*left, *right])
+        return self._results(reduction.combine, [*left, *right])
 
-    def _fold_across(self, fold: lp.FoldAcross) -> None:
+    def _reduce_horizontal(self, fold: lp.ReduceHorizontal) -> None:
         lanes, values = self.lanes, self._values(fold.accumulator)
         rows = 1 if self.group is None else self.group.count
         while lanes > 1:
@@ -199,8 +201,8 @@ class KernelEmitter(KernelValues):
             values = self._combined(fold.reduction, [v for v, _ in halves], [v for _, v in halves])
         self._set(fold.accumulator, values)
 
-    def _fold_finish(self, fold: lp.FoldFinish) -> None:
-        self._set([fold.register], self._computed(fold.reduction.finalize, self._values(fold.accumulator)))
+    def _reduce_finalize(self, fold: lp.ReduceFinalize) -> None:
+        self._set([fold.register], self._results(fold.reduction.finalize, self._values(fold.accumulator)))
 
     # Choices and loops over scalars
 
@@ -252,18 +254,18 @@ _EMITTERS: dict[type, Callable[[KernelEmitter, Any], None]] = {
     lp.Shares: KernelEmitter._shares,
     lp.RowGroups: KernelEmitter._row_groups,
     lp.Once: KernelEmitter._once,
-    lp.Let: KernelEmitter._let,
+    lp.Compute: KernelEmitter._compute,
     lp.Choose: KernelEmitter._choose,
     lp.Repeat: KernelEmitter._repeat,
     lp.Load: KernelEmitter._load,
     lp.Store: KernelEmitter._store,
-    lp.Bounds: KernelEmitter._bounds,
-    lp.Guarded: KernelEmitter._guarded,
-    lp.Turned: KernelEmitter._turned,
-    lp.FoldStart: KernelEmitter._fold_start,
-    lp.FoldStep: KernelEmitter._fold_step,
-    lp.FoldMerge: KernelEmitter._fold_merge,
-    lp.FoldAcross: KernelEmitter._fold_across,
-    lp.FoldFinish: KernelEmitter._fold_finish,
+    lp.BoundsCheck: KernelEmitter._bounds,
+    lp.MaskedLoad: KernelEmitter._masked_load,
+    lp.TransposedTile: KernelEmitter._transposed_tile,
+    lp.ReduceInit: KernelEmitter._reduce_init,
+    lp.ReduceUpdate: KernelEmitter._reduce_update,
+    lp.ReduceCombine: KernelEmitter._reduce_combine,
+    lp.ReduceHorizontal: KernelEmitter._reduce_horizontal,
+    lp.ReduceFinalize: KernelEmitter._reduce_finalize,
     lp.ScratchRow: KernelEmitter._row,
 }

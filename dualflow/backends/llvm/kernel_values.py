@@ -14,7 +14,7 @@ from dualflow.backends.llvm.row_group import RowGroup, joined_scalars
 from dualflow.backends.llvm.text import I64, VOID, EmittedValue, LlvmModule, Type
 from dualflow.backends.llvm.text.squares import transposed
 from dualflow.schedule import loop_program as lp
-from dualflow.schedule.loop_program import Bounds, Let, Number, Place, Register, Repeat, Run
+from dualflow.schedule.loop_program import BoundsCheck, Compute, Number, Place, Register, Repeat, Run
 
 TURNED = 16
 """So many rows of a tile are transposed at a time."""
@@ -25,7 +25,7 @@ class KernelCheck(NamedTuple):
     """What it means that a kernel has failed, and the statement that has."""
 
     message: str
-    statement: Let | Bounds | Repeat
+    statement: Compute | BoundsCheck | Repeat
 
 
 class KernelValues:
@@ -159,7 +159,7 @@ class KernelValues:
         else:
             self.b.scatter(value.splat(self.lanes), pointer, steps + index, mask)
 
-    def _turned(self, turned: lp.Turned) -> None:
+    def _transposed_tile(self, turned: lp.TransposedTile) -> None:
         """A tile by squares that are transposed in registers, its last rows once more where it is cut short.
 
         Where it ends within a square, more elements are written than the tile has; its memory has room.
@@ -196,14 +196,14 @@ class KernelValues:
     def _row(self, row: lp.ScratchRow) -> None:
         """The row's address is among those that the function begins with."""
 
-    def _bounds(self, bounds: Bounds) -> None:
+    def _bounds(self, bounds: BoundsCheck) -> None:
         position = self._operand(bounds.position)
         position = position.cast(I64.vector(position.type.lanes))
         inside = (position >= 0) & (position < self._given.numbers[bounds.extent.place])
         self.fail_unless(inside, OUTSIDE, bounds)
         self._set((bounds.register, bounds.inside), (position, inside))
 
-    def _guarded(self, guarded: lp.Guarded) -> None:
+    def _masked_load(self, guarded: lp.MaskedLoad) -> None:
         register, place = guarded.load.register, guarded.load.place
         inside, type = self._registers[guarded.inside.number], Type.of_dtype(register.dtype.dtype)
         pointer, index, steps = self._place(place)
@@ -248,7 +248,7 @@ class KernelValues:
         """What the status is where that has happened."""
         return self._given.first_check + self.checks.setdefault(check, len(self.checks))
 
-    def fail_unless(self, ok: EmittedValue, message: str, statement: Let | Bounds) -> None:
+    def fail_unless(self, ok: EmittedValue, message: str, statement: Compute | BoundsCheck) -> None:
         """Note in the status word that a check failed, unless it holds in every live lane."""
         if ok.text == "true":
             return

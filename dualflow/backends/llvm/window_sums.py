@@ -196,7 +196,7 @@ class _Rows:
         builder.store(self._none(), self.zeros, 0)
 
     def run(self, low: EmittedValue, high: EmittedValue) -> None:
-        """Compute the rows of windows from ``low`` to ``high``, of all images."""
+        """Let the rows of windows from ``low`` to ``high``, of all images."""
         b = self.b
         with b.loop(low, high) as line:
             image = line.index.quotient(self.windows[0])

@@ -12,7 +12,7 @@ from dualflow.backends.llvm.runtime.source import IrSource, named_by_content
 from dualflow.backends.llvm.text import LlvmModule
 from dualflow.graph.ir import Node
 from dualflow.schedule.access_bounds import AccessBounds, access_bounds
-from dualflow.schedule.loop_program import Bounds, Kernel, Let, Repeat, Run, walk
+from dualflow.schedule.loop_program import BoundsCheck, Compute, Kernel, Repeat, Run, walk
 from dualflow.schedule.structure import structure
 
 KEPT = 512
@@ -44,7 +44,7 @@ class Written:
             return []
         statements = list(walk(kernel.body))
         failing = [(message, statements[number]) for message, number in self.checks]
-        return [(message, s.node) for message, s in failing if isinstance(s, Let | Bounds | Repeat)]
+        return [(message, s.node) for message, s in failing if isinstance(s, Compute | BoundsCheck | Repeat)]
 
 
 def write(run: Run, lanes: int, bits: int) -> Written:

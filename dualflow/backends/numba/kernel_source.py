@@ -71,8 +71,8 @@ def {name}_parallel(total, chunk, {rest}):
 
 def source(kernel: Kernel) -> KernelSource:
     """``kernel`` as Python source."""
-    partial = sum(isinstance(s, lp.Let) and is_partial(s.function) for s in lp.walk(kernel.body))
-    tried = (lambda let: is_partial(let.function)) if partial <= TRIED else lambda let: False
+    partial = sum(isinstance(s, lp.Compute) and is_partial(s.function) for s in lp.walk(kernel.body))
+    tried = (lambda compute: is_partial(compute.function)) if partial <= TRIED else lambda compute: False
     return _Writer(in_strips(invariants_first(kernel), tried)).source()
 
 
@@ -174,7 +174,7 @@ class _Writer:
         outer = self.carried
         if loop.kind is LoopKind.LANES:
             loaded = {s.register for s in loop.body if isinstance(s, lp.Load)}
-            folds = [s for s in loop.body if isinstance(s, lp.FoldStep)]
+            folds = [s for s in loop.body if isinstance(s, lp.ReduceUpdate)]
             self.carried = frozenset(r for s in folds for r in s.accumulator if r not in loaded)
         with self._each(loop):
             self._statements(loop.body)
@@ -244,12 +244,12 @@ class _Writer:
             self._end(here, size, f"n{shares.extent.place}")
             self._statements(shares.body)
 
-    def _let(self, let: lp.Let) -> None:
-        self.maths.node, self.maths.positions = let.node, let.positions
-        operands = [self._operand(o) for o in let.operands]
-        self._assign([let.register], self._computed(let.function, operands))
+    def _compute(self, compute: lp.Compute) -> None:
+        self.maths.node, self.maths.positions = compute.node, compute.positions
+        operands = [self._operand(o) for o in compute.operands]
+        self._assign([compute.register], self._results(compute.function, operands))
 
-    def _computed(self, function: ScalarFunction, operands: Sequence[SourceValue]) -> list[SourceValue]:
+    def _results(self, function: ScalarFunction, operands: Sequence[SourceValue]) -> list[SourceValue]:
         return evaluate(function, self.maths, operands)
 
     def _bind(self, register: Register, value: SourceValue) -> None:
@@ -265,20 +265,20 @@ class _Writer:
         value = self.maths.cast(self._operand(store.value), self.dtypes[store.place.buffer])
         self.lines.add(f"{self._element(store.place)} = {value.text}")
 
-    def _bounds(self, bounds: lp.Bounds) -> None:
+    def _bounds(self, bounds: lp.BoundsCheck) -> None:
         index, inside = self._name(bounds.register), self._name(bounds.inside)
         self.lines.add(f"{index} = i64({self._operand(bounds.position).text})")
         self.lines.add(f"{inside} = 0 <= {index} < n{bounds.extent.place}")
         message = "an index is out of range for the axis it picks from; it is 0 to its size less 1."
         self.fail_unless(inside, message, bounds.node)
 
-    def _guarded(self, guarded: lp.Guarded) -> None:
+    def _masked_load(self, guarded: lp.MaskedLoad) -> None:
         register = guarded.load.register
         zero = self.maths.constant(0, register.dtype).text
         element = self._element(guarded.load.place)
         self.lines.add(f"{self._name(register)} = {element} if {self._name(guarded.inside)} else {zero}")
 
-    def _turned(self, turned: lp.Turned) -> None:
+    def _transposed_tile(self, turned: lp.TransposedTile) -> None:
         """The tile element by element, neighbours in its own memory first."""
         (across, end), (down, last) = turned.across, turned.down
         target = Place(turned.row, ((down.loop, turned.side), (across.loop, None)), begins=(down, across))
@@ -301,15 +301,15 @@ class _Writer:
 
     # Folds
 
-    def _fold_start(self, fold: lp.FoldStart) -> None:
-        for register, value in zip(fold.accumulator, self._computed(fold.reduction.init, ()), strict=True):
+    def _reduce_init(self, fold: lp.ReduceInit) -> None:
+        for register, value in zip(fold.accumulator, self._results(fold.reduction.init, ()), strict=True):
             self._bind(register, value)
 
-    def _fold_step(self, fold: lp.FoldStep) -> None:
+    def _reduce_update(self, fold: lp.ReduceUpdate) -> None:
         accumulator = [self._accumulator(r) for r in fold.accumulator]
         position = [self._place_in(fold.reduced)] if fold.reduction.placed else []
         operands = [*accumulator, self._operand(fold.value), *position]
-        self._assign(fold.accumulator, self._computed(fold.reduction.update, operands))
+        self._assign(fold.accumulator, self._results(fold.reduction.update, operands))
 
     def _accumulator(self, register: Register) -> SourceValue:
         """What a fold carries around the present loop."""
@@ -330,11 +330,11 @@ class _Writer:
         left = ", ".join(self._name(r) for r in registers)
         self.lines.add(f"{left} = {', '.join(value.text for value in values)}")
 
-    def _fold_merge(self, fold: lp.FoldMerge) -> None:
+    def _reduce_combine(self, fold: lp.ReduceCombine) -> None:
         both = [self._register(r) for r in (*fold.accumulator, *fold.other)]
-        self._assign(fold.accumulator, self._computed(fold.reduction.combine, both))
+        self._assign(fold.accumulator, self._results(fold.reduction.combine, both))
 
-    def _fold_lanes(self, fold: lp.FoldLanes) -> None:
+    def _reduce_lanes(self, fold: lp.ReduceLanes) -> None:
         """Halves of the accumulators are joined until one is left."""
         half = self.lines.name()
         self.lines.add(f"{half} = {fold.width // 2}")
@@ -347,19 +347,19 @@ class _Writer:
                     ]
                     for at in ("lane", f"lane + {half}")
                 )
-                joined = self._computed(fold.reduction.combine, [*left, *right])
+                joined = self._results(fold.reduction.combine, [*left, *right])
                 for slot, value in zip(fold.slots, joined, strict=True):
                     self.lines.add(f"x{slot}[u(lane)] = {value.text}")
             self.lines.add(f"{half} >>= 1")
         for register, slot in zip(fold.accumulator, fold.slots, strict=True):
             self.lines.add(f"{self._name(register)} = x{slot}[u(0)]")
 
-    def _fold_across(self, fold: lp.FoldAcross) -> None:
+    def _reduce_horizontal(self, fold: lp.ReduceHorizontal) -> None:
         """Lanes are Numba's: an accumulator has one element."""
 
-    def _fold_finish(self, fold: lp.FoldFinish) -> None:
+    def _reduce_finalize(self, fold: lp.ReduceFinalize) -> None:
         accumulator = [self._register(r) for r in fold.accumulator]
-        self._assign([fold.register], self._computed(fold.reduction.finalize, accumulator))
+        self._assign([fold.register], self._results(fold.reduction.finalize, accumulator))
 
     # Choices and loops over scalars
 
@@ -458,20 +458,20 @@ _WRITERS: dict[type, Callable[[_Writer, Any], None]] = {
     lp.Strips: _Writer._strips,
     lp.Lanes: _Writer._lanes,
     lp.Shares: _Writer._shares,
-    lp.Let: _Writer._let,
+    lp.Compute: _Writer._compute,
     lp.Choose: _Writer._choose,
     lp.Repeat: _Writer._repeat,
     lp.Load: _Writer._load,
     lp.Store: _Writer._store,
-    lp.Bounds: _Writer._bounds,
-    lp.Guarded: _Writer._guarded,
-    lp.Turned: _Writer._turned,
-    lp.FoldStart: _Writer._fold_start,
-    lp.FoldStep: _Writer._fold_step,
-    lp.FoldMerge: _Writer._fold_merge,
-    lp.FoldLanes: _Writer._fold_lanes,
-    lp.FoldAcross: _Writer._fold_across,
-    lp.FoldFinish: _Writer._fold_finish,
+    lp.BoundsCheck: _Writer._bounds,
+    lp.MaskedLoad: _Writer._masked_load,
+    lp.TransposedTile: _Writer._transposed_tile,
+    lp.ReduceInit: _Writer._reduce_init,
+    lp.ReduceUpdate: _Writer._reduce_update,
+    lp.ReduceCombine: _Writer._reduce_combine,
+    lp.ReduceLanes: _Writer._reduce_lanes,
+    lp.ReduceHorizontal: _Writer._reduce_horizontal,
+    lp.ReduceFinalize: _Writer._reduce_finalize,
     lp.ScratchRow: _Writer._row,
     lp.Slots: _Writer._slots,
 }
