@@ -20,6 +20,7 @@ from dualflow.ops.open_slices import slice_by
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.rows import ALONG
 from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.shapes import ensure_shape
 from dualflow.ops.static import ints, known_sizes, shape_of, static_int
 
 if TYPE_CHECKING:
@@ -204,7 +205,7 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None 
     """The slices of ``value`` along ``axis``, as a list of tensors.
 
     Raises:
-        InvalidArgumentError: ``num`` is not the size of the axis, or the size is unknown.
+        InvalidArgumentError: ``num`` is not the size of the axis, or is missing where the size is unknown.
 
     >>> import dualflow as df
     >>> [int(x) for x in df.unstack([1, 2, 3])]
@@ -212,8 +213,10 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None 
     """
     value = as_tensor(value)
     where = normalize_axis(static_int(axis, "axis"), len(value.shape))
-    count = value.shape[where]
-    if count is None or num not in (None, count):
+    if value.shape[where] is None and num is not None:
+        value = ensure_shape(value, [num if i == where else n for i, n in enumerate(value.shape)])
+    (count,) = known_sizes(value.shape, "unstack", [where])
+    if num not in (None, count):
         raise InvalidArgumentError(
             f"axis {axis} of shape {value.shape} does not unstack into {num} tensors; leave num out."
         )

@@ -174,8 +174,9 @@ def _results(call: HeldCall, tensors: Sequence[Any]) -> _Results | None:
     """What a call returns; None where it fails for all numbers, or is no pure function of tensors."""
     constants = set(_constants(call, tensors))
     largest = 2 * max(constants, default=0)
+    totals = set(_totals((call.args, call.kwargs)))
     for pair in (*PAIRS, (largest, 2 * largest)):
-        for pinned in _pinned(tensors):
+        for pinned in _pinned(tensors, totals):
             first, second = [
                 _traced(call, tensors, SizeProbe((number,), data), pinned)
                 for data, number in enumerate(pair, start=1)
@@ -233,10 +234,21 @@ def _are_alike(a: _Results, b: _Results, pinned: Mapping[tuple[int, int], int]) 
     return a[:2] == b[:2] and kinds[0] == kinds[1] and not counted
 
 
-def _pinned(tensors: Sequence[Any]) -> Iterator[dict[tuple[int, int], int]]:
-    """Numbers for open axes that have to be equal to a known size: for none of them, then for one."""
+def _totals(arguments: Any) -> Iterator[int]:
+    """The sums of lists of sizes, which an axis may have to be cut into."""
+    if type(arguments) is dict:
+        arguments = list(arguments.values())
+    if type(arguments) in (list, tuple):
+        if arguments and all(type(part) is int and part >= 0 for part in arguments):
+            yield sum(arguments)
+        for part in arguments:
+            yield from _totals(part)
+
+
+def _pinned(tensors: Sequence[Any], totals: set[int]) -> Iterator[dict[tuple[int, int], int]]:
+    """Numbers for open axes that have to be equal to a known size, or ``totals``: for none, then for one."""
     axes = [(i, axis) for i, x in enumerate(tensors) for axis, n in enumerate(x.shape) if n is None]
-    sizes = sorted({n for x in tensors for n in x.shape if n is not None})
+    sizes = sorted(totals.union(n for x in tensors for n in x.shape if n is not None))
     yield {}
     if len(axes) * len(sizes) <= _MOST_INTEGERS:
         for place in axes:
