@@ -1,7 +1,7 @@
 """Ops on complex numbers become ops on their parts, so that loops know complex numbers only as what is moved.
 
-A node whose element code computes with pairs (:mod:`dualflow.ops.complex_elements`) becomes one for each part
-of its result. What reads the result as a whole reads the parts joined.
+A node whose element code computes with pairs (:mod:`dualflow.scalar.complex_numbers`) becomes one for each
+part of its result. What reads the result as a whole reads the parts joined.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.invariants import hoist_invariants
 from dualflow.graph.rewrite import Expansion, rebuild
 from dualflow.ops.broadcasting import REDUCE_SUM
-from dualflow.ops.complex_elements import Pair, PairMaths, reads_of
 from dualflow.ops.complex_numbers import COMPLEX, CONJ, IMAG, REAL, join
 from dualflow.ops.forms import Element
 from dualflow.ops.record import Op
+from dualflow.scalar.complex_numbers import Pair, PairMaths, reads_of
 
 Parts = tuple[Value, Value]
 _ELEMENTS: Final[dict[Op, Callable[..., Any]]] = {

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from dualflow.ops.complex_elements import hypotenuse
 from dualflow.ops.elementwise import as_float, as_real_float, elementwise
 from dualflow.ops.samples import numbers, reals
+from dualflow.scalar.complex_numbers import hypotenuse
 
 
 def _in_base(name: str) -> Any:

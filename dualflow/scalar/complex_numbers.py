@@ -1,7 +1,7 @@
-"""Element code on complex numbers, which are pairs of reals there.
+"""Complex numbers as pairs of real scalars: a function of complex scalars is traced as one of their parts.
 
-What a record's ``code(m, x, ...)`` computes of complex elements it computes of :class:`Pair` values, given
-the functions of :class:`PairMaths`. Both stand on the maths namespace of the parts. Products and quotients
+A record's ``code(m, x, ...)`` is called with :class:`Pair` values and the namespace :class:`PairMaths`. Both
+compute with the namespace of the parts. Products and quotients
 are rounded as NumPy's are, and special values are those of C's functions.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dualflow.core.dtypes import DType, complex64, complex128, finfo, float32
-from dualflow.scalar import trace
+from dualflow.scalar.tracing import trace
 
 
 def hypotenuse(m: Any, x: Any, y: Any) -> Any:
