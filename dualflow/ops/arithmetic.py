@@ -26,6 +26,7 @@ from dualflow.ops.elementwise import (
 )
 from dualflow.ops.record import agreed
 from dualflow.ops.samples import Domain, numbers, reals
+from dualflow.ops.static import several
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -266,7 +267,7 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
     >>> df.add_n([[1, 2], [10, 20]]).numpy().tolist()
     [11, 22]
     """
-    terms = list(inputs)
+    terms = list(several(inputs, "inputs"))
     if not terms:
         raise InvalidArgumentError("add_n takes one tensor or more, but the list is empty.")
     return functools.reduce(add, terms)

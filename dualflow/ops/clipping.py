@@ -14,6 +14,7 @@ from dualflow.ops.comparison import isfinite
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import stack
 from dualflow.ops.powers import sqrt
+from dualflow.ops.static import several
 from dualflow.ops.statistics import as_float, squared_magnitude
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
     Raises:
         InvalidArgumentError: no tensors.
     """
-    halves = [l2_loss(as_float(t)) for t in t_list if t is not None]
+    halves = [l2_loss(as_float(t)) for t in several(t_list, "t_list") if t is not None]
     if not halves:
         raise InvalidArgumentError("global_norm takes one tensor or more, but every entry is None.")
     return sqrt(reduce_sum(stack(halves)) * 2)
@@ -77,6 +78,7 @@ def clip_by_global_norm(
     Returns:
         The scaled tensors and the norm they had; nan where that norm is not finite.
     """
+    t_list = list(several(t_list, "t_list"))
     norm = global_norm(t_list) if use_norm is None else convert_to_tensor(use_norm)
     scale = where(isfinite(norm), clip_norm / maximum(norm, clip_norm), float("nan"))
     return [None if t is None else multiply(t, scale) for t in t_list], norm

@@ -345,6 +345,8 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = bool_, name: st
     [[True, False, False], [True, True, True]]
     """
     x = convert_to_tensor(lengths)
+    if not (x.dtype.is_integer or x.dtype.is_floating):
+        raise DTypeError(f"lengths are integers, not {x.dtype.name}.")
     count = _longest(x) if maxlen is None else int_or_symbol(maxlen, "maxlen")
     found = less(iota((count,), 0, x.dtype), expand_dims(x, -1))
     return found if as_dtype(dtype) is bool_ else cast(found, dtype)

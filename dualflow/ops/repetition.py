@@ -165,7 +165,7 @@ def pad(
             f"paddings are [before, after] for each of {len(tensor.shape)} axes, not {paddings!r}."
         )
     pairs = tuple((int(a), int(b)) for a, b in table.tolist())
-    kind = mode.upper()
+    kind = mode.upper() if isinstance(mode, str) else None
     if kind == "CONSTANT":
         return _surrounded(tensor, pairs, constant_values)
     if kind not in ("REFLECT", "SYMMETRIC"):
@@ -184,7 +184,8 @@ def _known_paddings(paddings: Any) -> Any:
 
 def _padded_openly(tensor: Any, paddings: Any, mode: str, value: Any) -> Any:
     """``tensor`` with one value around it, in numbers that only the run tells."""
-    if mode.upper() != "CONSTANT" or tuple(paddings.shape) != (len(tensor.shape), 2):
+    is_constant = isinstance(mode, str) and mode.upper() == "CONSTANT"
+    if not is_constant or tuple(paddings.shape) != (len(tensor.shape), 2):
         raise InvalidArgumentError(
             f"paddings that only the run tells are of shape ({len(tensor.shape)}, 2), for mode CONSTANT, not "
             f"{paddings!r} for {mode!r}; give them as Python ints."

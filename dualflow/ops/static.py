@@ -64,6 +64,18 @@ def static_int(x: Any, what: str) -> int:
         raise DTypeError(f"{what} is an integer, not {x!r}.") from None
 
 
+def several(x: Any, what: str) -> Iterable[Any]:
+    """``x``, a list of tensors; ``what`` names it in errors.
+
+    Raises:
+        DTypeError: a single number, None, or another object that isn't iterable.
+    """
+    if not isinstance(x, Iterable | AbstractVariable):
+        raise DTypeError(f"{what} is a list of tensors, not {x!r}.")
+    values: Any = x  # variables have rows
+    return values
+
+
 def static_float(x: Any, what: str) -> float:
     """``x`` as a Python float; ``what`` names it in errors.
 

@@ -58,6 +58,8 @@ def of_symbol(function):
 
 
 CASES = {
+    "a number for a list": (lambda: df.add_n(3), Wrong, "inputs is a list of tensors", "not 3"),
+    "lengths that are words": (lambda: df.sequence_mask("a"), Wrong, "lengths are integers", "not string"),
     "a real number that is a symbol": (
         lambda: df.function(lambda x: df.image.random_brightness(M[None], x))(df.constant(0.5)),
         Wrong,

@@ -134,6 +134,9 @@ class ChoosingMethods(StageHolder):
     def _chosen(cls, datasets: Sequence[Any], choices: Stage, stop: bool) -> Self:
         if not datasets:
             raise InvalidArgumentError(f"There is no dataset to choose from.{here()}")
+        for dataset in datasets:
+            if not isinstance(dataset, StageHolder):
+                raise DTypeError(f"datasets is a list of datasets, and {dataset!r} is none.{here()}")
         layouts = [d.stage.layout for d in datasets]
         first = layouts[0]
         for other in layouts[1:]:

@@ -227,7 +227,7 @@ class MappingMethods(StageHolder):
         >>> list(df.data.Dataset.range(3).apply(lambda d: d.skip(1)).as_numpy_iterator())
         [np.int64(1), np.int64(2)]
         """
-        found = transformation_func(self)
+        found = callable_function(transformation_func, "transformation_func")(self)
         if not isinstance(found, StageHolder):
             raise DTypeError(
                 f"`transformation_func` must return a dataset, not a {type(found).__name__}.{here()}"

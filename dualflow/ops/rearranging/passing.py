@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dualflow.ops.conversion import identity
+from dualflow.ops.static import several
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -18,7 +19,7 @@ def tuple(tensors: Sequence[Any], control_inputs: Any = None, name: str | None =
     >>> df.tuple([df.constant(1), None])[0].numpy()
     np.int32(1)
     """
-    return [None if x is None else identity(x) for x in tensors]
+    return [None if x is None else identity(x) for x in several(tensors, "tensors")]
 
 
 def guarantee_const(input: Any, name: str | None = None) -> Tensor:

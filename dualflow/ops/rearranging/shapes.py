@@ -23,7 +23,7 @@ from dualflow.ops.reduction import reduce_all, reduce_prod
 from dualflow.ops.repetition import pad
 from dualflow.ops.segments.rows import as_places
 from dualflow.ops.shapes import shape
-from dualflow.ops.static import known_value
+from dualflow.ops.static import known_value, several
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
@@ -77,7 +77,7 @@ def shape_n(input: Sequence[Any], out_type: Any = int32, name: str | None = None
     >>> [s.numpy().tolist() for s in df.shape_n([[1, 2], [[3]]])]
     [[2], [1, 1]]
     """
-    return [shape(x, out_type) for x in input]
+    return [shape(x, out_type) for x in several(input, "input")]
 
 
 def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
@@ -87,7 +87,7 @@ def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
     >>> [x.numpy().tolist() for x in df.identity_n([1, [2.0, 3.0]])]
     [1, [2.0, 3.0]]
     """
-    return [identity(x) for x in input]
+    return [identity(x) for x in several(input, "input")]
 
 
 def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
