@@ -288,3 +288,15 @@ def test_only_parts_of_variables_have_assign():
 
 def test_the_device_is_the_cpu():
     assert df.constant(1).device.endswith("CPU:0")
+
+
+@pytest.mark.parametrize("owner", [type(df.constant(0.0)), df.Variable], ids=["tensor", "variable"])
+def test_attributes_are_found_without_a_fallback(owner):
+    """Python reads attributes of a class with ``__getattr__`` by a slower way: all of them."""
+    assert not hasattr(owner, "__getattr__")
+
+
+def test_names_of_arrays_that_tensors_lack_are_not_shown():
+    shown = set(dir(df.constant([1.0])))
+    assert {"shape", "numpy"} <= shown
+    assert shown.isdisjoint({"sum", "astype", "argsort", "strides"})
