@@ -112,7 +112,12 @@ class _Sizing:
         form, add = node.op.form, self.tracer.builder.add
         if isinstance(form, Sized):
             given = [self.tracer.symbol(v) for v in inputs]
-            found = form.resolve(self, *given, **node.attrs)
+            try:
+                found = form.resolve(self, *given, **node.attrs)
+            except InvalidArgumentError:
+                if self._reads_symbols(inputs):  # a size that the run tells may fit
+                    raise UndecidedSize(f"whether the sizes of {node.op.name} fit depends on data") from None
+                raise
             results = found if isinstance(found, tuple) else (found,)
             return [self.tracer.adopt(x)._value for x in results]
         if isinstance(form, Choice):
@@ -131,6 +136,17 @@ class _Sizing:
         if not isinstance(form, Element) and not all(spec.shape.is_static for spec in made.specs):
             raise UndecidedSize("a size is known only when NumPy has computed the result")
         return made.outputs
+
+    def _reads_symbols(self, inputs: Sequence[Value]) -> bool:
+        """Whether a size of an input, or an integer of a small one, is known only when the program runs."""
+        for value in inputs:
+            try:
+                elements = self.known.of(value).reshape(-1).tolist() if value.spec.dtype.is_integer else []
+            except UndecidedSize:
+                return True
+            if symbols((*value.spec.shape, *elements)):
+                return True
+        return False
 
     def _ensured(self, value: Value, sizes: Shape) -> Value:
         """``value`` by the sizes of :data:`ENSURED`, which the program checks."""
