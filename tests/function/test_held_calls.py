@@ -267,3 +267,10 @@ def test_a_random_crop_of_open_sizes_names_the_function_and_the_axis() -> None:
     )
     with pytest.raises(df.errors.InvalidArgumentError, match=r"random_crop: .* axis 0 of shape \(None, 3\)"):
         traced(df.ones([4, 3]))
+
+
+@pytest.mark.parametrize("shape", [[None], [None, None], [None, 3]])
+def test_as_many_results_as_there_are_rows_are_refused(shape: list[int | None]) -> None:
+    """Without constants to compare with, sizes of 0 gave no results twice: no known number of them."""
+    with pytest.raises(df.errors.InvalidArgumentError, match="unstack needs the size of axis 0"):
+        df.function(df.unstack, input_signature=[df.TensorSpec(shape)])(df.ones([2, 3][: len(shape)]))

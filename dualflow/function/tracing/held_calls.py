@@ -175,7 +175,7 @@ def _results(call: HeldCall, tensors: Sequence[Any]) -> _Results | None:
     constants = set(_constants(call, tensors))
     largest = 2 * max(constants, default=0)
     totals = set(_totals((call.args, call.kwargs)))
-    for pair in (*PAIRS, (largest, 2 * largest)):
+    for pair in (*PAIRS, (largest, 2 * largest)) if largest > 0 else PAIRS:
         for pinned in _pinned(tensors, totals):
             first, second = [
                 _traced(call, tensors, SizeProbe((number,), data), pinned)
