@@ -126,7 +126,11 @@ def _count(arguments: Sequence[Mapped], asked: int | None) -> int:
         )
     (count,) = counts
     if count is None:
-        raise InvalidArgumentError("the number of rows has to be known; give a shape to the argument.")
+        shape = next(x.tensor.shape for x in arguments if x.by_row)
+        raise InvalidArgumentError(
+            f"vmap: the number of rows has to be known, and an argument of shape {shape} leaves it open; "
+            "give a shape to the argument."
+        )
     return int(count)
 
 

@@ -32,7 +32,11 @@ CASES = {
         "as many",
     ),
     "another axis_size": (lambda: vmap(df.abs, axis_size=5)(X), "different numbers", "as many"),
-    "a count that is not known": (of_open_count, "number of rows has to be known", "give a shape"),
+    "a count that is not known": (
+        of_open_count,
+        "vmap: the number of rows has to be known, and an argument of shape (None, 2)",
+        "give a shape",
+    ),
     "too few axes": (lambda: vmap(df.add, [0])(X, X), "1 entries for 2", "one for each"),
     "axes of another structure": (
         lambda: vmap(lambda d: d["a"], [{"b": 0}])({"a": X}),

@@ -14,6 +14,7 @@ REFUSALS = (
     "needs to know ",
     "give both one shape",
     "keeps a tensor of every",
+    "the number of rows has to be known",
     "first size of elems",
     "k must be known",
     "assigned on some ways alone",
