@@ -25,6 +25,7 @@ CASES: dict[str, tuple[Function, list[int]]] = {
         [3, 4, 4, 2],
     ),
     "einsum": (lambda x: df.einsum("bij,jk->bik", x, df.ones([3, 2])), [2, 4, 3]),
+    "product with itself": (lambda x: df.einsum("bi,bj->ij", x, x), [3, 2]),
     "diagonal": (lambda x: df.einsum("ii->i", df.matmul(x, x, transpose_b=True)), [3, 2]),
     "tensordot": (lambda x: df.tensordot(x, df.ones([3, 2]), 1), [2, 4, 3]),
     "mirrored": (lambda x: df.pad(x, [[0, 0], [1, 1]], "REFLECT"), [2, 4]),

@@ -19,6 +19,7 @@ from dualflow.eager.engine import EAGER
 from dualflow.eager.tape import GradientTape
 from dualflow.eager.tensor import wrap
 from dualflow.ops.complex_numbers import conj
+from dualflow.ops.conversion import identity
 from dualflow.ops.forms import Sized
 from dualflow.ops.late_sizes import as_ints, drawing_from
 from dualflow.ops.record import Effect, Op
@@ -79,7 +80,9 @@ def _pullback(
         return flows
 
     def back(*tensors: Any) -> Any:
-        cotangents, operands = tensors[: len(taking)], tensors[len(taking) :]
+        cotangents, operands = tensors[: len(taking)], list(tensors[len(taking) :])
+        for i in wanted:  # one tensor may be several operands, of which each has a cotangent of its own
+            operands[i] = identity(operands[i])
         sources = [operands[i] for i in wanted]
         with GradientTape() as tape:
             tape.watch(sources)
