@@ -15,12 +15,10 @@ figures of one backend's own routines, which the rest of the compiler does not r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class CostModel:
+class CostModel(NamedTuple):
     """Measured figures of a processor. An *addition* is one on one element, at full vector width.
 
     Attributes:
