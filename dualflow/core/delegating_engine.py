@@ -76,7 +76,7 @@ class DelegatingEngine(Engine):
     def stream(self, seed: int | None) -> Any:
         return self.base.stream(seed)
 
-    def take_seed(self, seed: int) -> bool:
+    def take_seed(self, seed: int | None) -> bool:
         return self.base.take_seed(seed)
 
     def name_scope(self, name: str) -> AbstractContextManager[str]:

@@ -218,7 +218,7 @@ class Engine:
         """What a new op with this seed draws from; None if that is what all engines share."""
         return None
 
-    def take_seed(self, seed: int) -> bool:
+    def take_seed(self, seed: int | None) -> bool:
         """Whether the seed of all ops is this engine's alone, which it has taken."""
         return False
 

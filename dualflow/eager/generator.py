@@ -270,10 +270,11 @@ def set_global_generator(generator: Generator) -> None:
 
 
 @entry
-def set_seed(seed: int) -> None:
+def set_seed(seed: int | None) -> None:
     """Set all streams of the functions of ``df.random`` to the beginning that ``seed`` names.
 
-    In the block of an explicit graph it is that graph's seed, for the ops that are added from then on.
+    In the block of an explicit graph it is that graph's seed, for the ops that are added from then on. None
+    takes the seed away: the operating system names the beginning of draws without a ``seed=``.
 
     Eager calls with one ``seed=`` share a stream. In a compiled function each op with a ``seed=`` has its own
     stream, which begins with the number that the first eager call draws and goes on from call to call; a new
@@ -293,6 +294,8 @@ def set_seed(seed: int) -> None:
     if dispatch.current().innermost.take_seed(seed):
         return
     STREAMS.reset(seed)
+    if seed is None:
+        return
     with _global.lock:
         if _global.generator is not None and _global.own:
             with dispatch.using(EAGER):

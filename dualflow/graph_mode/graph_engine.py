@@ -184,7 +184,7 @@ class GraphEngine(Tracer):
     def stream(self, seed: int | None) -> Any:
         return self.seeds.stream(seed)
 
-    def take_seed(self, seed: int) -> bool:
+    def take_seed(self, seed: int | None) -> bool:
         self.seeds.graph = seed
         return True
 

@@ -235,3 +235,12 @@ def test_a_failed_call_leaves_the_streams_where_eager_code_would():
     df.random.set_seed(3)
     f(df.constant(1.0))
     assert v.numpy() == first
+
+
+def test_a_seed_may_be_taken_away_and_may_be_a_whole_float():
+    df.random.set_seed(5)
+    seeded = uniform()
+    df.random.set_seed(None)
+    first, again = uniform(), uniform(1)
+    df.random.set_seed(None)
+    assert pattern([seeded, first, uniform(), again, df.random.uniform([2], seed=1.0)]) == "ABCDD"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -55,19 +55,21 @@ class Streams:
         """The stream of calls without a seed, made when asked for: NumPy's generators load slowly."""
         return Stream()
 
-    def reset(self, seed: int) -> None:
-        """Begin all streams again, as compiled functions that hold them see."""
+    def reset(self, seed: int | None) -> None:
+        """Begin all streams again, as compiled functions that hold them see; None takes the seed away."""
         with self._lock:
             self.seed = seed
             self.resets += 1
-            self.shared.begin([seed])
+            self.shared.begin(None if seed is None else [seed])
             for own, stream in self._seeded.items():
                 stream.begin(self.seeds_with(own))
 
     def of(self, seed: int | None) -> Source:
         """The stream of a new op with ``seed``: one of its own where the op is recorded."""
         if seed is not None and type(seed) is not int:
-            seed = static_int(seed, "seed")
+            number: Any = seed
+            is_whole = isinstance(number, float) and number.is_integer()
+            seed = int(number) if is_whole else static_int(number, "seed")
         own = _recorded(dispatch.current().innermost, seed)
         return self.eager(seed) if own is None else own
 
