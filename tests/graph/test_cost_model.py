@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import FrozenInstanceError, fields
 from pathlib import Path
 
 import pytest
@@ -89,10 +88,10 @@ def test_scratch_rows_cost_no_more_than_memory(row_bytes: int, itemsize: int) ->
 
 def test_every_figure_is_described_with_its_unit() -> None:
     described = [line.split(":")[0].strip() for line in (CostModel.__doc__ or "").splitlines()]
-    assert all(field.name in described for field in fields(CostModel))
+    assert all(name in described for name in CostModel._fields)
 
 
 def test_figures_do_not_change() -> None:
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(AttributeError):
         CPU.load = 2.0  # type: ignore[misc]
     assert hash(CostModel()) == hash(CPU)
