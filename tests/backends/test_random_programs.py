@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -324,7 +324,7 @@ def test_programs_over_whole_numbers_agree_to_the_bit(
 
 def in_small_chunks(run: Run, lanes: int, threads: int, costs: CostModel) -> int:
     """The chunks of a machine on which little work is worth another thread."""
-    return chunk_of(run, lanes, threads, replace(costs, chunk_ns=0.05))
+    return chunk_of(run, lanes, threads, costs._replace(chunk_ns=0.05))
 
 
 @given(programs(list(WHOLE_NUMBERS)), shapes(), SEEDS)
