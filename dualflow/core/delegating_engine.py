@@ -49,6 +49,10 @@ class DelegatingEngine(Engine):
     def overrides_numpy(self) -> bool:  # type: ignore[override]  # each engine's own, which here is asked for
         return self.base.overrides_numpy
 
+    @property
+    def seeds_begin_anew(self) -> bool:  # type: ignore[override]  # each engine's own, which here is asked for
+        return self.base.seeds_begin_anew
+
     def follows(self, value: Any) -> bool:
         return self.base.follows(value)
 

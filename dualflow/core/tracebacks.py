@@ -126,10 +126,16 @@ def _frames(start: TracebackType | None, ours: bool = False) -> list[tuple[Trace
     found = []
     while start is not None:
         file = start.tb_frame.f_code.co_filename
-        ours = file.startswith(_OURS) or (ours and _is_library(file))
+        ours = file.startswith(_OURS) or _is_of_ours(file) or (ours and _is_library(file))
         found.append((start, ours))
         start = start.tb_next
     return found
+
+
+def _is_of_ours(file: str) -> bool:
+    """Whether a file is code generated from a function of dualflow's: no line of it is a user's."""
+    lines = _generated.get(file)
+    return lines is not None and all(place.file.startswith(_OURS) for place in lines.values())
 
 
 def _is_library(file: str) -> bool:

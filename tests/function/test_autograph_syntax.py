@@ -568,7 +568,10 @@ def test_a_list_that_grows_in_a_loop_is_refused():
             out.append(i)
         return out
 
-    with pytest.raises(InaccessibleTensorError, match="'loop_body' and was kept beyond it"):
+    with pytest.raises(
+        InaccessibleTensorError,
+        match="inside of a loop or branch over tensors, and kept beyond that in a list",
+    ):
         f(df.constant(3))
 
 

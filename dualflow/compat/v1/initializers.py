@@ -109,5 +109,5 @@ zeros = Zeros
 
 publish(
     globals(),
-    internal=("Any", "annotations", "dataclass", "entries", "float32", "publish"),
+    internal=("Any", "annotations", "dataclass", "entry", "float32", "publish"),
 )

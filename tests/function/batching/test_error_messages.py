@@ -18,6 +18,12 @@ def of_open_count():
     df.function(vmap(lambda row: row * 2)).get_concrete_function(df.TensorSpec([None, 2]))
 
 
+def multiplied(x, rows):
+    for row in rows:
+        x = df.matmul(x, row)  # a vector
+    return x
+
+
 def of_data_size(row):
     return df.cond(row[0] > 2.0, lambda: df.reduce_sum(df.boolean_mask(row, row > 3.0)), lambda: row[1])
 
@@ -94,3 +100,12 @@ def test_a_refused_assignment_leaves_the_variable():
     with pytest.raises(InvalidArgumentError):
         CASES["an assignment"][0]()
     assert TOTAL.numpy().tolist() == [0.0, 0.0]
+
+
+def test_converted_code_of_transforms_is_no_frame_of_an_error() -> None:
+    """The function that a transform returns is dualflow's own, also where it was converted."""
+    with pytest.raises(InvalidArgumentError):
+        df.function(df.autodiff.grad(multiplied))(df.ones([2]), df.ones([3, 2]))
+    with pytest.raises(InvalidArgumentError) as caught:
+        of_open_count()
+    assert traceback.extract_tb(caught.value.__traceback__)[-1].filename == __file__
