@@ -177,3 +177,38 @@ class ComputedOnce(Generic[T]):
                 kept[self._name] = self._compute(instance)
             found: T = kept[self._name]
             return found
+
+
+class cached_attribute(Generic[T]):
+    """An attribute that is computed at the first access, by each thread that comes before it is there.
+
+    ``functools.cached_property`` holds a lock meanwhile, up to Python 3.11: a child that is forked at that
+    moment would wait for it without end.
+
+    >>> class Circle:
+    ...     @cached_attribute
+    ...     def area(self) -> float:
+    ...         print("computing")
+    ...         return 3.0
+    >>> circle = Circle()
+    >>> circle.area, circle.area
+    computing
+    (3.0, 3.0)
+    """
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> T: ...
+    def __get__(self, instance: object | None, owner: type) -> Self | T:
+        if instance is None:
+            return self
+        value = instance.__dict__[self._name] = self._compute(instance)
+        return value

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
+from dualflow.core.locks import cached_attribute
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.core.tree import Structure, flatten, unflatten
@@ -297,7 +297,7 @@ class ConcreteFunction:
         """The specs of the results, in the structure that the function returns."""
         return unflatten(self._structure, self.outputs)
 
-    @cached_property
+    @cached_attribute
     def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The positional and the keyword arguments: specs for tensors, the values of others."""
         names = self._signature.leaf_names(self.key[0])
@@ -366,7 +366,7 @@ class ConcreteFunction:
             )
         return call
 
-    @cached_property
+    @cached_attribute
     def _static(self) -> dict[str, Any]:
         """The parameters without tensors, which a call may leave out, and their values."""
         args, kwargs = self.structured_input_signature

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import re
 import signal
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dualflow.core.locks import Hold, SharedLock, held
+import dualflow
+from dualflow.core.locks import Hold, SharedLock, cached_attribute, held
 
 
 @pytest.mark.parametrize("make", [threading.RLock, threading.Lock])
@@ -83,3 +87,42 @@ def free_for_another_thread(lock: Any) -> bool:
     thread.start()
     thread.join()
     return found[0]
+
+
+class Slow:
+    """Its attribute is computed where ``go_on`` allows it."""
+
+    def __init__(self, begun: threading.Event, go_on: threading.Event) -> None:
+        self.begun, self.go_on = begun, go_on
+
+    @cached_attribute
+    def attribute(self) -> int:
+        self.begun.set()
+        self.go_on.wait()
+        return 1
+
+
+def allowed() -> threading.Event:
+    event = threading.Event()
+    event.set()
+    return event
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_child_forked_while_an_attribute_is_computed_computes_it_too() -> None:
+    waiting = Slow(threading.Event(), threading.Event())
+    thread = threading.Thread(target=lambda: waiting.attribute)
+    thread.start()
+    waiting.begun.wait()
+    child = os.fork()
+    if not child:
+        signal.alarm(20)  # ends a child that waits for a lock which nobody releases
+        os._exit(Slow(threading.Event(), allowed()).attribute)
+    waiting.go_on.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+
+
+def test_no_module_has_attributes_that_hold_a_lock_while_they_are_computed() -> None:
+    files = Path(dualflow.__file__).parent.rglob("*.py")
+    assert [f.name for f in files if re.search(r"import .*\bcached_property\b", f.read_text("utf-8"))] == []

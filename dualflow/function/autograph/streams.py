@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.locks import cached_attribute
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure
 from dualflow.eager.engine import EAGER
@@ -123,7 +123,7 @@ class StreamLoop(AssigningSpec):
         specs[self.carried : self.carried + len(element)] = [TensorSpec(x.shape, x.dtype) for x in element]
         return specialise(subtrace, specs).graph
 
-    @cached_property
+    @cached_attribute
     def _known(self) -> bool:
         return all(v.spec.shape.is_static for v in self.body.inputs)
 

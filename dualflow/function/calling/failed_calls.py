@@ -8,12 +8,13 @@ values before the call, up to that line. Calls that succeed pay nothing for this
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dualflow.core.errors import InternalError
+from dualflow.core.locks import cached_attribute
 from dualflow.eager.tensor import wrap
 from dualflow.eager.updates import UpdateStep
 from dualflow.function.calling.array_ownership import array_of
@@ -46,18 +47,18 @@ class AssignmentHistory:
         self._behind = behind
         self._begun = begun
 
-    @cached_property
+    @cached_attribute
     def matters(self) -> bool:
         """Whether an assignment may stand before a line that fails."""
         return assigns_before_failure(self._graph)
 
-    @cached_property
+    @cached_attribute
     def _generators(self) -> tuple[Any, ...]:
         drawing = (n for n in _all_nodes(self._graph) if n.effect is Effect.RANDOM and not n.bodies)
         found = {id(g): g for n in drawing if (g := n.attrs.get("generator")) is not None}
         return tuple(found.values())
 
-    @cached_property
+    @cached_attribute
     def _assigned(self) -> tuple[Any, ...]:
         """The variables that are assigned in the trace."""
         named = (v for n in _all_nodes(self._graph) for v in assigned_by(n))

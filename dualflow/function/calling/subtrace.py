@@ -7,12 +7,12 @@ trace, so that the symbols that the closure of a custom gradient holds keep thei
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any, Final
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractVariable, Engine
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.locks import cached_attribute
 from dualflow.eager.engine import EAGER
 from dualflow.eager.recording import Recording
 from dualflow.eager.tensor import wrap
@@ -66,7 +66,7 @@ class Subtrace:
         self.compiled = CompiledGraph(graph, options, history=self._history)
         self._by_sources: dict[tuple[bool, ...], ForwardBackward] = {}
 
-    @cached_property
+    @cached_attribute
     def captured(self) -> tuple[Any, ...]:
         """What is behind the inputs that are captures: variables, tensors, symbols of an outer trace."""
         return tuple([c.source for c in self.graph.captures])

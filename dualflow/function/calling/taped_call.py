@@ -8,12 +8,12 @@ the second.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.locks import cached_attribute
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.function.calling.compiled_graph import CompiledGraph
@@ -96,7 +96,7 @@ class ForwardBackward:
         self._make_whole = whole
         self._options = options
 
-    @cached_property
+    @cached_attribute
     def whole(self) -> Callable[[Sequence[Any]], Sequence[Any]]:
         """The cotangents of :attr:`flowing`, computed by ops that the current engine sees."""
         return self._make_whole()

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import Engine
+from dualflow.core.locks import cached_attribute
 from dualflow.ops.random_numbers.draws import Source
 from dualflow.ops.static import static_int
 
@@ -50,7 +50,7 @@ class Streams:
         self.resets = 0
         self._seeded: dict[int, Stream] = {}
 
-    @cached_property
+    @cached_attribute
     def shared(self) -> Stream:
         """The stream of calls without a seed, made when asked for: NumPy's generators load slowly."""
         return Stream()
