@@ -154,31 +154,6 @@ def computed_once(lock: SharedLock) -> Callable[[Callable[[Any], T]], ComputedOn
     return lambda compute: ComputedOnce(lock, compute)
 
 
-class ComputedOnce(Generic[T]):
-    """The attribute that :func:`computed_once` makes."""
-
-    def __init__(self, lock: SharedLock, compute: Callable[[Any], T]) -> None:
-        self._lock, self._compute = lock, compute
-        self.__doc__ = compute.__doc__
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    @overload
-    def __get__(self, instance: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, instance: object, owner: type) -> T: ...
-    def __get__(self, instance: object | None, owner: type) -> Self | T:
-        if instance is None:
-            return self
-        with self._lock.lock:
-            kept = instance.__dict__
-            if self._name not in kept:
-                kept[self._name] = self._compute(instance)
-            found: T = kept[self._name]
-            return found
-
-
 class cached_attribute(Generic[T]):
     """An attribute that is computed at the first access, by each thread that comes before it is there.
 
@@ -208,7 +183,23 @@ class cached_attribute(Generic[T]):
     @overload
     def __get__(self, instance: object, owner: type) -> T: ...
     def __get__(self, instance: object | None, owner: type) -> Self | T:
-        if instance is None:
-            return self
+        return self if instance is None else self._kept(instance)
+
+    def _kept(self, instance: object) -> T:
         value = instance.__dict__[self._name] = self._compute(instance)
         return value
+
+
+class ComputedOnce(cached_attribute[T]):
+    """The attribute that :func:`computed_once` makes."""
+
+    def __init__(self, lock: SharedLock, compute: Callable[[Any], T]) -> None:
+        super().__init__(compute)
+        self._lock = lock
+
+    def _kept(self, instance: object) -> T:
+        with self._lock.lock:
+            if self._name in instance.__dict__:
+                value: T = instance.__dict__[self._name]
+                return value
+            return super()._kept(instance)

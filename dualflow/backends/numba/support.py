@@ -173,10 +173,6 @@ class Support:
         self._primitives.setdefault(name, _room(name, "boolean" if dtype.is_bool else dtype.name, count))
         return name
 
-    def has_primitive(self, name: str) -> bool:
-        """Whether the source calls this single instruction."""
-        return name in self._primitives
-
     def has(self, name: str) -> bool:
         """Whether the function is written."""
         return name in self._functions

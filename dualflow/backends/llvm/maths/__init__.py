@@ -1,7 +1,7 @@
-"""The mathematics of emitted code: vector functions written over `dualflow.backends.llvm.text` values.
+"""The scalar ops over emitted values, of any number of lanes.
 
-`Maths` is the namespace that element code receives; the other modules hold its functions, one subject each,
-as plain functions of values that know nothing of how they are called.
+`Maths` is the namespace that renders scalar functions. Ops that are one or a few instructions are in
+`instructions`; those that have a definition (`dualflow.scalar.maths`) become functions of the module.
 """
 
 from dualflow.backends.llvm.maths.namespace import Maths

@@ -32,11 +32,10 @@ def _of_two(op: ScalarOp) -> Callable[[Maths, Operand, Operand], EmittedValue]:
 
 
 class Maths(Instructions):
-    """The maths namespace of element code, over values of any number of lanes.
+    """The namespace of scalar ops over values of any number of lanes, which :func:`evaluate` takes.
 
-    ``code(m, x, ...)`` may be run with an instance of this class, to emit, or with NumPy's functions of the
-    same names, to compute. Numbers among the operands become constants. Float functions take float16, float32
-    and float64; float16 is computed in float32. Denormals, infinities, NaN and signed zeros are right.
+    Numbers among the operands become constants. Float functions take float16, float32 and float64; float16
+    is computed in float32. Denormals, infinities, NaN and signed zeros are right.
 
     Everything is inline vector code, but sin, cos and tan beyond 2**16 (2**30 in float64) and fmod, mod and
     floor_divide of quotients beyond 2**22 (2**51), which call C's function lane by lane, out of line.
