@@ -53,14 +53,14 @@ class DelegatingEngine(Engine):
     def seeds_begin_anew(self) -> bool:  # type: ignore[override]  # each engine's own, which here is asked for
         return self.base.seeds_begin_anew
 
-    def follows(self, value: Any) -> bool:
-        return self.base.follows(value)
+    def is_traced(self, value: Any) -> bool:
+        return self.base.is_traced(value)
 
-    def adopt(self, tensor: AbstractTensor) -> AbstractTensor:
-        return self.base.adopt(tensor)
+    def lift(self, tensor: AbstractTensor) -> AbstractTensor:
+        return self.base.lift(tensor)
 
-    def alias(self, tensor: Any) -> Any:
-        return self.base.alias(tensor)
+    def shallow_copy(self, tensor: Any) -> Any:
+        return self.base.shallow_copy(tensor)
 
     def read(self, variable: Any) -> Any:
         return self.base.read(variable)
@@ -74,14 +74,14 @@ class DelegatingEngine(Engine):
     def update(self, variable: Any, value: Any, outputs: Sequence[Any]) -> None:
         self.base.update(variable, value, outputs)
 
-    def note(self, variable: Any, value: Any) -> None:
-        self.base.note(variable, value)
+    def record_assignment(self, variable: Any, value: Any) -> None:
+        self.base.record_assignment(variable, value)
 
     def stream(self, seed: int | None) -> Any:
         return self.base.stream(seed)
 
-    def take_seed(self, seed: int | None) -> bool:
-        return self.base.take_seed(seed)
+    def set_own_seed(self, seed: int | None) -> bool:
+        return self.base.set_own_seed(seed)
 
     def name_scope(self, name: str) -> AbstractContextManager[str]:
         return self.base.name_scope(name)

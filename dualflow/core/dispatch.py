@@ -105,7 +105,7 @@ class Engine:
     __slots__ = ()
     eager = False
     overrides_numpy = False
-    """Whether NumPy's functions run as ops on tensors that this engine :meth:`follows`."""
+    """Whether NumPy's functions run as ops on tensors for which :meth:`is_traced` is True."""
 
     seeds_begin_anew = False
     """Whether each random op with a seed has a stream of its own, not that of all eager ops with the seed."""
@@ -173,19 +173,19 @@ class Engine:
         """A tensor that holds ``array``, which nobody else will change."""
         raise NotImplementedError
 
-    def adopt(self, tensor: AbstractTensor) -> AbstractTensor:
+    def lift(self, tensor: AbstractTensor) -> AbstractTensor:
         """``tensor``, perhaps of another engine, as one of this engine's."""
         return tensor
 
-    def alias(self, tensor: Any) -> Any:
+    def shallow_copy(self, tensor: Any) -> Any:
         """Another tensor of the same elements, which is told from ``tensor`` by its identity."""
         raise NotImplementedError
 
-    def follows(self, value: Any) -> bool:
+    def is_traced(self, value: Any) -> bool:
         """Whether what is computed from ``value``, which may be anything, is recorded."""
         return False
 
-    def leave(self, value: AbstractTensor | AbstractVariable, frame: FrameType) -> None:
+    def record_numpy_use(self, value: AbstractTensor | AbstractVariable, frame: FrameType) -> None:
         """Take note that the elements of ``value`` are handed to NumPy, which ``frame`` has called.
 
         Only engines that override NumPy need the note.
@@ -210,7 +210,7 @@ class Engine:
         """Assign what recorded code has computed for a variable, beside ``outputs``, its results."""
         self.assign(variable, value)
 
-    def note(self, variable: Any, value: Any) -> None:
+    def record_assignment(self, variable: Any, value: Any) -> None:
         """What a variable holds from this point of recorded code on, which assigns its last value later."""
         self.assign(variable, value)
 
@@ -218,7 +218,7 @@ class Engine:
         """What a new op with this seed draws from; None if that is what all engines share."""
         return None
 
-    def take_seed(self, seed: int | None) -> bool:
+    def set_own_seed(self, seed: int | None) -> bool:
         """Whether the seed of all ops is this engine's alone, which it has taken."""
         return False
 

@@ -91,13 +91,13 @@ def dataset_reading(stage: Stage) -> StreamReading:
 def traced_reduction(stage: Stage, function: ElementFunction, first: Item) -> list[Any]:
     """The last state of a function over all elements, as a loop of the graph."""
     engine, layout = dispatch.current(), stage.layout
-    initial = [convert_to_tensor(True), *[engine.adopt(wrapped(x)) for x in first]]
+    initial = [convert_to_tensor(True), *[engine.lift(wrapped(x)) for x in first]]
     tracer = inner_tracer(function.name)
     arguments = [tracer.argument(x.spec) for x in initial]
     element = [tracer.argument(spec) for spec in layout.specs]
     with tracing(tracer):
         results = [convert_to_tensor(True), *function.traced(*arguments[1:], *element)]
-        outputs = values([tracer.adopt(x) for x in results])
+        outputs = values([tracer.lift(x) for x in results])
     body = Body(tracer, tuple(values([*arguments, *element])), LEAF, tuple(outputs))
     return stream_node(dataset_reading(stage), body, initial)[1:]
 

@@ -74,17 +74,17 @@ class AccumulatingEngine(DelegatingEngine):
                 table.put(output, tangent)
         return result
 
-    def follows(self, value: Any) -> bool:
-        return (isinstance(value, TENSORS) and value in self.table) or self.base.follows(value)
+    def is_traced(self, value: Any) -> bool:
+        return (isinstance(value, TENSORS) and value in self.table) or self.base.is_traced(value)
 
-    def adopt(self, tensor: AbstractTensor) -> AbstractTensor:
-        adopted = self.base.adopt(tensor)
-        if adopted is not tensor and tensor in self.table:  # a trace has captured it
-            self.table.put(adopted, self.base.adopt(self.table.of(tensor)))
-        return adopted
+    def lift(self, tensor: AbstractTensor) -> AbstractTensor:
+        lifted = self.base.lift(tensor)
+        if lifted is not tensor and tensor in self.table:  # a trace has captured it
+            self.table.put(lifted, self.base.lift(self.table.of(tensor)))
+        return lifted
 
-    def alias(self, tensor: Any) -> Any:
-        found = self.base.alias(tensor)
+    def shallow_copy(self, tensor: Any) -> Any:
+        found = self.base.shallow_copy(tensor)
         if tensor in self.table:
             self.table.put(found, self.table.of(tensor))
         return found
@@ -97,8 +97,8 @@ class AccumulatingEngine(DelegatingEngine):
         if before is not None and before[0] is value:
             return before[1]
         # The read is an object of its own: what was read before the block has no tangent.
-        read = self.base.alias(value)
-        self.table.put(read, self.base.adopt(self.table.of(variable)))
+        read = self.base.shallow_copy(value)
+        self.table.put(read, self.base.lift(self.table.of(variable)))
         self._reads[id(variable)] = value, read
         return read
 

@@ -157,7 +157,7 @@ class EagerEngine(Engine):
     def constant(self, array: Array) -> AbstractTensor:
         return wrap(array)
 
-    def adopt(self, tensor: AbstractTensor) -> AbstractTensor:
+    def lift(self, tensor: AbstractTensor) -> AbstractTensor:
         if type(tensor) is EagerTensor:
             return tensor
         raise InaccessibleTensorError(
@@ -165,7 +165,7 @@ class EagerEngine(Engine):
             "return it from the function."
         )
 
-    def alias(self, tensor: Any) -> Any:
+    def shallow_copy(self, tensor: Any) -> Any:
         return wrap(tensor._array)
 
     def read(self, variable: Any) -> EagerTensor:

@@ -291,7 +291,7 @@ def set_seed(seed: int | None) -> None:
     >>> bool(df.reduce_all(same()[0] == df.random.uniform([3], seed=1)))
     True
     """
-    if dispatch.current().innermost.take_seed(seed):
+    if dispatch.current().innermost.set_own_seed(seed):
         return
     STREAMS.reset(seed)
     if seed is None:

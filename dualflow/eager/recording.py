@@ -66,12 +66,12 @@ class Tape:
         """Record what is computed from later reads of ``variable``."""
         self.variables[id(variable)] = variable
 
-    def hear(self, variable: Any, read: Any) -> None:
+    def watch_read(self, variable: Any, read: Any) -> None:
         """Take note that ``read`` is the value of ``variable``."""
         self.watched.add(id(read))
         self.reads.setdefault(id(variable), []).append(read)
 
-    def wants(self, variable: Any) -> bool:
+    def watch_if_accessed(self, variable: Any) -> bool:
         """Whether reads of ``variable`` are watched, which it is from now on."""
         if id(variable) in self.variables:
             return True
@@ -168,25 +168,25 @@ class Recording(DelegatingEngine):
                     break
         return result
 
-    def alias(self, tensor: Any) -> Any:
-        return self._note(identity.op, (tensor,), _NOTHING, self.base.alias(tensor))
+    def shallow_copy(self, tensor: Any) -> Any:
+        return self._note(identity.op, (tensor,), _NOTHING, self.base.shallow_copy(tensor))
 
-    def adopt(self, tensor: AbstractTensor) -> AbstractTensor:
-        adopted = self.base.adopt(tensor)
-        if adopted is not tensor:  # a trace has captured it, and the tapes follow it there
-            record = Record(identity.op, (tensor,), (adopted,), _NOTHING)
+    def lift(self, tensor: AbstractTensor) -> AbstractTensor:
+        lifted = self.base.lift(tensor)
+        if lifted is not tensor:  # a trace has captured it, and the tapes follow it there
+            record = Record(identity.op, (tensor,), (lifted,), _NOTHING)
             for tape in self.tapes:
                 if id(tensor) in tape.watched:
                     tape.records.append(record)
-                    tape.watched.add(id(adopted))
-        return adopted
+                    tape.watched.add(id(lifted))
+        return lifted
 
-    def follows(self, value: Any) -> bool:
+    def is_traced(self, value: Any) -> bool:
         if isinstance(value, TENSORS) and any(tape.watches(value) for tape in self.tapes):
             return True
-        return self.base.follows(value)
+        return self.base.is_traced(value)
 
-    def leave(self, value: AbstractTensor | AbstractVariable, frame: FrameType) -> None:
+    def record_numpy_use(self, value: AbstractTensor | AbstractVariable, frame: FrameType) -> None:
         if not value.dtype.is_inexact or not any(tape.watches(value) for tape in self.tapes):
             return
         if asked_from_outside(frame):
@@ -198,14 +198,14 @@ class Recording(DelegatingEngine):
         if before is not None and before[0] is value:
             found: AbstractTensor = before[1]
             return found
-        listening = [tape for tape in self.tapes if tape.wants(variable)]
-        if not listening:
+        watching = [tape for tape in self.tapes if tape.watch_if_accessed(variable)]
+        if not watching:
             return value
         # The read is an object of its own: what was read before a tape began is another tensor to it.
-        read = self.base.alias(value)
+        read = self.base.shallow_copy(value)
         self._reads[id(variable)] = value, read
-        for tape in listening:
-            tape.hear(variable, read)
+        for tape in watching:
+            tape.watch_read(variable, read)
         return read
 
 
@@ -215,7 +215,7 @@ def recording(tape: Tape) -> bool:
     return type(engine) is Recording and tape in engine.tapes
 
 
-def listen(tape: Tape) -> None:
+def start_recording(tape: Tape) -> None:
     """Let ``tape`` record what the current engine runs."""
     engine = dispatch.current()
     if type(engine) is Recording:
@@ -224,7 +224,7 @@ def listen(tape: Tape) -> None:
         dispatch.switch(Recording(engine, (tape,)))
 
 
-def ignore(tape: Tape) -> None:
+def stop_recording(tape: Tape) -> None:
     """Let ``tape`` record no more; other tapes go on."""
     engine = dispatch.current()
     if type(engine) is Recording:

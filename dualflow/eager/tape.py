@@ -90,12 +90,12 @@ class GradientTape:
             )
         if self._tape is None:
             self._tape = Tape(self._accessed)
-        recording.listen(self._tape)
+        recording.start_recording(self._tape)
         self._recording = self._entered = True
 
     def _pause(self) -> None:
         assert self._tape is not None, "a tape that records has records"
-        recording.ignore(self._tape)
+        recording.stop_recording(self._tape)
         self._recording = False
 
     def watch(self, tensor: Any) -> None:

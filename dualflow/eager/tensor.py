@@ -172,7 +172,7 @@ class EagerTensor(Tensor):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         engine = dispatch.current()
         if engine.overrides_numpy:
-            engine.leave(self, sys._getframe(1))
+            engine.record_numpy_use(self, sys._getframe(1))
         return np.array(_readonly(self._array), dtype=dtype, copy=copy)
 
     def __bytes__(self) -> bytes:

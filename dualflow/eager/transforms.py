@@ -143,11 +143,11 @@ def _apart(arguments: Sequence[Any]) -> list[Any]:
 
 
 def _recorded(tape: Tape, f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    recording.listen(tape)
+    recording.start_recording(tape)
     try:
         return f(*args, **kwargs)
     finally:
-        recording.ignore(tape)
+        recording.stop_recording(tape)
 
 
 def _gradients(tape: Tape, value: Any, dy: Any, sources: Sequence[Any]) -> Gradients:

@@ -333,7 +333,7 @@ class Variable(Operators, AbstractVariable):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         engine = dispatch.current()
         if engine.overrides_numpy:
-            engine.leave(self, sys._getframe(1))
+            engine.record_numpy_use(self, sys._getframe(1))
         return self._now().__array__(dtype, copy)
 
     @entry

@@ -40,7 +40,7 @@ def _pull(
         traced_gs = tuple([x if x is None else tracer.argument(s) for x, s in zip(gs, made, strict=True)])
         flows = rule(needed, traced_gs, traced_outs, *traced_inputs, **attrs)
     flowing = [i for i, flow in enumerate(flows) if flow is not None]
-    graph = tracer.builder.finish([tracer.adopt(flows[i])._value for i in flowing])
+    graph = tracer.builder.finish([tracer.lift(flows[i])._value for i in flowing])
     results = replay(graph, [*inputs, *outs, *(x for x in gs if x is not None)])
     found: list[Any] = [None] * len(flows)
     for i, result in zip(flowing, results, strict=True):

@@ -173,7 +173,7 @@ def _has_gradient(x: Any) -> bool:
 
 
 def _tensor(x: Any, engine: Engine) -> AbstractTensor:
-    return engine.read(x) if isinstance(x, AbstractVariable) else engine.adopt(x)
+    return engine.read(x) if isinstance(x, AbstractVariable) else engine.lift(x)
 
 
 def _takes_variables(grad: Callable[..., Any]) -> bool:

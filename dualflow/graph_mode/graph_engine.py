@@ -184,11 +184,11 @@ class GraphEngine(Tracer):
     def stream(self, seed: int | None) -> Any:
         return self.seeds.stream(seed)
 
-    def take_seed(self, seed: int | None) -> bool:
+    def set_own_seed(self, seed: int | None) -> bool:
         self.seeds.graph = seed
         return True
 
-    def note(self, variable: AbstractVariable, value: Any) -> None:
+    def record_assignment(self, variable: AbstractVariable, value: Any) -> None:
         """Nothing: assignments are nodes, which runs put in order."""
 
     def update(self, variable: AbstractVariable, value: Any, outputs: Sequence[Any]) -> None:
@@ -335,7 +335,7 @@ class GraphEngine(Tracer):
         return self.symbols.setdefault(symbol._value, symbol)
 
     def _assign(self, variable: AbstractVariable, value: Any, name: str = "assign") -> Symbol:
-        symbol = self._add(ASSIGN, (self.adopt(value)._value,), variable, name)
+        symbol = self._add(ASSIGN, (self.lift(value)._value,), variable, name)
         self.assignments.append(_made(symbol))
         self._read.pop(id(variable), None)
         return symbol

@@ -234,7 +234,7 @@ def _symbol(graph: ExplicitGraph, given: Any) -> Symbol:
     tensor = convert_to_tensor(given)
     if type(tensor) is not Symbol or dispatch.current().innermost is not graph.engine:
         raise DTypeError(f"gradients() takes tensors of the graph that is being built, not {given!r}.")
-    return graph.engine.symbol(graph.engine.adopt(tensor)._value)
+    return graph.engine.symbol(graph.engine.lift(tensor)._value)
 
 
 def _places(graph: ExplicitGraph, source: Any) -> list[Value]:

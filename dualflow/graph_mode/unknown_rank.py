@@ -87,7 +87,7 @@ def make(builder: GraphBuilder, node: Node, inputs: Sequence[Value]) -> Sequence
     tracer = Tracer(node.op.name)
     tracer.builder = builder
     with tracing(tracer):
-        found = [tracer.adopt(x)._value for x in node.attrs["call"](*[Symbol(v, tracer) for v in inputs])]
+        found = [tracer.lift(x)._value for x in node.attrs["call"](*[Symbol(v, tracer) for v in inputs])]
     for value, spec in zip(found, node.specs, strict=True):
         if not spec.is_compatible_with(value.spec):
             raise InternalError(
@@ -97,7 +97,7 @@ def make(builder: GraphBuilder, node: Node, inputs: Sequence[Value]) -> Sequence
 
 
 def _tensor(engine: Any, x: Any) -> Any:
-    return engine.read(x) if isinstance(x, AbstractVariable) else engine.adopt(x)
+    return engine.read(x) if isinstance(x, AbstractVariable) else engine.lift(x)
 
 
 def _tensors(result: Any) -> tuple[list[Any], Structure]:
@@ -117,7 +117,7 @@ def _agreed(
         with tracing(tracer):
             try:
                 tensors, structure = _tensors(function([tracer.argument(_of_rank(s, rank)) for s in inputs]))
-                trials.append((structure, [tracer.adopt(x).spec for x in tensors]))
+                trials.append((structure, [tracer.lift(x).spec for x in tensors]))
             except DualflowError as error:
                 refusal = refusal or error
     if not trials:

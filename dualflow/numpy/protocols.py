@@ -188,7 +188,7 @@ def _by_numpy(
                 f"df.numpy, and {x!r} has no value yet; use functions that have, or hand the values to NumPy "
                 "with df.numpy_function."
             )
-        engine.leave(x, frame)
+        engine.record_numpy_use(x, frame)
     return function(*_as_arrays(inputs), **_as_arrays(options))
 
 
@@ -210,8 +210,8 @@ def _tensors(value: Any) -> Iterator[Any]:
 
 def _is_recorded(value: Any) -> bool:
     """Whether a tensor in ``value`` is recorded: watched by a tape, or symbolic."""
-    follows = dispatch.current().follows
-    return any(follows(x) for x in _tensors(value))
+    is_traced = dispatch.current().is_traced
+    return any(is_traced(x) for x in _tensors(value))
 
 
 def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:

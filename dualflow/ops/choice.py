@@ -61,7 +61,7 @@ def masked(condition: Any, g: Any) -> Tensor:
     engine = dispatch.current()
     if zero is None:
         return engine.apply(WHERE, (condition, g, np.zeros((), g.dtype.dtype)), {})
-    return engine.run(WHERE, (engine.adopt(condition), g, engine.constant(zero)), {})
+    return engine.run(WHERE, (engine.lift(condition), g, engine.constant(zero)), {})
 
 
 def unmasked(condition: Any, g: Any) -> Tensor:
@@ -70,7 +70,7 @@ def unmasked(condition: Any, g: Any) -> Tensor:
     engine = dispatch.current()
     if zero is None:
         return engine.apply(WHERE, (condition, np.zeros((), g.dtype.dtype), g), {})
-    return engine.run(WHERE, (engine.adopt(condition), engine.constant(zero), g), {})
+    return engine.run(WHERE, (engine.lift(condition), engine.constant(zero), g), {})
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:

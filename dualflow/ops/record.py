@@ -220,12 +220,12 @@ _LISTS: Final = (list, tuple)
 def _as_tensor(x: Any, engine: Engine) -> Any:
     """A tensor of ``engine``; a NumPy or Python value stays raw until its dtype is known."""
     if isinstance(x, AbstractTensor):
-        return engine.adopt(x)
+        return engine.lift(x)
     if isinstance(x, AbstractVariable):
         return engine.read(x)
     if isinstance(x, _LISTS) and holds_tensors(x):
         return engine.apply(REGISTRY["stack"], tuple(x), {"axis": 0})
-    return engine.adopt(x.as_tensor()) if isinstance(x, AbstractComposite) else x
+    return engine.lift(x.as_tensor()) if isinstance(x, AbstractComposite) else x
 
 
 def holds_tensors(value: list[Any] | tuple[Any, ...]) -> bool:

@@ -147,14 +147,14 @@ def _implied(condition: Any, main: Any, other: Any, tracers: Sequence[Tracer]) -
     if is_same(main, other):
         return main, other
     engine = dispatch.current()
-    flag, truthful = engine.adopt(condition)._value, True  # type: ignore[attr-defined]  # a trace's are symbols
+    flag, truthful = engine.lift(condition)._value, True  # type: ignore[attr-defined]  # a trace's are symbols
     while flag.node is not None and flag.node.op is logical_not.op:
         flag, truthful = flag.node.inputs[0], not truthful
 
     def known(x: Any, holds: bool, branch: Tracer) -> Any:
         if type(x) is not Symbol or x._tracer is branch:
             return x
-        return holds is truthful if engine.adopt(x)._value is flag else x  # type: ignore[attr-defined]  # as above
+        return holds is truthful if engine.lift(x)._value is flag else x  # type: ignore[attr-defined]  # as above
 
     return known(main, True, tracers[0]), known(other, False, tracers[1])
 

@@ -456,12 +456,12 @@ def _initial(plan: _Carried) -> list[Any]:
         elif isinstance(leaf, AbstractVariable):
             found.append(engine.read(leaf))
         elif isinstance(leaf, AbstractTensor):
-            found.append(engine.adopt(leaf))
+            found.append(engine.lift(leaf))
         else:
             found.append(engine.constant(as_array(leaf, spec.dtype)))
     for unsure, leaf in _guards(plan):
         if unsure:
-            found.append(convert_to_tensor(False) if leaf is None else engine.adopt(taken_apart(leaf)[1]))
+            found.append(convert_to_tensor(False) if leaf is None else engine.lift(taken_apart(leaf)[1]))
     return found
 
 

@@ -120,5 +120,5 @@ def value_of(x: Any, dtype: DType | None, tracer: Tracer) -> Value:
     if isinstance(x, AbstractVariable):
         return tracer.read(x)._value
     if isinstance(x, AbstractTensor):
-        return tracer.adopt(x)._value
+        return tracer.lift(x)._value
     return tracer.constant(as_array(x, dtype))._value

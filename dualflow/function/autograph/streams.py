@@ -171,7 +171,7 @@ def stream_node(reading: StreamReading, turn: Body, initial: Sequence[Any]) -> l
     count = len(initial) + len(variables)
     stream = StreamLoop(turn.tracer, graph, count, reading, turn.tracer.options, closure.written)
     engine = dispatch.current()
-    handles = [engine.adopt(x) for x in reading.handles]
+    handles = [engine.lift(x) for x in reading.handles]
     inputs = (*handles, *initial, *variables, *read)
     carried, _ = closure.assign(list(engine.run(STREAM_LOOP, inputs, {"stream": stream})))
     return carried

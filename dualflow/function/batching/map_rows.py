@@ -46,7 +46,7 @@ def map_rows(
     sources = [c.source for c in trace.graph.captures]
     inputs = [*tensors, *[Mapped(x, False) for x in operands(sources)]]
     engine = dispatch.current()
-    found = replay_rows(trace.graph, inputs, count, engine.innermost.note)
+    found = replay_rows(trace.graph, inputs, count, engine.innermost.record_assignment)
     outputs, news = found[: len(trace.graph.outputs)], found[len(trace.graph.outputs) :]
     variables = dict(zip(trace.graph.inputs[len(tensors) :], sources, strict=True))
     made = [x.tensor for x, v in zip(outputs, trace.graph.outputs, strict=True) if v.node is not None]

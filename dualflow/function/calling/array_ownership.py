@@ -30,7 +30,7 @@ def array_of(source: Any) -> Array:
         return _row_major(source)
     if isinstance(source, AbstractVariable):
         return _row_major(EAGER.read(source))
-    return _row_major(EAGER.adopt(source))  # raises, saying why
+    return _row_major(EAGER.lift(source))  # raises, saying why
 
 
 def _row_major(tensor: Any) -> Array:

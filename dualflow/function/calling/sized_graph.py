@@ -119,7 +119,7 @@ class _Sizing:
                     raise UndecidedSize(f"whether the sizes of {node.op.name} fit depends on data") from None
                 raise
             results = found if isinstance(found, tuple) else (found,)
-            return [self.tracer.adopt(x)._value for x in results]
+            return [self.tracer.lift(x)._value for x in results]
         if isinstance(form, Choice):
             return self._choice(node, inputs)
         if isinstance(form, Loop):
@@ -129,7 +129,7 @@ class _Sizing:
         except (InvalidArgumentError, UndecidedSize):
             if node.op is RESHAPE:
                 found = reshaped_by(self, self.tracer.symbol(inputs[0]), node.attrs["shape"])
-                return [self.tracer.adopt(found)._value]
+                return [self.tracer.lift(found)._value]
             if node.op is ENSURED:
                 return [self._ensured(inputs[0], node.attrs["sizes"])]
             made = add(node.op, self._fitting(node, inputs), node.attrs, node.origin)
@@ -153,7 +153,7 @@ class _Sizing:
         pairs = zip(sizes_of(value), sizes, strict=True)
         shape = [own if size is None else size for own, size in pairs]
         message = f"the shape of a tensor and {sizes} are incompatible; reshape it"
-        return self.tracer.adopt(self.of_shape(self.tracer.symbol(value), shape, message))._value
+        return self.tracer.lift(self.of_shape(self.tracer.symbol(value), shape, message))._value
 
     # choices and loops
 
@@ -257,7 +257,7 @@ class _Sizing:
 
     def __call__(self, tensor: Any, least: int | None = None) -> list[int]:
         """The elements of a tensor of integers, none of which may be below ``least``."""
-        value = self._first_equal(self.tracer.adopt(tensor)._value)
+        value = self._first_equal(self.tracer.lift(tensor)._value)
         found = [substituted(x, self.known.replaced) for x in self.known.of(value).reshape(-1).tolist()]
         if least is None:
             for extent in found:

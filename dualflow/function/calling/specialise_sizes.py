@@ -71,7 +71,7 @@ def specialise(subtrace: Subtrace, inputs: Sequence[Any]) -> Subtrace:
             tracer.argument(TensorSpec(x.shape, v.spec.dtype, v.spec.name))
             for x, v in zip(inputs, graph.arguments, strict=True)
         ]
-        captured = [tracer.read(c.source) if c.variable else tracer.adopt(c.source) for c in graph.captures]
+        captured = [tracer.read(c.source) if c.variable else tracer.lift(c.source) for c in graph.captures]
         results = replay(graph, [*arguments, *captured], tracer.note)
         count = len(graph.outputs)
         place = {v: i for i, v in enumerate(graph.inputs)}
@@ -82,7 +82,7 @@ def specialise(subtrace: Subtrace, inputs: Sequence[Any]) -> Subtrace:
                 bound.append(Update(arguments[at]._value, value._value))
             else:
                 tracer.assign(graph.captures[at - len(arguments)].source, value)
-    outputs = [tracer.adopt(x)._value for x in results[:count]]
+    outputs = [tracer.lift(x)._value for x in results[:count]]
     made = eliminate_dead_code(tracer.builder.finish(outputs, [*bound, *tracer.updates()]))
     return Subtrace(
         tracer,

@@ -108,7 +108,7 @@ class Subtrace:
         variables = {key: sources[place] for key, place in self.bound.items()}
 
         def note(variable: Any, value: Any) -> None:
-            engine.innermost.note(variables.get(id(variable), variable), value)
+            engine.innermost.record_assignment(variables.get(id(variable), variable), value)
 
         graph = with_variables(self.graph, variables) if variables else self.graph
         if not engine.innermost.eager:
@@ -215,4 +215,4 @@ class Subtrace:
 
 def _read(engine: Engine, sources: Sequence[Any]) -> list[Any]:
     """The engine's tensors for ``sources``."""
-    return [engine.read(x) if isinstance(x, AbstractVariable) else engine.adopt(x) for x in sources]
+    return [engine.read(x) if isinstance(x, AbstractVariable) else engine.lift(x) for x in sources]

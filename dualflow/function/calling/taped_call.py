@@ -49,7 +49,7 @@ def differentiate(
             for n in nodes
         ]
         flows = sweep(records, [symbol(v) for v in targets], cotangents, [symbol(v) for v in sources])
-        return values(cotangents), [None if g is None else tracer.adopt(g)._value for g in flows]
+        return values(cotangents), [None if g is None else tracer.lift(g)._value for g in flows]
 
 
 class ForwardBackward:

@@ -84,6 +84,5 @@ def operands(sources: Sequence[Any]) -> list[Any]:
     """The current engine's tensors for what bodies read: a variable's value at this point, or a tensor."""
     engine = dispatch.current()
     return [
-        engine.adopt(x) if hasattr(x, "spec") and not hasattr(x, "assign") else engine.read(x)
-        for x in sources
+        engine.lift(x) if hasattr(x, "spec") and not hasattr(x, "assign") else engine.read(x) for x in sources
     ]

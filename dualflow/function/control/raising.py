@@ -243,7 +243,7 @@ def _is_of(x: Any, tracer: Tracer) -> bool:
 
 def _stop_unless(holds: Any, raising: Raising, tensors: Sequence[Any]) -> Any:
     tracer = tracer_of(dispatch.current())
-    inputs = tuple(map(tracer.adopt, (holds, *tensors)))
+    inputs = tuple(map(tracer.lift, (holds, *tensors)))
     known = all(x.shape.is_static for x in tensors)
     small = known and sum(x.spec.nbytes for x in tensors) <= KEPT_BYTES
     with origin.forced(raising.place):

@@ -31,7 +31,7 @@ def collect(result: Any, tracer: Tracer) -> tuple[Structure, list[Value]]:
 
 def _value(leaf: Any, tracer: Tracer) -> Value:
     if isinstance(leaf, AbstractTensor):
-        return tracer.adopt(leaf)._value
+        return tracer.lift(leaf)._value
     if isinstance(leaf, AbstractVariable):
         return tracer.read(leaf)._value
     if isinstance(leaf, _VALUES):

@@ -77,7 +77,7 @@ class SymbolicEngine(Engine):
         self.symbols: dict[Value, Symbol] = {}
         self.provisional: dict[Value, Provisional] = {}
 
-    def follows(self, value: Any) -> bool:
+    def is_traced(self, value: Any) -> bool:
         return isinstance(value, Symbol | AbstractVariable)
 
     def symbol(self, value: Value) -> Symbol:

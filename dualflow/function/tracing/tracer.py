@@ -107,8 +107,8 @@ class Tracer(SymbolicEngine):
 
     # what ops ask of an engine
 
-    def follows(self, value: Any) -> bool:
-        return super().follows(value) or (self._around is not None and self._around.follows(value))
+    def is_traced(self, value: Any) -> bool:
+        return super().is_traced(value) or (self._around is not None and self._around.is_traced(value))
 
     def unary(self, op: Op, x: Any) -> Any:
         if type(x) is Symbol and x._tracer is self and x._value.spec.dtype.computes:
@@ -134,10 +134,10 @@ class Tracer(SymbolicEngine):
     def constant(self, array: Array) -> Symbol:
         return Symbol(self._literal(array), self)
 
-    def alias(self, tensor: Any) -> Any:
+    def shallow_copy(self, tensor: Any) -> Any:
         return self.run(identity.op, (tensor,), {})
 
-    def adopt(self, tensor: AbstractTensor) -> Symbol:
+    def lift(self, tensor: AbstractTensor) -> Symbol:
         if type(tensor) is Symbol and tensor._tracer is self:
             return tensor
         known = self._captured.get(id(tensor))
@@ -156,13 +156,13 @@ class Tracer(SymbolicEngine):
         return self._state(variable).current
 
     def assign(self, variable: AbstractVariable, value: Any) -> Any:
-        state, symbol = self._state(variable), Symbol(self.adopt(value)._value, self)
+        state, symbol = self._state(variable), Symbol(self.lift(value)._value, self)
         if symbol._value is not state.current._value:
-            self.note(variable, symbol)
+            self.record_assignment(variable, symbol)
         state.current = symbol
 
-    def note(self, variable: AbstractVariable, value: Any) -> None:
-        self.builder.add(ASSIGNMENT, (self.adopt(value)._value,), {"variable": variable}, caller())
+    def record_assignment(self, variable: AbstractVariable, value: Any) -> None:
+        self.builder.add(ASSIGNMENT, (self.lift(value)._value,), {"variable": variable}, caller())
 
     def stream(self, seed: int | None) -> Any:
         return None if self.outer is None else self.outer.stream(seed)
@@ -172,7 +172,7 @@ class Tracer(SymbolicEngine):
             raise InaccessibleTensorError(
                 f"{self.name!r}, which may run any number of times, can't create variables; create it before."
             )
-        self.creation.create(variable, self.known(self.adopt(initial)._value, "initial value"), caller())
+        self.creation.create(variable, self.known(self.lift(initial)._value, "initial value"), caller())
 
     # what the function room asks
 
@@ -261,7 +261,7 @@ class Tracer(SymbolicEngine):
 
     def provide(self, made: Provisional) -> Symbol:
         """A value that a loop may not have assigned."""
-        found: Symbol = self.run(ASSIGNED, (self.adopt(made.x), self.adopt(made.ran)), {"name": made.name})
+        found: Symbol = self.run(ASSIGNED, (self.lift(made.x), self.lift(made.ran)), {"name": made.name})
         self.provisional[found._value] = made
         return found
 
@@ -270,7 +270,7 @@ class Tracer(SymbolicEngine):
         array = tensor._array
         if array.size > _INLINED:
             return self._capture(tensor)
-        if not tensor.dtype.is_inexact and not self.follows(tensor):
+        if not tensor.dtype.is_inexact and not self.is_traced(tensor):
             return self.constant(array)
         symbol = self._capture(tensor)
         self._static[symbol._value] = array
