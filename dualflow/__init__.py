@@ -50,7 +50,7 @@ from dualflow.function import control_gradients as _control_gradients  # noqa: F
 from dualflow.function import eager_kernels as _eager_kernels  # noqa: F401
 from dualflow.function import function as function
 from dualflow.function import held_calls as _held_calls  # noqa: F401
-from dualflow.function import row_map as _row_map  # noqa: F401
+from dualflow.function import vmap_rows as _vmap_rows  # noqa: F401
 from dualflow.function.control.control_flow import case as case
 from dualflow.function.control.control_flow import cond as cond
 from dualflow.function.control.control_flow import switch_case as switch_case

@@ -18,7 +18,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.eager.accumulator import ForwardAccumulator
 from dualflow.eager.tape import GradientTape
-from dualflow.gradient.row_map import MAP_ROWS
+from dualflow.gradient.vmap_slot import VMAP
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.conversion import identity
 from dualflow.ops.creation import convert_to_tensor
@@ -276,7 +276,7 @@ def _by_columns(
             result = convert_to_tensor(f(*given, **kwargs))
             found.append(convert_to_tensor(np.zeros((*result.shape, *x.shape), result.dtype.dtype)))
             continue
-        at_once = None if dispatch.current().eager else MAP_ROWS.value(column, convert_to_tensor(units))
+        at_once = None if dispatch.current().eager else VMAP.value(column, convert_to_tensor(units))
         rows = stack([column(convert_to_tensor(u))[0] for u in units]) if at_once is None else at_once[0]
         last = transpose(rows, [*range(1, len(rows.shape)), 0])
         found.append(reshape(last, (*last.shape[:-1], *x.shape)))

@@ -19,7 +19,7 @@ from dualflow.core.dtypes import ALL, UNCOMMON, of_array
 from dualflow.core.errors import InaccessibleTensorError
 from dualflow.core.memory_errors import is_out_of_memory, out_of_memory
 from dualflow.core.numpy_warnings import quiet, run_quietly
-from dualflow.eager import first_values, updates
+from dualflow.eager import initial_values, updates
 from dualflow.eager.kernels import KERNELS, LARGE
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.eager.variable import Variable
@@ -192,7 +192,7 @@ class EagerEngine(Engine):
 
     def create_variable(self, variable: Any, initial: Any) -> None:
         tensor = updates.owned(initial)
-        first_values.create(variable, wrap(initial._array) if tensor is initial else tensor)
+        initial_values.create(variable, wrap(initial._array) if tensor is initial else tensor)
 
 
 def needs_float(op: Op, dtype: np.dtype[Any]) -> bool:

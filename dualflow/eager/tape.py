@@ -20,7 +20,7 @@ from dualflow.eager import recording
 from dualflow.eager.engine import fit
 from dualflow.eager.recording import Tape
 from dualflow.eager.tensor import EagerTensor
-from dualflow.gradient.row_map import MAP_ROWS
+from dualflow.gradient.vmap_slot import VMAP
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.cotangent_shapes import matched
 from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
@@ -419,7 +419,7 @@ def _columns(tape: Tape, target: Any, shape: Any, sources: Sequence[Any], *, at_
         return recording.gradients(tape, [target], [unit], sources, keep=True)
 
     if at_once and len(units) > _FEW:
-        found = MAP_ROWS.value(swept, convert_to_tensor(units))
+        found = VMAP.value(swept, convert_to_tensor(units))
         if found is not None:
             return found
     engine = dispatch.current()

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from dualflow.core.errors import FailedPreconditionError
 from dualflow.core.locks import SharedLock, held
-from dualflow.eager.first_values import FirstValue, decide, restore_first
+from dualflow.eager.initial_values import DeferredInitialValue, decide, restore_initial
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.eager.variable_slots import (
     borrowed_here,
@@ -246,7 +246,7 @@ def change(variable: Any, rule: Callable[[EagerTensor], EagerTensor]) -> None:
 
 def restore(variable: Any, tensor: EagerTensor) -> None:
     """:func:`assign`, where a new variable that has not been read begins with ``tensor``."""
-    if not restore_first(variable, tensor):
+    if not restore_initial(variable, tensor):
         assign(variable, tensor)
 
 
@@ -258,13 +258,13 @@ def unset(variable: Any) -> FailedPreconditionError:
     )
 
 
-def lendable(variable: Any) -> None:
+def borrowable(variable: Any) -> None:
     """Note that compiled code may write to the variable's buffer without the GIL: a fork waits for it."""
-    _lendable[id(variable)] = variable
+    _borrowable[id(variable)] = variable
 
 
 _steps: Final[list[UpdateStep]] = []
-_lendable: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
+_borrowable: Final[weakref.WeakValueDictionary[int, Any]] = weakref.WeakValueDictionary()
 
 
 def _pauses() -> Iterator[float]:
@@ -333,10 +333,10 @@ def _before_fork() -> None:
     """
     _lock.bare.acquire()
     end = time.monotonic() + _FORK_WAITS
-    for variable in list(_lendable.values()):
+    for variable in list(_borrowable.values()):
         seen = present(variable)
         _kept_for_fork.append(seen)  # compiled code leaves a tensor alone that is held
-        if type(seen) is FirstValue or borrowed_here(variable):
+        if type(seen) is DeferredInitialValue or borrowed_here(variable):
             continue
         for pause in _pauses():
             if substitute(variable) is not seen or time.monotonic() > end:
@@ -351,11 +351,11 @@ def _after_fork() -> None:
 
 def _after_fork_in_child() -> None:
     """Put back what other threads had: they are not in this process."""
-    for variable in list(_lendable.values()):
+    for variable in list(_borrowable.values()):
         lent = substitute(variable)
         if type(lent) is EagerTensor and not borrowed_here(variable):
             variable._tensor = lent
-            del variable._lent
+            del variable._substitute
     for step in [step for step in _steps if step.left()]:
         step.end()
     _after_fork()

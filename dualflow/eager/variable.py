@@ -56,7 +56,7 @@ class Variable(Operators, AbstractVariable):
     """
 
     # Compiled code reads the tensor from its slot, and puts it into the other two while it writes to it.
-    __slots__ = ("__dict__", "__weakref__", "_lender", "_lent", "_tensor")
+    __slots__ = ("__dict__", "__weakref__", "_borrower", "_substitute", "_tensor")
 
     @entry
     def __init__(

@@ -1,11 +1,12 @@
 """The slots of a variable, and the steps in which they change.
 
 ``_tensor`` has the variable's present tensor. It is empty while the variable is locked or borrowed, or before
-its first value is decided; then ``_lent`` has what stands for the tensor:
+its first value is decided; then ``_substitute`` has what stands for the tensor:
 
 * a write lock: a thread computes the next value in new memory (``updates.py``).
-* the tensor itself: compiled code writes to its buffer without the GIL, in the thread of number ``_lender``.
-* a deferred first value (``first_values.py``).
+* the tensor itself: compiled code writes to its buffer without the GIL, in the thread of number
+    ``_borrower``.
+* a deferred first value (``initial_values.py``).
 
 Each function here is one step: no other thread, and no signal handler, runs between its first load and its
 last store. CPython switches threads and runs handlers at calls and backward jumps only; a test disassembles
@@ -58,7 +59,7 @@ def take(variable: Any, lock: Holder) -> bool:
     """Move the present tensor to ``lock``, which then stands for it; False where there is none."""
     try:
         lock.tensor = variable._tensor
-        variable._lent = lock
+        variable._substitute = lock
         del variable._tensor
         return True
     except AttributeError:
@@ -68,15 +69,15 @@ def take(variable: Any, lock: Holder) -> bool:
 def nest(variable: Any, lock: Holder, outer: Holder) -> None:
     """Let ``lock`` stand for the tensor in place of ``outer``, with the same tensor."""
     lock.tensor = outer.tensor
-    variable._lent = lock
+    variable._substitute = lock
 
 
 def unnest(variable: Any, lock: Holder, outer: Holder) -> None:
     """Let ``outer`` stand for the tensor again, if ``lock`` still does, with its tensor."""
     try:
-        if variable._lent is lock:
+        if variable._substitute is lock:
             outer.tensor = lock.tensor
-            variable._lent = outer
+            variable._substitute = outer
     except AttributeError:
         pass
 
@@ -84,9 +85,9 @@ def unnest(variable: Any, lock: Holder, outer: Holder) -> None:
 def put_back(variable: Any, holder: Holder) -> bool:
     """Move the tensor of ``holder`` to its slot; False where ``holder`` doesn't stand for it any more."""
     try:
-        if variable._lent is holder:
+        if variable._substitute is holder:
             variable._tensor = holder.tensor
-            del variable._lent
+            del variable._substitute
             return True
     except AttributeError:
         pass
@@ -99,7 +100,7 @@ def present(variable: Any) -> Any:
         return variable._tensor
     except AttributeError:
         try:
-            return variable._lent
+            return variable._substitute
         except AttributeError:
             return None
 
@@ -107,7 +108,7 @@ def present(variable: Any) -> Any:
 def substitute(variable: Any) -> Any:
     """What stands for the present tensor; None where the slot has it, or the variable has no value."""
     try:
-        return variable._lent
+        return variable._substitute
     except AttributeError:
         return None
 
@@ -115,6 +116,6 @@ def substitute(variable: Any) -> Any:
 def borrowed_here(variable: Any) -> bool:
     """Whether compiled code in this thread has the tensor: the caller is a signal handler or finalizer."""
     try:
-        return bool(variable._lender == get_ident())
+        return bool(variable._borrower == get_ident())
     except AttributeError:
         return False

@@ -21,9 +21,9 @@ import numpy as np
 
 from dualflow.core.dtypes import DType, of_array
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.extent import UndecidedSize, symbol
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
+from dualflow.core.symbolic_sizes import UndecidedSize, size_variable
 from dualflow.core.warning import warn_user
 from dualflow.eager.kernels import KERNELS, LARGE, Computation
 from dualflow.eager.tensor import EagerTensor, wrap
@@ -248,13 +248,13 @@ def _is_program_of_all(
     """Whether the kernel is the program of the graph over symbolic sizes, and so of the whole family."""
     options = compile_options()
     tracer = Tracer(_name(what), options=options)
-    open_shape = Shape([1 if unit else symbol(least=0) for unit in family.units or ()])
+    open_shape = Shape([1 if unit else size_variable(least=0) for unit in family.units or ()])
     specs = [
         TensorSpec.of(open_shape if fixed is None else Shape(fixed), of_array(dtype))
         for dtype, fixed in family.inputs
     ]
     if family.units == ():
-        attrs = {**attrs, "count": symbol(least=0)}
+        attrs = {**attrs, "count": size_variable(least=0)}
     try:
         with tracing(tracer):
             graph = _graph(tracer, what, [tracer.argument(spec) for spec in specs], attrs)
@@ -363,9 +363,9 @@ def _graph(tracer: Tracer, what: Computation, inputs: Sequence[Any], attrs: Mapp
 
 def _argument(tracer: Tracer, array: Array, order: tuple[int, ...]) -> Any:
     """What the op reads: an argument, whose axes are put in another order where ``order`` says so."""
-    symbol = tracer.argument(TensorSpec.of(Shape([array.shape[a] for a in order]), of_array(array.dtype)))
+    argument = tracer.argument(TensorSpec.of(Shape([array.shape[a] for a in order]), of_array(array.dtype)))
     perm = _inverse(order)
-    return symbol if list(perm) == sorted(perm) else tracer.run(TRANSPOSE, (symbol,), {"perm": perm})
+    return argument if list(perm) == sorted(perm) else tracer.run(TRANSPOSE, (argument,), {"perm": perm})
 
 
 def _memory_order(array: Array) -> tuple[int, ...]:

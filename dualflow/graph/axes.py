@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from dualflow.core.extent import is_fixed, symbol, symbols
+from dualflow.core.symbolic_sizes import is_static, size_variable, size_variables
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.virtual_array import VirtualArray, contiguous
 from dualflow.ops.forms import Element, Literal, View
@@ -57,7 +57,7 @@ def strided_view(
 
     The view is taken of an array that has the strides but no memory behind them.
     """
-    if not is_fixed(shape) or not is_fixed(strides) or symbols(attrs):
+    if not is_static(shape) or not is_static(strides) or size_variables(attrs):
         return _by_extents(view, attrs, shape, strides)
     array = as_strided(_ORIGIN, tuple(shape), tuple(strides), writeable=False)
     try:
@@ -93,7 +93,7 @@ def row_major(value: Value) -> Value:
 
 @functools.lru_cache(4096)
 def _keeps_order(view: Any, attrs: tuple[tuple[str, Any], ...], shape: tuple[int, ...]) -> bool:
-    if not is_fixed(shape) or symbols(attrs):
+    if not is_static(shape) or size_variables(attrs):
         found = _by_extents(view, dict(attrs), shape, contiguous(shape))
         return found is not None and found[1:] == (contiguous(found[0]), 0)
     array = _virtual(shape)
@@ -160,8 +160,8 @@ def _dims(
 
 def _unmergeable_strides(shape: Sequence[int]) -> list[int]:
     """Distinct strides with gaps, so that no two dims can be taken for one."""
-    if not is_fixed(shape):
-        return [symbol(least=1) for _ in shape]
+    if not is_static(shape):
+        return [size_variable(least=1) for _ in shape]
     strides, step = [], 3
     for size in reversed(shape):
         strides.append(step)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from dualflow.core.extent import typical
+from dualflow.core.symbolic_sizes import typical
 
 LEAST_ROWS: Final = 64
 """The fewest rows of a stretch."""

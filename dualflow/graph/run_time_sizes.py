@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from dualflow.core.errors import InternalError
-from dualflow.core.extent import symbols
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
+from dualflow.core.symbolic_sizes import size_variables
 from dualflow.graph.ir import Graph, Node
 from dualflow.ops.forms import Check, View
 from dualflow.ops.record import Effect, Op
@@ -74,4 +74,4 @@ def has_extents(graph: Graph) -> bool:
 def depends_on_extents(node: Node) -> bool:
     """Whether some size of ``node`` is known only when it runs."""
     values = (*node.inputs, *node.outputs)
-    return any(symbols(tuple(v.spec.shape)) for v in values) or bool(symbols(dict(node.attrs)))
+    return any(size_variables(tuple(v.spec.shape)) for v in values) or bool(size_variables(dict(node.attrs)))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dualflow.core.size_functions import repeating, sliced_extent
+from dualflow.core.size_functions import broadcast_stride, symbolic_slice_bounds
 
 
 def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
@@ -66,7 +66,9 @@ class VirtualArray:
         if not repeats:
             return self._view(shape, self.strides)
         axes = zip(shape, self.shape, self.strides, strict=True)
-        return self._view(shape, [step if new == old else repeating(step, old) for new, old, step in axes])
+        return self._view(
+            shape, [step if new == old else broadcast_stride(step, old) for new, old, step in axes]
+        )
 
     def __getitem__(self, key: Any) -> VirtualArray:
         items = key if isinstance(key, tuple) else (key,)
@@ -82,7 +84,7 @@ class VirtualArray:
                 continue
             size, stride = next(axes)
             if isinstance(item, slice):
-                begin, count = sliced_extent(item.start, item.stop, item.step or 1, size)
+                begin, count = symbolic_slice_bounds(item.start, item.stop, item.step or 1, size)
                 shape.append(count)
                 strides.append(stride * (item.step or 1))
                 offset += begin * stride

@@ -12,7 +12,7 @@ from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Dim, Shape, check_size, normalize_axes, normalize_axis
-from dualflow.core.size_functions import filled_in
+from dualflow.core.size_functions import inferred_size
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.forms import Sized, View
@@ -90,7 +90,7 @@ def reshaped_by(read: Any, x: Any, given: Sequence[int]) -> Any:
     rests = [math.prod([*given[:i], *given[i + 1 :]]) for i in range(len(given))]
     none_free = [type(rest) is int and rest == 0 for rest in rests]  # beside a size of 0
     free = [0 if none else count // rest for none, rest in zip(none_free, rests, strict=True)]
-    target = read.sizes([filled_in(d, size) for d, size in zip(given, free, strict=True)])
+    target = read.sizes([inferred_size(d, size) for d, size in zip(given, free, strict=True)])
     found = read.of_size(x, math.prod(target), count)
     return dispatch.current().apply(RESHAPE, (found,), {"shape": Shape(target)})
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.extent import Extent
 from dualflow.core.shape import UNKNOWN_RANK, Shape
 from dualflow.core.spec import TensorSpec
+from dualflow.core.symbolic_sizes import SymInt
 from dualflow.ops.broadcasting import BROADCAST_TO, broadcast_like, reduce_sum, sum_to
 from dualflow.ops.choice import where
 from dualflow.ops.comparison import equal
@@ -59,7 +59,7 @@ def _summed(read: Any, flow: Any, like: Any) -> Any:
     shape = tuple(like.shape)
     flow = sum_to(flow, Shape(shape))
     for axis, size in enumerate(shape):
-        if isinstance(size, Extent) and size != flow.shape[axis]:
+        if isinstance(size, SymInt) and size != flow.shape[axis]:
             whole = reduce_sum(flow, axis, keepdims=True)
             target = (*flow.shape[:axis], size, *flow.shape[axis + 1 :])
             flow = where(equal(size_as_tensor(size), 1), whole, read.first_of(flow, target, _NOT_BACK))

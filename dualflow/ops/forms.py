@@ -107,9 +107,9 @@ class Sized(NamedTuple):
     """An op that is other ops, once the integers that decide its sizes are known as sizes.
 
     ``resolve(read, *inputs, **attrs)`` returns what those make of the inputs, or a tuple of results.
-    ``read(tensor, least)`` returns the elements of a tensor of integers, for attributes: numbers, or extents
-    that the program reads there (:mod:`dualflow.core.extent`), none of them below ``least`` where that is no
-    None.
+    ``read(tensor, least)`` returns the elements of a tensor of integers, for attributes: numbers, or symbolic
+    sizes that the program reads there (:mod:`dualflow.core.symbolic_sizes`), none of them below ``least``
+    unless that is None.
     """
 
     resolve: Callable[..., Any]

@@ -11,10 +11,10 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeError
-from dualflow.core.extent import Extent
 from dualflow.core.shape import Dim, Shape, broadcast
-from dualflow.core.size_functions import sliced_extent
+from dualflow.core.size_functions import symbolic_slice_bounds
 from dualflow.core.spec import TensorSpec
+from dualflow.core.symbolic_sizes import SymInt
 from dualflow.core.tracebacks import hide_frames
 from dualflow.ops.arithmetic import add
 from dualflow.ops.arrangement import expand_dims, reshape
@@ -45,10 +45,10 @@ def _as_index(key: Key) -> tuple[Any, ...]:
 
 
 def _sliced(dim: Dim, entry: tuple[int | None, int | None, int | None]) -> Dim:
-    if type(dim) is int and not any(type(end) is Extent for end in entry):
+    if type(dim) is int and not any(type(end) is SymInt for end in entry):
         return len(range(*slice(*entry).indices(dim)))
     start, stop, step = entry
-    return None if dim is None else sliced_extent(start, stop, step or 1, dim)[1]
+    return None if dim is None else symbolic_slice_bounds(start, stop, step or 1, dim)[1]
 
 
 def _getitem_infer(x: TensorSpec, key: Key) -> TensorSpec:

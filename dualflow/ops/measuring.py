@@ -8,9 +8,9 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.dtypes import DType, int32
-from dualflow.core.extent import is_fixed
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
+from dualflow.core.symbolic_sizes import is_static
 from dualflow.ops.forms import Sized, Sizes
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
@@ -29,7 +29,7 @@ SIZES = register(
 
 def _known_shape(read: Any, x: Any, dtype: DType) -> Any:
     engine, sizes = dispatch.current(), tuple(x.shape)
-    if is_fixed(sizes):
+    if is_static(sizes):
         return engine.constant(np.array(sizes, dtype.dtype))
     return engine.apply(SIZES, (), {"values": sizes, "dtype": dtype})
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from dualflow.core.extent import is_fixed
+from dualflow.core.symbolic_sizes import is_static
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Node
 from dualflow.graph.virtual_array import VirtualArray
@@ -27,7 +27,9 @@ def pieces(call: PlannedCall) -> list[tuple[Node, tuple[Layout, ...], Layout]]:
     assert isinstance(form, Assemble)
     values = (call.node.output, *call.node.inputs)
     layouts = (*call.outputs, *call.inputs)
-    if not all(is_fixed(v.spec.shape) and is_fixed(p.strides) for v, p in zip(values, layouts, strict=True)):
+    if not all(
+        is_static(v.spec.shape) and is_static(p.strides) for v, p in zip(values, layouts, strict=True)
+    ):
         return _by_extents(call, form)
     arrays = [
         as_strided(np.zeros(1, np.int8), sizes(v), layout.strides)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from dualflow.core.extent import typical
+from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.column_folds import LEAST_ROWS
 from dualflow.ops.forms import Fold
 from dualflow.schedule.nest import Nest, NestStep

@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from dualflow.core.dtypes import DType
-from dualflow.core.extent import typical
+from dualflow.core.symbolic_sizes import typical
 from dualflow.schedule.blocking import JOIN, ColumnStretches, join_blocks
 from dualflow.schedule.kernels import Accumulator, KernelWriter, carried_dtypes, merge
 from dualflow.schedule.loop_program import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from dualflow.core.extent import UndecidedSize
+from dualflow.core.symbolic_sizes import UndecidedSize
 from dualflow.graph.axes import is_view
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Expansion, by, rebuild

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.core.dtypes import DType, as_dtype
-from dualflow.core.extent import may_be_negative, typical
+from dualflow.core.symbolic_sizes import may_be_negative, typical
 from dualflow.graph.control_spec import branches_of, loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.scalar_functions import function_of, reduction_of

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from dualflow.core.extent import typical
+from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.axes import base_of, is_scalar_literal
 from dualflow.graph.column_folds import folds_columns
 from dualflow.graph.cost_model import CPU, CostModel

@@ -10,8 +10,9 @@ and what a statement accesses has to be inside the spans of its operands:
     RunTurns                the rows of each stack, as many as there are iterations
 
 In a program whose sizes are numbers all of it is decided before the program runs. In one that learns sizes
-while it runs, the same bounds are polynomials over symbols (:class:`dualflow.core.extent.Extent`). Where
-these decide nothing, the program compares them with the bytes that the buffer has before the statement runs.
+while it runs, the same bounds are polynomials over size variables
+(:class:`dualflow.core.symbolic_sizes.SymInt`). Where these decide nothing, the program compares them with the
+bytes that the buffer has before the statement runs.
 """
 
 from __future__ import annotations

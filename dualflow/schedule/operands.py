@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from dualflow.core.extent import is_fixed
+from dualflow.core.symbolic_sizes import is_static
 from dualflow.graph.axes import base_of, dims_of_base, is_view, sizes, strided_view
 from dualflow.graph.fused import FUSED
 from dualflow.graph.ir import Node, Value
@@ -158,7 +158,7 @@ def lies_chosen(nodes: Sequence[Node], placed: Collection[Value]) -> dict[Value,
             base = base_of(value)
             if base in made:
                 made.discard(base)
-                strides = None if base is value or not is_fixed(sizes(base)) else strides_wanted(value)
+                strides = None if base is value or not is_static(sizes(base)) else strides_wanted(value)
                 if strides is not None:
                     chosen[base] = strides
         if kind_of(node) is CallKind.KERNEL:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from dualflow.core.extent import Atom, is_fixed, symbols
+from dualflow.core.symbolic_sizes import SizeVariable, is_static, size_variables
 from dualflow.graph.axes import base_of, is_view, sizes
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import FUSED, LoopDomain, input_axes, output_axes
@@ -107,7 +107,7 @@ def _shown(value: Value) -> tuple[Value, tuple[int, ...] | None]:
     base = base_of(value)
     if base is value or base.node is None or kind_of(base.node) not in _IN_ORDER:
         return value, None
-    if not is_fixed(sizes(base)) or not is_fixed(sizes(value)) or base.spec.dtype is not value.spec.dtype:
+    if not is_static(sizes(base)) or not is_static(sizes(value)) or base.spec.dtype is not value.spec.dtype:
         return value, None
     if shows_in_order(value):
         return base, None
@@ -121,9 +121,9 @@ def _shortest(value: Value) -> Value:
     NumPy copies what no loop holds: then it is ``value`` itself, for the result has its shape.
     """
     found = at = value
-    while is_native(value) and is_fixed(sizes(at)) and at.node is not None and is_view(at.node):
+    while is_native(value) and is_static(sizes(at)) and at.node is not None and is_view(at.node):
         at = at.node.inputs[0]
-        if at.spec.dtype is value.spec.dtype and is_fixed(sizes(at)) and shows_in_order(value, at):
+        if at.spec.dtype is value.spec.dtype and is_static(sizes(at)) and shows_in_order(value, at):
             found = at
     return found
 
@@ -141,17 +141,19 @@ def _parts_of_inputs(outputs: Sequence[Value], body: Sequence[Node]) -> list[tup
     for value in dict.fromkeys(outputs) if told else ():
         if base_of(value).node is None and value.node is not None:
             needed = _sizes_of_view(value)
-            last = max((i for i in told if needed & symbols(body[i].attrs.get("extent"))), default=None)
+            last = max(
+                (i for i in told if needed & size_variables(body[i].attrs.get("extent"))), default=None
+            )
             if last is not None:
                 found.append((last + 1, value, copy_node(value)))
     return sorted(found, key=lambda row: -row[0])
 
 
-def _sizes_of_view(value: Value) -> set[Atom]:
+def _sizes_of_view(value: Value) -> set[SizeVariable]:
     """The symbols of sizes that views of an input are made by."""
-    found: set[Atom] = set()
+    found: set[SizeVariable] = set()
     while value.node is not None:
-        found |= symbols(tuple(value.spec.shape)) | symbols(dict(value.node.attrs))
+        found |= size_variables(tuple(value.spec.shape)) | size_variables(dict(value.node.attrs))
         value = value.node.inputs[0]
     return found
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from dualflow.core.extent import is_fixed
+from dualflow.core.symbolic_sizes import is_static
 from dualflow.graph.axes import base_of, sizes
 from dualflow.graph.ir import Value
 from dualflow.ops.forms import Assemble
@@ -91,7 +91,7 @@ def _places(step: StridedNode) -> dict[Value, int]:
     node, form = step.node, step.node.op.form
     assert isinstance(form, Assemble)
     values = (node.output, *step.inputs)
-    if not all(is_fixed(v.spec.shape) and v.spec.shape.num_elements() for v in values):
+    if not all(is_static(v.spec.shape) and v.spec.shape.num_elements() for v in values):
         return {}
     arrays = [as_strided(np.zeros(1, np.int8), sizes(v), contiguous_strides(sizes(v))) for v in values]
     inputs = {id(owner_of(array)): i for i, array in enumerate(arrays)}

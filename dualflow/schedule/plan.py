@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dualflow.core.extent import UndecidedSize, is_fixed, symbols
 from dualflow.core.spec import TensorSpec
+from dualflow.core.symbolic_sizes import UndecidedSize, is_static, size_variables
 from dualflow.graph.axes import base_of, sizes
 from dualflow.graph.compiled import Footprint, MemoryBlock
 from dualflow.graph.control_spec import LoopSpec, branches_of, loop_of
@@ -190,7 +190,7 @@ class _Places(NamedTuple):
             return self.inputs[home.number]
         if home.kind is BufferKind.OUTPUT and self.outputs is not None:
             place = self.outputs[home.number]
-            if not is_fixed(sizes(value)):
+            if not is_static(sizes(value)):
                 return place
             return Layout(place.buffer, place.offset + home.offset, strides)
         offset = home.offset + (self.base // value.spec.dtype.size if home.kind is BufferKind.ARENA else 0)
@@ -245,7 +245,7 @@ class _Scope:
             elif value in met:
                 self.homes[value] = Home(BufferKind.TEMPORARY, len(temporaries))
                 temporaries.append(value.spec)
-            elif not value.spec.shape.is_static or symbols(value.spec.shape):
+            elif not value.spec.shape.is_static or size_variables(value.spec.shape):
                 self.homes[value] = Home(BufferKind.STACK, self.table.slot())
             elif self.table.separate:
                 self.homes[value] = Home(BufferKind.TEMPORARY, len(temporaries), strides=self.lies.get(value))

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dualflow.core.dtypes import DType
-from dualflow.core.extent import symbols
 from dualflow.core.spec import TensorSpec
+from dualflow.core.symbolic_sizes import size_variables
 from dualflow.graph.axes import sizes
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.ir import Node, Value
@@ -101,7 +101,7 @@ def blocks_made(layouts: Sequence[Layout], values: Sequence[Value]) -> dict[int,
     return {
         layout.buffer: [v.spec.dtype.size, *sizes(v)]
         for layout, v in made
-        if v.spec.shape.is_static and symbols(v.spec.shape)
+        if v.spec.shape.is_static and size_variables(v.spec.shape)
     }
 
 

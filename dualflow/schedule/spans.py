@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from dualflow.core.extent import Extent, bounds
 from dualflow.core.size_functions import largest, smallest
+from dualflow.core.symbolic_sizes import SymInt, bounds
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Value
 from dualflow.schedule.nest import Layout
@@ -54,7 +54,7 @@ def footprint(layout: Layout, shape: Sequence[int], size: int) -> Span | None:
                 first += stride * (extent - 1)
             else:
                 last += stride * (extent - 1)
-    counts = tuple([d for d in shape if isinstance(d, Extent)]) if symbolic else ()
+    counts = tuple([d for d in shape if isinstance(d, SymInt)]) if symbolic else ()
     return Span(buffer, size, first, last, counts)
 
 
@@ -62,7 +62,7 @@ def in_order(layout: Layout, counts: Sequence[int], size: int) -> Span | None:
     """As many elements as the product of ``counts``, one after another; None where there are none."""
     if 0 in counts:
         return None
-    symbolic = tuple([d for d in counts if isinstance(d, Extent)])
+    symbolic = tuple([d for d in counts if isinstance(d, SymInt)])
     return Span(layout.buffer, size, layout.offset, layout.offset + math.prod(counts) - 1, symbolic)
 
 

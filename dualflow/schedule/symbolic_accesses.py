@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from dualflow.core.extent import Extent
+from dualflow.core.symbolic_sizes import SymInt
 from dualflow.graph.ir import Node
 from dualflow.schedule.access_bounds import AccessBounds, Condition, Index, Region, Rule
 from dualflow.schedule.loop_program import Run
@@ -45,7 +45,7 @@ def undecided_accesses(
                 raise refused(run, index.statement, node, why)
             continue
         argument = run.buffers[index.buffer]
-        counts = tuple(dict.fromkeys(numbers[n] for n in index.loops if isinstance(numbers[n], Extent)))
+        counts = tuple(dict.fromkeys(numbers[n] for n in index.loops if isinstance(numbers[n], SymInt)))
         start = argument.offset
         span = Span(argument.buffer, argument.dtype.size, start + first, start + last, counts)
         if not any(contains(operand, span) for operand in operands[index.buffer]):

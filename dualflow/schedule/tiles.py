@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from dualflow.core.extent import typical
+from dualflow.core.symbolic_sizes import typical
 from dualflow.ops.forms import Take
 from dualflow.schedule.kernels import KernelWriter
 from dualflow.schedule.loop_program import (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from dualflow.core.extent import typical
+from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.axes import sizes
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.ir import Graph, Node, Value

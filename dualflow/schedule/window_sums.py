@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from dualflow.core.extent import is_fixed
+from dualflow.core.symbolic_sizes import is_static
 from dualflow.graph.axes import sizes
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.fused import body_of
@@ -29,7 +29,7 @@ def sum_of_windows(node: Node, costs: CostModel = CPU) -> Node | None:
     """A kernel that only adds windows times a filter as the node that reads them where they lie, or None."""
     body = body_of(node)
     axes = None if body is None else _summed_axes(body)
-    fixed = axes is not None and all(is_fixed(sizes(v)) for v in (*node.inputs, node.output))
+    fixed = axes is not None and all(is_static(sizes(v)) for v in (*node.inputs, node.output))
     if axes is None or not fixed or node.output.spec.dtype.char not in PRODUCT_CHARS:
         return None
     for seen, weights in (node.inputs, node.inputs[::-1]):

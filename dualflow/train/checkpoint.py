@@ -13,7 +13,7 @@ from dualflow.core import dispatch
 from dualflow.core.dtypes import int64
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.core.tracebacks import entry
-from dualflow.eager import first_values, updates
+from dualflow.eager import initial_values, updates
 from dualflow.eager.engine import EAGER
 from dualflow.eager.python_call import numpy_function
 from dualflow.eager.variable import Variable
@@ -88,7 +88,7 @@ class Checkpoint:
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
-        if first_values.restorations and name not in _OWN:
+        if initial_values.restorations and name not in _OWN:
             look_again()
 
     @property

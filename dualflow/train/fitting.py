@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Final
 
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.eager import first_values, updates
+from dualflow.eager import initial_values, updates
 from dualflow.eager.tensor import wrap
 from dualflow.eager.variable import Variable
 from dualflow.train.folder import Folder
@@ -39,7 +39,7 @@ def give(folder: Folder, values: Collection[tuple[Variable, str]]) -> None:
     """Let variables hold arrays of a checkpoint, which fit: all of them, or none if anything fails."""
     tensors = {key: wrap(folder.read(key)) for _, key in values}
     given: set[str] = set()
-    before = [(v, updates.value_of(v)) for v, _ in values if not first_values.is_new(v)]
+    before = [(v, updates.value_of(v)) for v, _ in values if not initial_values.is_new(v)]
     try:
         for variable, key in values:
             # two variables never share the memory that compiled code writes to

@@ -1,6 +1,6 @@
 """A checkpoint that objects take their values from: those that are there at once, others as they come.
 
-While values are left, the restoration is one of ``eager.first_values.restorations``: a variable that is
+While values are left, the restoration is one of ``eager.initial_values.restorations``: a variable that is
 created meanwhile asks, before it is first read, whether it stands where the checkpoint has a value. What the
 objects are is found from *anchors*: objects below which values are left, which it does not keep alive.
 """
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from dualflow.core import dispatch
-from dualflow.eager import first_values
+from dualflow.eager import initial_values
 from dualflow.eager.engine import EAGER
 from dualflow.eager.variable import Variable
 from dualflow.train.fitting import give, misfit, refuse
@@ -72,7 +72,7 @@ class Restoration:
         """
         graph = live_graph(self._root, self._alias)
         refuse_graph_variables(graph)
-        with first_values.restoring.lock, dispatch.using(EAGER):
+        with initial_values.restoring.lock, dispatch.using(EAGER):
             if self.flat:
                 variables = [n.thing for n in graph if isinstance(n.thing, Variable)]
                 found = match_by_name(self.saved, variables)
@@ -85,7 +85,7 @@ class Restoration:
                 other.give_up(found)
             if self.left and not self.flat:
                 _waiting.insert(0, self)
-                first_values.restorations.insert(0, self.advance)
+                initial_values.restorations.insert(0, self.advance)
             else:
                 self.folder.close()
 
@@ -96,7 +96,7 @@ class Restoration:
             InvalidArgumentError, DataLossError: a value does not fit its variable, or is damaged; all others
                 are restored.
         """
-        with first_values.restoring.lock, dispatch.using(EAGER):
+        with initial_values.restoring.lock, dispatch.using(EAGER):
             if not self._busy:  # a state that is set reads a variable
                 self._busy = True
                 try:
@@ -123,7 +123,7 @@ class Restoration:
         """Wait no longer."""
         if self in _waiting:
             _waiting.remove(self)
-            first_values.restorations.remove(self.advance)
+            initial_values.restorations.remove(self.advance)
             self.folder.close()
 
     def give_up(self, newer: Matches) -> None:

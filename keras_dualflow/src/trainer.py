@@ -14,7 +14,7 @@ from keras.src.utils.python_utils import pythonify_logs
 
 import dualflow as df
 from dualflow.core.tracebacks import entry
-from dualflow.eager import first_values
+from dualflow.eager import initial_values
 from keras_dualflow.all_or_none import all_or_none
 from keras_dualflow.src.core.conversion import convert_to_numpy, shape
 from keras_dualflow.src.training import loops
@@ -258,7 +258,7 @@ def _repeated(model: Any, step: Callable[[Batch], Logs]) -> Callable[[Sequence[B
     compiled = _compiled(model, step)
 
     def repeated(batches: Sequence[Batch]) -> Logs:
-        if first_values.restorations:
+        if initial_values.restorations:
             _clear_what_is_built_late(model, batches[0])
         logs: Logs = {}
         for batch in batches:

@@ -8,7 +8,17 @@ from dualflow.core import dispatch
 from dualflow.core.delegating_engine import DelegatingEngine
 from dualflow.core.dispatch import Engine
 
-OWN = {"unary", "binary", "apply", "leave", "unrecorded", "eager", "composite", "generated", "part"}
+OWN = {
+    "unary",
+    "binary",
+    "apply",
+    "record_numpy_use",
+    "unrecorded",
+    "eager",
+    "composite",
+    "generated",
+    "part",
+}
 """What a delegating engine does itself: it prepares inputs, is told what NumPy is handed, sees each op."""
 
 

@@ -33,7 +33,7 @@ needs_the_gil = pytest.mark.skipif(not GIL, reason="these steps do nothing witho
 class Slots:
     """A variable's slots alone."""
 
-    __slots__ = ("_lender", "_lent", "_tensor")
+    __slots__ = ("_borrower", "_substitute", "_tensor")
 
 
 class Lock:

@@ -13,7 +13,7 @@ import dualflow as df
 from dualflow.backends.llvm.any_length import any_length
 from dualflow.backends.llvm.executable import Executable
 from dualflow.core import dispatch
-from dualflow.core.extent import symbol
+from dualflow.core.symbolic_sizes import size_variable
 from dualflow.errors import InternalError
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.run_time_sizes import REQUIRE
@@ -258,7 +258,7 @@ def test_a_view_shows_elements_of_what_it_is_a_view_of() -> None:
 
 
 def test_symbolic_spans_are_compared_term_by_term() -> None:
-    n, m = symbol(least=0), symbol(least=0)
+    n, m = size_variable(least=0), size_variable(least=0)
     whole = footprint(Layout(0, 0, (m, 1)), (n, m), 4)
     assert whole is not None
     assert fits(whole, 4 * n * m)

@@ -12,7 +12,7 @@ import pytest
 
 import dualflow as df
 from dualflow.compat import v1
-from dualflow.eager import first_values
+from dualflow.eager import initial_values
 
 
 class Net(df.Module):
@@ -27,13 +27,13 @@ class Plain:
 def nothing_waits() -> Any:
     """Each test begins and ends with no checkpoint that waits."""
     gc.collect()
-    assert first_values.restorations == []
+    assert initial_values.restorations == []
     yield
     gc.collect()
     df.Variable(0.0).numpy()
-    for ask in first_values.restorations[:]:
+    for ask in initial_values.restorations[:]:
         ask()
-    assert first_values.restorations == []
+    assert initial_values.restorations == []
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def test_an_object_that_is_given_to_the_checkpoint_later(tmp_path: Path) -> None
     assert float(v) == 3.0
 
 
-def test_other_variables_keep_their_first_values(path: str) -> None:
+def test_other_variables_keep_their_initial_values(path: str) -> None:
     net = Net()
     status = df.train.Checkpoint(net=net).read(path)
     net.other = df.Variable([8.0, 9.0])
@@ -225,7 +225,7 @@ def test_nothing_waits_for_objects_that_are_gone(path: str) -> None:
         df.train.Checkpoint(net=Net()).read(path)
     gc.collect()
     df.Variable(0.0).numpy()
-    assert first_values.restorations == []
+    assert initial_values.restorations == []
 
 
 def test_a_restored_model_is_not_kept_alive(path: str) -> None:

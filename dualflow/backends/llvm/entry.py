@@ -20,8 +20,8 @@ from dualflow.backends.llvm.scatter import bounds_routine, routine
 from dualflow.backends.llvm.steps import BEGINNING, LINK, WALK, StepKind, StepRecord
 from dualflow.backends.llvm.text import F64, I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.backends.llvm.written import write
-from dualflow.core.extent import Atom, typical
 from dualflow.core.size_functions import largest
+from dualflow.core.symbolic_sizes import SizeVariable, typical
 from dualflow.graph import ir
 from dualflow.graph.axes import sizes
 from dualflow.graph.cost_model import CostModel
@@ -103,7 +103,7 @@ class Unit:
     parallel: bool = False
     work_ns: float = 0.0
     sized: bool = False
-    symbols: dict[Atom, int] = field(default_factory=dict)
+    variable_places: dict[SizeVariable, int] = field(default_factory=dict)
     given: dict[tuple[int, int], int] = field(default_factory=dict)
     rooms: dict[int, int] = field(default_factory=dict)
     steps: list[StepRecord] = field(default_factory=list)
@@ -131,11 +131,11 @@ class Unit:
         self.functions[step + 2] = function
         self.begin(function)
 
-    def symbol_place(self, atom: Atom) -> int:
-        """The place of the number that the run gives a symbol."""
-        if atom not in self.symbols:
-            self.symbols[atom] = self.param(0)
-        return self.symbols[atom]
+    def variable_place(self, variable: SizeVariable) -> int:
+        """The place of a size variable in the table of integers."""
+        if variable not in self.variable_places:
+            self.variable_places[variable] = self.param(0)
+        return self.variable_places[variable]
 
     def given_place(self, axis: tuple[int, int]) -> int:
         """The place of the size that a call gives an axis of an input."""

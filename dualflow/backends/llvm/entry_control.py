@@ -17,9 +17,9 @@ from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.runtime.interrupts import ask, clock
 from dualflow.backends.llvm.steps import StepKind
 from dualflow.backends.llvm.text import I8, I64, PTR, VOID, EmittedValue, Type
-from dualflow.core.extent import is_fixed, typical
 from dualflow.core.locks import imported
 from dualflow.core.size_functions import largest
+from dualflow.core.symbolic_sizes import is_static, typical
 from dualflow.graph.control import memory_message
 from dualflow.graph.ir import Node
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS
@@ -254,7 +254,7 @@ class _Control:
             run_time_sizes.give(self.entry, size.extent, self.entry.param(size.start))
         for buffer, sizes in loop.stacks:
             self.entry.make_room(buffer, sizes, loop.node)
-        if not is_fixed(row.nbytes for row in loop.grown):  # rows may be longer than when the loop last ran
+        if not is_static(row.nbytes for row in loop.grown):  # rows may be longer than when the loop last ran
             assert self.room is not None
             b.store(b.constant(I64, 0), self.room, loop.counter)
         self.run(loop.start)

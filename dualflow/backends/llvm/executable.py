@@ -24,10 +24,10 @@ from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.llvm.sized_call import SizedCall
 from dualflow.backends.llvm.steps import PFOR, POOL
 from dualflow.backends.runtime import switches
-from dualflow.core.extent import with_numbers
 from dualflow.core.locks import imported, unforkable
 from dualflow.core.memory_errors import out_of_memory
 from dualflow.core.spans import span
+from dualflow.core.symbolic_sizes import bind_sizes
 from dualflow.graph.compiled import PartKind, PartReport, counted
 from dualflow.graph.cost_model import CostModel
 from dualflow.graph.ir import Graph, Node
@@ -263,8 +263,10 @@ class Executable:
             return made
         if node.op is REQUIRE:
             numbers = self._params if params is None else params
-            known = {atom: int(numbers[place]) for atom, place in self.program.symbols.items()}
-            message = message.format(*with_numbers(node.attrs["shapes"], known))
+            known = {
+                variable: int(numbers[place]) for variable, place in self.program.variable_places.items()
+            }
+            message = message.format(*bind_sizes(node.attrs["shapes"], known))
         return check_error(node, message)
 
     def failing(self, number: int) -> Node:

@@ -9,7 +9,7 @@ from dualflow.backends.llvm.product.choice import own
 from dualflow.backends.llvm.product.gemm_kernel import Field
 from dualflow.backends.llvm.product.product import Batch, blas_function, blas_symbols
 from dualflow.backends.llvm.steps import StepKind
-from dualflow.core.extent import typical
+from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.ir import Node
 from dualflow.schedule.statements import Multiply
 

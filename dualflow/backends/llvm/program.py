@@ -21,8 +21,8 @@ from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.llvm.steps import WALK, StepRecord, driver
 from dualflow.backends.llvm.text import LlvmModule
 from dualflow.backends.runtime import switches
-from dualflow.core.extent import Atom, Extent, symbols
 from dualflow.core.locks import imported
+from dualflow.core.symbolic_sizes import SizeVariable, SymInt, size_variables
 from dualflow.graph.ir import Node
 from dualflow.graph.options import CompileOptions
 from dualflow.schedule.memory_bounds import MemoryBounds
@@ -60,7 +60,7 @@ class Program(NamedTuple):
         output_shapes: for each output the places of its sizes among the parameters, where runs tell sizes.
         whole: the entry that takes numbers and memory of each call itself; None for a program that knows its
             sizes, and where the caller has to tell sizes or to learn them.
-        symbols: the places of the numbers that runs give symbols.
+        variable_places: the place of each size variable in the table of integers.
         given: the places of the sizes that calls give axes of inputs.
         rooms: the buffers whose memory the code takes itself, with the places of their bytes.
         steps: the steps, in the order of their places among the parameters.
@@ -80,7 +80,7 @@ class Program(NamedTuple):
     heavy: bool
     output_shapes: tuple[tuple[int, ...], ...]
     whole: str | None
-    symbols: Mapping[Atom, int]
+    variable_places: Mapping[SizeVariable, int]
     given: Mapping[tuple[int, int], int]
     rooms: Mapping[int, int]
     steps: tuple[StepRecord, ...]
@@ -108,10 +108,10 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
     return Program(
         sources=tuple(_sources(unit, [part.entry for part in parts if part.entry is not None], whole)),
         parts=tuple(parts),
-        params=tuple([0 if isinstance(x, Extent) else x for x in unit.params]),
+        params=tuple([0 if isinstance(x, SymInt) else x for x in unit.params]),
         output_shapes=tuple(shapes),
         whole=whole,
-        symbols=dict(unit.symbols),
+        variable_places=dict(unit.variable_places),
         given=dict(unit.given),
         rooms=dict(unit.rooms),
         steps=tuple(unit.steps),
@@ -140,7 +140,7 @@ def _sources(unit: Unit, entries: Sequence[str], whole: str | None) -> list[IrSo
 
 def _whole(unit: Unit, parts: Sequence[ProgramPart]) -> str | None:
     """The entry for calls from machine code, which make the outputs and read no values of checks."""
-    told = unit.given or any(symbols(tuple(spec.shape)) for spec in unit.plan.outputs)
+    told = unit.given or any(size_variables(tuple(spec.shape)) for spec in unit.plan.outputs)
     kept = any(isinstance(message, CheckValues) for message, _ in unit.messages)
     if told or kept or len(parts) != 1 or parts[0].entry is None:
         return None

@@ -1,7 +1,7 @@
 """Sizes that an entry learns on its way: how it reads them, what it derives, and memory of such sizes.
 
-The table of integers has a place for each symbol. Where a symbol becomes known, a function of its own
-computes all numbers of the table that depend on it, so that kernels find theirs as if known before.
+The table of integers has a place for each size variable. Where a variable is bound, a function of its own
+computes all numbers of the table that depend on it, so that kernels read sizes as if they were static.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dualflow.backends.llvm.maths.instructions import Instructions
 from dualflow.backends.llvm.maths.integers import divide_by_known, is_known, mod_by_known
 from dualflow.backends.llvm.text import I64, PTR, VOID, Builder, EmittedValue, Type
 from dualflow.core.dtypes import DType, int64
-from dualflow.core.extent import Extent, symbol_of, symbols
 from dualflow.core.shape import MOST_ELEMENTS
+from dualflow.core.symbolic_sizes import SymInt, size_variables, variable_of
 from dualflow.graph.axes import sizes
 from dualflow.graph.run_time_sizes import REQUIRE
 from dualflow.scalar import ScalarOp, evaluate
@@ -31,7 +31,7 @@ TOO_LARGE = OutOfMemory("a size is larger than memory can hold. Compute in parts
 
 @dataclass(frozen=True, slots=True)
 class EmittedSizes:
-    """The functions of atoms as instructions."""
+    """Arithmetic on symbolic sizes as instructions."""
 
     b: Builder
 
@@ -54,19 +54,19 @@ class EmittedSizes:
         first, second = self._value(x), self._value(y)
         return (first < second).select(first, second)
 
-    def from_end(self, x: EmittedValue | int, size: EmittedValue | int) -> EmittedValue:
+    def normalized_index(self, x: EmittedValue | int, size: EmittedValue | int) -> EmittedValue:
         place = self._value(x)
         return (place < 0).select(place + size, place)
 
-    def filled_in(self, x: EmittedValue | int, rest: EmittedValue | int) -> EmittedValue:
+    def inferred_size(self, x: EmittedValue | int, rest: EmittedValue | int) -> EmittedValue:
         size = self._value(x)
         return size.eq(-1).select(self._value(rest), size)
 
-    def met(self, x: EmittedValue | int, y: EmittedValue | int) -> EmittedValue:
+    def broadcast_size(self, x: EmittedValue | int, y: EmittedValue | int) -> EmittedValue:
         size = self._value(x)
         return size.eq(1).select(self._value(y), size)
 
-    def repeating(self, stride: EmittedValue | int, size: EmittedValue | int) -> EmittedValue:
+    def broadcast_stride(self, stride: EmittedValue | int, size: EmittedValue | int) -> EmittedValue:
         step = self._value(stride)
         return self._value(size).eq(1).select(self._value(0), step)
 
@@ -75,22 +75,22 @@ class EmittedSizes:
 
 
 def computed(b: Builder, unit: Unit, params: EmittedValue, size: int) -> EmittedValue:
-    """The value of a size where all its symbols are known."""
-    if not isinstance(size, Extent):
+    """The value of a size whose variables are all bound."""
+    if not isinstance(size, SymInt):
         return b.constant(I64, size)
-    found = size.compute(lambda atom: b.load(params, unit.symbol_place(atom), I64), EmittedSizes(b))
+    found = size.compute(lambda variable: b.load(params, unit.variable_place(variable), I64), EmittedSizes(b))
     assert isinstance(found, EmittedValue)
     return found
 
 
 def write_setters(unit: Unit) -> None:
-    """Write the functions that entries call where a symbol becomes known: ``void sizes<place>(params)``."""
-    numbers = [(i, x, symbols(x)) for i, x in enumerate(unit.params) if isinstance(x, Extent)]
-    for atom, place in unit.symbols.items():
+    """Write the functions that entries call where a variable is bound: ``void sizes<place>(params)``."""
+    numbers = [(i, x, size_variables(x)) for i, x in enumerate(unit.params) if isinstance(x, SymInt)]
+    for variable, place in unit.variable_places.items():
         function = unit.module.functions[_setter(place)]
         (params,) = function.args
         for i, extent, parts in numbers:
-            if atom in parts:
+            if variable in parts:
                 function.builder.store(computed(function.builder, unit, params, extent), params, i)
         function.builder.ret()
 
@@ -120,7 +120,7 @@ def _setter(place: int) -> str:
 
 
 def measure(entry: Entry, call: CallRoutine) -> None:
-    """Give a symbol its number, and all that depends on it; or compare two sizes."""
+    """Bind a size variable, and compute all that depends on it; or compare two sizes."""
     node, b, unit = call.node, entry.b, entry.unit
     attrs = node.attrs
     if node.op is REQUIRE:
@@ -145,10 +145,10 @@ def measure(entry: Entry, call: CallRoutine) -> None:
 
 
 def give(entry: Entry, extent: int, number: EmittedValue) -> None:
-    """Give the symbol ``extent`` its number, and all that depends on it."""
-    atom = symbol_of(extent)
-    assert atom is not None, "what is measured is a symbol"
-    b, place = entry.b, entry.unit.symbol_place(atom)
+    """Bind the size variable ``extent``, and compute all that depends on it."""
+    variable = variable_of(extent)
+    assert variable is not None, "a measured size is a size variable"
+    b, place = entry.b, entry.unit.variable_place(variable)
     b.store(number, entry.params, place)
     name = _setter(place)
     if name not in entry.unit.module.functions:
@@ -171,7 +171,7 @@ def write_positions(entry: Entry, call: CallRoutine) -> None:
     count = 1
     for size in sizes(counts):
         count *= size
-    name = _positions(entry, counts.spec.dtype, padded=isinstance(node.attrs["size"], Extent))
+    name = _positions(entry, counts.spec.dtype, padded=isinstance(node.attrs["size"], SymInt))
     given, most = entry.pointer(counts, call.inputs[0]), entry.param(node.attrs["size"])
     out = entry.pointer(node.output, call.outputs[0])
     number = b.call(name, [given, entry.param(count), out, most])

@@ -10,10 +10,10 @@ import numpy as np
 
 from dualflow.backends.llvm.program import Program
 from dualflow.backends.llvm.runtime import jit
-from dualflow.core.extent import Atom, is_fixed, number_of, with_numbers
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.strided import strided
+from dualflow.core.symbolic_sizes import SizeVariable, bind_sizes, evaluate_size, is_static
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Node
 from dualflow.graph.trail import Trail
@@ -45,7 +45,7 @@ class SizedCall:
         self.table = np.zeros(plan.workspace + 1, np.uintp)
         self._made: dict[int, Array] = dict(enumerate([*arrays, *plan.constants]))
         for i, spec in enumerate((*plan.outputs, *plan.temporaries), start=plan.first_output):
-            if is_fixed(spec.shape):
+            if is_static(spec.shape):
                 self._made[i] = self.empty(tuple(spec.shape), spec.dtype.dtype)  # type: ignore[arg-type]  # fixed
         self._made[plan.arena] = arena
         for (number, axis), place in program.given.items():
@@ -96,16 +96,18 @@ class SizedCall:
 
     def host(self, call: CallRoutine, trail: Trail | None) -> None:
         """Run a node's own kernel; its results become the buffers of their places."""
-        known = {atom: int(self.params[place]) for atom, place in self._program.symbols.items()}
+        known = {
+            variable: int(self.params[place]) for variable, place in self._program.variable_places.items()
+        }
         node = call.node
         given = [
             self.input_of_host(self._view(layout, v.spec, known))
             for layout, v in zip(call.inputs, node.inputs, strict=True)
         ]
-        attrs = {name: with_numbers(value, known) for name, value in node.attrs.items()}
+        attrs = {name: bind_sizes(value, known) for name, value in node.attrs.items()}
         now = Node(node.op, node.inputs, attrs, node.specs, node.origin, node.also)
         results = run_host_kernel(now, given, trail)
-        check_results(node, [Shape(with_numbers(tuple(v.spec.shape), known)) for v in node.outputs], results)
+        check_results(node, [Shape(bind_sizes(tuple(v.spec.shape), known)) for v in node.outputs], results)
         for layout, value, result in zip(call.outputs, node.outputs, results, strict=True):
             made = np.ascontiguousarray(result, value.spec.dtype.dtype).reshape(np.shape(result))
             if any(np.may_share_memory(made, x) for x in given):  # a kernel may return what it was given
@@ -115,14 +117,14 @@ class SizedCall:
             if layout.buffer in self._program.rooms:
                 self.params[self._program.rooms[layout.buffer]] = made.nbytes
 
-    def _view(self, layout: Layout, spec: TensorSpec, known: dict[Atom, int]) -> Array:
+    def _view(self, layout: Layout, spec: TensorSpec, known: dict[SizeVariable, int]) -> Array:
         """The array at ``layout``: where a size is open, the one that an earlier host call returned."""
         if None in spec.shape:
             return self._made[layout.buffer]
         dtype = spec.dtype.dtype
-        shape = [number_of(d, known) for d in spec.shape]  # type: ignore[arg-type]  # no size is open
-        strides = [number_of(s, known) * dtype.itemsize for s in layout.strides]
-        start = int(self.table[layout.buffer]) + number_of(layout.offset, known) * dtype.itemsize
+        shape = [evaluate_size(d, known) for d in spec.shape]  # type: ignore[arg-type]  # no size is open
+        strides = [evaluate_size(s, known) * dtype.itemsize for s in layout.strides]
+        start = int(self.table[layout.buffer]) + evaluate_size(layout.offset, known) * dtype.itemsize
         if 0 in shape:
             return np.empty(shape, dtype)
         before = sum((d - 1) * s for d, s in zip(shape, strides, strict=True) if s < 0)

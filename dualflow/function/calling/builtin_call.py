@@ -26,7 +26,7 @@ from dualflow.backends.llvm.runtime.fastcall import (
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.tensor import EagerTensor
-from dualflow.eager.updates import lendable
+from dualflow.eager.updates import borrowable
 from dualflow.eager.variable import Variable
 from dualflow.function.arguments.results import Packer
 from dualflow.function.calling.prepared_call import prepared_call
@@ -109,7 +109,7 @@ def _descriptor(
         return None
     if program.heavy:
         for i in callee.written:
-            lendable(variables[i - count])
+            borrowable(variables[i - count])
     return Descriptor(
         name=graph.name,
         kernel=executable.entry(program.whole or program.parts[0].entry or ""),

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualflow.core.extent import UndecidedSize
 from dualflow.core.locks import SharedLock, computed_once, imported, unforkable
 from dualflow.core.spans import WATCHED, span
+from dualflow.core.symbolic_sizes import UndecidedSize
 from dualflow.function.calling.backend_door import backend_of, kernel_listing, short_way
 from dualflow.function.calling.data_sized import as_one_node, sized_by_data
 from dualflow.function.calling.failed_calls import AssignmentHistory

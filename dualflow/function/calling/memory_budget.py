@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from dualflow.core.errors import FailedPreconditionError, ResourceExhaustedError
-from dualflow.core.extent import UndecidedSize
+from dualflow.core.symbolic_sizes import UndecidedSize
 from dualflow.graph.compiled import Backend, Footprint
 from dualflow.graph.cost_model import CostModel
 from dualflow.graph.fused import body_of

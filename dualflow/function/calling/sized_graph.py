@@ -13,10 +13,19 @@ from dataclasses import replace
 from typing import Any, Final
 
 from dualflow.core.errors import DualflowError, InvalidArgumentError
-from dualflow.core.extent import Atom, Extent, UndecidedSize, bounds, is_fixed, symbol, symbol_of, symbols
 from dualflow.core.shape import Shape
-from dualflow.core.size_functions import met, substituted
+from dualflow.core.size_functions import broadcast_size, substitute
 from dualflow.core.spec import TensorSpec
+from dualflow.core.symbolic_sizes import (
+    SizeVariable,
+    SymInt,
+    UndecidedSize,
+    bounds,
+    is_static,
+    size_variable,
+    size_variables,
+    variable_of,
+)
 from dualflow.function.calling.small_integers import SmallIntegers
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph import origin
@@ -71,8 +80,8 @@ class _Sizing:
     def __init__(self, tracer: Tracer, outer: _Sizing | None = None) -> None:
         self.tracer = tracer
         self.known = SmallIntegers()
-        self.measured: set[Atom] = set() if outer is None else set(outer.measured)
-        self.sizes_of: dict[Extent, int] = {} if outer is None else dict(outer.sizes_of)
+        self.measured: set[SizeVariable] = set() if outer is None else set(outer.measured)
+        self.sizes_of: dict[SymInt, int] = {} if outer is None else dict(outer.sizes_of)
         self.compared = 0
         self.recording = ""
         self.first: dict[Hashable, Node] = {}
@@ -83,9 +92,9 @@ class _Sizing:
         shape = list(spec.shape)
         for axis, size in enumerate(spec.shape):
             if size is None:
-                shape[axis] = extent = symbol(least=0)
+                shape[axis] = extent = size_variable(least=0)
                 self.tracer.builder.add(MEASURE, [], {"extent": extent, "given": (place, axis)})
-                self.measured |= symbols(extent)
+                self.measured |= size_variables(extent)
         return self.tracer.builder.argument(TensorSpec(Shape(shape), spec.dtype, spec.name))
 
     def finished(self, name: str, inputs: Sequence[Value], outputs: Sequence[Value]) -> Graph:
@@ -144,7 +153,7 @@ class _Sizing:
                 elements = self.known.of(value).reshape(-1).tolist() if value.spec.dtype.is_integer else []
             except UndecidedSize:
                 return True
-            if symbols((*value.spec.shape, *elements)):
+            if size_variables((*value.spec.shape, *elements)):
                 return True
         return False
 
@@ -203,8 +212,8 @@ class _Sizing:
         for place in range(len(bodies[0].outputs)):
             shapes = [tuple(b.outputs[place].spec.shape) for b in bodies]
             for axis, sizes in enumerate(zip(*shapes, strict=True)):
-                if any(d != sizes[0] for d in sizes) or not symbols(sizes[0]) <= self.measured:
-                    merged = symbol(least=0)
+                if any(d != sizes[0] for d in sizes) or not size_variables(sizes[0]) <= self.measured:
+                    merged = size_variable(least=0)
                     for body in bodies:
                         body.name_size(place, axis, merged)
         for body in bodies:
@@ -221,7 +230,7 @@ class _Sizing:
         carry = [v.spec for v in carried]
         rows = [TensorSpec.of(Shape(tuple(v.spec.shape)[1:]), v.spec.dtype) for v in stacks]
         known: list[Value | None] = [*([None] * loop.end), *rest]
-        changing: set[Atom] = set()
+        changing: set[SizeVariable] = set()
         while True:
             specs = [*carry, *rows, *[v.spec for v in rest]]
             try:
@@ -233,17 +242,19 @@ class _Sizing:
             if not differing:
                 break
             for place, axis in differing:
-                fresh = symbol(least=0)
-                changing |= symbols(fresh)
+                fresh = size_variable(least=0)
+                changing |= size_variables(fresh)
                 shape = list(carry[place].shape)
                 shape[axis] = fresh
                 carry[place] = TensorSpec.of(Shape(shape), carry[place].dtype)
         for place, spec in enumerate(carry):
             for axis, size in enumerate(spec.shape):
-                if symbols((size,)) & changing:
-                    body.name_size(place, axis, symbol(least=0))
+                if size_variables((size,)) & changing:
+                    body.name_size(place, axis, size_variable(least=0))
         local = body.sizing.measured | changing
-        if any(symbols(tuple(v.spec.shape)) & (local - self.measured) for v in body.outputs[len(carry) :]):
+        if any(
+            size_variables(tuple(v.spec.shape)) & (local - self.measured) for v in body.outputs[len(carry) :]
+        ):
             raise UndecidedSize("the rows that a loop stacks differ in size")
         test = None
         if loop.condition is not None:
@@ -258,7 +269,7 @@ class _Sizing:
     def __call__(self, tensor: Any, least: int | None = None) -> list[int]:
         """The elements of a tensor of integers, none of which may be below ``least``."""
         value = self._first_equal(self.tracer.lift(tensor)._value)
-        found = [substituted(x, self.known.replaced) for x in self.known.of(value).reshape(-1).tolist()]
+        found = [substitute(x, self.known.replaced) for x in self.known.of(value).reshape(-1).tolist()]
         if least is None:
             for extent in found:
                 self._measure_symbols(extent)
@@ -311,7 +322,7 @@ class _Sizing:
         return self.same.get(value, value)
 
     def _size(self, value: int) -> int:
-        if not isinstance(value, Extent):
+        if not isinstance(value, SymInt):
             if value < 0:
                 raise UndecidedSize("a size is negative")
             return value
@@ -321,8 +332,8 @@ class _Sizing:
             return value
         known = self.sizes_of.get(value)
         if known is None:
-            known = self.sizes_of[value] = symbol(least=0)
-            own = symbol_of(value)
+            known = self.sizes_of[value] = size_variable(least=0)
+            own = variable_of(value)
             if own is not None and own not in self.measured:
                 self._measure(known, *self.known.places[own], least=0)
                 self.known.replaced[own] = known
@@ -333,9 +344,9 @@ class _Sizing:
 
     def _measure_symbols(self, value: int) -> None:
         """Read the symbols in ``value`` that nothing has read yet."""
-        for atom in sorted(symbols(value) - self.measured):
-            if atom in self.known.places:
-                self._measure(Extent({(atom,): 1}), *self.known.places[atom])
+        for variable in sorted(size_variables(value) - self.measured):
+            if variable in self.known.places:
+                self._measure(SymInt({(variable,): 1}), *self.known.places[variable])
 
     def _measure(
         self,
@@ -349,7 +360,7 @@ class _Sizing:
         attrs: dict[str, Any] = {"extent": extent, "least": least, "asked_by": self.recording}
         attrs |= {"value": value} if source is None else {"index": index}
         self.tracer.builder.add(MEASURE, [] if source is None else [source], attrs, origin.caller())
-        self.measured |= symbols(extent)
+        self.measured |= size_variables(extent)
 
     def _require(
         self, x: int, y: int, message: str, shapes: tuple[Any, Any], *, repeats: bool = False
@@ -395,7 +406,7 @@ class _Sizing:
         for value in inputs:
             for i, size in enumerate(value.spec.shape, start=rank - value.spec.rank):
                 assert size is not None, "no size is open"
-                target[i] = met(target[i], size)
+                target[i] = broadcast_size(target[i], size)
         found = []
         for value in inputs:
             own = target[rank - value.spec.rank :]
@@ -406,7 +417,7 @@ class _Sizing:
 
 def _fixed(spec: TensorSpec) -> TensorSpec:
     """``spec`` with 0 for the sizes that the run tells."""
-    return TensorSpec.of(Shape([n if is_fixed((n,)) else 0 for n in spec.shape]), spec.dtype)
+    return TensorSpec.of(Shape([n if is_static((n,)) else 0 for n in spec.shape]), spec.dtype)
 
 
 class _RecordedBody:
@@ -420,7 +431,7 @@ class _RecordedBody:
     def __init__(self, sizing: _Sizing, name: str, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
         self.sizing = sizing
         self.outputs = list(outputs)
-        self.merged: set[Atom] = set()
+        self.merged: set[SizeVariable] = set()
         self._name = name
         self._inputs = inputs
 
@@ -430,7 +441,7 @@ class _RecordedBody:
         shape = list(value.spec.shape)
         attrs = {"extent": extent, "value": shape[axis], "least": None}
         builder.add(MEASURE, [], attrs)
-        self.merged |= symbols(extent)
+        self.merged |= size_variables(extent)
         shape[axis] = extent
         self.outputs[place] = builder.add(NAMED, [value], {"shape": Shape(shape), "repeats": False}).output
 
@@ -440,12 +451,12 @@ class _RecordedBody:
 
 
 def _differing(
-    carry: Sequence[TensorSpec], results: Sequence[Value], changing: set[Atom]
+    carry: Sequence[TensorSpec], results: Sequence[Value], changing: set[SizeVariable]
 ) -> list[tuple[int, int]]:
     """The axes of carried values, by place, whose sizes a turn changes, those of ``changing`` left out."""
     found = []
     for place, spec in enumerate(carry):
         for axis, (before, after) in enumerate(zip(spec.shape, results[place].spec.shape, strict=True)):
-            if before != after and not symbols((before,)) & changing:
+            if before != after and not size_variables((before,)) & changing:
                 found.append((place, axis))
     return found

@@ -8,8 +8,16 @@ from typing import Any
 import numpy as np
 
 from dualflow.core.dtypes import DType, int64
-from dualflow.core.extent import Atom, Extent, UndecidedSize, is_fixed, symbol, symbol_of, symbols
-from dualflow.core.size_functions import largest, smallest, substituted
+from dualflow.core.size_functions import largest, smallest, substitute
+from dualflow.core.symbolic_sizes import (
+    SizeVariable,
+    SymInt,
+    UndecidedSize,
+    is_static,
+    size_variable,
+    size_variables,
+    variable_of,
+)
 from dualflow.graph.ir import Node, Value
 from dualflow.ops.forms import Assemble, Element, Fold, Literal, Sizes, View
 
@@ -28,8 +36,8 @@ class SmallIntegers:
     """
 
     def __init__(self) -> None:
-        self.places: dict[Atom, tuple[Value, int]] = {}
-        self.replaced: dict[Atom, int] = {}
+        self.places: dict[SizeVariable, tuple[Value, int]] = {}
+        self.replaced: dict[SizeVariable, int] = {}
         self._known: dict[Value, Array] = {}
 
     def of(self, value: Value) -> Array:
@@ -51,11 +59,11 @@ class SmallIntegers:
             self._known[at] = self._elements(at)
         return self._known[value]
 
-    def follow(self, value: Value, outer: SmallIntegers, source: Value, measured: set[Atom]) -> None:
+    def follow(self, value: Value, outer: SmallIntegers, source: Value, measured: set[SizeVariable]) -> None:
         """Take the elements of ``value`` for those of ``source``, if ``measured`` symbols make them all."""
         if _is_small(source):
-            elements = [substituted(x, outer.replaced) for x in outer.of(source).reshape(-1).tolist()]
-            if symbols(elements) <= measured:
+            elements = [substitute(x, outer.replaced) for x in outer.of(source).reshape(-1).tolist()]
+            if size_variables(elements) <= measured:
                 found = np.empty(len(elements), _ANYTHING)
                 found[:] = elements
                 self._known[value] = found.reshape(source.spec.shape)
@@ -80,16 +88,16 @@ class SmallIntegers:
                 pass  # no expression says it: its elements are symbols
         made: Array = np.empty(math.prod(shape), _ANYTHING)  # type: ignore[arg-type]  # small, so the sizes are numbers
         for i in range(made.size):
-            made[i] = found_symbol = symbol()
-            atom = symbol_of(found_symbol)
-            assert atom is not None
-            self.places[atom] = value, i
+            made[i] = new_variable = size_variable()
+            variable = variable_of(new_variable)
+            assert variable is not None
+            self.places[variable] = value, i
         return made.reshape(shape)
 
 
 def _is_small(value: Value) -> bool:
     shape = value.spec.shape
-    return value.spec.dtype.is_integer and is_fixed(shape) and math.prod(shape) <= _FOLLOWED  # type: ignore[arg-type]
+    return value.spec.dtype.is_integer and is_static(shape) and math.prod(shape) <= _FOLLOWED  # type: ignore[arg-type]
 
 
 def _computed(node: Node, inputs: list[Array]) -> Array | None:
@@ -132,7 +140,7 @@ def _shape(node: Node) -> tuple[int, ...]:
 
 
 def _checked(x: object) -> Any:
-    if not isinstance(x, Extent) and type(x) is not int:
+    if not isinstance(x, SymInt) and type(x) is not int:
         raise TypeError("no integer")
     return x
 

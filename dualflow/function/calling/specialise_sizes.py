@@ -72,7 +72,7 @@ def specialise(subtrace: Subtrace, inputs: Sequence[Any]) -> Subtrace:
             for x, v in zip(inputs, graph.arguments, strict=True)
         ]
         captured = [tracer.read(c.source) if c.variable else tracer.lift(c.source) for c in graph.captures]
-        results = replay(graph, [*arguments, *captured], tracer.note)
+        results = replay(graph, [*arguments, *captured], tracer.record_assignment)
         count = len(graph.outputs)
         place = {v: i for i, v in enumerate(graph.inputs)}
         bound: list[Update] = []

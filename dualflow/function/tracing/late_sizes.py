@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.extent import UndecidedSize, is_fixed, symbols
 from dualflow.core.spec import TensorSpec
+from dualflow.core.symbolic_sizes import UndecidedSize, is_static, size_variables
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tape import GradientTape
 from dualflow.eager.tensor import wrap
@@ -50,7 +50,7 @@ def _resolved(
 ) -> Any:
     count = len(inputs) - integers
     values = [_read(read, x) for x in inputs[count:]]
-    if not all(is_fixed(x.shape) for x in inputs) or symbols(values):
+    if not all(is_static(x.shape) for x in inputs) or size_variables(values):
         raise UndecidedSize("what is computed reads sizes as numbers")
     return _as_tuple(drawing_from(generator, compute)(*inputs[:count], *values))
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from dualflow.core.extent import typical
+from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.axes import base_of, is_generated, is_scalar_literal, is_view, sizes
 from dualflow.graph.column_folds import LEAST_ELEMENTS
 from dualflow.graph.cost_model import CostModel

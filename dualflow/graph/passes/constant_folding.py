@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dualflow.core.extent import is_fixed, symbols
+from dualflow.core.symbolic_sizes import is_static, size_variables
 from dualflow.graph.axes import base_of, is_scalar_literal, is_view
 from dualflow.graph.interpret import run_node
 from dualflow.graph.ir import Graph, Node, Value
@@ -34,7 +34,7 @@ def fold(node: Node, make: Make) -> Replacement:
         return None
     if not all(map(_is_constant, node.inputs)):
         return None
-    if any(symbols(tuple(spec.shape)) for spec in node.specs) or symbols(node.attrs):
+    if any(size_variables(tuple(spec.shape)) for spec in node.specs) or size_variables(node.attrs):
         return None
     given = sum(_constant(value).nbytes for value in node.inputs)
     wanted = sum(spec.nbytes if spec.shape.is_static else SMALL_BYTES + 1 for spec in node.specs)
@@ -64,7 +64,7 @@ def _is_constant(value: Value) -> bool:
     base = base_of(value)
     if base.node is None or not isinstance(base.node.op.form, Literal):
         return False
-    return base is value or (is_fixed(value.spec.shape) and value.spec.nbytes <= SMALL_BYTES)
+    return base is value or (is_static(value.spec.shape) and value.spec.nbytes <= SMALL_BYTES)
 
 
 def _constant(value: Value) -> Array:

@@ -13,7 +13,7 @@ import math
 from bisect import bisect
 from collections.abc import Mapping, Sequence
 
-from dualflow.core.extent import typical
+from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.axes import base_of, dims_of_base, is_generated, is_view, sizes
 from dualflow.graph.column_folds import folds_columns
 from dualflow.graph.cost_model import CPU, CostModel

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from dualflow.core.extent import typical
+from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.axes import base_of, is_generated
 from dualflow.graph.control import LOOP
 from dualflow.graph.control_spec import LoopSpec, loop_of

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dualflow.core.extent import is_fixed
+from dualflow.core.symbolic_sizes import is_static
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Expansion, rebuild, without
@@ -55,7 +55,7 @@ def _match(node: Node) -> _PartialProduct | None:
     product = node.inputs[0].node if node.op is GETITEM else None
     if product is None or product.op is not MATMUL or product.output.spec.dtype.char not in _DTYPES:
         return None
-    key, fixed = node.attrs["key"], all(is_fixed(sizes(v)) for v in (*product.inputs, product.output))
+    key, fixed = node.attrs["key"], all(is_static(sizes(v)) for v in (*product.inputs, product.output))
     if not fixed or any(v.spec.rank != 2 for v in product.inputs) or not all(map(_is_stretch, key)):
         return None
     whole = sizes(product.output)

@@ -26,8 +26,8 @@ from dualflow.backends.llvm.product.window_places import emit_places, emit_windo
 from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.llvm.runtime.target import vector_bits
 from dualflow.backends.llvm.text import F32, F64, LlvmModule, Type
-from dualflow.core.extent import typical
 from dualflow.core.size_functions import largest, smallest
+from dualflow.core.symbolic_sizes import typical
 from dualflow.schedule.sliding import SlidingWindows
 
 ELEMENTS = {"f": F32, "d": F64}

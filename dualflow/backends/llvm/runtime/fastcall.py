@@ -56,12 +56,12 @@ class ArraySpec:
 class VariableSlots:
     """Where a variable keeps its tensor, and where that lies while a heavy kernel writes to its buffer.
 
-    Then the slot ``tensor`` is empty, and ``lender`` holds the number of the thread that runs the kernel.
+    Then the slot ``tensor`` is empty, and ``borrower`` holds the number of the thread that runs the kernel.
     """
 
     tensor: int
-    lent: int
-    lender: int
+    substitute: int
+    borrower: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +180,8 @@ def slot_offset(owner: type, name: str) -> int | None:
 
 
 def variable_slots(owner: type) -> VariableSlots | None:
-    """Where the instances of a class keep ``_tensor``, ``_lent`` and ``_lender``; None if they don't."""
-    found = [slot_offset(owner, name) for name in ("_tensor", "_lent", "_lender")]
+    """The offsets of the slots ``_tensor``, ``_substitute`` and ``_borrower``; None if a class lacks them."""
+    found = [slot_offset(owner, name) for name in ("_tensor", "_substitute", "_borrower")]
     return None if None in found else VariableSlots(*[offset or 0 for offset in found])
 
 
@@ -286,8 +286,8 @@ def _encode(
         id(descriptor.on_error),
         id(descriptor.pack),
         len(descriptor.inputs),
-        slots.lent,
-        slots.lender,
+        slots.substitute,
+        slots.borrower,
     )
     return record, (params, constants, arguments, variables, outputs)
 

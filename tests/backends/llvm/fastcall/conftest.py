@@ -30,7 +30,7 @@ class Tensor:
 class Variable:
     """What a variable is to the fast call: an object with a slot for its tensor, and two for a call."""
 
-    __slots__ = ("_lender", "_lent", "_name", "_tensor")
+    __slots__ = ("_borrower", "_name", "_substitute", "_tensor")
 
     def __init__(self, array: Array) -> None:
         self._name = "v"

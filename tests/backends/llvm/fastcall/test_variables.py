@@ -148,7 +148,12 @@ def test_a_variable_that_a_heavy_kernel_writes_to_is_not_to_be_seen(fast: Any) -
     thread.start()
     while flag.value != 1:
         pass
-    seen = (hasattr(variable, "_tensor"), id(variable._lent), variable._lender, hasattr(other, "_lent"))
+    seen = (
+        hasattr(variable, "_tensor"),
+        id(variable._substitute),
+        variable._borrower,
+        hasattr(other, "_substitute"),
+    )
     answer = again(x)  # another call finds no tensor, and goes to the fallback
     flag.value = 2
     number = thread.ident
@@ -156,8 +161,8 @@ def test_a_variable_that_a_heavy_kernel_writes_to_is_not_to_be_seen(fast: Any) -
     assert seen == (False, address, number, False)
     assert answer == ("fallback", (x,))
     assert id(variable._tensor) == address
-    assert not hasattr(variable, "_lent")
-    assert not hasattr(variable, "_lender")
+    assert not hasattr(variable, "_substitute")
+    assert not hasattr(variable, "_borrower")
 
 
 @pytest.mark.parametrize("status", [0, 7])
@@ -176,7 +181,7 @@ def test_it_is_back_in_its_place_after_the_call_however_that_ends(
     for _ in range(3):
         call(fast.tensor())
         assert tensor() is variable._tensor
-        assert not hasattr(variable, "_lent")
+        assert not hasattr(variable, "_substitute")
         assert sys.getrefcount(variable._tensor) == sys.getrefcount(fast.tensor()) + 1
 
 

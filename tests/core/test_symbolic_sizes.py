@@ -1,4 +1,4 @@
-"""Extents compute as the numbers do that a run gives their symbols."""
+"""Symbolic sizes compute as the numbers that their variables are bound to."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualflow.core.extent import (
-    Extent,
-    UndecidedSize,
-    bounds,
-    number_of,
-    symbol,
-    symbol_of,
-    symbols,
-    typical,
-    with_numbers,
-)
 from dualflow.core.size_functions import (
-    filled_in,
-    from_end,
+    broadcast_size,
+    inferred_size,
     largest,
-    met,
+    normalized_index,
     slice_bounds,
     smallest,
-    substituted,
+    substitute,
+)
+from dualflow.core.symbolic_sizes import (
+    SymInt,
+    UndecidedSize,
+    bind_sizes,
+    bounds,
+    evaluate_size,
+    size_variable,
+    size_variables,
+    typical,
+    variable_of,
 )
 
-N, M = symbol(least=0), symbol(least=0)
-SIGNED = symbol()
-ATOMS = {name: symbol_of(x) for name, x in (("n", N), ("m", M), ("s", SIGNED))}
+N, M = size_variable(least=0), size_variable(least=0)
+SIGNED = size_variable()
+VARIABLES = {name: variable_of(x) for name, x in (("n", N), ("m", M), ("s", SIGNED))}
 NUMBERS = st.fixed_dictionaries({"n": st.integers(0, 20), "m": st.integers(0, 20), "s": st.integers(-20, 20)})
 
 
 def run(found, given):
-    return number_of(found, {ATOMS[name]: value for name, value in given.items()})
+    return evaluate_size(found, {VARIABLES[name]: value for name, value in given.items()})
 
 
 LEAVES = st.one_of(
@@ -123,9 +123,9 @@ def test_slices_between_any_ends_are_pythons(step, given):
 
 @given(NUMBERS)
 def test_sizes_meet_and_fill_in(given):
-    assert run(met(N, M), given) == (given["m"] if given["n"] == 1 else given["n"])
-    assert run(filled_in(SIGNED, M), given) == (given["m"] if given["s"] == -1 else given["s"])
-    assert run(from_end(SIGNED, N), given) == given["s"] + (given["n"] if given["s"] < 0 else 0)
+    assert run(broadcast_size(N, M), given) == (given["m"] if given["n"] == 1 else given["n"])
+    assert run(inferred_size(SIGNED, M), given) == (given["m"] if given["s"] == -1 else given["s"])
+    assert run(normalized_index(SIGNED, N), given) == given["s"] + (given["n"] if given["s"] < 0 else 0)
 
 
 def test_equal_polynomials_are_equal_and_no_number_is():
@@ -149,14 +149,14 @@ def test_numbers_are_refused():
 
 
 def test_symbols_get_other_sizes_and_numbers():
-    assert substituted(N * 2 + 1, {ATOMS["n"]: M}) == 2 * M + 1
-    assert symbols({"shape": (N, (M, 3))}) == {ATOMS["n"], ATOMS["m"]}
-    assert with_numbers((N, 2, (M + 1,)), {ATOMS["n"]: 4, ATOMS["m"]: 5}) == (4, 2, (6,))
+    assert substitute(N * 2 + 1, {VARIABLES["n"]: M}) == 2 * M + 1
+    assert size_variables({"shape": (N, (M, 3))}) == {VARIABLES["n"], VARIABLES["m"]}
+    assert bind_sizes((N, 2, (M + 1,)), {VARIABLES["n"]: 4, VARIABLES["m"]: 5}) == (4, 2, (6,))
     assert typical(N * 0 + 7) == 7
     assert typical(N) > 1
 
 
 def test_pickled_extents_are_the_same():
     found = pickle.loads(pickle.dumps(largest(N, SIGNED) + M * 2))
-    assert isinstance(found, Extent)
+    assert isinstance(found, SymInt)
     assert found == largest(N, SIGNED) + M * 2

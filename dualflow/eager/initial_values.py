@@ -1,7 +1,7 @@
 """First values of variables that are created while a checkpoint has values for variables to come.
 
-Such a variable gets no tensor but a :class:`FirstValue`. Its first read lets the restorations that wait look
-for it, and if none has a value for it, it begins with its own. So values reach new variables in any
+Such a variable gets no tensor but a :class:`DeferredInitialValue`. Its first read lets the restorations that
+wait look for it, and if none has a value for it, it begins with its own. So values reach new variables in any
 container, and nothing is paid where no restoration waits.
 """
 
@@ -20,7 +20,7 @@ restoring: Final = SharedLock()
 """Held while first values are decided, and while restorations run."""
 
 
-class FirstValue:
+class DeferredInitialValue:
     """The value of a new variable that has not been read.
 
     Attributes:
@@ -36,20 +36,20 @@ class FirstValue:
 def create(variable: Any, tensor: EagerTensor) -> None:
     """Give a new variable its first tensor, which no other object holds."""
     if restorations:
-        variable._lent = FirstValue(tensor)
+        variable._substitute = DeferredInitialValue(tensor)
     else:
         variable._tensor = tensor
 
 
 def is_new(variable: Any) -> bool:
     """Whether a variable was created while restorations wait, and has not been read."""
-    return type(substitute(variable)) is FirstValue
+    return type(substitute(variable)) is DeferredInitialValue
 
 
-def restore_first(variable: Any, tensor: EagerTensor) -> bool:
+def restore_initial(variable: Any, tensor: EagerTensor) -> bool:
     """Let a variable that has not been read begin with ``tensor``; False for others."""
     first = substitute(variable)
-    if type(first) is not FirstValue:
+    if type(first) is not DeferredInitialValue:
         return False
     first.tensor = tensor
     return put_back(variable, first)
@@ -65,7 +65,7 @@ def decide(variables: Sequence[Any]) -> None:
 
 def _decide(variable: Any) -> None:
     first = substitute(variable)
-    if type(first) is not FirstValue:  # another thread has decided it
+    if type(first) is not DeferredInitialValue:  # another thread has decided it
         return
     try:
         for restore in restorations[:]:

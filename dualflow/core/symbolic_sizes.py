@@ -1,0 +1,450 @@
+"""Symbolic sizes: expressions over sizes that are known at run time, used in place of ints.
+
+A :class:`SymInt` is a polynomial with integer coefficients over *factors*: size variables, which each run
+binds to numbers, and quotients, maxima and the like of other expressions. It adds and multiplies as an int
+does, so code that computes with sizes computes with symbolic sizes as well. Two symbolic sizes are equal
+exactly if their polynomials are, and none equals a number: code for symbolic sizes is code for any size.
+Comparisons are decided by the variables' lower bounds; a comparison that these can't decide, and a use that
+requires a number, raises :class:`UndecidedSize`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol
+
+TYPICAL: Final = 1024
+"""The value assumed for a size variable in decisions that affect speed alone."""
+
+_serial = itertools.count()
+
+
+class UndecidedSize(Exception):
+    """A symbolic size is used where its number, or a comparison of numbers, is needed before the run."""
+
+
+class SizeFactor(NamedTuple):
+    """A factor of a term: a size variable, or a function of two other sizes.
+
+    Attributes:
+        name: identifies the factor, and orders factors.
+        kind: "variable", or the name of the :class:`SizeMaths` function that is applied to ``parts``.
+        parts: the function's operands: numbers and symbolic sizes.
+        least: the lower bound of a variable; None without one.
+    """
+
+    name: str
+    kind: str = "variable"
+    parts: tuple[int, ...] = ()
+    least: int | None = None
+
+
+SizeVariable = SizeFactor
+"""A factor of kind "variable"."""
+Terms = Mapping[tuple[SizeFactor, ...], int]
+"""A polynomial: the coefficient of each product of factors."""
+
+
+class SizeMaths(Protocol):
+    """Arithmetic that evaluates symbolic sizes: on ints, on symbolic sizes, or on values of emitted code."""
+
+    def quotient(self, x: Any, y: Any) -> Any:
+        """``x // y``; 0 where ``y`` is 0."""
+
+    def remainder(self, x: Any, y: Any) -> Any:
+        """``x % y``; 0 where ``y`` is 0."""
+
+    def largest(self, x: Any, y: Any) -> Any:
+        """The larger of two sizes."""
+
+    def smallest(self, x: Any, y: Any) -> Any:
+        """The smaller of two sizes."""
+
+    def normalized_index(self, x: Any, size: Any) -> Any:
+        """``x``, a position in an axis, counted from the front; a negative one counts from the end."""
+
+    def inferred_size(self, x: Any, remaining: Any) -> Any:
+        """``x``, or ``remaining`` where ``x`` is -1."""
+
+    def broadcast_size(self, x: Any, y: Any) -> Any:
+        """``x``, or ``y`` where ``x`` is 1: the broadcast size of two axes."""
+
+    def broadcast_stride(self, stride: Any, size: Any) -> Any:
+        """``stride``, or 0 where ``size`` is 1: the one element is repeated."""
+
+
+if TYPE_CHECKING:
+    _Size = int  # for type checkers a symbolic size is an int, as code that computes with sizes treats it
+else:
+    _Size = object
+
+
+class SymInt(_Size):
+    """A symbolic integer: an expression over size variables, made by :func:`size_variable` and arithmetic.
+
+    >>> n = size_variable(least=0)
+    >>> n * 2 + n == 3 * n, (n * 6) // 3 == 2 * n, n == 3
+    (True, True, False)
+    >>> n + 1 > 0
+    True
+    """
+
+    __slots__ = ("_hash", "terms")
+
+    terms: Terms
+    _hash: int
+
+    def __new__(cls, terms: Terms) -> SymInt:
+        polynomial: SymInt = object.__new__(cls)
+        polynomial.terms = terms
+        polynomial._hash = hash(frozenset(terms.items()))
+        return polynomial
+
+    def __add__(self, other: int) -> int:
+        return _sum(self, other, 1) if _is_size(other) else NotImplemented
+
+    __radd__ = __add__
+
+    def __sub__(self, other: int) -> int:
+        return _sum(self, other, -1) if _is_size(other) else NotImplemented
+
+    def __rsub__(self, other: int) -> int:
+        return _sum(-self, other, 1) if _is_size(other) else NotImplemented
+
+    def __neg__(self) -> int:
+        return _polynomial({m: -c for m, c in self.terms.items()})
+
+    def __pos__(self) -> int:
+        return self
+
+    def __mul__(self, other: int) -> int:
+        if not _is_size(other):
+            return NotImplemented
+        product: dict[tuple[SizeFactor, ...], int] = {}
+        for (a, x), (b, y) in itertools.product(self.terms.items(), _terms(other).items()):
+            monomial = tuple(sorted((*a, *b)))
+            product[monomial] = product.get(monomial, 0) + x * y
+        return _polynomial(product)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: int) -> int:
+        return _quotient(self, other) if _is_size(other) else NotImplemented
+
+    def __rfloordiv__(self, other: int) -> int:
+        return _quotient(other, self) if _is_size(other) else NotImplemented
+
+    def __mod__(self, other: int) -> int:
+        return _remainder(self, other) if _is_size(other) else NotImplemented
+
+    def __rmod__(self, other: int) -> int:
+        return _remainder(other, self) if _is_size(other) else NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SymInt) and self._hash == other._hash and self.terms == other.terms
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __lt__(self, other: int) -> bool:
+        return is_less(self, other) if _is_size(other) else NotImplemented
+
+    def __gt__(self, other: int) -> bool:
+        return is_less(other, self) if _is_size(other) else NotImplemented
+
+    def __le__(self, other: int) -> bool:
+        return not is_less(other, self) if _is_size(other) else NotImplemented
+
+    def __ge__(self, other: int) -> bool:
+        return not is_less(self, other) if _is_size(other) else NotImplemented
+
+    def __bool__(self) -> bool:
+        least, most = bounds(self)
+        if (least is not None and least > 0) or (most is not None and most < 0):
+            return True
+        return self._undecided()
+
+    def _undecided(self) -> NoReturn:
+        raise UndecidedSize(f"the size {self!r} is known only at run time")
+
+    def __index__(self) -> int:
+        return self._undecided()
+
+    __int__ = __float__ = __index__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SymInt, (dict(self.terms),)
+
+    def __repr__(self) -> str:
+        shown = [
+            "*".join([*([str(c)] if c != 1 or not m else []), *(a.name for a in m)])
+            for m, c in self._in_order()
+        ]
+        return " + ".join(shown)
+
+    def _in_order(self) -> list[tuple[tuple[SizeFactor, ...], int]]:
+        return sorted(self.terms.items(), key=lambda term: term[0])
+
+    def factors(self) -> Iterator[SizeFactor]:
+        """The factors of the polynomial, and those of their parts."""
+        for monomial in self.terms:
+            for factor in monomial:
+                yield factor
+                for part in factor.parts:
+                    if isinstance(part, SymInt):
+                        yield from part.factors()
+
+    def compute(self, bound: Callable[[SizeFactor], Any], maths: SizeMaths) -> Any:
+        """The polynomial's value for variables of the values ``bound``, by their operators and ``maths``."""
+        total: Any = None
+        for monomial, coefficient in self._in_order():
+            product: Any = None
+            for factor in monomial:
+                value = _factor_value(factor, bound, maths)
+                product = value if product is None else product * value
+            term = coefficient if product is None else product if coefficient == 1 else product * coefficient
+            total = term if total is None else total + term
+        return total
+
+
+def _shown(monomial: Sequence[SizeFactor], coefficient: int) -> str:
+    return "*".join(
+        [*([str(coefficient)] if coefficient != 1 or not monomial else []), *(a.name for a in monomial)]
+    )
+
+
+def size_variable(least: int | None = None) -> SymInt:
+    """A new size variable, with the lower bound ``least``."""
+    return SymInt({(SizeFactor(f"n{next(_serial)}", least=least),): 1})
+
+
+def variable_of(size: int) -> SizeFactor | None:
+    """The variable that ``size`` consists of; None if it is a number or another expression."""
+    if not isinstance(size, SymInt) or len(size.terms) != 1:
+        return None
+    ((monomial, coefficient),) = size.terms.items()
+    return monomial[0] if coefficient == 1 and len(monomial) == 1 and monomial[0].kind == "variable" else None
+
+
+def size_variables(value: object) -> set[SizeFactor]:
+    """The variables in ``value``: a symbolic size, or symbolic sizes in tuples, lists and dicts."""
+    if isinstance(value, SymInt):
+        return {a for a in value.factors() if a.kind == "variable"}
+    if isinstance(value, tuple | list):
+        return set().union(*map(size_variables, value)) if value else set()
+    return size_variables(tuple(value.values())) if isinstance(value, dict) else set()
+
+
+def is_static(sizes: Iterable[object]) -> bool:
+    """Whether all ``sizes`` are ints."""
+    return all(type(d) is int for d in sizes)
+
+
+def evaluate_size(value: int, bound: Mapping[SizeFactor, int]) -> int:
+    """The number that ``value`` is for variables of the values ``bound``."""
+    return value.compute(bound.__getitem__, NUMBERS) if isinstance(value, SymInt) else value
+
+
+def bind_sizes(value: Any, bound: Mapping[SizeFactor, int]) -> Any:
+    """``value``, an attribute of a node, with numbers in place of its symbolic sizes."""
+    if isinstance(value, SymInt):
+        return evaluate_size(value, bound)
+    if isinstance(value, tuple) and size_variables(value):
+        return type(value)(bind_sizes(x, bound) for x in value)
+    return value
+
+
+def typical(value: int) -> int:
+    """An assumed number for ``value``, for decisions that affect speed alone."""
+    return max(0, value.compute(lambda factor: TYPICAL, NUMBERS)) if isinstance(value, SymInt) else value
+
+
+def may_be_negative(value: int) -> bool:
+    """Whether ``value`` may be less than 0 in some run."""
+    if type(value) is int:
+        return value < 0
+    least, _ = bounds(value)
+    return least is None or least < 0
+
+
+def bounds(value: int) -> tuple[int | None, int | None]:
+    """The lower and the upper bound of ``value``; None where there is none."""
+    if not isinstance(value, SymInt):
+        return value, value
+    least: int | None = 0
+    most: int | None = 0
+    for monomial, coefficient in value.terms.items():
+        low, high = _monomial_bounds(monomial)
+        low, high = (low, high) if coefficient > 0 else (high, low)
+        least = None if least is None or low is None else least + coefficient * low
+        most = None if most is None or high is None else most + coefficient * high
+    return least, most
+
+
+def _monomial_bounds(monomial: Sequence[SizeFactor]) -> tuple[int | None, int | None]:
+    if not monomial:
+        return 1, 1
+    if len(monomial) == 1:
+        return _factor_bounds(monomial[0])
+    factor_bounds = [_factor_bounds(a) for a in monomial]
+    if any(low is None or low < 0 for low, _ in factor_bounds):
+        return None, None
+    highs = [high for _, high in factor_bounds if high is not None]
+    least = math.prod(low for low, _ in factor_bounds if low is not None)
+    return least, math.prod(highs) if len(highs) == len(factor_bounds) else None
+
+
+def _factor_bounds(factor: SizeFactor) -> tuple[int | None, int | None]:
+    if factor.kind == "variable":
+        return factor.least, None
+    (low, high), (other_low, other_high) = map(bounds, factor.parts)
+    if factor.kind == "largest":
+        lows, highs = [x for x in (low, other_low) if x is not None], (high, other_high)
+        return max(lows, default=None), None if None in highs else max(highs)  # type: ignore[type-var]  # no None
+    if factor.kind == "smallest":
+        both_lows, known_highs = (low, other_low), [x for x in (high, other_high) if x is not None]
+        return None if None in both_lows else min(both_lows), min(known_highs, default=None)  # type: ignore[type-var]  # no None
+    if factor.kind == "broadcast_size" and low is not None and other_low is not None:
+        return min(low, other_low), None
+    if factor.kind == "broadcast_stride" and low is not None and low >= 0:
+        return 0, high
+    if (
+        factor.kind == "quotient"
+        and low is not None
+        and low >= 0
+        and other_low is not None
+        and other_low >= 0
+    ):
+        return 0, high
+    if factor.kind == "remainder" and other_low is not None and other_low >= 0:
+        return 0, None if other_high is None else max(other_high - 1, 0)
+    return None, None
+
+
+class _Numbers:
+    """:class:`SizeMaths` on ints."""
+
+    def quotient(self, x: int, y: int) -> int:
+        return x // y if y else 0
+
+    def remainder(self, x: int, y: int) -> int:
+        return x % y if y else 0
+
+    largest = staticmethod(max)
+    smallest = staticmethod(min)
+
+    def normalized_index(self, x: int, size: int) -> int:
+        return x + size if x < 0 else x
+
+    def inferred_size(self, x: int, remaining: int) -> int:
+        return remaining if x == -1 else x
+
+    def broadcast_size(self, x: int, y: int) -> int:
+        return y if x == 1 else x
+
+    def broadcast_stride(self, stride: int, size: int) -> int:
+        return 0 if size == 1 else stride
+
+
+NUMBERS: Final[SizeMaths] = _Numbers()
+
+
+def _factor_value(factor: SizeFactor, bound: Callable[[SizeFactor], Any], maths: SizeMaths) -> Any:
+    if factor.kind == "variable":
+        return bound(factor)
+    parts = [x.compute(bound, maths) if isinstance(x, SymInt) else x for x in factor.parts]
+    return getattr(maths, factor.kind)(*parts)
+
+
+def _is_size(x: object) -> bool:
+    return isinstance(x, SymInt) or type(x) is int
+
+
+def _terms(x: int) -> Terms:
+    return x.terms if isinstance(x, SymInt) else {(): x}
+
+
+def _polynomial(terms: Terms) -> int:
+    nonzero = {m: c for m, c in terms.items() if c}
+    if not nonzero:
+        return 0
+    return nonzero[()] if len(nonzero) == 1 and () in nonzero else SymInt(nonzero)
+
+
+def _sum(x: int, y: int, sign: int) -> int:
+    total = dict(_terms(x))
+    for monomial, c in _terms(y).items():
+        total[monomial] = total.get(monomial, 0) + sign * c
+    return _polynomial(total)
+
+
+def size_function(kind: str, x: int, y: int) -> int:
+    """The symbolic size that is the function ``kind`` of :class:`SizeMaths` applied to two sizes."""
+    return SymInt({(SizeFactor(f"{kind}({x!r}, {y!r})", kind, (x, y)),): 1})
+
+
+def _quotient(x: int, y: int) -> int:
+    if not isinstance(x, SymInt) and not isinstance(y, SymInt):
+        return x // y
+    quotient, remainder = _divided(x, y)
+    if remainder == 0 or (type(remainder) is int and type(y) is int):
+        return quotient + (remainder // y if remainder else 0)
+    return quotient + size_function("quotient", remainder, y)
+
+
+def _remainder(x: int, y: int) -> int:
+    if not isinstance(x, SymInt) and not isinstance(y, SymInt):
+        return x % y
+    _, remainder = _divided(x, y)
+    if remainder == 0 or (type(remainder) is int and type(y) is int):
+        return remainder % y if remainder else 0
+    return size_function("remainder", remainder, y)
+
+
+def _divided(x: int, y: int) -> tuple[int, int]:
+    """Quotient and remainder of polynomial division: the terms of ``x`` that ``y`` divides, and the others.
+
+    The remainder of numbers is between 0 and ``y``.
+    """
+    divisor = _terms(y)
+    if len(divisor) != 1:
+        return (1, 0) if x == y else (0, x)
+    ((by, coefficient),) = divisor.items()
+    quotient: dict[tuple[SizeFactor, ...], int] = {}
+    remainder: dict[tuple[SizeFactor, ...], int] = {}
+    for monomial, c in _terms(x).items():
+        remaining = list(monomial)
+        divides = all(_removed(remaining, factor) for factor in by)
+        if divides and c % coefficient == 0:
+            quotient[tuple(remaining)] = c // coefficient
+        elif divides and not by and not monomial:
+            quotient[()], remainder[()] = divmod(c, coefficient)
+        else:
+            remainder[monomial] = c
+    return _polynomial(quotient), _polynomial(remainder)
+
+
+def _removed(factors: list[SizeFactor], factor: SizeFactor) -> bool:
+    present = factor in factors
+    if present:
+        factors.remove(factor)
+    return present
+
+
+def is_less(x: int, y: int) -> bool:
+    """Whether ``x`` is less than ``y`` in every run; False if in none.
+
+    Raises:
+        UndecidedSize: it is less in some runs, or the bounds can't decide.
+    """
+    low, high = bounds(x - y)
+    if high is not None and high < 0:
+        return True
+    if low is not None and low >= 0:
+        return False
+    raise UndecidedSize(f"whether {x!r} is less than {y!r} is known only at run time")

@@ -1,0 +1,25 @@
+"""Fills the slot of :mod:`dualflow.gradient.vmap_slot` with :func:`dualflow.vectorized_map`'s engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dualflow.core.errors import OperatorNotAllowedInGraphError
+from dualflow.gradient.vmap_slot import VMAP
+
+
+@VMAP.fill
+def vmap_rows(function: Callable[[Any], list[Any]], rows: Any) -> list[Any] | None:
+    """``function`` of each of ``rows``, stacked; None if the rows can't be batched.
+
+    A user's gradient function that reads a tensor's value can't be batched.
+    """
+    from dualflow.function.batching.mapped import UnbatchableError
+    from dualflow.function.batching.vmap import vmap
+
+    try:
+        results: list[Any] = vmap(function)(rows)
+    except (UnbatchableError, OperatorNotAllowedInGraphError):
+        return None
+    return results
