@@ -65,8 +65,8 @@ def workloads(quick: bool = False) -> Iterator[Workload]:
     for widths, batch in (((784, 128, 10), 32), ((784, 512, 512, 10), 128)):
         sizes = tuple(max(10, n // 32) for n in widths) if quick else widths
         yield sgd_step(f"SGD step, MLP {'-'.join(map(str, widths))}, batch {batch}", rng, sizes, batch)
-    turns = np.array(100 if quick else 100_000, np.int32)
-    yield Workload("while loop, 1e5 sin steps", (turns,), lambda: sin_loop, lambda: sin_loop_python)
+    iterations = np.array(100 if quick else 100_000, np.int32)
+    yield Workload("while loop, 1e5 sin steps", (iterations,), lambda: sin_loop, lambda: sin_loop_python)
     start = np.array(77031, np.int32)
     yield Workload("while loop, collatz 77031", (start,), lambda: collatz, lambda: collatz_python)
     steps, batch, width = (40, 8, 32) if quick else (1000, 8, 32)
@@ -251,18 +251,18 @@ def descent_numpy(layers: list[tuple[Array, Array]]) -> Callable[..., Any]:
     return step
 
 
-def sin_loop(turns: Any) -> Any:
+def sin_loop(iterations: Any) -> Any:
     """A loop of cheap steps, each of which waits for the one before."""
     x = df.constant(1.0)
-    for _ in df.range(turns):
+    for _ in df.range(iterations):
         x = x + df.sin(x) * 1e-3
     return x
 
 
-def sin_loop_python(turns: Array) -> float:
+def sin_loop_python(iterations: Array) -> float:
     """The same in plain Python, whose floats are faster than NumPy's."""
     x = 1.0
-    for _ in range(int(turns)):
+    for _ in range(int(iterations)):
         x += math.sin(x) * 1e-3
     return x
 

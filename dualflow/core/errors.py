@@ -49,7 +49,7 @@ class InvalidArgumentError(DualflowError, ValueError):
 
 
 class UnassignedError(InvalidArgumentError, UnboundLocalError):
-    """A Python variable read that no turn of the loop which assigns it has assigned."""
+    """A Python variable read that no iteration of the loop which assigns it has assigned."""
 
 
 class GradientCheckError(DualflowError, AssertionError):

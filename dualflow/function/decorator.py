@@ -442,8 +442,8 @@ def function(
             of being kept: the cheapest work for the most bytes first, until the plan fits. Results are the
             same to the bit. It holds for the trace that is called, and what other traced functions add to
             it; bodies of loops count, but only whole loops and branches are left out or computed again (see
-            :func:`dualflow.config.set_loop_memory` for what loops keep of their turns). Where an eager tape
-            watches, it holds for the way forward and for the way back, each by itself.
+            :func:`dualflow.config.set_loop_memory` for what loops keep of their iterations). Where an eager
+            tape watches, it holds for the way forward and for the way back, each by itself.
             ``get_concrete_function(...).memory`` tells what was done.
         first_call: ``"compile"``, the default: the first call of a trace compiles it, and all calls give the
             same digits. ``"interpret"``: a thread compiles it, and calls run through NumPy meanwhile, op by

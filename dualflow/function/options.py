@@ -38,7 +38,7 @@ def compile_options(
 ) -> CompileOptions:
     """The options of a compile that begins now: what the function says, else what holds for the process.
 
-    ``DUALFLOW_CHECK_PASSES=1`` turns :attr:`CompileOptions.checking` on.
+    ``DUALFLOW_CHECK_PASSES=1`` iterations :attr:`CompileOptions.checking` on.
 
     Raises:
         InvalidArgumentError: ``DUALFLOW_BACKEND`` names no backend.
@@ -165,12 +165,12 @@ def without_eager_kernels(obstacle: str) -> None:
 
 @entry
 def set_loop_memory(nbytes: int | None) -> None:
-    """Let the gradient of a loop keep at most about so many bytes of its turns; None for the default.
+    """Let the gradient of a loop keep at most about so many bytes of its iterations; None for the default.
 
-    Where a loop would keep more, its turns are run again in segments instead. That can be told before the
-    loop runs if the number of turns is known, or bounded by ``maximum_iterations``; with a limit set here,
-    also for any other loop. The default is a quarter of the memory that was available when first asked for.
-    Functions that have been traced stay as they are.
+    Where a loop would keep more, its iterations are run again in segments instead. That can be told before
+    the loop runs if the number of iterations is known, or bounded by ``maximum_iterations``; with a limit set
+    here, also for any other loop. The default is a quarter of the memory that was available when first asked
+    for. Functions that have been traced stay as they are.
 
     Raises:
         InvalidArgumentError: ``nbytes`` is not positive.

@@ -13,7 +13,7 @@ import networkx as nx
 
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.graph.work import bytes_moved, computes, turns, work
+from dualflow.graph.work import bytes_moved, computes, iterations, work
 from dualflow.ops.forms import Loop
 
 Vertex = Node | Value
@@ -35,8 +35,8 @@ class Workload:
         span: the operations of the steps of ``path``, in additions.
         path: the steps on the longest chain of steps that wait for each other, by cost, in order: the ops of
             each, joined by ``+``.
-        complete: whether all is counted. If not, a loop whose turns only the run knows counts as one turn, or
-            a value whose size only the run knows as none.
+        complete: whether all is counted. If not, a loop whose iterations only the run knows counts as one
+            iteration, or a value whose size only the run knows as none.
     """
 
     operations: float
@@ -112,11 +112,11 @@ def _called(node: Node) -> str:
 
 
 def _complete(graph: Graph) -> bool:
-    """Whether all sizes and numbers of turns are known."""
+    """Whether all sizes and numbers of iterations are known."""
     for node in graph.nodes:
         if not all(spec.shape.is_static for spec in node.specs):
             return False
-        if isinstance(node.op.form, Loop) and turns(node) is None:
+        if isinstance(node.op.form, Loop) and iterations(node) is None:
             return False
         if not all(_complete(body) for _, body in node.bodies):
             return False

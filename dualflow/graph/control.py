@@ -69,8 +69,10 @@ CHOICE: Final = Op(
 
 def _infer_loop(*specs: TensorSpec, loop: LoopSpec) -> tuple[TensorSpec, ...]:
     rows = [v.spec for v in loop.rows]
-    carried = [v.spec for v in loop.body.inputs[: loop.carried]]  # turns may change sizes that it leaves open
-    return (*carried, *[TensorSpec.of(Shape((loop.turns, *r.shape)), r.dtype) for r in rows])
+    carried = [
+        v.spec for v in loop.body.inputs[: loop.carried]
+    ]  # iterations may change sizes that it leaves open
+    return (*carried, *[TensorSpec.of(Shape((loop.iterations, *r.shape)), r.dtype) for r in rows])
 
 
 def _run_loop(*arrays: Array, loop: LoopSpec) -> tuple[Array, ...]:
@@ -94,13 +96,15 @@ def _run_loop(*arrays: Array, loop: LoopSpec) -> tuple[Array, ...]:
 def _run_while(loop: LoopSpec, condition: Graph, arrays: Sequence[Array]) -> tuple[Array, ...]:
     carry, _, rest = loop.parts(arrays)
     kept: list[Sequence[Array]] = []
-    turns = 0
+    iterations = 0
     try:
-        while (loop.length is None or turns < loop.length) and bool(evaluate(condition, [*carry, *rest])[0]):
+        while (loop.length is None or iterations < loop.length) and bool(
+            evaluate(condition, [*carry, *rest])[0]
+        ):
             found = evaluate(loop.body, [*carry, *rest])
             carry = found[: loop.carried]
             kept.append(found[loop.carried :])
-            turns += 1
+            iterations += 1
         return (*carry, *[_stacked(v.spec, [k[i] for k in kept]) for i, v in enumerate(loop.rows)])
     except MemoryError:
         each = sum(a.nbytes for a in kept[0]) if kept else 0
@@ -120,7 +124,7 @@ def _stacked(spec: TensorSpec, rows: Sequence[Array]) -> Any:
 def memory_message(each: int) -> str:
     """What is said when the rows that a loop keeps don't fit into memory."""
     return (
-        f"memory is full: a loop keeps {each} bytes of every turn for its gradient. Bound the loop with "
+        f"memory is full: a loop keeps {each} bytes of every iteration for its gradient. Bound the loop with "
         "maximum_iterations, or carry less."
     )
 

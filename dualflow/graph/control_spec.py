@@ -61,25 +61,27 @@ def _new_lineage() -> tuple[int, ...]:
 class LoopSpec(BodySpec):
     """A graph runs once for each row of some inputs, or while a condition holds.
 
-    The node's inputs are what is carried from turn to turn, then the stacks of which each turn takes a row,
-    then the rest, which no turn changes. Its outputs are what is carried in the end, then the rows that the
-    turns gave, stacked. Where ``condition`` ends the loop, the first size of these stacks is open: only
-    the run knows it, and loops alone read such stacks.
+    The node's inputs are what is carried between iterations, then the stacks of which each iteration takes a
+    row, then the rest, which no iteration changes. Its outputs are what is carried in the end, then the rows
+    that the iterations gave, stacked. Where ``condition`` ends the loop, the first size of these stacks is
+    open: only the run knows it, and loops alone read such stacks.
 
     Attributes:
         body: takes what is carried, a row of each stack, and the rest; its outputs are what is carried on,
             and rows.
         carried: how many inputs are carried.
         mapped: how many are stacks.
-        length: the number of turns; None for that of the rows of the stacks. With a condition: the largest
-            number of turns, None for any.
-        condition: takes what is carried and the rest, and tells whether there is another turn; nothing is
-            mapped then. None where the number of turns is known before the loop.
+        length: the number of iterations; None for that of the rows of the stacks. With a condition: the
+            largest number of iterations, None for any.
+        condition: takes what is carried and the rest, and tells whether there is another iteration; nothing
+            is mapped then. None where the number of iterations is known before the loop.
         reverse: from the last row to the first; what is stacked stays beside its row.
-        recompute: the gradient keeps what each turn begins with, and computes the turn again from it.
+        recompute: the gradient keeps what each iteration begins with, and computes the iteration again from
+        it.
+
         lineage: numbers that tell loops apart. A loop whose lineage begins with another's, over the same
             inputs, has the other's results first among its own.
-        effect: what a turn does beside its results.
+        effect: what an iteration does beside its results.
     """
 
     body: Graph
@@ -97,7 +99,7 @@ class LoopSpec(BodySpec):
 
     @property
     def graphs(self) -> tuple[Graph, ...]:
-        """What each turn runs, in order: the condition, if there is one, and the body."""
+        """What each iteration runs, in order: the condition, if there is one, and the body."""
         return (self.body,) if self.condition is None else (self.condition, self.body)
 
     @property
@@ -106,8 +108,8 @@ class LoopSpec(BodySpec):
         return self.carried + self.mapped
 
     @property
-    def turns(self) -> int | None:
-        """The number of turns, if the loop itself tells it before it runs."""
+    def iterations(self) -> int | None:
+        """The number of iterations, if the loop itself tells it before it runs."""
         return self.length if self.condition is None else None
 
     @property
@@ -155,7 +157,7 @@ def branches_of(choice: Node) -> tuple[Graph, ...]:
 
 
 def loop_of(loop: Node) -> LoopSpec:
-    """What the turns of a loop are."""
+    """What the iterations of a loop are."""
     spec: LoopSpec = loop.attrs["loop"]
     return spec
 

@@ -107,7 +107,7 @@ class observed:
 
     ``run(node, arrays)`` returns the node's outputs, as :func:`run_node` does; ``observed(None)`` is the way
     back to it. ``begin(graph, arrays)`` is told of each graph before its first node: of each branch that is
-    taken, and each turn of a loop.
+    taken, and each iteration of a loop.
     """
 
     __slots__ = ("_observer", "_token")

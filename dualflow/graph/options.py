@@ -24,7 +24,7 @@ class CompileOptions:
         strict: whether all of it must run natively.
         interpret_first: whether calls run node by node through NumPy while a thread compiles.
         memory: the bytes that the process may take.
-        kept_by_loops: the most bytes that loops may keep of their turns, where the user has said it; see
+        kept_by_loops: the most bytes that loops may keep of their iterations, where the user has said it; see
             :attr:`loop_budget`.
         memory_budget: the most bytes that a call may take beside what it is given, by its plan; None for any.
         threads: how many threads may share a loop: 1 for the caller alone, None for as many as the process
@@ -52,7 +52,9 @@ class CompileOptions:
 
     @property
     def loop_budget(self) -> int:
-        """The bytes that loops may keep of their turns; a quarter of the memory where nothing is said."""
+        """The bytes that loops may keep of their iterations; a quarter of the memory where nothing is
+        said."""
+
         return self.memory // 4 if self.kept_by_loops is None else self.kept_by_loops
 
     @property

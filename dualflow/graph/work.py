@@ -14,8 +14,8 @@ from dualflow.ops.forms import Choice, Contraction, Element, Fold, Literal, Loop
 def work(node: Node) -> float:
     """The cost of a node in additions, from its op's form and its sizes.
 
-    A kernel costs what its ops do, a choice its dearest branch, a loop all of its turns: one turn where their
-    number is not known. Sizes that are not known count as none.
+    A kernel costs what its ops do, a choice its dearest branch, a loop all of its iterations: one iteration
+    where their number is not known. Sizes that are not known count as none.
     """
     form, body = node.op.form, body_of(node)
     made = float(sum(_size(spec) for spec in node.specs))
@@ -27,7 +27,7 @@ def work(node: Node) -> float:
     if isinstance(form, Choice):
         return max(sum(map(work, branch.nodes)) for branch in bodies(node))
     if isinstance(form, Loop):
-        return (turns(node) or 1) * sum(work(n) for turn in bodies(node) for n in turn.nodes)
+        return (iterations(node) or 1) * sum(work(n) for iteration in bodies(node) for n in iteration.nodes)
     if isinstance(form, Contraction):
         return 2 * made * _contracted(node)
     if isinstance(form, Element):
@@ -77,8 +77,8 @@ def _bytes(spec: TensorSpec) -> int:
     return _size(spec) * spec.dtype.size
 
 
-def turns(node: Node) -> int | None:
-    """How many turns a loop takes; None where only the run knows."""
+def iterations(node: Node) -> int | None:
+    """The number of iterations of a loop; None where only the run knows."""
     loop = loop_of(node)
     if loop.condition is not None:
         return None

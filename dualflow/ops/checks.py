@@ -20,7 +20,9 @@ from dualflow.ops.samples import Domain, Sample
 
 
 def _message(name: str) -> str:
-    return f"{name!r} has no value: no turn of the loop that assigns it has run. Assign it before the loop."
+    return (
+        f"{name!r} has no value: no iteration of the loop that assigns it has run. Assign it before the loop."
+    )
 
 
 def _code(m: Any, x: Any, ran: Any, name: str) -> Any:

@@ -16,8 +16,8 @@ def join_rows(ufunc: np.ufunc, out: Array, places: Array, rows: Array) -> None:
 
     Args:
         ufunc: the function of two elements, such as ``np.add``.
-        out: a matrix for each turn ``t``, without gaps, which is changed.
-        places: which row of the matrix, each inside of it; the same in each turn.
+        out: a matrix for each iteration ``t``, without gaps, which is changed.
+        places: which row of the matrix, each inside of it; the same in each iteration.
         rows: for each turn a matrix with a row for each place.
 
     >>> out = np.zeros((1, 2, 2))
@@ -25,17 +25,19 @@ def join_rows(ufunc: np.ufunc, out: Array, places: Array, rows: Array) -> None:
     >>> out.tolist()
     [[[0.0, 0.0], [4.0, 6.0]]]
     """
-    turns, size, length = out.shape
+    iterations, size, length = out.shape
     count = len(places)
-    if not turns * count * length:
+    if not iterations * count * length:
         return
     flat, along = out.reshape(-1), np.arange(length)
-    rows = rows.reshape(turns, count, length)
-    some_turns, some = max(1, _BLOCK // (count * length)), max(1, _BLOCK // length)
-    for turn in range(0, turns, some_turns):
-        begins = np.arange(turn, min(turn + some_turns, turns))[:, None] * size
-        for start in range(0, count, some):  # all of them, where there is more than one turn
+    rows = rows.reshape(iterations, count, length)
+    some_iterations, some = max(1, _BLOCK // (count * length)), max(1, _BLOCK // length)
+    for iteration in range(0, iterations, some_iterations):
+        begins = np.arange(iteration, min(iteration + some_iterations, iterations))[:, None] * size
+        for start in range(0, count, some):  # all of them, where there is more than one iteration
             here = (begins + places[start : start + some]).reshape(-1)
             if length > 1:
                 here = (here[:, None] * length + along).reshape(-1)
-            ufunc.at(flat, here, rows[turn : turn + some_turns, start : start + some].reshape(-1))
+            ufunc.at(
+                flat, here, rows[iteration : iteration + some_iterations, start : start + some].reshape(-1)
+            )

@@ -128,8 +128,8 @@ def _scatter(indices: Any, updates: Any, axis: int, size: int) -> Any:
 
 def _add_rows(out: Any, indices: Any, updates: Any, axis: int) -> Any:
     check_indices(indices, out.shape[axis], axis)
-    turns, length = math.prod(out.shape[:axis]), math.prod(out.shape[axis + 1 :])
-    join_rows(np.add, out.reshape(turns, out.shape[axis], length), indices.reshape(-1), updates)
+    iterations, length = math.prod(out.shape[:axis]), math.prod(out.shape[axis + 1 :])
+    join_rows(np.add, out.reshape(iterations, out.shape[axis], length), indices.reshape(-1), updates)
     return out
 
 

@@ -197,7 +197,7 @@ def access_bounds(kernel: Kernel) -> AccessBounds:
 class _OpenBlock(NamedTuple):
     """The stretch of a loop between two edges: the loop's iterations, and its own at most."""
 
-    turns: int
+    iterations: int
     size: int
     around: frozenset[tuple[int, int]]
 
@@ -205,7 +205,7 @@ class _OpenBlock(NamedTuple):
 class _OpenLoop(NamedTuple):
     """An open loop: the number of its iterations, and the stretches that it lies in."""
 
-    turns: int
+    iterations: int
     blocks: frozenset[tuple[int, int]]
 
 
@@ -259,19 +259,23 @@ class _Analysis:
             match statement:
                 case lp.For(loop, begin, end) | lp.RowGroups(loop, begin, end):
                     inner = self._range(begin, end, blocks)
-                    self._statements(statement.body, {**loops, loop: inner}, blocks, (*around, inner.turns))
+                    self._statements(
+                        statement.body, {**loops, loop: inner}, blocks, (*around, inner.iterations)
+                    )
                 case lp.Once(loop, extent):
                     inner = _OpenLoop(extent.place, frozenset())
-                    self._statements(statement.body, {**loops, loop: inner}, blocks, (*around, inner.turns))
+                    self._statements(
+                        statement.body, {**loops, loop: inner}, blocks, (*around, inner.iterations)
+                    )
                 case lp.Blocks(loop, level, begin, end, size):
                     self._require(Rule.AT_LEAST, size.place, self.one)
                     whole = self._range(begin, end, blocks)
                     block = self._block(whole, loop, level, size.place)
-                    self._statements(statement.body, loops, {**blocks, **block}, (*around, whole.turns))
+                    self._statements(statement.body, loops, {**blocks, **block}, (*around, whole.iterations))
                 case lp.Strips(loop, begin, end, width):
                     whole = self._range(begin, end, blocks)
                     block = self._block(whole, loop, STRIP, self._constant(width))
-                    self._statements(statement.body, loops, {**blocks, **block}, (*around, whole.turns))
+                    self._statements(statement.body, loops, {**blocks, **block}, (*around, whole.iterations))
                 case lp.Lanes(width):
                     lanes = _OpenLoop(self._constant(width), frozenset())
                     self._statements(statement.body, {**loops, LANE: lanes}, blocks, around)
@@ -292,7 +296,7 @@ class _Analysis:
                     self._access(statement, loops, blocks, around)
 
     def _block(self, whole: _OpenLoop, loop: int, level: int, size: int) -> dict[tuple[int, int], _OpenBlock]:
-        return {(loop, level): _OpenBlock(whole.turns, size, whole.blocks | {(loop, level)})}
+        return {(loop, level): _OpenBlock(whole.iterations, size, whole.blocks | {(loop, level)})}
 
     def _range(
         self, begin: lp.Bound, end: lp.Bound, blocks: Mapping[tuple[int, int], _OpenBlock]
@@ -305,7 +309,7 @@ class _Analysis:
         if isinstance(begin, Edge) and end == begin._replace(end=True) and not begin.end:
             block = blocks.get((begin.loop, begin.level))
             if block is not None:
-                return _OpenLoop(block.turns, block.around)
+                return _OpenLoop(block.iterations, block.around)
         raise self._refuse("the bounds of a loop have no number")
 
     def _access(
@@ -398,7 +402,7 @@ class _Analysis:
         down, across = (self._range(*edges, blocks) for edges in (tile.down, tile.across))
         loop = tile.down[0].loop
         opened = {**loops, loop: down, tile.across[0].loop: across}
-        self._index(tile.place, opened, blocks, (*around, down.turns, across.turns))
+        self._index(tile.place, opened, blocks, (*around, down.iterations, across.iterations))
         strides = [stride for at, stride in tile.place.terms if at == loop]
         if len(strides) != 1:
             raise self._refuse("it doesn't follow the loop along which neighbours are read")

@@ -1,4 +1,4 @@
-"""Long sums by blocks: how many turns of a reduced loop a rounding fold takes one after another.
+"""Long sums by blocks: how many iterations of a reduced loop a rounding fold takes one after another.
 
 Elements go to the accumulators of a block, those of blocks to the accumulators of a larger one, and these to
 the result. Each takes about as many steps, so the error grows with a root of the number of elements.
@@ -36,7 +36,9 @@ def rounds(step: NestStep) -> bool:
 
 
 def stretches(nest: Nest, lanes: int) -> tuple[int, int]:
-    """The stretches of the first loop of a whole reduction: the turns of each, and how many there are."""
+    """The stretches of the first loop of a whole reduction: the iterations of each, and how many there
+    are."""
+
     inner = typical(math.prod(loop.extent for loop in nest.loops[1:]))
     size = max(1, STRETCH // max(1, inner))
     size += -size % lanes
@@ -47,14 +49,14 @@ class ColumnStretches(NamedTuple):
     """How folds of columns go through the rows.
 
     Attributes:
-        turns: of the first reduced loop, in one stretch.
+        iterations: of the first reduced loop, in one stretch.
         number: of the stretches.
         inner: the first of the reduced loops that fold into registers; those before it are around the
             columns, and join what was folded to partial results in memory.
         width: how many columns there are.
     """
 
-    turns: int
+    iterations: int
     number: int
     inner: int
     width: int
@@ -70,11 +72,11 @@ def column_stretches(nest: Nest) -> ColumnStretches | None:
     inner = next(i for i in range(nest.kept, last + 1) if i == last or math.prod(extents[i:]) <= FEW)
     rest = max(1, math.prod(extents[nest.kept + 1 :]))
     rows = min(max(LEAST_ROWS, STRETCH // max(1, typical(columns))), FEW)
-    turns = max(1, -(-rows // rest))
-    outer = turns * math.prod(extents[nest.kept + 1 : inner])
-    if extents[nest.kept] < LEAST_STRETCHES * turns or (inner > nest.kept and outer > FEW):
+    iterations = max(1, -(-rows // rest))
+    outer = iterations * math.prod(extents[nest.kept + 1 : inner])
+    if extents[nest.kept] < LEAST_STRETCHES * iterations or (inner > nest.kept and outer > FEW):
         return None
-    return ColumnStretches(turns, -(-nest.loops[nest.kept].extent // turns), inner, columns)
+    return ColumnStretches(iterations, -(-nest.loops[nest.kept].extent // iterations), inner, columns)
 
 
 def join_blocks(count: int) -> tuple[int, ...]:
@@ -93,11 +95,11 @@ def block_sizes(nest: Nest, lanes: int) -> dict[int, tuple[int, ...]]:
     steps = 1
     for i in reversed(range(1 if nest.whole else nest.kept, len(nest.loops))):
         extent, stride = _assumed(nest.loops[i].extent), lanes if i == nest.vector else 1
-        turns = max(1, -(-extent // stride))
-        if turns * steps > FEW:
-            found[i] = _levels(2, turns, steps, stride)
-            turns, steps = -(-turns * stride // found[i][0]), 1
-        steps *= turns
+        iterations = max(1, -(-extent // stride))
+        if iterations * steps > FEW:
+            found[i] = _levels(2, iterations, steps, stride)
+            iterations, steps = -(-iterations * stride // found[i][0]), 1
+        steps *= iterations
     if nest.whole:
         stride = lanes if nest.vector == 0 else 1
         size, count = stretches(nest, lanes)
@@ -111,8 +113,8 @@ def _assumed(extent: int) -> int:
     return extent if type(extent) is int else STRETCH
 
 
-def _levels(count: int, turns: int, steps: int, stride: int) -> tuple[int, ...]:
-    """The blocks of a loop of so many turns, each of so many steps, by ``count`` levels."""
-    root = max(SHORTEST, round((turns * steps) ** (1 / (count + 1))))
+def _levels(count: int, iterations: int, steps: int, stride: int) -> tuple[int, ...]:
+    """The blocks of a loop of so many iterations, each of so many steps, by ``count`` levels."""
+    root = max(SHORTEST, round((iterations * steps) ** (1 / (count + 1))))
     first = -(-root // steps)
     return tuple(first * root**level * stride for level in reversed(range(count)))

@@ -8,7 +8,7 @@
                 Store part [stretch, column]
 
 Where rows are those of several loops, the outer ones run around the columns, and partial results are loaded
-and stored at each of their turns: so all that is read at a time stays in a cache.
+and stored at each of their iterations: so all that is read at a time stays in a cache.
 """
 
 from __future__ import annotations
@@ -45,24 +45,24 @@ class ColumnWriter(KernelWriter):
         """Each stretch of the first reduced loop gives partial results of all columns."""
         nest, self.blocks = self.nest, {}  # a stretch is short
         self._buffers_used()
-        folds, size = self._folds(0), self.given.number("stretch", by.turns)
+        folds, size = self._folds(0), self.given.number("stretch", by.iterations)
         dtypes = [dtype for step in folds for dtype in carried_dtypes(step)]
         edges = Edge(nest.kept, SHARE, False), Edge(nest.kept, SHARE, True)
         before = tuple(self._steps_at(0))
         if by.inner == nest.kept and typical(by.width) < nest.costs.wide_row:
-            turn = self._each_column(0, lambda: self._column(by, edges, alone=True))
+            iteration = self._each_column(0, lambda: self._column(by, edges, alone=True))
         elif by.inner == nest.kept:
             few = Edge(nest.kept, 0, False), Edge(nest.kept, 0, True)
             rows = self.given.number("rows", nest.costs.rows_at_once)
             each = self._each_column(0, lambda: self._column(by, few))
             begun = self._each_column(0, lambda: self._begun())
-            turn = (*begun, Blocks(nest.kept, 0, *edges, rows, each))
+            iteration = (*begun, Blocks(nest.kept, 0, *edges, rows, each))
         else:
-            turn = (
+            iteration = (
                 *self._each_column(0, lambda: self._begun()),
                 *self._rows_of_columns(nest.kept, edges, by),
             )
-        shares = Shares(nest.kept, size, self._extent(nest.kept), turn)
+        shares = Shares(nest.kept, size, self._extent(nest.kept), iteration)
         join = ColumnWriter(nest, self.lanes)._join_columns(dtypes, by)
         return self._made((*before, shares), by.number, dtypes, join, by.width)
 
@@ -79,7 +79,7 @@ class ColumnWriter(KernelWriter):
         return (self._loop(at, *ends, inside),)
 
     def _each_column(self, at: int, inside: Callable[[], Iterable[Statement]]) -> tuple[Statement, ...]:
-        """``inside`` for each turn of the kept loops from ``at`` on."""
+        """``inside`` for each iteration of the kept loops from ``at`` on."""
         if at == self.nest.kept:
             return tuple(inside())
         return (

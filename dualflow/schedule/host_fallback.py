@@ -67,7 +67,7 @@ def _separated(graph: Graph, hosts: Iterable[Node]) -> dict[Node, str]:
     for group in _joined(graph):
         first, last = min(place[n] for n in group), max(place[n] for n in group)
         if any(first <= i <= last for i in barriers):
-            reason = "what it keeps of its turns crosses a host call"
+            reason = "what it keeps of its iterations crosses a host call"
             found.update((n, reason) for n in group if n not in hosts)
     return found
 

@@ -1,6 +1,6 @@
-"""What no turn of a loop changes, moved before it: loads, and checks of positions.
+"""What no iteration of a loop changes, moved before it: loads, and checks of positions.
 
-Loops whose turns look at the same position anew can't run in lanes, since a check may write.
+Loops whose iterations look at the same position anew can't run in lanes, since a check may write.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def _moved(body: Iterable[Statement]) -> Iterator[Statement]:
 
 
 def _invariant(loop: lp.For, body: list[Statement]) -> list[Statement]:
-    """The loads and checks in ``body`` that are the same in every turn, in order.
+    """The loads and checks in ``body`` that are the same in every iteration, in order.
 
-    The memory that they read is there even if the loop has no turn, since it lies along other loops, and
-    the loop doesn't write it: a kernel writes in place only what the same turn has read.
+    The memory that they read is there even if the loop has no iteration, since it lies along other loops, and
+    the loop doesn't write it: a kernel writes in place only what the same iteration has read.
     """
     changed: set[Register] = set()
     found: list[Statement] = []

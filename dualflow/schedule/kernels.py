@@ -175,7 +175,7 @@ class KernelWriter:
         return self.given.number(("extent", loop), self.nest.loops[loop].extent)
 
     def _inside(self) -> Iterator[Statement]:
-        """All stages of the reduced loops for one turn of the kept ones, and the stores of both."""
+        """All stages of the reduced loops for one iteration of the kept ones, and the stores of both."""
         nest = self.nest
         yield from self._stores(self._kept_stores(0))
         if len(nest.loops) == nest.kept:
@@ -191,12 +191,12 @@ class KernelWriter:
         self, at: int, begin: Bound, end: Bound, stage: int, accumulators: Sequence[Accumulator]
     ) -> tuple[Statement, ...]:
         """Loop ``at`` of the reduced ones, and those inside it, of one stage."""
-        nest, turn = self.nest, stage_steps(self.nest, stage)
+        nest, iteration = self.nest, stage_steps(self.nest, stage)
         innermost = at + 1 == len(nest.loops)
 
         def inside(accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
             pending = iter(accumulators)
-            for step in turn:
+            for step in iteration:
                 if innermost and step.folds:
                     yield from self._taken(step, next(pending))
                 elif step.level == at + 1:
@@ -276,16 +276,16 @@ class KernelWriter:
         dtypes = [dtype for step in self._folds(0) for dtype in carried_dtypes(step)]
         before = tuple(self._steps_at(0))
         accumulators = [self._accumulator(s) for s in self._folds(0)]
-        turns, count = stretches(self.nest, self.lanes)
-        size, extent = self.given.number("stretch", turns), self._extent(0)
-        turn = [*self._starts(0, accumulators)]
-        turn += self._reduced(0, Edge(0, SHARE, False), Edge(0, SHARE, True), 0, accumulators)
-        turn += self._across(0, accumulators)
+        iterations, count = stretches(self.nest, self.lanes)
+        size, extent = self.given.number("stretch", iterations), self._extent(0)
+        iteration = [*self._starts(0, accumulators)]
+        iteration += self._reduced(0, Edge(0, SHARE, False), Edge(0, SHARE, True), 0, accumulators)
+        iteration += self._across(0, accumulators)
         first = len(self.given.buffers)
         registers = [r for accumulator in accumulators for r in accumulator]
-        turn += [Store(_partial(first + i), r) for i, r in enumerate(registers)]
+        iteration += [Store(_partial(first + i), r) for i, r in enumerate(registers)]
         join = KernelWriter(self.nest, self.lanes)._join(dtypes)
-        return self._made((*before, Shares(0, size, extent, tuple(turn))), count, dtypes, join)
+        return self._made((*before, Shares(0, size, extent, tuple(iteration))), count, dtypes, join)
 
     def _buffers_used(self) -> int:
         """How many buffers of the program the nest touches: partial results come after them."""

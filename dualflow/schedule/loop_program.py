@@ -40,10 +40,10 @@ class LoopKind(Enum):
     """How a loop may run.
 
     Attributes:
-        SERIAL: turn by turn.
-        LANES: several neighbouring turns at once, in the lanes of a vector.
+        SERIAL: one iteration at a time.
+        LANES: several neighbouring iterations at once, in the lanes of a vector.
         TRIED: as ``LANES``, by code that is right for nearly all operands; where it was not right for one of
-            them, the loop runs again by exact code. Its turns read nothing that they write.
+            them, the loop runs again by exact code. Its iterations read nothing that they write.
     """
 
     SERIAL = "serial"
@@ -131,7 +131,9 @@ class For(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """``body`` for each stretch of ``size`` turns of ``loop`` between two bounds, the last one cut short.
+    """``body`` for each stretch of ``size`` iterations of ``loop`` between two bounds, the last one cut
+    short.
+
 
     Inside, the stretch is from one :class:`Edge` of this loop and level to the other.
     """
@@ -145,7 +147,7 @@ class Blocks(NamedTuple):
 
 
 class Strips(NamedTuple):
-    """``body`` for each stretch of ``width`` turns of a lane loop, the last one cut short.
+    """``body`` for each stretch of ``width`` iterations of a lane loop, the last one cut short.
 
     Inside, the stretch is from one :class:`Edge` of level ``STRIP`` to the other. This statement,
     :class:`Slots`, :class:`Lanes` and :class:`ReduceLanes` are for renderers that ask for strips
@@ -167,7 +169,7 @@ class Lanes(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """``body`` for each stretch of ``size`` turns of ``loop`` whose number the kernel's range has.
+    """``body`` for each stretch of ``size`` iterations of ``loop`` whose number the kernel's range has.
 
     The number is the index of loop ``SHARE``; the stretch is from one :class:`Edge` of that level to the
     other, and ends at ``extent``.
@@ -234,10 +236,10 @@ class Choose(NamedTuple):
 
 
 class Repeat(NamedTuple):
-    """A loop over scalars: ``body`` makes the registers of the next turn while ``condition`` holds.
+    """A loop over scalars: ``body`` makes the registers of the next iteration while ``condition`` holds.
 
-    They are ``starts`` in the first turn, and stay what they are behind the last one. There are no more than
-    ``limit`` turns, where there is a limit. ``node`` is the loop of the graph, which a signal ends.
+    They are ``starts`` in the first iteration, and stay what they are behind the last one. There are no more
+    than ``limit`` iterations, where there is a limit. ``node`` is the loop of the graph, which a signal ends.
     """
 
     registers: tuple[Register, ...]
@@ -363,7 +365,8 @@ class ScratchRow(NamedTuple):
 
 
 class Slots(NamedTuple):
-    """Memory of the kernel's own for an element of each of ``width`` turns, as a buffer that only it sees."""
+    """Memory of the kernel's own for an element of each of ``width`` iterations, as a buffer that only it
+    sees."""
 
     buffer: int
     dtype: DType
@@ -438,7 +441,9 @@ class Argument(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A kernel with what it is given: ``total`` turns of its outermost loop, or blocks, of ``work`` in all.
+    """A kernel with what it is given: ``total`` iterations of its outermost loop, or blocks, of ``work`` in
+    all.
+
 
     ``join`` is run once after it, over the partial results of ``total`` blocks, each of ``each`` elements;
     ``work`` is in additions.
@@ -478,7 +483,7 @@ def _runs_by_lanes(statement: Statement) -> TypeGuard[For | Once]:
 
 
 def carried(body: Sequence[Statement]) -> tuple[Register, ...]:
-    """The accumulators that a loop with this body carries from turn to turn: folded in it, begun before."""
+    """The accumulators that a loop with this body carries between iterations: folded in it, begun before."""
     folded: dict[Register, None] = {}
     begun: set[Register] = set()
     for statement in walk(body):

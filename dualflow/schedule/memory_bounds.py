@@ -7,7 +7,7 @@ and what a statement accesses has to be inside the spans of its operands:
     Multiply                the matrices, by rows, columns, inner size, batch and strides
     ScatterRows             every place that a checked position can name, the positions, the rows
     CopyMemory, ...         the elements of the value, one after another
-    RunTurns                the rows of each stack, as many as there are iterations
+    RunLoop                the rows of each stack, as many as there are iterations
 
 In a program whose sizes are numbers all of it is decided before the program runs. In one that learns sizes
 while it runs, the same bounds are polynomials over size variables
@@ -30,7 +30,7 @@ from dualflow.schedule.planned import Plan, blocks_made
 from dualflow.schedule.refused_accesses import unsafe
 from dualflow.schedule.spans import Span, at_least, contains, fits, footprint
 from dualflow.schedule.statement_accesses import accesses_of
-from dualflow.schedule.statements import ChooseBranch, Launch, LaunchPieces, RunTurns, Statement, walk
+from dualflow.schedule.statements import ChooseBranch, Launch, LaunchPieces, RunLoop, Statement, walk
 from dualflow.schedule.symbolic_accesses import undecided_accesses
 
 
@@ -60,14 +60,14 @@ class MemoryBounds:
         self.nbytes.update(_told((*plan.outputs, *plan.temporaries), plan.first_output))
         self.nbytes[plan.arena] = plan.arena_bytes
         inside = list(walk(program)) if plan.slots or plan.sized else []
-        rows = {row.slot for s in inside if isinstance(s, RunTurns) for row in s.rows}
+        rows = {row.slot for s in inside if isinstance(s, RunLoop) for row in s.rows}
         for statement in inside:
             self._learn(statement, rows)
 
     def _learn(self, statement: Statement, rows: Collection[int]) -> None:
         """Note the buffers that a statement gives memory."""
         blocks: dict[int, list[int]] = {}
-        if isinstance(statement, RunTurns):
+        if isinstance(statement, RunLoop):
             blocks = dict(statement.stacks)
             self.nbytes.update((row.slot, row.nbytes) for row in statement.rows)
             self._count(statement)
@@ -79,7 +79,7 @@ class MemoryBounds:
                 self.blocks.add(buffer)
                 self.nbytes[buffer] = nbytes if self.nbytes.get(buffer, nbytes) == nbytes else None
 
-    def _count(self, loop: RunTurns) -> None:
+    def _count(self, loop: RunLoop) -> None:
         """Note whose number of iterations a loop has, and how many rows the stacks have that grow in it."""
         counted = loop.counted if loop.condition is None else None
         self._counts[loop.counter] = loop.counter if counted is None else self._counts[counted]
@@ -104,7 +104,7 @@ class MemoryBounds:
         """
         if isinstance(statement, Launch | LaunchPieces):
             return []
-        if isinstance(statement, RunTurns):
+        if isinstance(statement, RunLoop):
             self._check_rows(statement)
         node, accessed = statement.node, accesses_of(statement)
         undecided: dict[Span, None] = {}
@@ -153,7 +153,7 @@ class MemoryBounds:
             raise unsafe(node, f"it accesses {span}, which has {nbytes} bytes")
         return inside is True
 
-    def _check_rows(self, loop: RunTurns) -> None:
+    def _check_rows(self, loop: RunLoop) -> None:
         """Raise unless each stack has a row for each iteration.
 
         A stack that grows gets memory before a row is written. Loops that read such a stack run as often as
@@ -170,7 +170,7 @@ class MemoryBounds:
             if loop.length is None or length is None or not at_least(length, loop.length):
                 raise unsafe(loop.node, f"it has {loop.length} iterations, and a stack of {length} rows")
 
-    def compared_loops(self, loop: RunTurns) -> list[int]:
+    def compared_loops(self, loop: RunLoop) -> list[int]:
         """The loops that ``loop`` may not run more often than, and that the program has to compare it with.
 
         They have made stacks that it reads, and are not the one whose number of iterations it has: a loop

@@ -44,7 +44,7 @@ class NestLoop(NamedTuple):
 
 
 class Access(NamedTuple):
-    """An element of a buffer for each turn of the loops.
+    """An element of a buffer for each iteration of the loops.
 
     A stride of 0 stands for a loop it does not follow.
     """

@@ -27,7 +27,7 @@ class BufferKind(Enum):
     OUTPUT = "a result's"
     TEMPORARY = "what host calls read and write, and all other values where each has a buffer of its own"
     ARENA = "the arena, where all other values are"
-    STACK = "rows that a loop keeps of turns whose number only the run knows"
+    STACK = "rows that a loop keeps of iterations whose number only the run knows"
 
 
 class Home(NamedTuple):

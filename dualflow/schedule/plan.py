@@ -47,8 +47,8 @@ from dualflow.schedule.planned import (
     Plan,
     PlannedBody,
     PlannedCall,
+    PlannedLoop,
     StackRow,
-    Turns,
     blocks_made,
 )
 from dualflow.schedule.spans import check_view
@@ -358,7 +358,7 @@ class _Scope:
             )
         ]
         counted = next((v.node for v in values[:mapped] if not v.spec.shape.is_static), None)
-        turns = Turns(
+        iterations = PlannedLoop(
             tuple(start),
             tuple(rows),
             self.counters[node],
@@ -367,10 +367,10 @@ class _Scope:
             tuple([(carry[i].buffer, place.buffer) for i, place in zip(growing, following, strict=True)]),
             tuple(blocks_made(outputs[carried:], node.outputs[carried:]).items()),
         )
-        return PlannedCall(node, inputs, outputs, tuple(blocks), turns)
+        return PlannedCall(node, inputs, outputs, tuple(blocks), iterations)
 
     def _following(self, value: Value, places: _Places) -> Layout:
-        """Where a turn puts a carried value whose size it changes."""
+        """Where an iteration puts a carried value whose size it changes."""
         slot = places.starts[BufferKind.STACK] + self.table.slot()
         return Layout(slot, 0, contiguous_strides(value.spec.shape))
 
@@ -390,18 +390,20 @@ def _scopes(node: Node, table: _Table) -> list[_Scope]:
     pairs = enumerate(zip(body.inputs, body.outputs[: loop.carried], strict=False))
     updates = tuple([Update(x, y) for i, (x, y) in pairs if i not in growing])
     outputs = (*loop.rows, *[body.outputs[i] for i in growing])
-    turn = _Scope(replace(body, outputs=outputs, updates=updates), table)
-    return [turn] if test is None else [_Scope(replace(test, outputs=()), table, test.outputs), turn]
+    iteration = _Scope(replace(body, outputs=outputs, updates=updates), table)
+    return (
+        [iteration] if test is None else [_Scope(replace(test, outputs=()), table, test.outputs), iteration]
+    )
 
 
 def _growing(loop: LoopSpec) -> list[int]:
-    """The places of what is carried whose sizes a turn changes."""
+    """The places of what is carried whose sizes an iteration changes."""
     pairs = zip(loop.body.inputs, loop.body.outputs[: loop.carried], strict=False)
     return [i for i, (x, y) in enumerate(pairs) if x.spec != y.spec]
 
 
 def _changing(loop: LoopSpec, given: Sequence[TensorSpec]) -> tuple[ChangingSize, ...]:
-    """The sizes of what is carried that turns change, for a loop over inputs of specs ``given``."""
+    """The sizes of what is carried that iterations change, for a loop over inputs of specs ``given``."""
     found: dict[int, ChangingSize] = {}
     for i in _growing(loop):
         before, after = (values[i].spec.shape for values in (loop.body.inputs, loop.body.outputs))

@@ -38,24 +38,27 @@ class StackRow(NamedTuple):
 
 
 class ChangingSize(NamedTuple):
-    """A size of what a loop carries: ``extent`` in a turn, ``start`` in the first, then ``following``."""
+    """A size of what a loop carries: ``extent`` in an iteration, ``start`` in the first, then
+    ``following``."""
 
     extent: int
     start: int
     following: int
 
 
-class Turns(NamedTuple):
+class PlannedLoop(NamedTuple):
     """How a loop runs, beside its bodies.
 
     Attributes:
         start: copies of what is carried to where it is carried.
-        rows: what moves from turn to turn.
-        counter: the loop's number; ``counted`` is that of the loop whose turns it repeats, if only that
+        rows: what moves between iterations.
+        counter: the loop's number; ``counted`` is that of the loop whose iterations it repeats, if only that
             knows how many they are.
-        sizes: those of what is carried that a turn may change.
-        exchanged: the buffers of what is carried in such a size, and those where a turn puts the next one.
-        stacks: the buffers of stacks of a size that the run tells before the first turn, as
+        sizes: those of what is carried that an iteration may change.
+        exchanged: the buffers of what is carried in such a size, and those where an iteration puts the next
+        one.
+
+        stacks: the buffers of stacks of a size that the run tells before the first iteration, as
             :func:`blocks_made` has them.
     """
 
@@ -78,7 +81,7 @@ class PlannedCall(NamedTuple):
     inputs: tuple[Layout, ...]
     outputs: tuple[Layout, ...]
     blocks: tuple[PlannedBody, ...] = ()
-    turns: Turns | None = None
+    iterations: PlannedLoop | None = None
 
     @property
     def kind(self) -> CallKind:
@@ -88,7 +91,10 @@ class PlannedCall(NamedTuple):
     def walk(self) -> Iterator[PlannedCall]:
         """The call, and those inside it."""
         yield self
-        for call in (*(self.turns.start if self.turns else ()), *(c for b in self.blocks for c in b.calls)):
+        for call in (
+            *(self.iterations.start if self.iterations else ()),
+            *(c for b in self.blocks for c in b.calls),
+        ):
             yield from call.walk()
 
 
@@ -110,8 +116,8 @@ class Plan(NamedTuple):
 
     The table holds, in order: the inputs (of specs ``arguments``), the constants, the outputs, the arrays
     that host calls read or write (``temporaries``), and the arena. Behind it, native code keeps ``slots``
-    addresses of its own, for rows and stacks, and counts the turns of ``loops`` loops. ``sized``: whether it
-    learns sizes on its way. ``costs`` are the figures by which kernels and calls are written.
+    addresses of its own, for rows and stacks, and counts the iterations of ``loops`` loops. ``sized``:
+    whether it learns sizes on its way. ``costs`` are the figures by which kernels and calls are written.
     """
 
     calls: tuple[PlannedCall, ...]

@@ -17,7 +17,7 @@ def run_of(nest: Nest, lanes: int, rows: int = 0) -> Run:
 
     Args:
         nest: the loop nest.
-        lanes: how many turns of a lane loop are run at once: the blocks of long sums are made for them.
+        lanes: how many iterations of a lane loop are run at once: the blocks of long sums are made for them.
         rows: how many rows that fit into so many lanes run side by side; 0 for loops along all rows, which
             renderers without vectors need.
     """

@@ -78,7 +78,7 @@ class ScanWriter(KernelWriter):
         def finish() -> Statement:
             return ReduceFinalize(self._bind(self.node.output), reduction, accumulator, self.node)
 
-        def turn() -> Iterator[Statement]:
+        def iteration() -> Iterator[Statement]:
             loads, value = self._operand(step.operands[0])
             yield from loads
             if exclusive:
@@ -90,7 +90,7 @@ class ScanWriter(KernelWriter):
 
         if scanned < len(self.nest.loops):
             yield ReduceInit(accumulator, reduction, self.node)
-            yield self._loop(scanned, End.ZERO, self._extent(scanned), turn)
+            yield self._loop(scanned, End.ZERO, self._extent(scanned), iteration)
             return
         if exclusive:
             yield from (ReduceInit(accumulator, reduction, self.node), finish())

@@ -39,7 +39,7 @@ def table(shape: Sequence[int], axis: int, depth: int, count: int) -> list[int]:
     """What the routine reads, for positions on ``depth`` axes from ``axis`` on.
 
     How many times it goes through the positions, their number, the length of a row, the distance between
-    turns, and the sizes and distances of positions.
+    iterations, and the sizes and distances of positions.
 
     >>> table((4, 5, 6), 0, 2, 10)
     [1, 10, 6, 120, 4, 5, 5, 1]

@@ -101,9 +101,9 @@ def _windows(windows: SlidingWindows, tensors: int) -> tuple[tuple[int, ...], tu
 def _places(scatter: ScatterRows) -> Span | None:
     """All that positions can name."""
     positions = scatter.positions
-    turns, count, length, distance, *axes = positions.table
+    iterations, count, length, distance, *axes = positions.table
     extents, distances = axes[: positions.depth], axes[positions.depth :]
-    shape = (turns, *extents, length)
+    shape = (iterations, *extents, length)
     (out,) = scatter.outputs
     strides = (distance, *[d * length for d in distances], 1)
     dtype = scatter.node.output.spec.dtype
@@ -111,8 +111,8 @@ def _places(scatter: ScatterRows) -> Span | None:
 
 
 def _rows(scatter: ScatterRows) -> Span | None:
-    turns, count, length, *_ = scatter.positions.table
-    return in_order(scatter.rows, (turns, count, length), scatter.node.output.spec.dtype.size)
+    iterations, count, length, *_ = scatter.positions.table
+    return in_order(scatter.rows, (iterations, count, length), scatter.node.output.spec.dtype.size)
 
 
 def _positions(positions: RowPositions) -> Span | None:

@@ -4,7 +4,7 @@
     Multiply matrices                           ScatterRows to where integers say
     CheckBounds of a scatter's integers         CopyMemory as it is
     RequireCondition of the user's program      CallRoutine: other code of a backend, or the op's own kernel
-    ChooseBranch of several, by a number        RunTurns of a loop
+    ChooseBranch of several, by a number        RunLoop of a loop
 
 Each call of the plan is one statement, in the plan's order. What a call implies is decided here and nowhere
 else: what a product is added to, or a scatter writes onto, is put in its place first; whether a scatter's
@@ -29,12 +29,12 @@ from dualflow.schedule.assembly import pieces, spread
 from dualflow.schedule.copying import copy_elements, fill_elements
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.operands import CallKind
-from dualflow.schedule.planned import ChangingSize, Plan, PlannedCall, StackRow, Turns
+from dualflow.schedule.planned import ChangingSize, Plan, PlannedCall, PlannedLoop, StackRow
 from dualflow.schedule.scattering import depth_of, join_of, table_of
 from dualflow.schedule.sliding import SlidingWindows
 
 FIRST_ROWS = 64
-"""For so many turns a stack that grows has room at first; then for twice as many each time."""
+"""For so many iterations a stack that grows has room at first; then for twice as many each time."""
 
 
 Placed = tuple[Layout, Value]
@@ -176,19 +176,23 @@ class ChooseBranch(NamedTuple):
     branches: tuple[tuple[Statement, ...], ...]
 
 
-class RunTurns(NamedTuple):
-    """A loop: ``start``, then turns, each with ``test`` before it and of ``body``.
+class RunLoop(NamedTuple):
+    """A loop: ``start``, then iterations, each with ``test`` before it and of ``body``.
 
     Attributes:
-        counter: the loop's number, by which others name the turns that it has made.
-        length: the number of turns, or the largest where a condition ends the loop; None for any.
-        counted: in place of ``length``, the loop that has made as many turns.
-        backwards: whether the first turn takes the last rows, and so on.
-        condition: what must hold for another turn, after the statements of ``test``; None for nothing.
-        rows: what moves from turn to turn.
-        sizes: those of what is carried that a turn may change.
-        exchanged: the buffers of what is carried in such a size, and those where a turn puts the next one.
-        stacks: the buffers of stacks of a size that the run tells before the first turn, and its factors.
+        counter: the loop's number, by which others name the iterations that it has made.
+        length: the number of iterations, or the largest where a condition ends the loop; None for any.
+        counted: in place of ``length``, the loop that has made as many iterations.
+        backwards: whether the first iteration takes the last rows, and so on.
+        condition: what must hold for another iteration, after the statements of ``test``; None for nothing.
+        rows: what moves between iterations.
+        sizes: those of what is carried that an iteration may change.
+        exchanged: the buffers of what is carried in such a size, and those where an iteration puts the next
+        one.
+
+        stacks: the buffers of stacks of a size that the run tells before the first iteration, and its
+        factors.
+
     """
 
     node: Node
@@ -214,7 +218,7 @@ class RunTurns(NamedTuple):
 
     @property
     def grown_bytes(self) -> int:
-        """What a turn adds to the stacks that grow."""
+        """What an iteration adds to the stacks that grow."""
         return sum(row.nbytes for row in self.rows if row.grows)
 
 
@@ -228,7 +232,7 @@ Statement = (
     | RequireCondition
     | CallRoutine
     | ChooseBranch
-    | RunTurns
+    | RunLoop
 )
 
 
@@ -241,17 +245,17 @@ def walk(program: Iterable[Statement]) -> Iterator[Statement]:
     """All statements, those inside choices and loops too, in order."""
     for statement in program:
         yield statement
-        if isinstance(statement, RunTurns):
+        if isinstance(statement, RunLoop):
             yield from walk(statement.start)
         for body in bodies(statement):
             yield from walk(body)
 
 
 def bodies(statement: Statement) -> tuple[tuple[Statement, ...], ...]:
-    """What a choice may run, and a loop in each turn."""
+    """What a choice may run, and a loop in each iteration."""
     if isinstance(statement, ChooseBranch):
         return statement.branches
-    return (statement.test, statement.body) if isinstance(statement, RunTurns) else ()
+    return (statement.test, statement.body) if isinstance(statement, RunLoop) else ()
 
 
 def launches(statement: Statement) -> tuple[Launch, ...]:
@@ -292,8 +296,8 @@ def _statement(call: PlannedCall, checked: set[Node]) -> Statement:
         case CallKind.CHECK:
             condition, *reads = zip(inputs, node.inputs, strict=True)
             return RequireCondition(node, inputs, outputs, condition, tuple(reads))
-        case CallKind.CONTROL if call.turns is not None:
-            return _loop(call, call.turns, checked)
+        case CallKind.CONTROL if call.iterations is not None:
+            return _loop(call, call.iterations, checked)
         case CallKind.CONTROL:
             branches = tuple([_statements(block.calls, checked) for block in call.blocks])
             return ChooseBranch(node, inputs, outputs, (inputs[0], node.inputs[0]), branches)
@@ -353,25 +357,25 @@ def _positions(scatter: Node, layout: Layout) -> RowPositions:
     return RowPositions(layout, dtype, depth_of(scatter), tuple(table_of(scatter)))
 
 
-def _loop(call: PlannedCall, turns: Turns, checked: set[Node]) -> RunTurns:
+def _loop(call: PlannedCall, iterations: PlannedLoop, checked: set[Node]) -> RunLoop:
     loop, (*tests, body) = loop_of(call.node), call.blocks
     condition = None
     if loop.condition is not None:
         condition = tests[0].results[0], loop.condition.outputs[0]
-    return RunTurns(
+    return RunLoop(
         call.node,
         call.inputs,
         call.outputs,
-        start=_statements(turns.start, checked),
+        start=_statements(iterations.start, checked),
         test=_statements(tests[0].calls, checked) if tests else (),
         body=_statements(body.calls, checked),
-        counter=turns.counter,
+        counter=iterations.counter,
         length=loop.length,
-        counted=turns.counted,
-        backwards=loop.reverse and (turns.counted is not None or loop.length is not None),
+        counted=iterations.counted,
+        backwards=loop.reverse and (iterations.counted is not None or loop.length is not None),
         condition=condition,
-        rows=turns.rows,
-        sizes=turns.sizes,
-        exchanged=turns.exchanged,
-        stacks=turns.stacks,
+        rows=iterations.rows,
+        sizes=iterations.sizes,
+        exchanged=iterations.exchanged,
+        stacks=iterations.stacks,
     )

@@ -1,15 +1,15 @@
 """Lane loops in strips, for compilers that make vectors of innermost loops of simple statements only.
 
-A strip is a stretch of neighbouring turns of a lane loop. What the turns hold for one another to read is kept
-in small buffers of the kernel's own, *slots*, with an element for each turn of the strip. Three kinds of
-lane loops are rewritten, all others stay as they are:
+A strip is a stretch of neighbouring iterations of a lane loop. What the iterations hold for one another to
+read is kept in small buffers of the kernel's own, *slots*, with an element for each iteration of the strip.
+Three kinds of lane loops are rewritten, all others stay as they are:
 
 * One around other loops, as in a sum of columns: each loop inside it runs once for the whole strip, and what
   stood between them becomes lane loops over the strip, so that rows of the operand are read as they lie.
-* One that folds into several registers, as the place of a maximum does: each turn of the strip has its own
-  accumulator in slots, and these are joined behind the loop, in a fixed order.
+* One that folds into several registers, as the place of a maximum does: each iteration of the strip has its
+  own accumulator in slots, and these are joined behind the loop, in a fixed order.
 * One with code that is right for nearly all operands: the strip is computed, and computed again where a
-  turn of it needs the exact code. What turns write or fold comes behind.
+  iteration of it needs the exact code. What iterations write or fold comes behind.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from dualflow.schedule.loop_program import LANE, STRIP, Edge, LoopKind, Place, R
 from dualflow.schedule.registers import read, written
 
 WIDTH = 128
-"""Turns of a strip at most."""
+"""PlannedLoop of a strip at most."""
 FOLDED = 32
-"""Turns of a strip that are folded side by side, a power of two: each has to be begun and joined."""
+"""PlannedLoop of a strip that are folded side by side, a power of two: each has to be begun and joined."""
 
 _SIMPLE = (
     lp.Compute,
@@ -48,7 +48,7 @@ def in_strips(kernel: lp.Kernel, partial: Callable[[lp.Compute], bool]) -> lp.Ke
 
 @dataclass(slots=True)
 class _Run:
-    """Neighbouring statements of a turn that become one lane loop over the strip."""
+    """Neighbouring statements of an iteration that become one lane loop over the strip."""
 
     kind: LoopKind
     body: Sequence[Statement]
@@ -108,7 +108,7 @@ class _Strips:
     # Several accumulators side by side
 
     def _side_by_side(self, loop: lp.For, folds: Sequence[lp.ReduceUpdate]) -> Iterator[Statement]:
-        """Each turn of a strip folds into its own accumulator."""
+        """Each iteration of a strip folds into its own accumulator."""
         lanes = {step.node: tuple(map(self._register, step.accumulator)) for step in folds}
         slots = {r: self._slot(r, FOLDED) for mine in lanes.values() for r in mine}
         starts = [lp.ReduceInit(lanes[step.node], step.reduction, step.node) for step in folds]
@@ -132,8 +132,8 @@ class _Strips:
         """The loop by strips; registers that have ``slots`` are there before it and behind it."""
         parts = self._parts(body)
         slots = slots | {r: self._slot(r, width) for r in _crossing(parts) if r not in slots}
-        turns = tuple(_loops(loop.loop, parts, slots))
-        return lp.Strips(loop.loop, loop.begin, loop.end, width, turns)
+        iterations = tuple(_loops(loop.loop, parts, slots))
+        return lp.Strips(loop.loop, loop.begin, loop.end, width, iterations)
 
     def _parts(self, body: Sequence[Statement]) -> list[Part]:
         """Runs of simple statements, and the loops between them."""
@@ -168,7 +168,7 @@ class _Strips:
         return Register(self.registers - 1, like.dtype)
 
     def _slot(self, register: Register, width: int) -> int:
-        """Memory for a register's values in all turns of a strip."""
+        """Memory for a register's values in all iterations of a strip."""
         self.buffers += 1
         self.memory.append(lp.Slots(self.buffers - 1, register.dtype, width))
         return self.buffers - 1
@@ -204,7 +204,7 @@ def _loops(loop: int, parts: Iterable[Part], slots: dict[Register, int]) -> Iter
 
 
 def _lane_loop(loop: int, run: _Run, slots: dict[Register, int]) -> lp.For:
-    """A run for each turn of the strip, between what it takes from slots and what it leaves there."""
+    """A run for each iteration of the strip, between what it takes from slots and what it leaves there."""
     begin, end = Edge(loop, STRIP, False), Edge(loop, STRIP, True)
     needed: dict[Register, None] = {}
     made: dict[Register, None] = {}

@@ -107,7 +107,7 @@ class TileWriter(KernelWriter):
             TransposedTile(row, self._place(access), down, across, side) for access, row in rows.items()
         ]
 
-        def turn() -> Iterator[Statement]:
+        def iteration() -> Iterator[Statement]:
             for access, row in rows.items():
                 register = self._register(access.dtype)
                 self.known[access] = register
@@ -118,5 +118,5 @@ class TileWriter(KernelWriter):
                     yield from self._step(step, 0)
             yield from self._stores(nest.stores)
 
-        lanes = self._loop(first.loop, *down, lambda: (self._loop(along.loop, *across, turn),))
+        lanes = self._loop(first.loop, *down, lambda: (self._loop(along.loop, *across, iteration),))
         return (*copies, lanes)

@@ -38,13 +38,13 @@ def test_much_is_padded_as_by_numpy(shape: tuple[int, ...], paddings: Sequence[t
 
 def test_a_loop_pads_what_it_carries() -> None:
     @df.function
-    def turns(x: Any) -> Any:
+    def iterations(x: Any) -> Any:
         for _ in df.range(3):
             x = df.pad(x[1:-1, 1:-1] + x[:-2, 1:-1], [[1, 1], [1, 1]])
         return x
 
     x = numbers(150, 160)
-    found = turns(df.constant(x)).numpy()
+    found = iterations(df.constant(x)).numpy()
     for _ in range(3):
         x = np.pad(x[1:-1, 1:-1] + x[:-2, 1:-1], 1)
     np.testing.assert_array_equal(found, x)

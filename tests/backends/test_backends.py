@@ -235,7 +235,7 @@ def test_an_exported_file_needs_numpy_and_numba_only(tmp_path: Path) -> None:
     np.testing.assert_allclose(found["w"], w, rtol=1e-5, atol=1e-6)
 
 
-def sorted_by_turns(x: Any) -> Any:
+def sorted_by_iterations(x: Any) -> Any:
     while df.reduce_sum(x) > 1.0:
         x = df.sort(x * 0.5)
     return x
@@ -246,7 +246,7 @@ def sorted_by_turns(x: Any) -> Any:
     [
         (lambda x: x + df.random.normal([3]), r"random_normal \(random numbers come from"),
         (lambda x: df.numpy_function(np.sort, [x], df.float32), r"\(it calls Python\)"),
-        (sorted_by_turns, r"loop \(it runs sort"),
+        (sorted_by_iterations, r"loop \(it runs sort"),
     ],
     ids=["random", "python", "loop"],
 )

@@ -108,23 +108,25 @@ def test_rows_are_added_in_order() -> None:
 
 def test_loops_carry_halves() -> None:
     @df.function
-    def turns(x: Any, n: Any) -> Any:
+    def iterations(x: Any, n: Any) -> Any:
         return df.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, x * 0.9 + 0.1), (0, x))[1]
 
     for x in (np.float16(3), np.linspace(-5, 5, 40, dtype=np.float16)):
         expected = x
         for _ in range(10):
             expected = expected * np.float16(0.9) + np.float16(0.1)
-        np.testing.assert_array_equal(turns(df.constant(x), df.constant(10)).numpy(), expected, strict=True)
+        np.testing.assert_array_equal(
+            iterations(df.constant(x), df.constant(10)).numpy(), expected, strict=True
+        )
 
 
 def test_weights_are_cast_before_a_loop_and_not_in_it() -> None:
     @df.function
-    def turns(x: Any, w: Any) -> Any:
+    def iterations(x: Any, w: Any) -> Any:
         return df.while_loop(lambda i, x: i < 9, lambda i, x: (i + 1, df.tanh(x @ w)), (0, x))[1]
 
     given = df.ones([2, 3], df.float16), df.ones([3, 3], df.float16)
-    (loop,) = [n for n in turns.get_concrete_function(*given).optimised_graph.nodes if "loop" in n.attrs]
+    (loop,) = [n for n in iterations.get_concrete_function(*given).optimised_graph.nodes if "loop" in n.attrs]
     assert [v.spec.dtype for v in loop.inputs if v.spec.shape == [3, 3]] == [df.float32]
 
 

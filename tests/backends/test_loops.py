@@ -47,7 +47,7 @@ def test_a_loop_over_tensors_is_one_native_part() -> None:
 
 def test_what_is_carried_element_by_element_is_updated_in_place() -> None:
     found = executable(repeated(lambda i, h: df.tanh(h) + 1.0), SPEC, COUNT)
-    (loop,) = [c for c in calls_of(found) if c.turns]
+    (loop,) = [c for c in calls_of(found) if c.iterations]
     (step,) = [c for c in loop.blocks[-1].calls if c.node.output.spec.rank == 2]
     assert step.inputs[0] == step.outputs[0] == loop.outputs[1]
 
@@ -74,7 +74,7 @@ def test_the_bodies_of_a_choice_take_turns_in_the_arena() -> None:
 
 
 @pytest.mark.parametrize("n", [0, 1, 7])
-def test_any_number_of_turns(n: int) -> None:
+def test_any_number_of_iterations(n: int) -> None:
     f = repeated(lambda i, h: 0.5 * h @ h + df.cast(i, df.float32))
     x = df.constant(np.eye(6, dtype=np.float32))
     np.testing.assert_allclose(df.function(f)(x, df.constant(n)), f(x, df.constant(n)), rtol=1e-6)
@@ -183,7 +183,7 @@ def test_an_array_in_a_loop_is_written_in_place() -> None:
         return df.while_loop(lambda i, array: i < n, body, start)[1].stack()
 
     found = executable(f, COUNT)
-    (loop,) = [c for c in calls_of(found) if c.turns]
+    (loop,) = [c for c in calls_of(found) if c.iterations]
     (put,) = [c for c in loop.blocks[-1].calls if c.kind == "scatter"]
     assert put.inputs[0] == put.outputs[0] == loop.outputs[1]
     expected = np.repeat(np.arange(50.0), 8).reshape(50, 8)

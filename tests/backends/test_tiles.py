@@ -34,12 +34,12 @@ def test_tiles_that_are_cut_short(shape: tuple[int, ...]) -> None:
 
 
 READERS: dict[str, Callable[..., Any]] = {
-    "beside rows": lambda turn, x, y, row: turn(x) * 2.0 + y - row,
-    "two across": lambda turn, x, y, row: turn(x) * turn(x[::-1]) + y,
-    "backwards": lambda turn, x, y, row: turn(x)[::-1, ::-1] + y,
-    "of a part": lambda turn, x, y, row: turn(x[2:, 3:]) + y[3:, 2:],
-    "beside a number": lambda turn, x, y, row: turn(x) * row[0] + turn(x),
-    "two results": lambda turn, x, y, row: (turn(x) + y, turn(x) - y),
+    "beside rows": lambda iteration, x, y, row: iteration(x) * 2.0 + y - row,
+    "two across": lambda iteration, x, y, row: iteration(x) * iteration(x[::-1]) + y,
+    "backwards": lambda iteration, x, y, row: iteration(x)[::-1, ::-1] + y,
+    "of a part": lambda iteration, x, y, row: iteration(x[2:, 3:]) + y[3:, 2:],
+    "beside a number": lambda iteration, x, y, row: iteration(x) * row[0] + iteration(x),
+    "two results": lambda iteration, x, y, row: (iteration(x) + y, iteration(x) - y),
 }
 
 

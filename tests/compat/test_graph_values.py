@@ -148,11 +148,11 @@ def test_a_seed_inside_of_a_graph_leaves_the_shared_generator_alone() -> None:
     assert df.random.normal([2]).numpy().tolist() == expected
 
 
-def test_ops_in_loops_draw_anew_each_turn(graph: v1.Graph) -> None:
-    def turn(i: Any, total: Any) -> tuple[Any, Any]:
+def test_ops_in_loops_draw_anew_each_iteration(graph: v1.Graph) -> None:
+    def iteration(i: Any, total: Any) -> tuple[Any, Any]:
         return i + 1, df.concat([total[1:], v1.random_uniform([1], seed=1)], 0)
 
-    loop = v1.while_loop(lambda i, total: i < 3, turn, (0, df.zeros([3])))[1]
+    loop = v1.while_loop(lambda i, total: i < 3, iteration, (0, df.zeros([3])))[1]
     one, other = (v1.Session(graph=graph).run(loop).tolist() for _ in range(2))
     assert one == other
     assert len({*one}) == 3

@@ -39,12 +39,12 @@ def assigned_in_a_branch(v: Any, w: Any, x: Any) -> Any:
 
 
 def assigned_in_a_loop(v: Any, w: Any, x: Any) -> Any:
-    def turn(i: Any, last: Any) -> Any:
+    def iteration(i: Any, last: Any) -> Any:
         with v1.control_dependencies([v.assign(v * 2.0)]):
             y = v1.gather(rows(), i)
         return i + 1, y
 
-    loop = v1.while_loop(lambda i, last: i <= x, turn, [v1.constant(0), v1.constant(0.0)])
+    loop = v1.while_loop(lambda i, last: i <= x, iteration, [v1.constant(0), v1.constant(0.0)])
     return w.assign(w * loop[1])
 
 
@@ -72,7 +72,7 @@ def test_assignments_before_the_failing_operation_stay(session: Session, program
     assert session.run(v) == 16.0
 
 
-def test_turns_before_the_failing_one_stay(session: Session) -> None:
+def test_iterations_before_the_failing_one_stay(session: Session) -> None:
     v, w, x = v1.Variable(1.0), v1.Variable(1.0), v1.placeholder(v1.int32, [])
     step = assigned_in_a_loop(v, w, x)
     session.run(v1.global_variables_initializer())

@@ -418,10 +418,10 @@ def test_the_test_of_a_loop_runs_once_more_than_its_body():
 
     @df.function
     def f(n):
-        turns = 0
+        iterations = 0
         while v.assign_add(1) < n:
-            turns += 1
-        return turns
+            iterations += 1
+        return iterations
 
     assert int(f(df.constant(5))) == 4
     assert v.numpy() == 5
@@ -466,7 +466,7 @@ def test_called_functions_are_converted():
 
 
 def test_functions_given_to_control_flow_are_converted():
-    def turn(i, x):
+    def iteration(i, x):
         if i > 2:
             x = x * 2.0
         return i + 1, x
@@ -474,7 +474,7 @@ def test_functions_given_to_control_flow_are_converted():
     def f(n, x):
         if n < 0:
             return x
-        return df.while_loop(lambda i, x: i < n, turn, (0, x))[1]
+        return df.while_loop(lambda i, x: i < n, iteration, (0, x))[1]
 
     agrees(f, (5, 1.0), (-1, 1.0))
 

@@ -126,7 +126,7 @@ LOOPS = {
             "return y",
         ],
         DTypeError,
-        "The dtypes of a loop's variables change with each turn",
+        "The dtypes of a loop's variables change with each iteration",
         "cast them with df.cast",
     ),
     "a list that grows": (
@@ -156,7 +156,7 @@ LOOPS = {
     "a tensor that becomes another object": (
         ["y = x", "while x > 0:  #", "    x -= 1", "    y = {1}", "return y"],
         DTypeError,
-        "'y' is a tensor before the loop, but a set after one turn",
+        "'y' is a tensor before the loop, but a set after one iteration",
         "Keep it a tensor, or use another name",
     ),
     "a test that is no scalar": (

@@ -23,7 +23,7 @@ class Language:
     scalars: tuple[str, ...] = ()
     """Numbers made of the vector ``v``."""
     count: str = "({x} + {n}) % 6"
-    """How often a loop turns, an integer."""
+    """How often a loop iterations, an integer."""
 
 
 INTEGERS = Language(("({x} + {n} + {y}) % 97", "({x} - {n} + {y}) % 97", "({x} * {n} + {y}) % 97"))

@@ -145,7 +145,7 @@ def test_assert_knows_what_is_a_tensor():
         compiled(df.constant(3), ())
 
 
-def test_a_loop_raises_in_the_turn_that_is_wrong():
+def test_a_loop_raises_in_the_iteration_that_is_wrong():
     def f(n):
         total = n * 0
         for i in df.range(n):
@@ -167,7 +167,7 @@ def test_a_while_loop_raises():
     agrees(f, 4, 5, 9)
 
 
-def test_a_body_that_always_raises_does_so_in_its_first_turn():
+def test_a_body_that_always_raises_does_so_in_its_first_iteration():
     def f(n):
         for _ in range(n):
             raise ValueError("there is one")

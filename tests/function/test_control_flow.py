@@ -15,10 +15,10 @@ def kinds(function):
 
 
 def collatz(n):
-    def turn(n, count):
+    def iteration(n, count):
         return df.cond(df.equal(n % 2, 0), lambda: n // 2, lambda: 3 * n + 1), count + 1
 
-    return df.while_loop(lambda n, count: n != 1, turn, (n, 0))[1]
+    return df.while_loop(lambda n, count: n != 1, iteration, (n, 0))[1]
 
 
 def test_a_loop_of_scalars_runs_in_machine_code():
@@ -57,16 +57,16 @@ def test_a_loop_carries_tensors_and_reads_what_is_outside():
     assert power(m, df.constant(10)).numpy().tolist() == [[89.0, 55.0], [55.0, 34.0]]
 
 
-def test_a_loop_assigns_variables_turn_by_turn():
+def test_a_loop_assigns_variables_iteration_by_iteration():
     v = df.Variable(1.0)
 
     @df.function
     def f(x):
-        def turn(i):
+        def iteration(i):
             v.assign(v * x)
             return [i + 1]
 
-        df.while_loop(lambda i: i < 3, turn, [0])
+        df.while_loop(lambda i: i < 3, iteration, [0])
         return v + 0.0
 
     assert f(df.constant(2.0)).numpy() == 8.0 == v.numpy()
@@ -94,11 +94,11 @@ def test_loops_nest():
 def test_structures_go_round():
     @df.function
     def f(x):
-        turn = {"count": 0, "pair": (x, x * 0.0)}
+        iteration = {"count": 0, "pair": (x, x * 0.0)}
         return df.while_loop(
             lambda s: s["count"] < 4,
             lambda s: {"count": s["count"] + 1, "pair": (s["pair"][1], s["pair"][0] + s["pair"][1] + 1.0)},
-            turn,
+            iteration,
         )
 
     found = f(df.constant([1.0, 2.0]))
@@ -140,7 +140,7 @@ def test_a_second_gradient_goes_through_a_branch():
     assert outer.gradient(slope, x).numpy() == 12.0
 
 
-def test_a_gradient_goes_back_through_all_turns():
+def test_a_gradient_goes_back_through_all_iterations():
     m = df.constant([[0.5, 0.2], [0.1, 0.9]])
 
     def f(x):

@@ -98,7 +98,7 @@ def test_the_ops_are_those_of_the_trace_before_any_pass() -> None:
     assert [step.op for step in steps_of(f, df.ones([2]))] == ["add", "add", "subtract"]
 
 
-def test_bodies_are_entered_turn_by_turn() -> None:
+def test_bodies_are_entered_iteration_by_iteration() -> None:
     @df.function
     def f(x):
         while x < 4.0:
@@ -377,8 +377,8 @@ def test_a_local_name_without_a_value_is_no_global(tmp_path: Path) -> None:
     assert found == ["<h is not assigned here>", "<late is not assigned here>"]
 
 
-def test_names_in_branches_and_loops_follow_the_turns(tmp_path: Path) -> None:
-    show = "p (int(i), float(s), 'turn') and str((int(i), round(float(s), 4)))"
+def test_names_in_branches_and_loops_follow_the_iterations(tmp_path: Path) -> None:
+    show = "p (int(i), float(s), 'iteration') and str((int(i), round(float(s), 4)))"
     commands = ["b 17", "b 15", "c", show, "c", show, "c", show, "p late", "cl 1", "cl 2"]
     found = printed(tmp_path, NAMES, *commands)
     assert found[:3] == ["'(0, 0.0)'", "'(1, 1.0)'", "'(2, 2.0)'"]

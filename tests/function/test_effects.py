@@ -43,9 +43,9 @@ class World:
         if kind == "if":
             df.cond(self.v > self.w, lambda: self.run(first), lambda: self.run(second))
         else:
-            df.while_loop(lambda i: i < first, lambda i: self.turn(i, second), [df.constant(0)])
+            df.while_loop(lambda i: i < first, lambda i: self.iteration(i, second), [df.constant(0)])
 
-    def turn(self, i, program):
+    def iteration(self, i, program):
         self.run(program)
         return [i + 1]
 
@@ -159,7 +159,7 @@ def test_only_the_chosen_branch_has_effects():
     assert log == ["yes\n", "no\n"]
 
 
-def test_a_loop_without_turns_has_no_effects():
+def test_a_loop_without_iterations_has_no_effects():
     v = df.Variable(1.0)
     f = df.function(
         lambda n: df.while_loop(lambda i: i < n, lambda i: [i + int(v.assign_add(1.0) is v)], [0])[0]
@@ -171,12 +171,12 @@ def test_a_loop_without_turns_has_no_effects():
 def test_arrays_of_tensors_are_written_in_the_order_of_the_program():
     @df.function
     def f(n):
-        def turn(i, rows):
+        def iteration(i, rows):
             rows = rows.write(i, df.cast(i, df.float32))
             rows = rows.write(0, rows.read(0) * 0.0 + df.cast(i, df.float32) * 10.0)
             return i + 1, rows
 
         rows = df.TensorArray(df.float32, 4, element_shape=[], clear_after_read=False)
-        return df.while_loop(lambda i, rows: i < n, turn, [df.constant(0), rows])[1].stack()
+        return df.while_loop(lambda i, rows: i < n, iteration, [df.constant(0), rows])[1].stack()
 
     assert f(df.constant(3)).numpy().tolist() == [20.0, 1.0, 2.0, 0.0]

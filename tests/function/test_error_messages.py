@@ -428,19 +428,19 @@ CASES = {
         r"shape \(2,\)",
         "a scalar",
     ),
-    "a turn of another structure": (
+    "an iteration of another structure": (
         lambda: run(lambda x: df.while_loop(lambda i: i < x, lambda i: [i, i], [x]), ONE),
         Invalid,
         "loop_vars has structure",
         "after one iteration",
     ),
-    "a turn of another dtype": (
+    "an iteration of another dtype": (
         lambda: run(lambda x: df.while_loop(lambda i: i < 1.0, lambda i: df.cast(i, df.float64), [x]), ONE),
         Wrong,
         "dtype float32 before the loop, but dtype float64",
         "cast it",
     ),
-    "a turn of another shape": (
+    "an iteration of another shape": (
         lambda: run(lambda x: df.while_loop(lambda i: i[0] < 1.0, lambda i: df.concat([i, i], 0), [x]), V),
         Invalid,
         r"shape \(2,\) before the loop, but shape \(4,\)",

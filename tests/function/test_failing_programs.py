@@ -67,9 +67,9 @@ class World:
         elif kind == "call":
             (df.function(self.run) if self.compiled else self.run)(second)
         else:
-            df.while_loop(lambda i: i < first, lambda i: self.turn(i, second), [df.constant(0)])
+            df.while_loop(lambda i: i < first, lambda i: self.iteration(i, second), [df.constant(0)])
 
-    def turn(self, i, program):
+    def iteration(self, i, program):
         self.run(program)
         return [i + 1]
 

@@ -145,7 +145,7 @@ def check_in_a_loop(s, i):
     for k in df.range(6):
         s.v.assign_add(df.ones([4]))
         if s.n + i > 5:
-            raise ValueError(f"turn {int(k)}")
+            raise ValueError(f"iteration {int(k)}")
         s.n.assign_add(1)
         s.w.assign(s.v * 2.0)
     s.n.assign(0)
@@ -463,16 +463,21 @@ def test_sizes_that_only_a_call_tells():
     v, w = df.Variable(0.0), df.Variable(0.0)
 
     @df.function(input_signature=[df.TensorSpec([None], df.float32), df.TensorSpec([], df.int32)])
-    def f(x, turns):
+    def f(x, iterations):
         v.assign(df.reduce_sum(x))
-        for k in df.range(turns):
+        for k in df.range(iterations):
             w.assign_add(v)
             assert k < 3, "far"
         return x
 
-    for x, turns, expected in (([1.0], 2, 2.0), ([1.0, 2.0], 9, 14.0), ([5.0], 9, 34.0), ([1.0], 1, 35.0)):
-        assert outcome(partial(f, df.constant(x), df.constant(turns))) is (
-            AssertionError if turns > 4 else None
+    for x, iterations, expected in (
+        ([1.0], 2, 2.0),
+        ([1.0, 2.0], 9, 14.0),
+        ([5.0], 9, 34.0),
+        ([1.0], 1, 35.0),
+    ):
+        assert outcome(partial(f, df.constant(x), df.constant(iterations))) is (
+            AssertionError if iterations > 4 else None
         )
         assert (v.numpy(), w.numpy()) == (sum(x), expected)
 
@@ -559,8 +564,8 @@ def test_other_threads_see_all_of_it_or_nothing():
     v, w, seen = df.Variable(0.0), df.Variable(0.0), set()
 
     @df.function
-    def f(turns):
-        for k in df.range(turns):
+    def f(iterations):
+        for k in df.range(iterations):
             v.assign_add(1.0)
             w.assign_add(1.0)
             assert k < 200, "far"

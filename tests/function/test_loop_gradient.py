@@ -51,7 +51,7 @@ def never(x: Any, w: Any) -> Any:
 
 
 def nested(x: Any, w: Any) -> Any:
-    """A loop whose number of turns differs from turn to turn of another."""
+    """A loop whose number of iterations differs between iterations of another."""
 
     def body(i: Any, h: Any) -> Any:
         inner = (df.constant(0), h)
@@ -62,7 +62,7 @@ def nested(x: Any, w: Any) -> Any:
 
 
 def branching(x: Any, w: Any) -> Any:
-    """A choice in each turn."""
+    """A choice in each iteration."""
 
     def body(i: Any, h: Any) -> Any:
         even = df.equal(i % 2, 0)
@@ -206,7 +206,7 @@ def little_memory() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("little_memory")
-def test_turns_that_are_computed_again(loop: Callable[..., Any]) -> None:
+def test_iterations_that_are_computed_again(loop: Callable[..., Any]) -> None:
     def both(*inputs: Any) -> list[Any]:
         return first_and_second(lambda *given: loss(loop, *given), *inputs)
 
@@ -215,15 +215,15 @@ def test_turns_that_are_computed_again(loop: Callable[..., Any]) -> None:
 
 
 @pytest.mark.skipif(bool(switches.checked_side()), reason="each intermediate has memory of its own")
-def test_memory_grows_with_the_square_root_of_the_turns() -> None:
-    def arena(turns: int) -> int:
+def test_memory_grows_with_the_square_root_of_the_iterations() -> None:
+    def arena(iterations: int) -> int:
         def gradient(rows: Any, w: Any) -> Any:
             with df.GradientTape() as tape:
                 tape.watch(w)
                 value = df.reduce_sum(df.foldl(lambda h, x: df.tanh(h @ w) * x, rows, df.ones([8, 8])))
             return tape.gradient(value, w)
 
-        specs = df.TensorSpec((turns, 8, 8)), df.TensorSpec((8, 8))
+        specs = df.TensorSpec((iterations, 8, 8)), df.TensorSpec((8, 8))
         concrete = df.function(gradient).get_concrete_function(*specs)
         found: int = concrete.subtrace.compiled.executable.plan.arena_bytes
         return found
@@ -255,8 +255,9 @@ def test_the_forward_loop_runs_once() -> None:
     assert [loop_of(node).reverse for node in loops] == [False, True]
 
 
-def test_what_does_not_change_is_not_kept_for_each_turn() -> None:
-    """Only the carried matrix of each turn is kept, not the weights nor what is computed from them alone."""
+def test_what_does_not_change_is_not_kept_for_each_iteration() -> None:
+    """Only the carried matrix of each iteration is kept, not the weights nor what is computed from them
+    alone."""
 
     def gradient(x: Any, w: Any) -> Any:
         with df.GradientTape() as tape:

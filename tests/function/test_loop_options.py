@@ -1,4 +1,4 @@
-"""``set_loop_options``: loops of the graph whose variables grow, or whose turns are bounded."""
+"""``set_loop_options``: loops of the graph whose variables grow, or whose iterations are bounded."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,8 @@ import dualflow as df
 options = df.autograph.experimental.set_loop_options
 
 
-@pytest.mark.parametrize("turns", [0, 1, 5])
-def test_a_variable_grows_by_a_row_in_each_turn(turns):
+@pytest.mark.parametrize("iterations", [0, 1, 5])
+def test_a_variable_grows_by_a_row_in_each_iteration(iterations):
     @df.function
     def f(n):
         x = df.zeros([0, 3])
@@ -18,8 +18,10 @@ def test_a_variable_grows_by_a_row_in_each_turn(turns):
             x = df.concat([x, df.fill([1, 3], df.cast(i, df.float32))], 0)
         return x
 
-    found = f(df.constant(turns))
-    np.testing.assert_array_equal(found, np.repeat(np.arange(turns, dtype=np.float32), 3).reshape(turns, 3))
+    found = f(df.constant(iterations))
+    np.testing.assert_array_equal(
+        found, np.repeat(np.arange(iterations, dtype=np.float32), 3).reshape(iterations, 3)
+    )
 
 
 @pytest.mark.llvm  # the one backend that compiles sizes which the data tell
@@ -50,7 +52,7 @@ def test_of_several_variables_those_that_are_named_grow():
     assert (x.shape, y.shape, count.numpy()) == ((4,), (16, 2), 3)
 
 
-def test_the_turns_are_bounded():
+def test_the_iterations_are_bounded():
     @df.function
     def f(n):
         count = 0
@@ -128,7 +130,7 @@ def test_a_shape_that_a_variable_has_not_before_the_loop_is_refused():
     )
 
 
-def test_a_shape_that_a_variable_has_not_after_a_turn_is_refused():
+def test_a_shape_that_a_variable_has_not_after_a_iteration_is_refused():
     def f(n):
         x = df.zeros([1])
         for _ in df.range(n):
@@ -160,7 +162,7 @@ def test_without_options_the_error_names_them():
     refused(f, r"set_loop_options\(shape_invariants=\[\(x, shape\)\]\)")
 
 
-def test_the_turns_over_data_are_bounded_by_the_data():
+def test_the_iterations_over_data_are_bounded_by_the_data():
     def f(n):
         for _ in df.data.Dataset.range(5):
             options(maximum_iterations=2)

@@ -31,12 +31,12 @@ def bits(results: Any) -> list[bytes]:
     return [x.numpy().tobytes() for x in df.nest.flatten(results)]
 
 
-def slopes(x: Any, turns: int = 8) -> Any:
+def slopes(x: Any, iterations: int = 8) -> Any:
     """A value and its gradient: products that wait for the way back."""
     with df.GradientTape() as tape:
         tape.watch(x)
         y = x
-        for _ in range(turns):
+        for _ in range(iterations):
             y = df.sin(y @ x) + y
         loss = df.reduce_sum(y)
     return loss, tape.gradient(loss, x)

@@ -220,16 +220,16 @@ def test_ops_of_the_function_run_now_while_another_function_is_traced():
     assert kinds == [True]
 
 
-def test_a_function_in_a_loop_is_called_at_each_turn():
+def test_a_function_in_a_loop_is_called_at_each_iteration():
     calls = []
 
     @df.function
     def f(n):
-        def turn(i):
+        def iteration(i):
             df.py_function(lambda v: calls.append(int(v)), [i], None)
             return (i + 1,)
 
-        return df.while_loop(lambda i: i < n, turn, (df.constant(0),))
+        return df.while_loop(lambda i: i < n, iteration, (df.constant(0),))
 
     f(df.constant(3))
     assert calls == [0, 1, 2]

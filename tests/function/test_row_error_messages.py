@@ -22,7 +22,7 @@ def run(function, *args):
 
 
 def growing():
-    """A function that answers a longer list at each turn."""
+    """A function that answers a longer list at each iteration."""
     answer = []
 
     def grow(x):

@@ -14,7 +14,7 @@ WHOLE = [PartKind.NATIVE] if df.config.get_backend() == "llvm" else [PartKind.NA
 """Only the default backend compiles sizes that the data tell."""
 
 X = np.arange(12, dtype=np.float32) - 5
-TURNS = (0, 1, 2, 5, 12)
+ITERATIONS = (0, 1, 2, 5, 12)
 
 
 def assert_same(found, expected):
@@ -96,7 +96,7 @@ CONVERTED = [
 @pytest.mark.parametrize("program", CONVERTED, ids=lambda f: f.__name__)
 def test_branches_and_loops_are_one_trace_of_machine_code(program):
     f, reference = df.function(program), df.function(program, backend="numpy")
-    for n in TURNS:
+    for n in ITERATIONS:
         given = df.constant(X), df.constant(n)
         assert_same(f(*given), reference(*given))
     assert f.experimental_get_tracing_count() == 1
@@ -118,7 +118,7 @@ def slope_of(program):
 def test_their_gradients_are_machine_code(program):
     slope = slope_of(program)
     f, reference = df.function(slope), df.function(slope, backend="numpy")
-    for n in TURNS:
+    for n in ITERATIONS:
         given = df.constant(X), df.constant(n)
         assert_same(f(*given), reference(*given))
     assert [part.kind for part in f.concrete_functions[0].parts] == WHOLE
@@ -131,7 +131,7 @@ def scaled(v, n):
 
 
 def grows_a_stack_of_parts(x, n):
-    """The gradient needs a row of a size that the data tell from each turn."""
+    """The gradient needs a row of a size that the data tell from each iteration."""
     with df.GradientTape() as tape:
         tape.watch(x)
         v = scaled(x[x > 0.0], n)
@@ -154,7 +154,7 @@ def grows_a_stack_of_longer_rows(x, n):
 )
 def test_stacks_whose_rows_have_a_size_that_the_data_tell(program):
     f, reference = df.function(program), df.function(program, backend="numpy")
-    for n in (*TURNS, 70):
+    for n in (*ITERATIONS, 70):
         for values in (X, -X, np.abs(X)):
             given = df.constant(values), df.constant(min(n, 12) if "longer" in program.__name__ else n)
             assert_same(f(*given), reference(*given))
@@ -333,7 +333,7 @@ def test_invariants_that_do_not_fit_are_refused(wrap, invariants, message):
         wrap(program)(df.constant(X))
 
 
-def test_a_failure_in_a_turn_leaves_variables_as_eager_would():
+def test_a_failure_in_a_iteration_leaves_variables_as_eager_would():
     v = df.Variable(0.0)
 
     @df.function

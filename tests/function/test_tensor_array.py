@@ -140,11 +140,13 @@ def test_gradients_flow_through_writes_and_reads(way):
 def powers(x, n, **options):
     """1, x, x squared, ... by a loop over a tensor."""
 
-    def turn(i, p, array):
+    def iteration(i, p, array):
         return i + 1, p * x, array.write(i, p)
 
     array = df.TensorArray(df.float32, 4, **options)
-    return df.while_loop(lambda i, p, array: i < n, turn, (df.constant(0), df.ones([]), array))[2].stack()
+    return df.while_loop(lambda i, p, array: i < n, iteration, (df.constant(0), df.ones([]), array))[
+        2
+    ].stack()
 
 
 @WAYS

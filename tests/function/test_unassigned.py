@@ -1,4 +1,5 @@
-"""A variable that a loop over tensors assigns first: reading it where no turn has run is Python's error."""
+"""A variable that a loop over tensors assigns first: reading it where no iteration has run is Python's
+error."""
 
 import pytest
 
@@ -68,7 +69,7 @@ def nested(rows, columns):
     return product
 
 
-def nested_and_read_in_the_turn(rows, columns):
+def nested_and_read_in_the_iteration(rows, columns):
     for x in rows:
         for y in columns:
             product = x * y
@@ -102,7 +103,7 @@ def carried_on_and_not_read(rows, columns):
     return df.constant(7.0)
 
 
-def assigned_in_the_second_turn(t):
+def assigned_in_the_second_iteration(t):
     for i in range(3):
         if i == 1:
             second = t + 1.0
@@ -117,7 +118,7 @@ def compiled(f):
 
 @pytest.mark.parametrize("f", [last_of, pair_of])
 @pytest.mark.parametrize("make", [df.function, compiled])
-def test_what_no_turn_has_assigned_is_an_error_where_it_is_read(f, make):
+def test_what_no_iteration_has_assigned_is_an_error_where_it_is_read(f, make):
     with pytest.raises(UnassignedError, match="'last' has no value"):
         make(f)(NONE)
 
@@ -135,7 +136,7 @@ def test_the_error_is_pythons_and_tensorflows_and_names_the_line():
 
 @pytest.mark.parametrize("f", [last_of, pair_of, last_or_default, read_under_a_condition, unused])
 @pytest.mark.parametrize("make", [df.function, compiled])
-def test_after_a_turn_it_has_its_value(f, make):
+def test_after_a_iteration_it_has_its_value(f, make):
     assert float(make(f)(SOME)) == float(f(SOME))
 
 
@@ -155,7 +156,7 @@ def test_a_while_loop(n):
 
 
 @pytest.mark.parametrize(
-    "f", [nested, nested_and_read_in_the_turn, continued, replaced, carried_on_and_not_read]
+    "f", [nested, nested_and_read_in_the_iteration, continued, replaced, carried_on_and_not_read]
 )
 @pytest.mark.parametrize("rows", [NONE, SOME], ids=["no rows", "rows"])
 @pytest.mark.parametrize("columns", [NONE, SOME], ids=["no columns", "columns"])
@@ -169,8 +170,8 @@ def test_two_loops_do_what_python_does(f, rows, columns):
         assert float(compiled(f)(rows, columns)) == expected
 
 
-def test_a_turn_that_runs_only_if_a_tensor_says_so():
-    f = df.function(assigned_in_the_second_turn)
+def test_a_iteration_that_runs_only_if_a_tensor_says_so():
+    f = df.function(assigned_in_the_second_iteration)
     assert float(f(df.constant(1.5))) == 2.5
     with pytest.raises(UnassignedError, match="'second'"):
         f(df.constant(-0.5))

@@ -17,7 +17,7 @@ import pytest
 
 import dualflow as df
 
-TURNS = 40  # enough for the interpreter to specialise what runs often
+ITERATIONS = 40  # enough for the interpreter to specialise what runs often
 Update = Callable[[], Any]
 Read = Callable[[], Any]
 
@@ -128,7 +128,7 @@ def a_loop_variable(read: Read, update: Update) -> Any:
     for held in (read(),):
         update()
         return held
-    raise AssertionError("the loop has a turn")
+    raise AssertionError("the loop has an iteration")
 
 
 def a_comprehension(read: Read, update: Update) -> Any:
@@ -195,10 +195,10 @@ def test_what_was_read_stays(
 ) -> None:
     v = df.Variable(df.zeros([3]))
     add = df.function(lambda x: v.assign_add(x) is None)
-    for turn in range(TURNS):
+    for iteration in range(ITERATIONS):
         held = holder(lambda: read(v), lambda: add(by))
-        assert (np.asarray(held) == turn).all()
-        assert (v.numpy() == turn + 1).all()
+        assert (np.asarray(held) == iteration).all()
+        assert (v.numpy() == iteration + 1).all()
         del held
 
 
@@ -209,6 +209,6 @@ def test_what_nobody_holds_is_updated_in_place(by: Any) -> None:
     add = df.function(lambda x: v.assign_add(x) is None)
     add(by), add(by)
     address = v.numpy().ctypes.data
-    for _ in range(TURNS):
+    for _ in range(ITERATIONS):
         add(by)
         assert v.numpy().ctypes.data == address

@@ -133,13 +133,13 @@ def test_a_broadcast_value_is_read_once(traced):
     assert workload(graph).bytes_moved == 4 * (10 + 1000 + 1000)
 
 
-def test_a_loop_of_known_length_costs_all_its_turns(traced):
+def test_a_loop_of_known_length_costs_all_its_iterations(traced):
     found = workload(traced(lambda xs: df.scan(lambda s, x: s + x, xs, df.zeros([4])), [25, 4]))
     assert found.complete
     assert found.operations >= 25 * 4
 
 
-def test_a_loop_whose_turns_only_the_run_knows_counts_as_one(traced):
+def test_a_loop_whose_iterations_only_the_run_knows_counts_as_one(traced):
     def halve(x):
         return df.while_loop(lambda y: df.reduce_sum(y) > 1.0, lambda y: (y * 0.5,), (x,))
 

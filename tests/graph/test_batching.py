@@ -1,4 +1,4 @@
-"""Products of all turns of a loop are one product before it or behind it."""
+"""Products of all iterations of a loop are one product before it or behind it."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_outer_products_are_products_of_rows(traced):
 
 
 @pytest.mark.parametrize(("rows", "left"), [(8, 0), (12, 1)])
-def test_products_of_many_rows_are_added_turn_by_turn(traced, rows, left):
+def test_products_of_many_rows_are_added_iteration_by_iteration(traced, rows, left):
     def f(xs, s):
         return df.foldl(lambda s, x: s + df.matmul(x, x, transpose_a=True), xs, s)
 
@@ -140,7 +140,7 @@ def test_what_is_added_beside_a_product_stays_in_the_loop(traced):
     assert loop_of(loops(graph)[0]).carried == 1
 
 
-def test_a_sum_that_a_turn_looks_at_stays(traced):
+def test_a_sum_that_a_iteration_looks_at_stays(traced):
     def f(xs, s):
         return df.foldl(lambda s, x: s + df.matmul(x * s[0, 0], x, transpose_a=True), xs, s)
 

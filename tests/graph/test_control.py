@@ -67,8 +67,8 @@ def recorded(op, attrs, *specs):
     return builder.finish(builder.add(op, inputs, attrs).outputs)
 
 
-def loop(body, *, turns=3):
-    return recorded(LOOP, {"loop": LoopSpec(body, 1, 0, turns)}, TensorSpec([]))
+def loop(body, *, iterations=3):
+    return recorded(LOOP, {"loop": LoopSpec(body, 1, 0, iterations)}, TensorSpec([]))
 
 
 def choice(*branches):
@@ -90,12 +90,12 @@ def test_a_node_has_the_effect_of_what_its_graphs_do(effect, step):
 
 @with_each_effect
 def test_there_is_one_op_whatever_the_graphs_do(effect, step):
-    def turn(i, x):
+    def iteration(i, x):
         return i + 1, df.cond(x > 100.0, lambda: x, lambda: step(x))
 
     @df.function
     def f(x, n):
-        return df.while_loop(lambda i, x: i < n, turn, (0, x))[1]
+        return df.while_loop(lambda i, x: i < n, iteration, (0, x))[1]
 
     graph = f.get_concrete_function(TensorSpec([]), TensorSpec([], "int32")).graph
     (outer,) = [n for n in graph.nodes if n.op.name == "loop"]
@@ -124,15 +124,17 @@ def test_a_loop_that_draws_in_a_checked_loop_has_no_gradient():
             assert y < 1000.0
             return j + 1, y * df.random.normal([])
 
-        def turn(i, y):
+        def iteration(i, y):
             return i + 1, df.while_loop(lambda j, y: j < 2, inner, (0, y))[1]
 
         with df.GradientTape() as tape:
             tape.watch(x)
-            y = df.while_loop(lambda i, y: i < 2, turn, (0, x))[1]
+            y = df.while_loop(lambda i, y: i < 2, iteration, (0, x))[1]
         return tape.gradient(y, x)
 
-    with pytest.raises(InvalidArgumentError, match="loop in each turn can't be run again for its gradient"):
+    with pytest.raises(
+        InvalidArgumentError, match="loop in each iteration can't be run again for its gradient"
+    ):
         f(df.constant(1.0))
 
 
@@ -178,9 +180,11 @@ def test_the_inputs_of_a_loop_come_in_three_parts(traced):
     body = traced(lambda i, row, rest: (i + rest, row), [], [], [])
     spec = LoopSpec(body, 1, 1, None)
     assert spec.parts("abc") == ("a", "b", "c")
-    assert (spec.end, spec.rows, spec.turns) == (2, (body.outputs[1],), None)
+    assert (spec.end, spec.rows, spec.iterations) == (2, (body.outputs[1],), None)
     test = traced(lambda i, rest: i < rest, [], [])
-    assert LoopSpec(traced(lambda i, rest: i, [], []), 1, 0, 5, condition=test).turns is None, "at most 5"
+    assert LoopSpec(traced(lambda i, rest: i, [], []), 1, 0, 5, condition=test).iterations is None, (
+        "at most 5"
+    )
 
 
 def test_bodies_that_stay_leave_the_spec_as_it_is(traced):

@@ -138,7 +138,7 @@ def test_nodes_out_of_order_inside_of_a_group_are_told(chain: Graph) -> None:
 
 
 def matrix_group(graph: Graph, **axes: tuple[int | None, ...]) -> Group:
-    """All nodes that ``axes`` names, over loops of 3 and 4 turns, with the axes of their index."""
+    """All nodes that ``axes`` names, over loops of 3 and 4 iterations, with the axes of their index."""
     found = Group(len(graph.nodes) - 1, (3, 4))
     for op, own in axes.items():
         found.add(node_of(graph, op), own)

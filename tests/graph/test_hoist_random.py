@@ -9,8 +9,8 @@ import dualflow as df
 from dualflow.ops.forms import Loop
 
 
-def walk(x, draw, turns=100):
-    for _ in df.range(turns):
+def walk(x, draw, iterations=100):
+    for _ in df.range(iterations):
         x = 0.9 * x + draw()
     return x
 
@@ -31,7 +31,7 @@ def the_loop(graph):
 
 
 @pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
-def test_the_numbers_are_those_of_draws_turn_by_turn(draw):
+def test_the_numbers_are_those_of_draws_iteration_by_iteration(draw):
     found = []
     for function in (walk, df.function(walk)):
         df.random.set_seed(5)
@@ -59,7 +59,7 @@ def test_numbers_that_would_come_in_another_order_stay_in_the_loop(draw):
     assert the_loop(f.optimised_graph).effect is not None
 
 
-def test_a_number_of_turns_that_only_the_run_knows_stays_in_the_loop():
+def test_a_number_of_iterations_that_only_the_run_knows_stays_in_the_loop():
     f = df.function(lambda x, n: walk(x, DRAWS["normal"], n))
     concrete = f.get_concrete_function(df.TensorSpec([3]), df.TensorSpec([], df.int32))
     assert the_loop(concrete.optimised_graph).effect is not None

@@ -1,4 +1,4 @@
-"""What each turn of a loop would compute again is computed before it."""
+"""What each iteration of a loop would compute again is computed before it."""
 
 from __future__ import annotations
 
@@ -36,12 +36,14 @@ def simplified(graph):
     return optimise(graph, CompileOptions(), passes=SIMPLIFICATIONS)
 
 
-def some_turns(turn):
-    """A loop of ``n`` turns over ``turn``."""
-    return lambda n, x, *rest: df.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, turn(x, *rest)), (0, x))
+def some_iterations(iteration):
+    """A loop of ``n`` iterations over ``iteration``."""
+    return lambda n, x, *rest: df.while_loop(
+        lambda i, x: i < n, lambda i, x: (i + 1, iteration(x, *rest)), (0, x)
+    )
 
 
-def test_what_no_turn_changes_goes_before_the_loop(traced, keeps):
+def test_what_no_iteration_changes_goes_before_the_loop(traced, keeps):
     def f(xs, w):
         return df.foldl(lambda h, x: h * x + df.reduce_sum(df.exp(w) @ w, 0), xs, w[0])
 
@@ -51,8 +53,8 @@ def test_what_no_turn_changes_goes_before_the_loop(traced, keeps):
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])
-def test_any_number_of_turns_gives_the_same(traced, keeps, n):
-    graph = traced(some_turns(lambda x, w: x @ df.exp(w)), N, [3, 3], [3, 3])
+def test_any_number_of_iterations_gives_the_same(traced, keeps, n):
+    graph = traced(some_iterations(lambda x, w: x @ df.exp(w)), N, [3, 3], [3, 3])
     found = keeps(simplified, graph, np.int32(n), W, W)
     assert names(found) == {"constant", "add", "matmul"}
 
@@ -97,7 +99,7 @@ def test_a_repetition_is_not_written_out(traced):
     assert {"add", "multiply"} <= names(graph)
 
 
-def test_effects_stay_in_their_turns(traced):
+def test_effects_stay_in_their_iterations(traced):
     def f(xs, w):
         return df.foldl(lambda h, x: h * x + df.random.normal([3]), xs, w)
 
@@ -111,11 +113,11 @@ FAILING = {
 }
 
 
-@pytest.mark.parametrize("turn", FAILING.values(), ids=FAILING)
-def test_what_may_fail_stays_in_a_loop_that_may_have_no_turn(turn):
+@pytest.mark.parametrize("iteration", FAILING.values(), ids=FAILING)
+def test_what_may_fail_stays_in_a_loop_that_may_have_no_iteration(iteration):
     @df.function
     def f(x, n, bad):
-        return df.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, turn(x, bad)), (0, x))[1]
+        return df.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, iteration(x, bad)), (0, x))[1]
 
     x = df.constant(XS[0])
     assert np.array_equal(f(x, df.constant(0), df.constant(0)), XS[0])
@@ -160,7 +162,7 @@ class Checks:
     ids=lambda op: op.name,
 )
 def test_element_code_without_an_error_of_its_own_checks_no_floats(op):
-    """So what computes with floats never fails, and may leave a loop that has no turn."""
+    """So what computes with floats never fails, and may leave a loop that has no iteration."""
     sample = op.samples[0]
     try:
         op.specs([TensorSpec([2])] * len(sample.inputs), sample.attrs)

@@ -35,14 +35,14 @@ STEPS = [
 
 
 def inner(a, x, w, b):
-    turn = lambda i, a: (i + 1, df.tanh(a + df.exp(w[0]) * x))  # noqa: E731
-    return df.while_loop(lambda i, a: i < 3, turn, (0, a))[1], b
+    iteration = lambda i, a: (i + 1, df.tanh(a + df.exp(w[0]) * x))  # noqa: E731
+    return df.while_loop(lambda i, a: i < 3, iteration, (0, a))[1], b
 
 
 def program(kind, picks, count):
-    """A loop of this kind, each turn of which takes these steps."""
+    """A loop of this kind, each iteration of which takes these steps."""
 
-    def turn(a, b, x, w):
+    def iteration(a, b, x, w):
         for pick in picks:
             a, b = STEPS[pick](a, b, x, w)
         return a, b
@@ -50,16 +50,16 @@ def program(kind, picks, count):
     def run(xs, w):
         start = xs[0] * 0.5, w * 0.1
         if kind == "counted":
-            body = lambda i, a, b: (i + 1, *turn(a, b, xs[1], w))  # noqa: E731
+            body = lambda i, a, b: (i + 1, *iteration(a, b, xs[1], w))  # noqa: E731
             return df.while_loop(lambda i, a, b: i < count, body, (0, *start))[1:]
         if kind == "tested":
-            body = lambda a, b, n: (*turn(a, b, xs[1], w), n + 1.0)  # noqa: E731
+            body = lambda a, b, n: (*iteration(a, b, xs[1], w), n + 1.0)  # noqa: E731
             test = lambda a, b, n: n < df.reduce_sum(df.square(w)) + a[0, 0]  # noqa: E731
             return df.while_loop(test, body, (*start, 0.0))[:2]
         if kind == "scanned":
-            return df.scan(lambda c, x: turn(*c, x, w), xs, start)
+            return df.scan(lambda c, x: iteration(*c, x, w), xs, start)
         fold = df.foldl if kind == "left" else df.foldr
-        return fold(lambda c, x: turn(*c, x, w), xs, start)
+        return fold(lambda c, x: iteration(*c, x, w), xs, start)
 
     return run
 

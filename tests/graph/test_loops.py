@@ -1,4 +1,5 @@
-"""Loops: those that begin alike are one, none does what nobody needs, and known numbers of turns are used."""
+"""Loops: those that begin alike are one, none does what nobody needs, and known numbers of iterations are
+used."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.loops import merge_loops
 from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.passes.trip_count import trip_count
-from dualflow.graph.passes.unroll_trivial_loops import count_turns
+from dualflow.graph.passes.unroll_trivial_loops import count_trips
 from dualflow.ops.forms import Loop
 from dualflow.ops.record import REGISTRY
 
@@ -37,11 +38,11 @@ def simplified(graph):
     return optimise(graph, CompileOptions(), passes=SIMPLIFICATIONS)
 
 
-def looped(traced, turn, specs, carried, mapped, length, *, test=None, reverse=False):
-    """The graph of one loop: ``turn`` of what is carried, rows and the rest, while ``test`` holds."""
+def looped(traced, iteration, specs, carried, mapped, length, *, test=None, reverse=False):
+    """The graph of one loop: ``iteration`` of what is carried, rows and the rest, while ``test`` holds."""
     specs = [s if isinstance(s, TensorSpec) else TensorSpec(s) for s in specs]
     rows = [TensorSpec(s.shape[1:], s.dtype) for s in specs[carried : carried + mapped]]
-    body = traced(turn, *specs[:carried], *rows, *specs[carried + mapped :])
+    body = traced(iteration, *specs[:carried], *rows, *specs[carried + mapped :])
     condition = traced(test, *specs) if test is not None else None
     builder = GraphBuilder("looped")
     inputs = [builder.argument(s) for s in specs]
@@ -112,7 +113,7 @@ def test_rows_that_nobody_reads_are_not_kept(traced, keeps):
     assert len(loop.outputs) - loop_of(loop).carried == 1
 
 
-def test_what_no_turn_changes_is_its_initial_value(traced, keeps):
+def test_what_no_iteration_changes_is_its_initial_value(traced, keeps):
     def f(xs, h, same):
         found, kept = df.foldl(lambda a, x: (a[0] * x + a[1], a[1]), xs, (h, same))
         return found, kept
@@ -140,25 +141,25 @@ def test_what_only_an_unneeded_value_reads_goes_with_it(traced, keeps):
     assert [loop_of(loop).carried for loop in found] == [1, 1]
 
 
-# known numbers of turns
+# known numbers of iterations
 
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize(("length", "left"), [(0, 0), (1, 0), (2, 1)])
-def test_a_loop_of_no_turn_or_of_one_is_none(traced, keeps, length, left, reverse):
-    def turn(a, b, x, c):
+def test_a_loop_of_no_iteration_or_of_one_is_none(traced, keeps, length, left, reverse):
+    def iteration(a, b, x, c):
         return df.sin(a) * x, b + a, a * c, x
 
     specs = [3], [3], [length, 3], [3]
     for known in (length, None):
-        graph = looped(traced, turn, specs, 2, 1, known, reverse=reverse)
-        assert len(loops(keeps(count_turns, graph, X, X, XS[:length], X))) == left
+        graph = looped(traced, iteration, specs, 2, 1, known, reverse=reverse)
+        assert len(loops(keeps(count_trips, graph, X, X, XS[:length], X))) == left
         keeps(simplified, graph, X, X, XS[:length], X)
 
 
-def test_effects_of_a_loop_without_turns_never_happen(traced):
+def test_effects_of_a_loop_without_iterations_never_happen(traced):
     graph = looped(traced, lambda a: a + df.random.normal([3]), [[3]], 1, 0, 0)
-    assert not any(n.effect is not None for n in count_turns(graph).nodes)
+    assert not any(n.effect is not None for n in count_trips(graph).nodes)
 
 
 def test_a_condition_that_is_false_at_the_start_is_no_loop(traced, keeps):
@@ -176,7 +177,7 @@ def test_a_counter_takes_the_place_of_a_condition(traced, keeps):
     assert (loop_of(loop).condition, loop_of(loop).length) == (None, 4)
 
 
-def test_the_most_turns_end_a_counted_loop(traced, keeps):
+def test_the_most_iterations_end_a_counted_loop(traced, keeps):
     def f(x):
         return df.while_loop(
             lambda i, x: i < 7, lambda i, x: (i + 1, df.sin(x)), (0, x), maximum_iterations=5
@@ -186,7 +187,7 @@ def test_the_most_turns_end_a_counted_loop(traced, keeps):
     assert loop_of(loop).length == 5
 
 
-def test_the_way_back_knows_the_number_of_turns_as_well(traced, keeps):
+def test_the_way_back_knows_the_number_of_iterations_as_well(traced, keeps):
     def f(x):
         with df.GradientTape() as tape:
             tape.watch(x)
@@ -206,23 +207,23 @@ def test_scalar_loops_stay_as_they_run_in_registers(traced, keeps):
     assert loop_of(loop).condition is not None
 
 
-@pytest.mark.parametrize(("turns", "counted"), [(10**6, True), (10**8, False)])
-def test_stacks_that_would_fill_the_memory_grow_turn_by_turn(traced, turns, counted):
-    def turn(i, x):
+@pytest.mark.parametrize(("iterations", "counted"), [(10**6, True), (10**8, False)])
+def test_stacks_that_would_fill_the_memory_grow_iteration_by_iteration(traced, iterations, counted):
+    def iteration(i, x):
         return i + 1, df.sin(x), x
 
     specs = [TensorSpec([], "int32"), TensorSpec([4])]
-    graph = looped(traced, turn, specs, 2, 0, None, test=lambda i, x: i < turns)
+    graph = looped(traced, iteration, specs, 2, 0, None, test=lambda i, x: i < iterations)
     (loop,) = loops(graph)
     zero = Node(REGISTRY["constant"], (), {"value": np.int32(0)[...]}, specs[:1])
     made = loop.with_inputs([zero.output, graph.inputs[1]])
-    (found,) = loops(count_turns(replace(graph, nodes=(zero, made), outputs=made.outputs)))
+    (found,) = loops(count_trips(replace(graph, nodes=(zero, made), outputs=made.outputs)))
     assert (loop_of(found).condition is None) is counted
 
 
-def test_effects_of_a_loop_of_one_turn_happen_once(traced):
+def test_effects_of_a_loop_of_one_iteration_happen_once(traced):
     graph = looped(traced, lambda a, x: a + x * df.random.normal([3]), [[3], [1, 3]], 1, 1, 1)
-    found = count_turns(graph)
+    found = count_trips(graph)
     assert not loops(found)
     assert sum(n.effect is not None for n in found.nodes) == 1
 
@@ -271,14 +272,14 @@ def test_trip_count(traced, dtype, start, step, test, bound, count, mirrored):
         "not_equal": lambda i: df.constant(bound, dtype) != i if mirrored else i != bound,
     }[test]
     spec = TensorSpec([], dtype)
-    turn = (lambda i: i + step) if mirrored else (lambda i: i - (-step))
-    (loop,) = loops(looped(traced, turn, [spec], 1, 0, None, test=compare))
+    iteration = (lambda i: i + step) if mirrored else (lambda i: i - (-step))
+    (loop,) = loops(looped(traced, iteration, [spec], 1, 0, None, test=compare))
     initial = np.array(start, dtype)
     assert trip_count(loop_of(loop), [initial]) == count
     assert trip_count(loop_of(loop), [None]) is None
 
     def ended(i, go):
-        return turn(i), compare(turn(i))
+        return iteration(i), compare(iteration(i))
 
     (loop,) = loops(looped(traced, ended, [spec, TensorSpec([], "bool")], 2, 0, None, test=lambda i, go: go))
     going = np.array(bool(evaluate(traced(compare, spec), [initial])[0]))
@@ -286,7 +287,7 @@ def test_trip_count(traced, dtype, start, step, test, bound, count, mirrored):
     assert trip_count(loop_of(loop), [initial, None]) is None
 
 
-def test_a_bound_that_turns_change_counts_nothing(traced):
+def test_a_bound_that_iterations_change_counts_nothing(traced):
     specs = [TensorSpec([], "int32")] * 2
     graph = looped(traced, lambda i, n: (i + 1, n - 1), specs, 2, 0, None, test=lambda i, n: i < n)
     assert trip_count(loop_of(loops(graph)[0]), [np.int32(0), np.int32(9)]) is None
@@ -302,26 +303,26 @@ def test_a_condition_with_effects_counts_nothing(traced):
 
 
 def test_whoever_reads_rows_whose_number_is_known_knows_it_too(traced):
-    def turn(i, x):
+    def iteration(i, x):
         return i + 1, df.sin(x), x
 
     specs = [TensorSpec([], "int32"), TensorSpec([4])]
-    graph = looped(traced, turn, specs, 2, 0, None, test=lambda i, x: i < 10**7)
+    graph = looped(traced, iteration, specs, 2, 0, None, test=lambda i, x: i < 10**7)
     (loop,) = loops(graph)
     zero = Node(REGISTRY["constant"], (), {"value": np.int32(0)[...]}, specs[:1])
     made = loop.with_inputs([zero.output, graph.inputs[1]])
     body = traced(lambda row: df.stack([row] * 9), [4])
     reader = Node(LOOP, [made.outputs[2]], {"loop": LoopSpec(body, 0, 1, None)}, [TensorSpec([None, 9, 4])])
     whole = replace(graph, nodes=(zero, made, reader), outputs=reader.outputs)
-    assert [loop_of(n).length for n in loops(count_turns(whole))] == [10**7, 10**7]
+    assert [loop_of(n).length for n in loops(count_trips(whole))] == [10**7, 10**7]
 
 
 def test_what_a_loop_keeps_for_its_gradient_is_not_for_passes_to_say(traced):
-    def turn(i, x, unused, w):
+    def iteration(i, x, unused, w):
         return i + 1, df.sin(x) * df.exp(w), unused + x, x
 
     specs = [TensorSpec([], "int32"), TensorSpec([3]), TensorSpec([3]), TensorSpec([3])]
-    graph = looped(traced, turn, specs, 3, 0, None, test=lambda i, x, unused, w: i < 5)
+    graph = looped(traced, iteration, specs, 3, 0, None, test=lambda i, x, unused, w: i < 5)
     (loop,) = loops(graph)
     zero = Node(REGISTRY["constant"], (), {"value": np.int32(0)[...]}, specs[:1])
     attrs = {"loop": replace(loop_of(loop), recompute=True)}

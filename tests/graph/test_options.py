@@ -20,13 +20,15 @@ from dualflow.graph.passes.bodies import in_bodies
 from dualflow.ops.contraction import MATMUL
 from dualflow.ops.forms import Loop
 
-TURNS = 40
-ROWS = 4 * 3 * TURNS
-"""The bytes that a batched product keeps of all turns."""
+ITERATIONS = 40
+ROWS = 4 * 3 * ITERATIONS
+"""The bytes that a batched product keeps of all iterations."""
 
 
 def drawing(x):
-    return df.while_loop(lambda i, x: i < TURNS, lambda i, x: (i + 1, x + df.random.normal([3])), (0, x))[1]
+    return df.while_loop(
+        lambda i, x: i < ITERATIONS, lambda i, x: (i + 1, x + df.random.normal([3])), (0, x)
+    )[1]
 
 
 def multiplying(x, w):
@@ -49,8 +51,8 @@ def test_numbers_are_drawn_before_a_loop_if_they_fit(kept, before):
 
 
 @pytest.mark.parametrize(("kept", "together"), [(ROWS, True), (ROWS - 1, False)])
-def test_products_of_all_turns_are_one_if_what_they_need_fits(kept, together):
-    graph = optimise(graph_of(multiplying, [TURNS, 1, 3], [3, 5]), CompileOptions(kept_by_loops=kept))
+def test_products_of_all_iterations_are_one_if_what_they_need_fits(kept, together):
+    graph = optimise(graph_of(multiplying, [ITERATIONS, 1, 3], [3, 5]), CompileOptions(kept_by_loops=kept))
     assert any(n.op is MATMUL for n in outside(graph)) is together
 
 
@@ -139,7 +141,7 @@ def test_checking_looks_into_bodies():
 
 def test_all_passes_keep_the_rules(traced):
     options = CompileOptions(checking=True)
-    for graph in (graph_of(drawing, [3]), graph_of(multiplying, [TURNS, 1, 3], [3, 5])):
+    for graph in (graph_of(drawing, [3]), graph_of(multiplying, [ITERATIONS, 1, 3], [3, 5])):
         optimise(graph, options)
 
 

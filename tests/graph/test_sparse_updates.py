@@ -141,7 +141,7 @@ def test_a_place_outside_raises_and_changes_nothing() -> None:
     assert exactly_equal(table.numpy(), start)
 
 
-def test_a_step_in_each_turn_of_a_loop() -> None:
+def test_a_step_in_each_iteration_of_a_loop() -> None:
     start = table_of_numbers()
     table = df.Variable(start)
 

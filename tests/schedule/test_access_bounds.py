@@ -67,7 +67,7 @@ class Interpreter:
         for statement in body:
             self.statement(statement)
 
-    def turns(self, loop: int, indices: range, body: Sequence[lp.Statement]) -> None:
+    def iterations(self, loop: int, indices: range, body: Sequence[lp.Statement]) -> None:
         for index in indices:
             self.loops[loop] = index
             self.statements(body)
@@ -80,7 +80,7 @@ class Interpreter:
     def statement(self, statement: lp.Statement) -> None:
         match statement:
             case lp.For(loop, begin, end):
-                self.turns(loop, range(self.bound(begin), self.bound(end)), statement.body)
+                self.iterations(loop, range(self.bound(begin), self.bound(end)), statement.body)
             case lp.Blocks(loop, level, begin, end, size):
                 begins = range(self.bound(begin), self.bound(end), self.number(size))
                 self.stretches((loop, level), begins, self.bound(end), statement.body)
@@ -88,7 +88,7 @@ class Interpreter:
                 begins = range(self.bound(begin), self.bound(end), width)
                 self.stretches((loop, lp.STRIP), begins, self.bound(end), statement.body)
             case lp.Lanes(width):
-                self.turns(lp.LANE, range(width), statement.body)
+                self.iterations(lp.LANE, range(width), statement.body)
             case lp.Shares(loop, size, extent):
                 for share in range(self.run.total):
                     self.loops[lp.SHARE] = share

@@ -61,7 +61,7 @@ def test_a_reduction_starts_steps_and_finishes_around_its_loop() -> None:
     assert store.value == finish.register
 
 
-def test_a_value_is_loaded_once_in_a_turn() -> None:
+def test_a_value_is_loaded_once_in_a_iteration() -> None:
     made = run(lambda x: x * x + x, [100])
     assert kinds(made.kernel.body).count(Load) == 1
 

@@ -32,7 +32,7 @@ from dualflow.schedule.statements import (
     Launch,
     Multiply,
     RequireCondition,
-    RunTurns,
+    RunLoop,
     ScatterRows,
     Statement,
     launches,
@@ -76,8 +76,8 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[df.TensorSpec, ...], type[An
         ScatterRows,
     ),
     "a check": (asserted, (V,), RequireCondition),
-    "a loop": (looped, (V, COUNT), RunTurns),
-    "rows": (lambda x, w: df.scan(lambda a, row: a + row @ w, x), (ROWS, df.TensorSpec([8, 8])), RunTurns),
+    "a loop": (looped, (V, COUNT), RunLoop),
+    "rows": (lambda x, w: df.scan(lambda a, row: a + row @ w, x), (ROWS, df.TensorSpec([8, 8])), RunLoop),
     "a host call": (lambda x: df.linalg.inv(x[1:, :]), (df.TensorSpec([7, 6]),), CallRoutine),
 }
 
@@ -182,7 +182,7 @@ CHANGED: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "more places": ("a scatter", lambda s: s._replace(positions=_with(s.positions, 4, 7))),
     "more positions": ("a scatter", lambda s: s._replace(positions=_with(s.positions, 1, 4))),
     "longer rows put": ("a scatter", lambda s: s._replace(positions=_with(s.positions, 2, 6))),
-    "more turns": ("a scatter", lambda s: s._replace(positions=_with(s.positions, 0, 2))),
+    "more iterations": ("a scatter", lambda s: s._replace(positions=_with(s.positions, 0, 2))),
     "a longer loop": ("rows", lambda s: s._replace(length=41)),
     "a loop without a number of iterations": ("rows", lambda s: s._replace(length=None)),
 }
@@ -208,7 +208,7 @@ def test_changed_statements_are_refused(name: str, change: Callable[[Any], Any])
 def test_a_loop_reads_a_stack_only_as_often_as_the_loop_that_has_made_it() -> None:
     layout = planned("a loop")
     program = statements(layout)
-    making, reading = [s for s in walk(program) if isinstance(s, RunTurns)]
+    making, reading = [s for s in walk(program) if isinstance(s, RunLoop)]
     assert reading.counted == making.counter
     MemoryBounds(layout, program).check((reading,))
     other = making._replace(rows=())

@@ -43,8 +43,8 @@ def gradient_of(f: Callable[..., Any], *shapes: tuple[int, ...]) -> Graph:
     return optimised(both, *shapes)
 
 
-def chain(x: Any, turns: int = 8) -> Any:
-    for _ in range(turns):
+def chain(x: Any, iterations: int = 8) -> Any:
+    for _ in range(iterations):
         x = df.sin(x @ x)
     return x
 

@@ -25,7 +25,7 @@ from dualflow.schedule.statements import (
     LaunchPieces,
     Multiply,
     RequireCondition,
-    RunTurns,
+    RunLoop,
     ScatterRows,
     Statement,
     launches,
@@ -75,7 +75,7 @@ def with_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def stepped(x: Any) -> Any:
-    """A sum along rows, each of which a turn reads."""
+    """A sum along rows, each of which an iteration reads."""
     return df.scan(lambda total, row: total * 0.5 + row, x)
 
 
@@ -218,7 +218,7 @@ def test_a_choice_has_its_branches_in_order() -> None:
 
 
 def test_a_condition_ends_a_loop_of_unknown_length() -> None:
-    loop = only(RunTurns, program(looped(lambda i, h: df.tanh(h @ h)), SPEC, COUNT))
+    loop = only(RunLoop, program(looped(lambda i, h: df.tanh(h @ h)), SPEC, COUNT))
     assert (loop.length, loop.counted, loop.backwards) == (None, None, False)
     layout, value = loop.condition
     assert any(layout in s.outputs for s in loop.test)
@@ -228,7 +228,7 @@ def test_a_condition_ends_a_loop_of_unknown_length() -> None:
 
 
 def test_a_loop_over_rows_has_their_number() -> None:
-    loop = only(RunTurns, program(stepped, ROWS))
+    loop = only(RunLoop, program(stepped, ROWS))
     assert loop.length in (49, 50)
     assert loop.condition is None
     assert loop.test == ()
@@ -236,9 +236,9 @@ def test_a_loop_over_rows_has_their_number() -> None:
     assert not any(row.grows for row in loop.rows)
 
 
-def test_a_gradient_takes_the_turns_that_there_were_from_the_last_to_the_first() -> None:
+def test_a_gradient_takes_the_iterations_that_there_were_from_the_last_to_the_first() -> None:
     function = with_gradient(looped(lambda i, h: df.sin(h) * h))
-    forward, backward = [s for s in program(function, SPEC, COUNT) if isinstance(s, RunTurns)]
+    forward, backward = [s for s in program(function, SPEC, COUNT) if isinstance(s, RunLoop)]
     assert forward.grown
     assert forward.grown_bytes == sum(row.nbytes for row in forward.grown)
     assert not forward.backwards
@@ -333,7 +333,7 @@ def follow(found: Sequence[Statement], memory: Memory) -> None:
                 own = memory.copy()
                 follow(branch, own)
                 assert all(own.holds(*x) for x in made), "a branch leaves an output out"
-        elif isinstance(statement, RunTurns):
+        elif isinstance(statement, RunLoop):
             follow_loop(statement, memory)
         else:
             for launch in launches(statement):
@@ -343,7 +343,7 @@ def follow(found: Sequence[Statement], memory: Memory) -> None:
             memory.write(*x)
 
 
-def follow_loop(loop: RunTurns, memory: Memory) -> None:
+def follow_loop(loop: RunLoop, memory: Memory) -> None:
     follow(loop.start, memory)
     own = memory.copy()
     taken = [row for row in loop.rows if row.stack in loop.inputs]

@@ -16,9 +16,9 @@ class Addresses:
     """Indices of elements by the loops that are open.
 
     Where a row that a lane loop walks is told by many loops, its first index is computed once, before the
-    loop, for its turns and its masked rest, and LLVM takes it as it is. Left to itself it counts a pointer
-    for the turns, and multiplies all indices out again for the rest, of which short rows consist. Indices of
-    few loops it counts for both.
+    loop, for its iterations and its masked rest, and LLVM takes it as it is. Left to itself it counts a
+    pointer for the iterations, and multiplies all indices out again for the rest, of which short rows
+    consist. Indices of few loops it counts for both.
 
     Args:
         numbers: the kernel's numbers, by place.

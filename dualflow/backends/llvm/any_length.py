@@ -38,8 +38,8 @@ from dualflow.schedule.structure import structure
 
 Array = np.ndarray[Any, Any]
 
-_TURNS = len(BEGINNING) + 3
-_CHUNK = _TURNS + 1
+_ITERATIONS = len(BEGINNING) + 3
+_CHUNK = _ITERATIONS + 1
 
 
 class AnyLength:
@@ -79,7 +79,7 @@ class AnyLength:
             sizes = [array.size for array in arrays]
             raise unsafe(self._executable.plan.calls[0].node, f"arrays of {sizes} elements for {length}")
         longer = run._replace(total=length, work=run.work / run.total * length)
-        params[_TURNS], params[_CHUNK] = (
+        params[_ITERATIONS], params[_CHUNK] = (
             length,
             chunk_of(longer, self._lanes, self._seats, self._executable.plan.costs),
         )

@@ -18,7 +18,7 @@ from dualflow.backends.llvm.maths.namespace import Maths
 from dualflow.backends.llvm.row_group import RowGroup, halves_of_each
 from dualflow.backends.llvm.runtime.interrupts import ask, clock
 from dualflow.backends.llvm.text import BOOL, I64, EmittedValue, LlvmModule
-from dualflow.backends.llvm.text.builder import CountedTurn
+from dualflow.backends.llvm.text.builder import CountedIteration
 from dualflow.graph.scalar_functions import ReductionFunctions
 from dualflow.scalar import ScalarFunction, evaluate
 from dualflow.schedule import loop_program as lp
@@ -32,8 +32,8 @@ from dualflow.schedule.loop_program import (
     Statement,
 )
 
-ASKED_TURNS = 1 << 16
-"""After so many turns a loop over scalars looks whether a signal has come; a power of two."""
+POLL_INTERVAL = 1 << 16
+"""After so many iterations a loop over scalars looks whether a signal has come; a power of two."""
 
 
 class _ElementMaths(Maths):
@@ -55,7 +55,7 @@ class _ElementMaths(Maths):
 
 
 class KernelEmitter(KernelValues):
-    """Emits one kernel as the function ``name``; lane loops run ``lanes`` turns at once."""
+    """Emits one kernel as the function ``name``; lane loops run ``lanes`` iterations at once."""
 
     def __init__(self, module: LlvmModule, run: Run, name: str, lanes: int) -> None:
         super().__init__(module, run, name, lanes)
@@ -77,61 +77,61 @@ class KernelEmitter(KernelValues):
         """One loop; by lanes, the last ones masked, where it is the lane loop."""
         start, stop, registers = self._bound(loop.begin), self._bound(loop.end), lp.carried(loop.body)
         if loop.kind is LoopKind.SERIAL:
-            self._turn(loop, self.b.loop(start, stop, 1, self._values(registers)), registers)
+            self._iteration(loop, self.b.loop(start, stop, 1, self._values(registers)), registers)
         elif self.large:
-            turns = self.b.loop(start, stop, self.lanes, self._values(registers))
-            self._turn(loop, turns, registers, stop)
+            iterations = self.b.loop(start, stop, self.lanes, self._values(registers))
+            self._iteration(loop, iterations, registers, stop)
         else:
             full = stop & -self.lanes if start is self.zero else start + ((stop - start) & -self.lanes)
             self._addresses.begin_rows(loop)
-            self._turn(loop, self.b.loop(start, full, self.lanes, self._values(registers)), registers)
-            self._turn(loop, self.b.at_most_once(full, stop, self._values(registers)), registers, stop)
+            self._iteration(loop, self.b.loop(start, full, self.lanes, self._values(registers)), registers)
+            self._iteration(loop, self.b.at_most_once(full, stop, self._values(registers)), registers, stop)
             self._addresses.end_rows()
 
-    def _turn(
+    def _iteration(
         self,
         loop: lp.For,
-        turns: AbstractContextManager[CountedTurn],
+        iterations: AbstractContextManager[CountedIteration],
         registers: Sequence[Register],
         stop: EmittedValue | None = None,
     ) -> None:
-        """What a loop does in each of its turns; if there is a ``stop``, in the lanes below that."""
+        """What a loop does in each of its iterations; if there is a ``stop``, in the lanes below that."""
         outer = self.mask
-        with turns as turn:
-            self._index[loop.loop] = turn.index
-            self._set(registers, turn.carried)
+        with iterations as iteration:
+            self._index[loop.loop] = iteration.index
+            self._set(registers, iteration.carried)
             if stop is not None:
-                self.mask = self.b.first_lanes(stop - turn.index, self.lanes)
+                self.mask = self.b.first_lanes(stop - iteration.index, self.lanes)
             self._statements(loop.body)
-            turn.next(*self._values(registers))
-        self._set(registers, turn.results)
+            iteration.next(*self._values(registers))
+        self._set(registers, iteration.results)
         self.mask = outer
 
     def _blocks(self, blocks: lp.Blocks) -> None:
         stop, size = self._bound(blocks.end), self._bound(blocks.size)
         registers = lp.carried(blocks.body)
-        with self.b.loop(self._bound(blocks.begin), stop, size, self._values(registers)) as turn:
-            self._set(registers, turn.carried)
-            self._stretch((blocks.loop, blocks.level), turn.index, size, stop)
+        with self.b.loop(self._bound(blocks.begin), stop, size, self._values(registers)) as iteration:
+            self._set(registers, iteration.carried)
+            self._stretch((blocks.loop, blocks.level), iteration.index, size, stop)
             self._statements(blocks.body)
-            turn.next(*self._values(registers))
-        self._set(registers, turn.results)
+            iteration.next(*self._values(registers))
+        self._set(registers, iteration.results)
 
     def _shares(self, shares: lp.Shares) -> None:
         size, extent = self._given.numbers[shares.size.place], self._given.numbers[shares.extent.place]
-        with self.b.loop(self._low, self._high) as turn:
-            self._index[lp.SHARE] = turn.index
-            self._stretch((shares.loop, lp.SHARE), turn.index * size, size, extent)
+        with self.b.loop(self._low, self._high) as iteration:
+            self._index[lp.SHARE] = iteration.index
+            self._stretch((shares.loop, lp.SHARE), iteration.index * size, size, extent)
             self._statements(shares.body)
 
     def _row_groups(self, rows: lp.RowGroups) -> None:
-        """Rows side by side; the last turn, which may have fewer, runs the last row several times."""
+        """Rows side by side; the last iteration, which may have fewer, runs the last row several times."""
         start, stop = self._bound(rows.begin), self._bound(rows.end)
-        with self.b.loop(start, stop, rows.width) as turn:
-            following = [turn.index + i for i in range(1, rows.width)]
-            indices = (turn.index, *[(i < stop).select(i, stop - 1) for i in following])
+        with self.b.loop(start, stop, rows.width) as iteration:
+            following = [iteration.index + i for i in range(1, rows.width)]
+            indices = (iteration.index, *[(i < stop).select(i, stop - 1) for i in following])
             self.group = RowGroup(rows.loop, indices, self.lanes)
-            self._index[rows.loop] = turn.index
+            self._index[rows.loop] = iteration.index
             self._statements(rows.body)
         self.group = None
 
@@ -227,14 +227,14 @@ class KernelEmitter(KernelValues):
         stopped = self._number(KernelCheck("a signal has come", self._outermost))
         fine = b.constant(BOOL, True)
         with b.while_loop([*map(self._operand, repeat.starts), self.zero, fine]) as loop:
-            *carried, turns, alive = loop.carried
+            *carried, iterations, alive = loop.carried
             self._set(repeat.registers, carried)
             (goes_on,) = self._branch(repeat.condition)
             goes_on = goes_on & alive
             loop.test(
                 goes_on
                 if repeat.limit is None
-                else goes_on & (turns < self._given.numbers[repeat.limit.place])
+                else goes_on & (iterations < self._given.numbers[repeat.limit.place])
             )
             after = self._branch(repeat.body)
 
@@ -242,8 +242,10 @@ class KernelEmitter(KernelValues):
                 ask(self.module, b, last, self._given.status, stopped)
                 return [b.load(self._given.status, 0, I64).eq(0)]
 
-            (alive,) = b.if_else((turns & (ASKED_TURNS - 1)).eq(ASKED_TURNS - 1), ask_python, lambda: [fine])
-            loop.next(*after, turns + 1, alive)
+            (alive,) = b.if_else(
+                (iterations & (POLL_INTERVAL - 1)).eq(POLL_INTERVAL - 1), ask_python, lambda: [fine]
+            )
+            loop.next(*after, iterations + 1, alive)
         self._outermost = outer
         self._set(repeat.registers, loop.results[:count])
 

@@ -306,7 +306,7 @@ class Entry:
         self.call_kernel(function, 1, 1, [*numbers, *places, len(self.unit.messages)])
 
     def call_kernel(self, function: IrSource, total: int, chunk: int, numbers: Sequence[int]) -> int:
-        """Call a kernel over ``total`` turns of its outermost loop, shared by chunks if there are more.
+        """Call a kernel over ``total`` iterations of its outermost loop, shared by chunks if there are more.
 
         Returns the place of the function's address.
         """
@@ -463,7 +463,7 @@ def rows_of(nest: Nest, lanes: int, vector_bits: int) -> int:
 
 
 def chunk_of(run: Run, lanes: int, threads: int, costs: CostModel) -> int:
-    """How many turns of the outermost loop make a chunk for one thread: all where it is not shared."""
+    """How many iterations of the outermost loop make a chunk for one thread: all where it is not shared."""
     total, outermost, work = run.total, run.kernel.outermost, run.work * costs.addition_ns
     if outermost is None or threads == 1:
         return total
@@ -475,7 +475,9 @@ def chunk_of(run: Run, lanes: int, threads: int, costs: CostModel) -> int:
 
 
 def shared_chunk(unit: Unit, total: int, work: float) -> int:
-    """How many of ``total`` turns make a chunk for one thread, where all take ``work`` additions together."""
+    """How many of ``total`` iterations make a chunk for one thread, where all take ``work`` additions
+    together."""
+
     ns = work * unit.costs.addition_ns
     unit.work_ns += ns
     if unit.threads == 1:

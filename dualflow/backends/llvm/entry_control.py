@@ -1,7 +1,9 @@
-"""Choices and loops of an entry: branches of machine code around calls, with nothing of Python between turns.
+"""Choices and loops of an entry: branches of machine code around calls, with nothing of Python between
+iterations.
+
 
 An entry with loops has a buffer table of its own: behind the program's buffers stand the addresses of the
-rows that loops read and write, which move from turn to turn, and those of the stacks that grow. Grown stacks
+rows that loops read and write, which move between iterations, and those of the stacks that grow. Grown stacks
 are C's memory, which the entry frees when it ends.
 """
 
@@ -37,14 +39,14 @@ from dualflow.schedule.statements import (
     Multiply,
     Placed,
     RequireCondition,
-    RunTurns,
+    RunLoop,
     ScatterRows,
     Statement,
     walk,
 )
 
-ASKED_TURNS = 16
-"""After so many turns a loop looks whether a signal has come; a power of two."""
+POLL_INTERVAL = 16
+"""After so many iterations a loop looks whether a signal has come; a power of two."""
 
 _STEPS = (Launch, LaunchPieces, Multiply, ScatterRows, CheckBounds, CopyMemory)
 """What steps do where all sizes are known,"""
@@ -74,15 +76,15 @@ class _Control:
 
     Attributes:
         entry: what they are written to.
-        turns: the numbers of turns that loops have made.
-        room: for how many turns their stacks that grow have room.
+        iterations: the numbers of iterations that loops have made.
+        room: for how many iterations their stacks that grow have room.
         outermost: the loop that is being written, of several the outermost.
         rows: the buffers that are rows of stacks: addresses inside another buffer's memory.
     """
 
     def __init__(self, entry: Entry) -> None:
         self.entry = entry
-        self.turns: EmittedValue | None = None
+        self.iterations: EmittedValue | None = None
         self.room: EmittedValue | None = None
         self.outermost: Node | None = None
         self.rows: frozenset[int] = frozenset()
@@ -90,12 +92,12 @@ class _Control:
     def begin(self, program: Sequence[Statement]) -> None:
         """Make the table that rows move in, if there are loops."""
         plan, entry = self.entry.unit.plan, self.entry
-        loops = [s for s in walk(program) if isinstance(s, RunTurns)]
+        loops = [s for s in walk(program) if isinstance(s, RunLoop)]
         if not loops:
             return
         self.rows = frozenset(row.slot for loop in loops for row in loop.rows)
         b = entry.b
-        self.turns, self.room = b.alloca(I64, plan.loops), b.alloca(I64, plan.loops)
+        self.iterations, self.room = b.alloca(I64, plan.loops), b.alloca(I64, plan.loops)
         for loop in range(plan.loops):
             b.store(b.constant(I64, 0), self.room, loop)
         if entry.unit.sized:  # the caller's table has room for the addresses, of each call
@@ -116,7 +118,7 @@ class _Control:
         if self.entry.function is None:
             return
         b = self.entry.b
-        for row in (row for s in walk(program) if isinstance(s, RunTurns) for row in s.grown):
+        for row in (row for s in walk(program) if isinstance(s, RunLoop) for row in s.grown):
             free = b.symbols.declare("free", VOID, [PTR])
             b.call(free, [b.load(self.entry.buffers, row.stack.buffer, PTR)])
         b.ret()
@@ -157,7 +159,7 @@ class _Control:
         """
         with self.entry.b.if_then(self._fine()):
             made: dict[int, list[int]] = {}
-            if not isinstance(statement, ChooseBranch | RunTurns):  # which have their own statements
+            if not isinstance(statement, ChooseBranch | RunLoop):  # which have their own statements
                 made = blocks_made(statement.outputs, statement.node.outputs)
             made = {buffer: sizes for buffer, sizes in made.items() if buffer not in self.rows}
             for buffer, sizes in made.items():
@@ -184,15 +186,15 @@ class _Control:
                 self.entry.move(statement)
             case RequireCondition():
                 self._require(statement)
-            case ChooseBranch() | RunTurns():
+            case ChooseBranch() | RunLoop():
                 self._control(statement)
             case CallRoutine():
                 self._routine(statement)
 
-    def _control(self, statement: ChooseBranch | RunTurns) -> None:
+    def _control(self, statement: ChooseBranch | RunLoop) -> None:
         unit = self.entry.unit
         outer, unit.around = unit.around, statement.node
-        if isinstance(statement, RunTurns):
+        if isinstance(statement, RunLoop):
             self._loop(statement)
         else:
             self._choose(self._scalar(statement.number).cast(I64), statement.branches)
@@ -244,9 +246,9 @@ class _Control:
 
         self.entry.b.if_else(index.eq(0), then, otherwise)
 
-    def _loop(self, loop: RunTurns) -> None:
+    def _loop(self, loop: RunLoop) -> None:
         b, unit = self.entry.b, self.entry.unit
-        assert self.turns is not None
+        assert self.iterations is not None
         outer, self.outermost = self.outermost, self.outermost or loop.node
         unit.messages.append(("a signal has come", self.outermost))
         stopped = b.constant(I64, len(unit.messages))
@@ -260,28 +262,28 @@ class _Control:
         self.run(loop.start)
         before = unit.work_ns
         count, last = self._count(loop), clock(b)
-        with b.while_loop([b.constant(I64, 0)]) as turns:
-            (turn,) = turns.carried
-            goes_on = self._fine() if count is None else self._fine() & (turn < count)
+        with b.while_loop([b.constant(I64, 0)]) as iterations:
+            (iteration,) = iterations.carried
+            goes_on = self._fine() if count is None else self._fine() & (iteration < count)
             if loop.condition is not None:
                 goes_on = self._tested(loop.test, loop.condition, goes_on)
             if loop.grown:
-                goes_on = self._grow(loop, turn, goes_on)
-            turns.test(goes_on)
+                goes_on = self._grow(loop, iteration, goes_on)
+            iterations.test(goes_on)
             for row in loop.rows:
-                self._move(row, count - 1 - turn if loop.backwards and count is not None else turn)
+                self._move(row, count - 1 - iteration if loop.backwards and count is not None else iteration)
             self.run(loop.body)
             self._exchange(loop)
-            with b.if_then((turn & (ASKED_TURNS - 1)).eq(ASKED_TURNS - 1)):
+            with b.if_then((iteration & (POLL_INTERVAL - 1)).eq(POLL_INTERVAL - 1)):
                 ask(unit.module, b, last, self.entry.status, stopped)
-            turns.next(turn + 1)
+            iterations.next(iteration + 1)
         self.outermost = outer
-        b.store(turns.results[0], self.turns, loop.counter)
+        b.store(iterations.results[0], self.iterations, loop.counter)
         made = unit.costs.unknown_iterations if loop.length is None else typical(loop.length)
         unit.work_ns = before + (unit.work_ns - before) * made
 
-    def _exchange(self, loop: RunTurns) -> None:
-        """What is carried is where the turn has put it, in the size that it has got."""
+    def _exchange(self, loop: RunLoop) -> None:
+        """What is carried is where the iteration has put it, in the size that it has got."""
         if not loop.sizes:
             return
         b, entry = self.entry.b, self.entry
@@ -296,14 +298,14 @@ class _Control:
             for size, number in zip(loop.sizes, following, strict=True):
                 run_time_sizes.give(entry, size.extent, number)
 
-    def _count(self, loop: RunTurns) -> EmittedValue | None:
-        """The largest number of turns; None for any."""
+    def _count(self, loop: RunLoop) -> EmittedValue | None:
+        """The largest number of iterations; None for any."""
         if loop.counted is not None:
-            assert self.turns is not None
+            assert self.iterations is not None
             b = self.entry.b
-            count = b.load(self.turns, loop.counted, I64)
+            count = b.load(self.iterations, loop.counted, I64)
             for other in self.entry.unit.bounds.compared_loops(loop):
-                self.entry.fail_if(b.load(self.turns, other, I64) < count, OUT_OF_BOUNDS, loop.node)
+                self.entry.fail_if(b.load(self.iterations, other, I64) < count, OUT_OF_BOUNDS, loop.node)
             return count
         return None if loop.length is None else self.entry.param(loop.length)
 
@@ -333,15 +335,17 @@ class _Control:
         place = index * entry.param(row.nbytes) + entry.param(row.stack.offset * row.dtype.size)
         b.store(b.offset(stack, place, I8), entry.buffers, row.slot)
 
-    def _grow(self, loop: RunTurns, turn: EmittedValue, goes_on: EmittedValue) -> EmittedValue:
-        """Make room for the rows of ``turn``; returns whether there is room, without which the loop ends."""
+    def _grow(self, loop: RunLoop, iteration: EmittedValue, goes_on: EmittedValue) -> EmittedValue:
+        """Make room for the rows of ``iteration``; returns whether there is room, without which the loop
+        ends."""
+
         entry, b, unit = self.entry, self.entry.b, self.entry.unit
         assert self.room is not None
         room, each = b.load(self.room, loop.counter, I64), loop.grown_bytes
         most = entry.param(unit.memory_bytes // largest(each, 1))
         unit.messages.append((memory_message(each), loop.node))
         failure = b.constant(I64, len(unit.messages))
-        with b.if_then(goes_on & (turn >= room)):
+        with b.if_then(goes_on & (iteration >= room)):
             wanted = (room.eq(0)).select(b.constant(I64, FIRST_ROWS), room * 2)
             with b.if_then(wanted > most):
                 b.store(failure, entry.status, 0)

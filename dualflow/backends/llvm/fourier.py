@@ -40,8 +40,8 @@ def columns_routine(part: DType, lanes: int, inverse: bool, bits: int) -> IrSour
     source, roots, places, near, far, out, memory = given.pointers
     strips, length, width = given.numbers
     work = _Work(b, memory, Type.of_dtype(part.dtype).vector(lanes))
-    with b.loop(lo, hi) as turn:
-        batch, strip = turn.index.quotient(strips), turn.index.remainder(strips)
+    with b.loop(lo, hi) as iteration:
+        batch, strip = iteration.index.quotient(strips), iteration.index.remainder(strips)
         row = batch * length * width
         start = row + strip * lanes
         size = _begin(work, roots, length, lambda i: _numbers(work, source, start + i * width, inverse))
@@ -73,9 +73,9 @@ def rows_routine(part: DType, lanes: int, inverse: bool, bits: int) -> IrSource:
     source, roots, frequencies, out, memory = given.pointers
     strips, length, rows = given.numbers
     work = _Work(b, memory, Type.of_dtype(part.dtype).vector(lanes))
-    with b.loop(lo, hi) as turn:
-        batch, strip = turn.index.quotient(strips), turn.index.remainder(strips)
-        start = turn.index * length
+    with b.loop(lo, hi) as iteration:
+        batch, strip = iteration.index.quotient(strips), iteration.index.remainder(strips)
+        start = iteration.index * length
         size = _begin(work, roots, length, lambda i: work.pair(source, start + i))
         first = batch * length * rows + strip * lanes
 

@@ -29,7 +29,7 @@ class KernelCheck(NamedTuple):
 
 
 class KernelValues:
-    """The values of one kernel, the function ``name``, whose lane loops run ``lanes`` turns at once.
+    """The values of one kernel, the function ``name``, whose lane loops run ``lanes`` iterations at once.
 
     Attributes:
         large: whether rows have one masked loop instead of a full loop and a masked tail: half the code.

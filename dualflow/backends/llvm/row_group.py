@@ -11,7 +11,7 @@ from dualflow.backends.llvm.text.builder import Builder
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """The rows of one turn of a loop over rows.
+    """The rows of one iteration of a loop over rows.
 
     A value of each row is a vector with a lane for each; a value of each element is a vector in which the
     ``lanes`` of the first row come first.

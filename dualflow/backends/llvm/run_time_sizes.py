@@ -192,18 +192,18 @@ def _positions(entry: Entry, dtype: DType, *, padded: bool) -> str:
     b = function.builder
     counts, n, out, size = function.args
     element = Type.of_dtype(dtype.dtype)
-    with b.loop(0, n, carried=[b.constant(I64, 0)]) as turn:
-        times = b.load(counts, turn.index, element)
-        (at,) = turn.carried
+    with b.loop(0, n, carried=[b.constant(I64, 0)]) as iteration:
+        times = b.load(counts, iteration.index, element)
+        (at,) = iteration.carried
         if dtype.is_bool:
             full = at >= size
             with b.if_then(times & ~full) if not padded else nullcontext():  # a branch can't be foreseen
-                b.store(turn.index, out, full.select(size, at))
-            turn.next(at + times.cast(I64))
+                b.store(iteration.index, out, full.select(size, at))
+            iteration.next(at + times.cast(I64))
         else:
             stop = at + times.cast(I64)
             with b.loop(at, (stop < size).select(stop, size)) as again:
-                b.store(turn.index, out, again.index)
-            turn.next((stop > at).select(stop, at))
-    b.ret(turn.results[0])
+                b.store(iteration.index, out, again.index)
+            iteration.next((stop > at).select(stop, at))
+    b.ret(iteration.results[0])
     return name

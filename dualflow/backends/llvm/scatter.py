@@ -28,13 +28,16 @@ def routine(element: DType, index: DType, depth: int, join: str, bits: int) -> I
     module = LlvmModule(bits)
     b, given = _begun(module, (element, index, element), 4 + 2 * depth)
     out, indices, rows = given.pointers
-    turns, count, length, distance, *rest = given.numbers
+    iterations, count, length, distance, *rest = given.numbers
     lanes = bits // 8 // element.size
     vector, maths = Type.of_dtype(element.dtype).vector(lanes), Maths(module)
     full = length & -lanes
-    with b.loop(0, turns) as turn, b.loop(0, count) as row:
+    with b.loop(0, iterations) as iteration, b.loop(0, count) as row:
         inside, place = _position(b, indices, index, row.index, rest[:depth], rest[depth:])
-        source, target = (turn.index * count + row.index) * length, turn.index * distance + place * length
+        source, target = (
+            (iteration.index * count + row.index) * length,
+            iteration.index * distance + place * length,
+        )
 
         def put(part: EmittedValue, mask: EmittedValue | None) -> None:
             new = b.load(rows, source + part, vector, mask)
@@ -59,9 +62,9 @@ def bounds_routine(index: DType, depth: int, bits: int) -> IrSource:
     module = LlvmModule(bits)
     b, given = _begun(module, (index,), 4 + 2 * depth)
     (indices,) = given.pointers
-    turns, count, _, _, *rest = given.numbers
+    iterations, count, _, _, *rest = given.numbers
     lanes = _LANES if depth == 1 else 1
-    with b.if_then(turns > 0), b.loop(0, count, lanes) as row:
+    with b.if_then(iterations > 0), b.loop(0, count, lanes) as row:
         if depth == 1:
             mask = b.first_lanes(count - row.index, lanes)
             at = b.load(indices, row.index, Type.of_dtype(index.dtype).vector(lanes), mask)

@@ -203,9 +203,9 @@ class _Rows:
             top = (line.index - image * self.windows[0]) * self.stride - self.before[0]
             size = self.size[0] * self.size[1] * self.channels
             start = b.offset(self.tensor, image * size, self.element)
-            with b.loop(0, self.windows[1], self.row.windows) as turn:
+            with b.loop(0, self.windows[1], self.row.windows) as iteration:
                 last = self.windows[1] - self.row.windows
-                column = (turn.index < last).select(turn.index, last)
+                column = (iteration.index < last).select(iteration.index, last)
                 place = (line.index * self.windows[1] + column) * self.channels
                 out = b.offset(self.out, place, self.element)
                 left = column * self.row.stride - self.before[1]

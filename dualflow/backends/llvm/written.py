@@ -48,7 +48,7 @@ class Written:
 
 
 def write(run: Run, lanes: int, bits: int) -> Written:
-    """The kernel of ``run`` for registers of ``bits``, whose lane loops run ``lanes`` turns at once."""
+    """The kernel of ``run`` for registers of ``bits``, whose lane loops run ``lanes`` iterations at once."""
     same = structure(run.kernel)
     literals = tuple([x.tobytes() for x in run.scalars]) if is_large(run) else ()
     key = same, len(run.partials), literals, lanes, bits

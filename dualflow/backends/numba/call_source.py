@@ -39,14 +39,14 @@ from dualflow.schedule.statements import (
     Placed,
     RequireCondition,
     RowPositions,
-    RunTurns,
+    RunLoop,
     ScatterRows,
     Statement,
     launches,
 )
 
 LANES = 16
-"""So many turns of a lane loop the blocks of long sums are made for."""
+"""So many iterations of a lane loop the blocks of long sums are made for."""
 NO_KERNEL = "kernels for Numba hold no float16 and no complex numbers"
 """Why a loop nest runs through NumPy."""
 _BY_NUMPY = (CallKind.HOST, CallKind.POSITIONS, CallKind.FOURIER)
@@ -176,8 +176,8 @@ class CallWriter(ABC):
         """How many rows of so many bytes fit into memory."""
 
     @abstractmethod
-    def turns_of(self, loop: int) -> str:
-        """The name of the number of turns of a loop."""
+    def iterations_of(self, loop: int) -> str:
+        """The name of the number of iterations of a loop."""
 
     @abstractmethod
     def require(self, condition: str, check: ProgramCheck, reads: Sequence[Placed] = ()) -> None:
@@ -228,7 +228,7 @@ class CallWriter(ABC):
             case RequireCondition():
                 condition = self._element(statement.condition)
                 self.require(condition, ProgramCheck(statement.node), statement.reads)
-            case ChooseBranch() | RunTurns():
+            case ChooseBranch() | RunLoop():
                 self.control(statement)
             case CallRoutine():
                 assert statement.kind in _BY_NUMPY, "sizes are known, and products read no windows"
@@ -328,9 +328,9 @@ class CallWriter(ABC):
 
     # Choices and loops
 
-    def control(self, statement: ChooseBranch | RunTurns) -> None:
+    def control(self, statement: ChooseBranch | RunLoop) -> None:
         """A choice or a loop around statements of this level."""
-        if isinstance(statement, RunTurns):
+        if isinstance(statement, RunLoop):
             self._loop(statement)
         else:
             self._choice(statement)
@@ -347,34 +347,34 @@ class CallWriter(ABC):
         with self.lines.block("else:"):
             self.statements(last)
 
-    def _loop(self, loop: RunTurns) -> None:
-        turn = self.begin_turns(loop.counter)
+    def _loop(self, loop: RunLoop) -> None:
+        iteration = self.begin_iterations(loop.counter)
         self.statements(loop.start)
         for row in loop.grown:
             self.lines.add(f"{self.begin_stack(row)} = np.empty(0, {dtype_name(row.dtype)})")
-        self.lines.add(f"{turn} = 0", (loop.node,))
+        self.lines.add(f"{iteration} = 0", (loop.node,))
         limit = self._limit(loop)
         for other in self.shelf.bounds.compared_loops(loop):
-            self.require(f"{self.turns_of(other)} >= {limit}", ProgramCheck(loop.node, OUT_OF_BOUNDS))
-        with self.lines.block("while True:" if limit is None else f"while {turn} < {limit}:"):
+            self.require(f"{self.iterations_of(other)} >= {limit}", ProgramCheck(loop.node, OUT_OF_BOUNDS))
+        with self.lines.block("while True:" if limit is None else f"while {iteration} < {limit}:"):
             if loop.condition is not None:
                 self._tested(loop.test, loop.condition)
             for row in loop.rows:
                 if row.grows and row.nbytes:
-                    self._grow(loop, row, turn)
-                self._point(row, f"({limit} - 1 - {turn})" if loop.backwards else turn)
+                    self._grow(loop, row, iteration)
+                self._point(row, f"({limit} - 1 - {iteration})" if loop.backwards else iteration)
             self.statements(loop.body)
-            self.lines.add(f"{turn} += 1")
-            self.end_turn(loop, turn)
+            self.lines.add(f"{iteration} += 1")
+            self.end_iteration(loop, iteration)
 
-    def _limit(self, loop: RunTurns) -> str | None:
+    def _limit(self, loop: RunLoop) -> str | None:
         if loop.counted is not None:
-            return self.turns_of(loop.counted)
+            return self.iterations_of(loop.counted)
         return None if loop.length is None else self.number(loop.length)
 
-    def begin_turns(self, loop: int) -> str:
+    def begin_iterations(self, loop: int) -> str:
         """The name of a loop's counter, which the next line makes."""
-        return f"turn{loop}"
+        return f"iteration{loop}"
 
     def begin_stack(self, row: StackRow) -> str:
         """The name of a stack that grows, which the next line makes."""
@@ -385,26 +385,26 @@ class CallWriter(ABC):
         return self.shelf.names[row.slot]
 
     @abstractmethod
-    def end_turn(self, loop: RunTurns, turn: str) -> None:
-        """What stands at the end of a turn."""
+    def end_iteration(self, loop: RunLoop, iteration: str) -> None:
+        """What stands at the end of an iteration."""
 
     def _tested(self, test: Sequence[Statement], condition: Placed) -> None:
         self.statements(test)
         with self.lines.block(f"if not {self._element(condition)}:"):
             self.lines.add("break")
 
-    def _grow(self, loop: RunTurns, row: StackRow, turn: str) -> None:
-        """Room for the row of this turn."""
+    def _grow(self, loop: RunLoop, row: StackRow, iteration: str) -> None:
+        """Room for the row of this iteration."""
         self.routines.add("grown")
         stack, count = self.buffer(row.stack.buffer, row.dtype), row.nbytes // row.dtype.size
         each = loop.grown_bytes
-        with self.lines.block(f"if {turn} * {self.number(count)} == len({stack}):"):
-            most = f"max({FIRST_ROWS}, 2 * {turn}) <= {self.rows_within(each)}"
+        with self.lines.block(f"if {iteration} * {self.number(count)} == len({stack}):"):
+            most = f"max({FIRST_ROWS}, 2 * {iteration}) <= {self.rows_within(each)}"
             self.require(f"({most})", ProgramCheck(loop.node, memory_message(each)))
             self.lines.add(f"{stack} = grown({stack}, {self.number(FIRST_ROWS * count)})")
 
-    def _point(self, row: StackRow, turn: str) -> None:
-        """The row of this turn: a stretch of its stack."""
+    def _point(self, row: StackRow, iteration: str) -> None:
+        """The row of this iteration: a stretch of its stack."""
         stack, count = self.buffer(row.stack.buffer, row.dtype), self.number(row.nbytes // row.dtype.size)
-        begin = f"{turn} * {count}" + (f" + {self.number(row.stack.offset)}" if row.stack.offset else "")
+        begin = f"{iteration} * {count}" + (f" + {self.number(row.stack.offset)}" if row.stack.offset else "")
         self.lines.add(f"{self.begin_row(row)} = {stack}[{begin} : {begin} + {count}]")

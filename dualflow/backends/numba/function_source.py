@@ -26,7 +26,7 @@ from dualflow.graph.ir import Node, Value
 from dualflow.ops.forms import Loop
 from dualflow.schedule.loop_program import Run
 from dualflow.schedule.planned import StackRow
-from dualflow.schedule.statements import ChooseBranch, Launch, Multiply, Placed, RunTurns, Statement, walk
+from dualflow.schedule.statements import ChooseBranch, Launch, Multiply, Placed, RunLoop, Statement, walk
 
 ASKED_WORK = 2e7
 """After so many additions' worth of work a loop asks whether a signal has come, some 10 ms."""
@@ -54,7 +54,7 @@ class FunctionSource:
         name: that it is called by.
         parameters: what it takes, the status last; ``given`` are what the program gives it.
         lines: its body.
-        results: the names of the values that it returns: stacks that have grown, and numbers of turns.
+        results: the names of the values that it returns: stacks that have grown, and numbers of iterations.
         kernels: the names of the kernels that it calls; ``routines`` those of the routines.
         checks: what each number in the status means.
         kept: the arrays for their errors, which the program makes.
@@ -87,7 +87,7 @@ class FunctionSource:
         return "\n".join([head, f"def {self.name}({names(self.parameters)}):", *body, ""])
 
 
-def function_source(outer: CallWriter, control: ChooseBranch | RunTurns, name: str) -> FunctionSource:
+def function_source(outer: CallWriter, control: ChooseBranch | RunLoop, name: str) -> FunctionSource:
     """A choice or loop as a function of that name, which ``outer`` calls."""
     return _FunctionWriter(outer, name).function((control,))
 
@@ -148,16 +148,16 @@ class _FunctionWriter(CallWriter):
     def _results(self, statement: Statement) -> None:
         """What later loops read: it is there wherever the function returns."""
         for loop in walk((statement,)):
-            if not isinstance(loop, RunTurns) or not loop.grown:
+            if not isinstance(loop, RunLoop) or not loop.grown:
                 continue
             for row in loop.grown:
                 if any(row.stack.buffer == x.buffer for x in statement.outputs):
                     self.lines.add(f"{self.begin_stack(row)} = np.empty(0, {dtype_name(row.dtype)})")
                     self.results += (self.begin_stack(row),)
-                    self.begin_turns(loop.counter)
-            if (turn := f"turn{loop.counter}") in self.local and turn not in self.results:
-                self.lines.add(f"{turn} = 0")
-                self.results += (turn,)
+                    self.begin_iterations(loop.counter)
+            if (iteration := f"iteration{loop.counter}") in self.local and iteration not in self.results:
+                self.lines.add(f"{iteration} = 0")
+                self.results += (iteration,)
 
     def _leave(self) -> None:
         self.lines.add(f"return {', '.join(self.results)}".rstrip())
@@ -166,7 +166,7 @@ class _FunctionWriter(CallWriter):
 
     def statements(self, program: Sequence[Statement]) -> None:
         """Some statements; a long function has others run them."""
-        if not self._is_long or (len(program) == 1 and isinstance(program[0], ChooseBranch | RunTurns)):
+        if not self._is_long or (len(program) == 1 and isinstance(program[0], ChooseBranch | RunLoop)):
             super().statements(program)
             return
         for group in groups(program):
@@ -221,14 +221,14 @@ class _FunctionWriter(CallWriter):
     def rows_within(self, nbytes: int) -> str:
         return self._parameter(f"most{nbytes}", _INDEX, self.outer.rows_within(nbytes))
 
-    def turns_of(self, loop: int) -> str:
-        name = f"turn{loop}"
+    def iterations_of(self, loop: int) -> str:
+        name = f"iteration{loop}"
         if name in self.local:
             return name
-        return self._parameter(name, _INDEX, self.outer.turns_of(loop))
+        return self._parameter(name, _INDEX, self.outer.iterations_of(loop))
 
-    def begin_turns(self, loop: int) -> str:
-        return self._begin(super().begin_turns(loop))
+    def begin_iterations(self, loop: int) -> str:
+        return self._begin(super().begin_iterations(loop))
 
     def begin_stack(self, row: StackRow) -> str:
         return self._begin(super().begin_stack(row))
@@ -302,10 +302,10 @@ class _FunctionWriter(CallWriter):
                 loops.enter_context(self.lines.block(f"for b{i} in range({self.number(extent)}):"))
             self.lines.add(f"product({', '.join(given)})", (product.node,))
 
-    def end_turn(self, loop: RunTurns, turn: str) -> None:
-        turns = work(self.shelf, [*loop.test, *loop.body])
-        every = self.number(max(2, int(ASKED_WORK / max(turns, 1.0))))
+    def end_iteration(self, loop: RunLoop, iteration: str) -> None:
+        iterations = work(self.shelf, [*loop.test, *loop.body])
+        every = self.number(max(2, int(ASKED_WORK / max(iterations, 1.0))))
         signalled = self.support.primitive("signalled")
-        with self.lines.block(f"if {turn} % {every} == 0 and {signalled}():"):
+        with self.lines.block(f"if {iteration} % {every} == 0 and {signalled}():"):
             self.lines.add("status[0] = -1")
             self._leave()

@@ -25,8 +25,8 @@ from dualflow.schedule.strips import in_strips
 TRIED = 32
 """So many calls of maths that is right for most operands a kernel computes in lanes. Each is some thirty
 lines, which Numba takes 0.2 s to compile; with more of them a kernel calls functions, element by element."""
-ASKED_TURNS = 1 << 16
-"""After so many turns a loop over scalars asks whether a signal has come."""
+POLL_INTERVAL = 1 << 16
+"""After so many iterations a loop over scalars asks whether a signal has come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class _Writer:
     """Writes one kernel.
 
     Attributes:
-        carried: the accumulators that the present lane loop carries from turn to turn.
+        carried: the accumulators that the present lane loop carries between iterations.
         exact: the registers that a loop by exact code computes once more, under other names: Numba takes
             time for each name that is bound twice.
         known: the indices that have a name here.
@@ -394,20 +394,20 @@ class _Writer:
 
     def _repeat(self, repeat: lp.Repeat) -> None:
         self._assign(repeat.registers, [self._operand(o) for o in repeat.starts])
-        turns, lines = self.lines.name(), self.lines
-        lines.add(f"{turns} = 0")
+        iterations, lines = self.lines.name(), self.lines
+        lines.add(f"{iterations} = 0")
         with lines.block(
-            "while True:" if repeat.limit is None else f"while {turns} < n{repeat.limit.place}:"
+            "while True:" if repeat.limit is None else f"while {iterations} < n{repeat.limit.place}:"
         ):
             (goes_on,) = self._branch(repeat.condition)
             with lines.block(f"if not {goes_on.text}:"):
                 lines.add("break")
             signalled = self.support.primitive("signalled")
-            with lines.block(f"if {turns} % {ASKED_TURNS} == {ASKED_TURNS - 1} and {signalled}():"):
+            with lines.block(f"if {iterations} % {POLL_INTERVAL} == {POLL_INTERVAL - 1} and {signalled}():"):
                 lines.add("status[0] = -1")
                 lines.add("break")
             self._assign(repeat.registers, self._branch(repeat.body))
-            lines.add(f"{turns} += 1")
+            lines.add(f"{iterations} += 1")
 
     # Operands and memory
 

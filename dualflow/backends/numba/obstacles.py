@@ -1,4 +1,4 @@
-"""What keeps a choice or loop from being a compiled function, and how much work its turns are."""
+"""What keeps a choice or loop from being a compiled function, and how much work its iterations are."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dualflow.backends.numba.call_source import NO_KERNEL, Shelf, has_arrays
 from dualflow.schedule.loop_program import Run
 from dualflow.schedule.operands import CallKind
-from dualflow.schedule.statements import CallRoutine, Multiply, RunTurns, Statement, bodies, walk
+from dualflow.schedule.statements import CallRoutine, Multiply, RunLoop, Statement, bodies, walk
 
 SHARED_WORK = 5e6
 """Additions' worth of work from which on a kernel's range is shared between threads."""
@@ -31,7 +31,7 @@ def obstacle(shelf: Shelf, statement: Statement) -> str | None:
         if any(nest.run is None for nest in nests) or not has_arrays(inner.node):
             return NO_KERNEL
         if any(is_shared(nest.run) for nest in nests if nest.run is not None):
-            return "its turns share their work between threads"
+            return "its iterations share their work between threads"
         if isinstance(inner, Multiply) and inner.multiplications >= HEAVY_PRODUCT:
             return "BLAS multiplies its matrices"
         if isinstance(inner, CallRoutine) and inner.kind is CallKind.POSITIONS:
@@ -48,7 +48,7 @@ def work(shelf: Shelf, program: Sequence[Statement]) -> float:
 
 def _work(shelf: Shelf, statement: Statement) -> float:
     inside = sum(work(shelf, body) for body in bodies(statement))
-    if isinstance(statement, RunTurns):
+    if isinstance(statement, RunLoop):
         inside *= (
             shelf.plan.costs.unknown_iterations if statement.length is None else max(statement.length, 1)
         )

@@ -3,10 +3,10 @@
 The Python function takes an array for each input of the graph, and returns the outputs. The graph's constants
 are global names, flat arrays.
 Products are ``np.matmul``. A choice or loop is a compiled function of its own (``function_source.py``),
-unless its turns are so heavy that threads and BLAS are worth more than what Python costs: then it is Python's
-own ``if`` or ``while`` around compiled kernels. Beside kernels and routines the function calls ``fail``
-(raises the error of a check), ``mark`` (is told of the loop that runs), ``rows_within`` (how many rows fit
-into memory), and a function for each node that has no kernel.
+unless its iterations are so heavy that threads and BLAS are worth more than what Python costs: then it is
+Python's own ``if`` or ``while`` around compiled kernels. Beside kernels and routines the function calls
+``fail`` (raises the error of a check), ``mark`` (is told of the loop that runs), ``rows_within`` (how many
+rows fit into memory), and a function for each node that has no kernel.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from dualflow.schedule.statements import (
     Launch,
     Multiply,
     Placed,
-    RunTurns,
+    RunLoop,
     Statement,
     statements,
     walk,
@@ -51,7 +51,7 @@ from dualflow.schedule.statements import (
 SHARES = 8
 """So many shares for each kernel that is shared, however many threads there are."""
 ALIGNED = 64
-"""Shares of a loop with lanes are multiples of so many turns."""
+"""Shares of a loop with lanes are multiples of so many iterations."""
 
 
 def program(graph: Graph, costs: CostModel = CPU) -> ProgramSource:
@@ -143,8 +143,8 @@ class ProgramSource(CallWriter):
     def rows_within(self, nbytes: int) -> str:
         return f"rows_within({nbytes})"
 
-    def turns_of(self, loop: int) -> str:
-        return f"turn{loop}"
+    def iterations_of(self, loop: int) -> str:
+        return f"iteration{loop}"
 
     def _array(self, layout: Layout, value: Value) -> str:
         """A value as an array of its shape."""
@@ -227,10 +227,10 @@ class ProgramSource(CallWriter):
 
     # Choices and loops
 
-    def end_turn(self, loop: RunTurns, turn: str) -> None:
+    def end_iteration(self, loop: RunLoop, iteration: str) -> None:
         """Python looks for signals itself."""
 
-    def control(self, statement: ChooseBranch | RunTurns) -> None:
+    def control(self, statement: ChooseBranch | RunLoop) -> None:
         """A compiled function, or a detour; while the outermost loop runs, the program says which it is."""
         detour = obstacle(self.shelf, statement)
         if detour is not None:
@@ -238,7 +238,7 @@ class ProgramSource(CallWriter):
             if isinstance(statement, ChooseBranch):
                 super().control(statement)
                 return
-        outermost = not self._inside and any(isinstance(s, RunTurns) for s in walk((statement,)))
+        outermost = not self._inside and any(isinstance(s, RunLoop) for s in walk((statement,)))
         if outermost:
             self._mark(statement.node)
             self._inside = True
@@ -252,7 +252,7 @@ class ProgramSource(CallWriter):
             self._settle_kept(found)
             self.settle(found.checks, ())
 
-    def _call(self, statement: ChooseBranch | RunTurns) -> FunctionSource:
+    def _call(self, statement: ChooseBranch | RunLoop) -> FunctionSource:
         """A choice or loop as a compiled function, and a call of it."""
         stem = "choice" if isinstance(statement, ChooseBranch) else "loop"
         found = function_source(self, statement, f"{stem}{len(self.functions)}")
@@ -282,7 +282,7 @@ def _has_loop(node: Node) -> bool:
 
 
 def _chunk(run: Run) -> int:
-    """Turns of one share: whole vectors of them where the outermost loop has lanes."""
+    """PlannedLoop of one share: whole vectors of them where the outermost loop has lanes."""
     chunk = -(-run.total // SHARES)
     lanes = any(isinstance(s, For) and s.kind is LoopKind.LANES for s in run.kernel.body)
     return chunk + -chunk % ALIGNED if lanes else chunk
@@ -316,7 +316,7 @@ def is_free(name: str) -> bool:
 
 _RESERVED = re.compile(
     r"np|u|b1|inf|nan|[iuf]\d+|k\d+(_parallel)?|status|fail|mark|rows_within|array|grown|product|plus|signalled"
-    r"|scatter_\w+|arena\w*|(in|const|out|temp|part|made|host|turn|row|kept|most|[trxcnb])\d+"
+    r"|scatter_\w+|arena\w*|(in|const|out|temp|part|made|host|iteration|row|kept|most|[trxcnb])\d+"
     r"|(loop|choice)\d+(_\d+)*"
     r"|range|len|max|min|zero|one|given|updated|run|base64|njit|prange|ir|types|cgutils|intrinsic|FAILURES"
 )

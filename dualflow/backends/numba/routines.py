@@ -18,17 +18,17 @@ def _scatter(join: str, doc: str, joined: str) -> str:
     """The routine that writes the expression ``joined`` of two elements where each position says."""
     return f'''
 @njit(error_model="numpy", cache=True)
-def scatter_{join}(out, to, positions, at, rows, begin, turns, count, length, sizes, depth):
+def scatter_{join}(out, to, positions, at, rows, begin, iterations, count, length, sizes, depth):
     """{doc}"""
     places = 1
     for size in sizes:
         places *= size
-    for turn in range(turns):
+    for iteration in range(iterations):
         for i in range(count):
             place = i64(0)
             for d in range(depth):
                 place = place * sizes[d] + i64(positions[at + i * depth + d])
-            here, row = to + (turn * places + place) * length, begin + (turn * count + i) * length
+            here, row = to + (iteration * places + place) * length, begin + (iteration * count + i) * length
             for j in range(length):
                 out[u(here + j)] = {joined}
 '''

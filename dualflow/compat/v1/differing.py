@@ -188,7 +188,7 @@ def while_loop(
         cond: of the loop variables, returns a scalar.
         body: returns their new values.
         loop_vars: tensors, or structures of them.
-        maximum_iterations: the most turns; any number by default.
+        maximum_iterations: the most iterations; any number by default.
         return_same_structure: whether the only one of ``loop_vars`` is returned in a list, too; without it a
             graph returns it bare, and eagerly so does a loop whose body does.
 
@@ -200,14 +200,19 @@ def while_loop(
     """
     bare = not dispatch.current().eager
 
-    def turn(*given: Any) -> Any:
+    def iteration(*given: Any) -> Any:
         nonlocal bare
         found = body(*given)
         bare = bare or not isinstance(found, list | tuple)
         return found
 
     found = repeat(
-        cond, turn, loop_vars, shape_invariants, maximum_iterations=maximum_iterations, back_prop=back_prop
+        cond,
+        iteration,
+        loop_vars,
+        shape_invariants,
+        maximum_iterations=maximum_iterations,
+        back_prop=back_prop,
     )
     alone = isinstance(loop_vars, list | tuple) and len(loop_vars) == 1
     return found[0] if alone and bare and not return_same_structure else found

@@ -10,9 +10,9 @@ Where a condition is no tensor, Python's statements are Python's: they run while
 Where it is one:
 
 * ``if``, ``while``, ``for``, ``match``, ``and``, ``or``, ``not``, ``break``, ``continue``, ``return`` and the
-  ``else`` of loops become choices and loops of the graph. What a branch or a turn assigns must be tensors or
-  numbers, of one shape and dtype on all ways.
-* A variable that a loop assigns first has no value where no turn has run: to read it then is an
+  ``else`` of loops become choices and loops of the graph. What a branch or an iteration assigns must be
+  tensors or numbers, of one shape and dtype on all ways.
+* A variable that a loop assigns first has no value where no iteration has run: to read it then is an
   ``UnassignedError``, which is an ``UnboundLocalError`` too. Where nothing reads it, nothing fails.
 * ``raise`` and ``assert`` act when the graph runs. The exception is made then, by its own expression, from
   the values that its names have in that call; a tensor in an attribute of another object is shown as a

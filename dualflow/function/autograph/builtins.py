@@ -12,7 +12,13 @@ from dualflow.core.dtypes import float32, int32
 from dualflow.core.errors import DTypeError, OperatorNotAllowedInGraphError
 from dualflow.function.autograph.branches import and_, or_
 from dualflow.function.autograph.merge_values import symbolic, tested, truth
-from dualflow.function.autograph.sequences import LoopTurns, Progression, enumerated, turns_of, zipped
+from dualflow.function.autograph.sequences import (
+    LoopIterations,
+    Progression,
+    enumerated,
+    iterations_of,
+    zipped,
+)
 from dualflow.function.autograph.unpacking import items
 from dualflow.function.errors import here
 from dualflow.ops import positions
@@ -92,10 +98,10 @@ def _sorted(x: Iterable[Any], /, *, key: Any = None, reverse: bool = False) -> l
 
 
 def _reversed(x: Any) -> Any:
-    turns = turns_of(x)
-    if isinstance(turns, Progression):
-        last = turns.start + (turns.count - 1) * turns.step
-        return Progression(turns.count, turns.counter, last, -turns.step, turns.dtype)
+    iterations = iterations_of(x)
+    if isinstance(iterations, Progression):
+        last = iterations.start + (iterations.count - 1) * iterations.step
+        return Progression(iterations.count, iterations.counter, last, -iterations.step, iterations.dtype)
     symbol = symbolic(x)
     return reversed(x) if symbol is None else reverse(symbol, [0])
 
@@ -161,7 +167,7 @@ def _zip(*xs: Any, strict: bool = False) -> Any:
 
 
 def _is_staged(x: Any) -> bool:
-    return isinstance(x, LoopTurns) or symbolic(x) is not None
+    return isinstance(x, LoopIterations) or symbolic(x) is not None
 
 
 OVERLOADS: Final[dict[Any, Callable[..., Any]]] = {

@@ -1,4 +1,4 @@
-"""Which of the functions that converted code calls are converted in their turn."""
+"""Which of the functions that converted code calls are converted in their iteration."""
 
 from __future__ import annotations
 

@@ -19,8 +19,10 @@ class LoopOptions:
     """What one trace of a body has said.
 
     Attributes:
-        shapes: tensors as they are at the start of a turn, and the shapes that they have in all turns.
-        most: the most turns; None for any number.
+        shapes: tensors as they are at the start of an iteration, and the shapes that they have in all
+        iterations.
+
+        most: the most iterations; None for any number.
     """
 
     def __init__(self) -> None:
@@ -28,7 +30,7 @@ class LoopOptions:
         self.most: int | None = None
 
     def invariants(self, leaves: Sequence[Any]) -> list[Shape | None]:
-        """The shape that each carried leaf has in all turns; None where nothing was said.
+        """The shape that each carried leaf has in all iterations; None where nothing was said.
 
         Raises:
             InvalidArgumentError: something was said of what is not carried.
@@ -39,7 +41,7 @@ class LoopOptions:
             if not at:
                 raise InvalidArgumentError(
                     f"set_loop_options is given the shape of {x!r}, which is no variable of the loop as it "
-                    f"is when a turn starts; call it first in the body.{here()}"
+                    f"is when an iteration starts; call it first in the body.{here()}"
                 )
             found[at[0]] = shape
         return found
@@ -75,15 +77,15 @@ def set_loop_options(
     It stands first in the loop's body.
 
     Args:
-        parallel_iterations: ignored: turns run one after another.
+        parallel_iterations: ignored: iterations run one after another.
         swap_memory: ignored.
-        maximum_iterations: the most turns, a Python int.
-        shape_invariants: pairs of a tensor that turns assign and its shape in all turns, with None for sizes
-            that change.
+        maximum_iterations: the most iterations, a Python int.
+        shape_invariants: pairs of a tensor that iterations assign and its shape in all iterations, with None
+            for sizes that change.
 
     Raises:
         InvalidArgumentError: a shape of a tensor that the loop does not carry, or that it has not before the
-            loop or after a turn.
+            loop or after an iteration.
 
     >>> import dualflow as df
     >>> @df.function
@@ -107,7 +109,7 @@ def set_loop_options(
 
 
 def check_invariant(name: str, before: Shape | None, after: Shape, invariant: Shape) -> None:
-    """Refuse an invariant that a variable's shape ``before`` the loop, or ``after`` a turn, is none of.
+    """Refuse an invariant that a variable's shape ``before`` the loop, or ``after`` an iteration, is none of.
 
     Raises:
         InvalidArgumentError: it says which.
@@ -116,5 +118,5 @@ def check_invariant(name: str, before: Shape | None, after: Shape, invariant: Sh
         if shape is not None and not keeps(invariant, shape):
             raise InvalidArgumentError(
                 f"{name!r} has shape {shape} {when}, which does not conform with the shape invariant "
-                f"{invariant}; leave open the sizes that turns change, as None.{here()}"
+                f"{invariant}; leave open the sizes that iterations change, as None.{here()}"
             )

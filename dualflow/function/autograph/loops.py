@@ -29,7 +29,7 @@ from dualflow.function.autograph.merge_values import (
     value_of,
     zeros,
 )
-from dualflow.function.autograph.sequences import LoopTurns, turns_of
+from dualflow.function.autograph.sequences import LoopIterations, iterations_of
 from dualflow.function.autograph.streams import StreamReading, stream_node
 from dualflow.function.autograph.unassigned import is_provisional, provisional, taken_apart
 from dualflow.function.control.bodies import Body, inner_tracer
@@ -56,14 +56,14 @@ def while_stmt(
     symbol_names: Sequence[str],
     opts: Any,
 ) -> None:
-    """``while test(): body()``, as a loop in the graph from the first turn whose test is a symbol.
+    """``while test(): body()``, as a loop in the graph from the first iteration whose test is a symbol.
 
     Raises:
-        InvalidArgumentError: a variable's shape or structure differs after one turn.
+        InvalidArgumentError: a variable's shape or structure differs after one iteration.
         DTypeError: a variable's dtype does, or what the body assigns can't be a tensor.
     """
 
-    def turn(counters: Sequence[Any]) -> tuple[list[Any], Any]:
+    def iteration(counters: Sequence[Any]) -> tuple[list[Any], Any]:
         body()
         return [], test()
 
@@ -71,7 +71,7 @@ def while_stmt(
         go_on = tested(test())
         symbol = symbolic(go_on)
         if symbol is not None:
-            _Loop(get_state, set_state, symbol_names).run(symbol, [], turn)
+            _Loop(get_state, set_state, symbol_names).run(symbol, [], iteration)
             return
         if not go_on:
             return
@@ -90,16 +90,18 @@ def for_stmt(
 ) -> None:
     """``for x in iterated: body(x)`` while ``extra_test()`` holds: a loop in the graph over a symbol.
 
-    Python's iterables run in Python; from the turn on whose test is a symbol (a ``break`` under a tensor
-    ``if``), each turn is a choice.
+    Python's iterables run in Python; from the iteration on whose test is a symbol (a ``break`` under a tensor
+    ``if``), each iteration is a choice.
 
     Raises:
-        InvalidArgumentError: a variable's shape or structure differs after one turn, or a scalar is iterated.
+        InvalidArgumentError: a variable's shape or structure differs after one iteration, or a scalar is
+        iterated.
+
         DTypeError: a variable's dtype does, or what the body assigns can't be a tensor.
     """
-    turns = turns_of(iterated)
-    if turns is not None:
-        _for_turns(turns, extra_test, body, _Loop(get_state, set_state, symbol_names))
+    iterations = iterations_of(iterated)
+    if iterations is not None:
+        _for_iterations(iterations, extra_test, body, _Loop(get_state, set_state, symbol_names))
         return
     if isinstance(iterated, AbstractSource) and not dispatch.current().eager:
         _Loop(get_state, set_state, symbol_names).run_over(iterated.reading(), extra_test, body)
@@ -132,11 +134,11 @@ def _for_in_python(
             return
 
 
-def _for_turns(
-    turns: LoopTurns, extra_test: Callable[[], Any] | None, body: Callable[[Any], None], loop: _Loop
+def _for_iterations(
+    iterations: LoopIterations, extra_test: Callable[[], Any] | None, body: Callable[[Any], None], loop: _Loop
 ) -> None:
     def goes_on(k: Any) -> Any:
-        inside = turns.has(k)
+        inside = iterations.has(k)
         if extra_test is None:
             return inside
         wanted = extra_test()
@@ -144,15 +146,15 @@ def _for_turns(
             return inside if wanted else False
         return inside & truth(symbolic(wanted), "a for loop")
 
-    def turn(counters: Sequence[Any]) -> tuple[list[Any], Any]:
+    def iteration(counters: Sequence[Any]) -> tuple[list[Any], Any]:
         (k,) = counters
-        body(turns.at(k))
+        body(iterations.at(k))
         return [k + 1], goes_on(k + 1)
 
-    first = convert_to_tensor(as_array(0, turns.counter))
+    first = convert_to_tensor(as_array(0, iterations.counter))
     flag = goes_on(first)
     if flag is not False:
-        loop.run(flag, [first], turn)
+        loop.run(flag, [first], iteration)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +167,7 @@ class _Carried:
         specs: of its leaves.
         initial: the leaves before the loop; None for one that is not assigned before.
         unsure: of each leaf, whether a bool is carried with it that tells if it has been assigned, since
-            it may be missing before the loop, or after a turn.
+            it may be missing before the loop, or after an iteration.
     """
 
     name: str
@@ -176,7 +178,7 @@ class _Carried:
 
 
 class _Loop:
-    """A loop whose turns assign Python variables."""
+    """A loop whose iterations assign Python variables."""
 
     def __init__(
         self, get_state: Callable[[], State], set_state: Callable[[State], None], names: Sequence[str]
@@ -187,14 +189,16 @@ class _Loop:
         self._most: int | None = None
 
     def run(
-        self, flag: Any, counters: list[Any], turn: Callable[[Sequence[Any]], tuple[list[Any], Any]]
+        self, flag: Any, counters: list[Any], iteration: Callable[[Sequence[Any]], tuple[list[Any], Any]]
     ) -> None:
-        """Stage the loop: turns follow while the flag holds that the turn before, or ``flag``, gave.
+        """Stage the loop: iterations follow while the flag holds that the iteration before, or ``flag``,
+        gave.
+
 
         Args:
-            flag: whether there is a first turn, a symbol.
+            flag: whether there is a first iteration, a symbol.
             counters: what else is carried, tensors.
-            turn: runs the body: takes the counters, and returns the next ones and the next flag.
+            iteration: runs the body: takes the counters, and returns the next ones and the next flag.
         """
         leading = [truth(flag, "a loop"), *counters]
 
@@ -202,37 +206,37 @@ class _Loop:
             found = loop_node(_first_argument(body), body, initial, self._most)
             return leading[0], found[len(leading) :]
 
-        self._stage(leading, turn, (), node)
+        self._stage(leading, iteration, (), node)
 
     def run_over(
         self, reading: StreamReading, extra_test: Callable[[], Any] | None, body: Callable[[Any], None]
     ) -> None:
-        """Stage the loop: a turn for each element that is read, while ``extra_test`` holds."""
+        """Stage the loop: an iteration for each element that is read, while ``extra_test`` holds."""
 
         def wanted() -> Any:
             go_on = True if extra_test is None else extra_test()
             found = symbolic(go_on)
             return convert_to_tensor(bool(go_on)) if found is None else truth(found, "a for loop")
 
-        def turn(given: Sequence[Any]) -> tuple[list[Any], Any]:
+        def iteration(given: Sequence[Any]) -> tuple[list[Any], Any]:
             body(unflatten(reading.structure, given[1:]))
             return [convert_to_tensor(True)], wanted()
 
         def node(body: Body, initial: list[Any]) -> tuple[Any, list[Any]]:
             if self._most is not None:
                 raise InvalidArgumentError(
-                    "set_loop_options bounds the turns of loops over tensors, not over data; loop over "
+                    "set_loop_options bounds the iterations of loops over tensors, not over data; loop over "
                     f"dataset.take({self._most}).{here()}"
                 )
             _, ran, *results = stream_node(reading, body, initial)
             return ran, results
 
-        self._stage([wanted(), convert_to_tensor(False)], turn, reading.specs, node)
+        self._stage([wanted(), convert_to_tensor(False)], iteration, reading.specs, node)
 
     def _stage(
         self,
         leading: list[Any],
-        turn: Callable[[Sequence[Any]], tuple[list[Any], Any]],
+        iteration: Callable[[Sequence[Any]], tuple[list[Any], Any]],
         given: Sequence[TensorSpec],
         node: Callable[[Body, list[Any]], tuple[Any, list[Any]]],
     ) -> None:
@@ -240,19 +244,21 @@ class _Loop:
 
         Args:
             leading: the flag and what else is carried before the variables.
-            turn: runs the body.
-            given: the specs of what each turn is given.
-            node: adds the loop to the graph; returns whether there was a turn, and the variables' leaves.
+            iteration: runs the body.
+            given: the specs of what each iteration is given.
+            node: adds the loop to the graph; returns whether there was an iteration, and the variables'
+            leaves.
+
         """
         before = self._get_state()
         plans = [_plan(*row) for row in zip(self._names, before, strict=True)]
         for _ in range(2 + _TRIALS * len(before)):
-            body, plans, settled = self._trial(before, plans, leading, turn, given)
+            body, plans, settled = self._trial(before, plans, leading, iteration, given)
             if settled:
                 break
         else:
             raise DTypeError(
-                f"The dtypes of a loop's variables change with each turn; cast them with df.cast.{here()}"
+                f"The dtypes of a loop's variables change with each iteration; cast them with df.cast.{here()}"
             )
         initial = [*leading, *(leaf for plan in plans if plan for leaf in _initial(plan))]
         ran, results = node(body, initial)
@@ -263,10 +269,12 @@ class _Loop:
         before: State,
         plans: list[_Carried | None],
         leading: list[Any],
-        turn: Callable[[Sequence[Any]], tuple[list[Any], Any]],
+        iteration: Callable[[Sequence[Any]], tuple[list[Any], Any]],
         given: Sequence[TensorSpec],
     ) -> tuple[Body, list[_Carried | None], bool]:
-        """Trace one turn; return the plans that it shows to be right, and whether it was traced with them."""
+        """Trace one iteration; return the plans that it shows to be right, and whether it was traced with
+        them."""
+
         tracer = inner_tracer("loop_body")
         arguments = [tracer.argument(spec_of(x)) for x in leading]
         leaves = [tracer.argument(spec) for plan in plans if plan for spec in _carried_specs(plan)]
@@ -277,7 +285,7 @@ class _Loop:
         options = LoopOptions()
         try:
             with noting(options):
-                counters, go_on = _turned(tracer, turn, [*arguments[1:], *items])
+                counters, go_on = _turned(tracer, iteration, [*arguments[1:], *items])
         except DualflowError:  # perhaps since it was traced without the shapes that it has said
             self._set_state(before)
             open_plans = _with_invariants(plans, options.invariants(leaves))
@@ -305,13 +313,13 @@ class _Loop:
 
 
 def _turned(
-    tracer: Tracer, turn: Callable[[Sequence[Any]], tuple[list[Any], Any]], counters: Sequence[Any]
+    tracer: Tracer, iteration: Callable[[Sequence[Any]], tuple[list[Any], Any]], counters: Sequence[Any]
 ) -> tuple[Sequence[Any], Any]:
-    """The next counters and whether the loop goes on, traced; None if the turn ends with a ``raise``."""
+    """The next counters and whether the loop goes on, traced; None if the iteration ends with a ``raise``."""
 
     def run() -> tuple[Sequence[Any], Any]:
         try:
-            following, go_on = turn(counters)
+            following, go_on = iteration(counters)
         except Ended as ended:
             raise stop(ended) from None
         go_on = tested(go_on)
@@ -340,7 +348,7 @@ def _carried(name: str, x: Any) -> _Carried | None:
 def _seen(
     name: str, before: Any, after: Any, plan: _Carried | None, invariants: Sequence[Shape | None]
 ) -> _Carried | None:
-    """How a variable is carried that held ``before`` and, after one turn, ``after``."""
+    """How a variable is carried that held ``before`` and, after one iteration, ``after``."""
     if plan is None:
         if is_same(before, after):
             return None
@@ -380,7 +388,7 @@ def _seen(
 def _leaf_spec(name: str, after: Any, initial: Any, spec: TensorSpec, invariant: Shape | None) -> TensorSpec:
     if not is_value(after):
         raise DTypeError(
-            f"{name!r} is a tensor before the loop, but a {type(after).__name__} after one turn. Keep it "
+            f"{name!r} is a tensor before the loop, but a {type(after).__name__} after one iteration. Keep it "
             f"a tensor, or use another name.{here()}"
         )
     if adapts(after, spec.dtype) and not spec.shape:
@@ -420,7 +428,9 @@ def _sure(plan: _Carried) -> tuple[bool, ...]:
 def _packed(
     before: State, plans: Sequence[_Carried | None], carried: Iterator[Any], ran: Any = None
 ) -> State:
-    """The state with the variables made of what is carried; after the loop, ``ran`` is if it had a turn."""
+    """The state with the variables made of what is carried; after the loop, ``ran`` is if it had an
+    iteration."""
+
     return tuple(
         x if plan is None else unflatten(plan.structure, _leaves(plan, carried, ran))
         for x, plan in zip(before, plans, strict=True)
@@ -445,7 +455,7 @@ def _carried_specs(plan: _Carried) -> tuple[TensorSpec, ...]:
 
 
 def _initial(plan: _Carried) -> list[Any]:
-    """What is carried into the first turn, as tensors of the current engine."""
+    """What is carried into the first iteration, as tensors of the current engine."""
     engine = dispatch.current()
     found: list[Any] = []
     for leaf, spec, unsure in zip(plan.initial, plan.specs, plan.unsure, strict=True):
@@ -466,7 +476,7 @@ def _initial(plan: _Carried) -> list[Any]:
 
 
 def _outputs(after: Any, plan: _Carried, tracer: Tracer) -> list[Value]:
-    """What is carried from a turn to the next."""
+    """What is carried between iterations."""
     leaves, _ = flatten(after)
     apart = [taken_apart(x) if u else (x, None) for x, u in zip(leaves, plan.unsure, strict=True)]
     values = [value_of(x, spec.dtype, tracer) for (x, _), spec in zip(apart, plan.specs, strict=True)]

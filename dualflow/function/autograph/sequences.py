@@ -24,8 +24,8 @@ from dualflow.ops.taking import gather
 
 
 @dataclass(frozen=True, slots=True)
-class LoopTurns(ABC):
-    """The turns of a loop, by their number from 0.
+class LoopIterations(ABC):
+    """The iterations of a loop, by their number from 0.
 
     Attributes:
         count: how many, a Python int or a scalar.
@@ -36,16 +36,16 @@ class LoopTurns(ABC):
     counter: DType
 
     def has(self, k: Any) -> Any:
-        """Whether there is a turn ``k``."""
+        """Whether there is an iteration ``k``."""
         return k < self.count
 
     @abstractmethod
     def at(self, k: Any) -> Any:
-        """The item of turn ``k``."""
+        """The item of iteration ``k``."""
 
 
 @dataclass(frozen=True, slots=True)
-class Progression(LoopTurns):
+class Progression(LoopIterations):
     """The numbers ``start``, ``start + step``, ..."""
 
     start: Any
@@ -59,7 +59,7 @@ class Progression(LoopTurns):
 
 
 @dataclass(frozen=True, slots=True)
-class Rows(LoopTurns):
+class Rows(LoopIterations):
     """The parts of a tensor along its first axis."""
 
     tensor: Any
@@ -69,30 +69,30 @@ class Rows(LoopTurns):
 
 
 @dataclass(frozen=True, slots=True)
-class Zipped(LoopTurns):
+class Zipped(LoopIterations):
     """Several sequences side by side, as far as the shortest goes."""
 
-    parts: tuple[LoopTurns, ...]
+    parts: tuple[LoopIterations, ...]
 
     def at(self, k: Any) -> Any:
         return tuple(part.at(cast(k, part.counter)) for part in self.parts)
 
 
-def turns_of(iterated: Any) -> LoopTurns | None:
-    """The turns of a loop over ``iterated`` in the graph; None for what Python iterates."""
-    if isinstance(iterated, LoopTurns):
+def iterations_of(iterated: Any) -> LoopIterations | None:
+    """The iterations of a loop over ``iterated`` in the graph; None for what Python iterates."""
+    if isinstance(iterated, LoopIterations):
         return iterated
     symbol = symbolic(iterated)
     if symbol is None:
         return None
     if not symbol.shape:
         raise DTypeError(f"{symbol} is a scalar, which can't be iterated; use range.{here()}")
-    return _range_turns(symbol) or _constant_turns(symbol) or _rows(symbol)
+    return _range_iterations(symbol) or _constant_iterations(symbol) or _rows(symbol)
 
 
 def zipped(iterables: Sequence[Any]) -> Zipped:
-    """The turns of ``zip``; Python's sequences become tensors."""
-    parts = tuple(turns_of(x) or _rows(convert_to_tensor(x)) for x in iterables)
+    """The iterations of ``zip``; Python's sequences become tensors."""
+    parts = tuple(iterations_of(x) or _rows(convert_to_tensor(x)) for x in iterables)
     known = [p.count for p in parts if isinstance(p.count, int)]
     count: Any = min(known) if known else None
     for part in parts:
@@ -102,11 +102,11 @@ def zipped(iterables: Sequence[Any]) -> Zipped:
 
 
 def enumerated(iterable: Any, start: Any) -> Zipped:
-    """The turns of ``enumerate``."""
-    turns = turns_of(iterable)
-    assert turns is not None
-    numbers = Progression(turns.count, int32, start, 1, int32)
-    return Zipped(turns.count, int32, (numbers, turns))
+    """The iterations of ``enumerate``."""
+    iterations = iterations_of(iterable)
+    assert iterations is not None
+    numbers = Progression(iterations.count, int32, start, 1, int32)
+    return Zipped(iterations.count, int32, (numbers, iterations))
 
 
 def _rows(tensor: Any) -> Rows:
@@ -114,8 +114,8 @@ def _rows(tensor: Any) -> Rows:
     return Rows(shape(tensor)[0] if size is None else int(size), int32, tensor)
 
 
-def _range_turns(symbol: Symbol) -> Progression | None:
-    """The turns over ``df.range``, whose limits may be unknown; None for any other tensor."""
+def _range_iterations(symbol: Symbol) -> Progression | None:
+    """The iterations over ``df.range``, whose limits may be unknown; None for any other tensor."""
     node = symbol._value.node
     if node is None:
         return None
@@ -133,8 +133,8 @@ def _range_turns(symbol: Symbol) -> Progression | None:
     return Progression(count, dtype, start, step, dtype)
 
 
-def _constant_turns(symbol: Symbol) -> Progression | None:
-    """The turns over a vector of known numbers at equal distances; None for any other."""
+def _constant_iterations(symbol: Symbol) -> Progression | None:
+    """The iterations over a vector of known numbers at equal distances; None for any other."""
     known = symbol.static_value()
     if known is None or known.ndim != 1 or known.dtype.kind not in "iu" or known.size < 2:
         return None

@@ -17,7 +17,7 @@ from dualflow.core.tree import Structure
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
 from dualflow.function.calling.compiled_graph import CompiledGraph
-from dualflow.function.calling.failed_calls import TurnHistory
+from dualflow.function.calling.failed_calls import LoopHistory
 from dualflow.function.calling.specialise_sizes import specialise
 from dualflow.function.calling.subtrace import Subtrace
 from dualflow.function.control.bodies import Body
@@ -58,8 +58,8 @@ class StreamLoop(AssigningSpec):
 
     Attributes:
         tracer: the trace of the body.
-        body: takes what is carried, of which the first tells whether there is another turn, the leaves of an
-            element, and the rest; gives what is carried on.
+        body: takes what is carried, of which the first tells whether there is another iteration, the leaves
+            of an element, and the rest; gives what is carried on.
         carried: how many inputs are carried.
         reading: what gives the elements.
         options: how the body is compiled.
@@ -103,7 +103,7 @@ class StreamLoop(AssigningSpec):
         if found is None:
             with tracing_lock.lock:
                 body = self._sized(element)
-                history = TurnHistory(body, lambda variable, arguments: variable)
+                history = LoopHistory(body, lambda variable, arguments: variable)
                 found = self._compiled[key] = CompiledGraph(body, self.options, history=history)
         return found
 
@@ -149,27 +149,27 @@ STREAM_LOOP: Final = Op(
     doc="A compiled body for each element that is read: what it carries in the end.",
     infer=_infer,
     kernel=_run,
-    form=Opaque("it reads elements in Python; each turn is compiled"),
+    form=Opaque("it reads elements in Python; each iteration is compiled"),
     pullback=_refuse_gradient,
     outputs=None,
     effect=Effect.PYTHON,
 )
 
 
-def stream_node(reading: StreamReading, turn: Body, initial: Sequence[Any]) -> list[Any]:
+def stream_node(reading: StreamReading, iteration: Body, initial: Sequence[Any]) -> list[Any]:
     """What is carried in the end by a loop over elements, from ``initial``; assigned variables likewise.
 
     Args:
         reading: what gives the elements.
-        turn: takes the carried values, the first of which tells whether there is another turn, and the leaves
-            of an element; returns the next carried values.
+        iteration: takes the carried values, the first of which tells whether there is another iteration, and
+            the leaves of an element; returns the next carried values.
         initial: tensors of the current engine.
     """
-    closure = close_over([turn], len(initial))
+    closure = close_over([iteration], len(initial))
     variables, read = closure.operands()
     (graph,) = closure.graphs
     count = len(initial) + len(variables)
-    stream = StreamLoop(turn.tracer, graph, count, reading, turn.tracer.options, closure.written)
+    stream = StreamLoop(iteration.tracer, graph, count, reading, iteration.tracer.options, closure.written)
     engine = dispatch.current()
     handles = [engine.lift(x) for x in reading.handles]
     inputs = (*handles, *initial, *variables, *read)

@@ -142,7 +142,7 @@ class _Lowering(ast.NodeTransformer):
         return self._apart(node)
 
     def _apart(self, node: ast.Assign) -> list[ast.stmt]:
-        """The assignment of one target; a tuple's parts may be tensors to take apart in their turn."""
+        """The assignment of one target; a tuple's parts may be tensors to take apart in their iteration."""
         (target,) = node.targets
         if not isinstance(target, ast.Tuple | ast.List):
             return [node]

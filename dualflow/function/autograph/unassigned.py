@@ -1,4 +1,4 @@
-"""Variables that have a value only if a turn of a loop, or a branch, has run: reading one may fail."""
+"""Variables that have a value only if an iteration of a loop, or a branch, has run: reading one may fail."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from dualflow.core.errors import DTypeError, OperatorNotAllowedInGraphError
 from dualflow.function.autograph.merge_values import is_value, symbolic
-from dualflow.function.autograph.sequences import LoopTurns, Progression, Zipped
+from dualflow.function.autograph.sequences import LoopIterations, Progression, Zipped
 from dualflow.function.errors import here
 from dualflow.function.tracing.symbol import Symbol
 from dualflow.ops.comparison import equal
@@ -32,10 +32,10 @@ def parts(x: Any) -> Any:
 
 def items(x: Any) -> Iterable[Any]:
     """What a comprehension goes through; see :func:`parts` for tensors and their errors."""
-    if isinstance(x, LoopTurns):
+    if isinstance(x, LoopIterations):
         if not isinstance(x.count, int):
-            raise _unknown(f"a range, zip or enumerate of tensors ({x.count} turns)")
-        return [_turn(x, k) for k in range(_bounded(x.count))]
+            raise _unknown(f"a range, zip or enumerate of tensors ({x.count} iterations)")
+        return [_iteration(x, k) for k in range(_bounded(x.count))]
     found: Iterable[Any] = parts(x)
     return found
 
@@ -74,13 +74,17 @@ def _rows(symbol: Symbol) -> list[Any]:
     return rows
 
 
-def _turn(turns: LoopTurns, k: int) -> Any:
-    """The item of turn ``k``, as Python numbers where the loop counts in those."""
-    if isinstance(turns, Zipped):
-        return tuple([_turn(part, k) for part in turns.parts])
-    if isinstance(turns, Progression) and symbolic(turns.start) is None and symbolic(turns.step) is None:
-        return turns.start + k * turns.step
-    return turns.at(convert_to_tensor(k, turns.counter))
+def _iteration(iterations: LoopIterations, k: int) -> Any:
+    """The item of iteration ``k``, as Python numbers where the loop counts in those."""
+    if isinstance(iterations, Zipped):
+        return tuple([_iteration(part, k) for part in iterations.parts])
+    if (
+        isinstance(iterations, Progression)
+        and symbolic(iterations.start) is None
+        and symbolic(iterations.step) is None
+    ):
+        return iterations.start + k * iterations.step
+    return iterations.at(convert_to_tensor(k, iterations.counter))
 
 
 def _bounded(count: int) -> int:

@@ -1,9 +1,11 @@
 """Choices and loops for all rows at once.
 
 Where a condition is the same for all rows, a choice stays a choice. Where it differs, each branch runs for
-all rows if one row takes it, and each row keeps the results of its own branch; a loop turns until the last
-row is done, and a row that is done keeps what it has. Rows that a branch or turn is not for are computed with
-the values of a row that it is for: they raise no errors, and their gradients are no infinities times zero.
+all rows if one row takes it, and each row keeps the results of its own branch; a loop iterations until the
+last row is done, and a row that is done keeps what it has. Rows that a branch or iteration is not for are
+computed with the values of a row that it is for: they raise no errors, and their gradients are no infinities
+times zero.
+
 """
 
 from __future__ import annotations
@@ -84,10 +86,10 @@ def _select(mask: Any, new: Any, old: Any) -> Any:
     return where(expand_dims(mask, tuple(range(1, 1 + missing))) if missing else mask, new, old)
 
 
-def turn(loop: LoopSpec, inputs: Sequence[Mapped], count: int, run: Run) -> list[Mapped]:
+def iteration(loop: LoopSpec, inputs: Sequence[Mapped], count: int, run: Run) -> list[Mapped]:
     """The outputs of a loop for all rows."""
     if loop.condition is not None:
-        return _turn_while(loop, loop.condition, inputs, count, run)
+        return _iteration_while(loop, loop.condition, inputs, count, run)
     carry, stacks, rest = loop.parts(inputs)
     active = next((x.active for x in stacks if x.active is not None), None)
     others = [x.by_row for x in (*stacks, *rest)]
@@ -104,18 +106,18 @@ def turn(loop: LoopSpec, inputs: Sequence[Mapped], count: int, run: Run) -> list
         return after, _as_kinds(found[loop.carried :], rows_differ, count)
 
     start = _as_kinds(carry, differ, count)
-    xs = [x.turn_by_turn for x in stacks] + ([] if active is None else [active])
+    xs = [x.iteration_by_iteration for x in stacks] + ([] if active is None else [active])
     length = loop.length if loop.length is not None else xs[0].shape[0]
     end, found = repeat(step, start, xs, length, loop.reverse)
-    of_turns = any(x.of_turns for x in stacks)
+    of_iterations = any(x.of_iterations for x in stacks)
     kept = [
-        Mapped(moved_axis(y, 1, 0) if kind and not of_turns else y, kind, of_turns, active)
+        Mapped(moved_axis(y, 1, 0) if kind and not of_iterations else y, kind, of_iterations, active)
         for y, kind in zip(found, rows_differ, strict=True)
     ]
     return [*map(Mapped, end, differ), *kept]
 
 
-def _turn_while(
+def _iteration_while(
     loop: LoopSpec, condition: Graph, inputs: Sequence[Mapped], count: int, run: Run
 ) -> list[Mapped]:
     carry, _, rest = loop.parts(inputs)
@@ -123,7 +125,7 @@ def _turn_while(
     differ = carried_by_row(loop.body, [x.by_row for x in carry], others)
     (by_condition,) = by_row(condition, [*differ, *others])
     if by_condition:
-        return _turn_masked(loop, condition, carry, rest, count, run)
+        return _iteration_masked(loop, condition, carry, rest, count, run)
     rows_differ = by_row(loop.body, [*differ, *others])[loop.carried :]
 
     def mapped(state: Sequence[Any]) -> list[Mapped]:
@@ -143,7 +145,7 @@ def _turn_while(
     return [*map(Mapped, end, differ), *[Mapped(y, k, True) for y, k in zip(found, rows_differ, strict=True)]]
 
 
-def _turn_masked(
+def _iteration_masked(
     loop: LoopSpec, condition: Graph, carry: Sequence[Mapped], rest: Sequence[Mapped], count: int, run: Run
 ) -> list[Mapped]:
     """Rows that are done keep what they have, until all are."""

@@ -18,7 +18,7 @@ def by_row(graph: Graph, inputs: Sequence[bool]) -> list[bool]:
 
 
 def carried_by_row(body: Graph, carried: Sequence[bool], others: Sequence[bool]) -> list[bool]:
-    """For each carried value of a loop whether it may differ in some turn, from how they begin."""
+    """For each carried value of a loop whether it may differ in some iteration, from how they begin."""
     found = list(carried)
     while True:
         after = by_row(body, [*found, *others])[: len(found)]

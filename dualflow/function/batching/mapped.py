@@ -22,13 +22,17 @@ class Mapped(NamedTuple):
     Attributes:
         tensor: all rows stacked along the first axis, where there is one for each; else what all rows share.
         by_row: whether there is one for each row.
-        of_turns: whether it is what the turns of a loop gave, stacked: then rows lie along the second axis.
-        active: of what turns gave, which rows each turn is for, a row a turn; None where each is for all.
+        of_iterations: whether it is what the iterations of a loop gave, stacked: then rows lie along the
+        second axis.
+
+        active: of what iterations gave, which rows each iteration is for, a row an iteration; None where each
+        is for all.
+
     """
 
     tensor: Any
     by_row: bool
-    of_turns: bool = False
+    of_iterations: bool = False
     active: Any = None
 
     @property
@@ -41,21 +45,21 @@ class Mapped(NamedTuple):
         """What one row is."""
         sizes = list(self.tensor.shape)
         if self.by_row:
-            del sizes[int(self.of_turns)]
+            del sizes[int(self.of_iterations)]
         return TensorSpec.of(Shape(tuple(sizes)), self.tensor.dtype)
 
     @property
     def rows_first(self) -> Mapped:
         """The same with the rows along the first axis."""
-        if not self.of_turns:
+        if not self.of_iterations:
             return self
         tensor = moved_axis(self.tensor, 1, 0) if self.by_row else self.tensor
         return Mapped(tensor, self.by_row, active=self.active)
 
     @property
-    def turn_by_turn(self) -> Any:
+    def iteration_by_iteration(self) -> Any:
         """A stack with its own first axis first: each row of that is one for each row, or shared."""
-        return moved_axis(self.tensor, 1, 0) if self.by_row and not self.of_turns else self.tensor
+        return moved_axis(self.tensor, 1, 0) if self.by_row and not self.of_iterations else self.tensor
 
     def stacked(self, count: int) -> Any:
         """One for each of ``count`` rows, stacked."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow.core import dispatch
-from dualflow.function.batching.control import choose, turn
+from dualflow.function.batching.control import choose, iteration
 from dualflow.function.batching.mapped import Mapped, UnbatchableError
 from dualflow.function.batching.rules import over_rows
 from dualflow.graph import origin
@@ -62,7 +62,7 @@ def _outputs(node: Node, given: Sequence[Mapped], count: int, note: Note | None)
         return replay_rows(body, inputs, count)
 
     if isinstance(node.op.form, Loop):
-        return turn(attrs["loop"], given, count, run)
+        return iteration(attrs["loop"], given, count, run)
     active = next((x.active for x in given if x.active is not None), None)
     given = [x.rows_first for x in given]
     if isinstance(node.op.form, Choice):

@@ -13,7 +13,7 @@ from dualflow.core.tree import flatten, unflatten
 from dualflow.core.warning import warn_user
 from dualflow.function.batching.map_rows import map_rows
 from dualflow.function.batching.mapped import Mapped, UnbatchableError, moved_axis
-from dualflow.function.control.maps import map_in_turn
+from dualflow.function.control.maps import map_in_iteration
 from dualflow.ops.creation import convert_to_tensor
 
 
@@ -25,7 +25,7 @@ def vmap(
 
     ``fn`` runs once, with symbols for one row, as a function does that is compiled; then each of its ops runs
     once for all rows. Where a condition differs from row to row, each branch that a row takes is computed,
-    and a loop turns until the last row is done. Random numbers differ from row to row.
+    and a loop iterations until the last row is done. Random numbers differ from row to row.
 
     Args:
         fn: takes tensors, or structures of them, and returns some.
@@ -97,7 +97,7 @@ def vectorized_map(
         reason = str(refusal)
     if warn:
         warn_user(f"vectorized_map computes one row after the other: {reason}")
-    return map_in_turn(fn, elems)
+    return map_in_iteration(fn, elems)
 
 
 def _argument(value: Any, axis: int | None) -> Any:

@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 def sized_by_data(graph: Graph) -> Node | None:
     """The first node with a result whose size depends on data, or that reads sizes; None if there is none.
 
-    What loops keep of their turns is read by loops, or computed with row by row.
+    What loops keep of their iterations is read by loops, or computed with row by row.
     """
     given = any(not v.spec.shape.is_static for v in graph.inputs)
     for node in graph.nodes:

@@ -97,8 +97,8 @@ class AssignmentHistory:
         again.run(self._graph, [array_of(x) for x in sources])
 
 
-class TurnHistory(AssignmentHistory):
-    """Of one turn of a loop in Python: what a failed turn had assigned is said with its error."""
+class LoopHistory(AssignmentHistory):
+    """Of one iteration of a loop in Python: what a failed iteration had assigned is said with its error."""
 
     def leave(self, error: BaseException, trail: Trail, arguments: Sequence[Any]) -> BaseException:
         again = _Again(error, trail)

@@ -21,7 +21,7 @@ from dualflow.graph.passes.dead_code import eliminate_dead_code
 
 _NUMPY = CompileOptions(backend="numpy")
 _beginning = SharedLock()
-_turn = SharedLock()
+_iteration = SharedLock()
 """Held by the thread that compiles: one at a time."""
 
 
@@ -95,7 +95,7 @@ class FirstCalls:
 
     def _run(self, job: _CompileThread) -> None:
         try:
-            with _turn.lock, contextlib.suppress(Exception):
+            with _iteration.lock, contextlib.suppress(Exception):
                 compile_it = self._compile_it()
                 # A process that ends waits for its threads.
                 if compile_it is not None and threading.main_thread().is_alive():

@@ -169,7 +169,9 @@ class _Sizing:
     def _body(
         self, graph: Graph, specs: Sequence[TensorSpec], sources: Sequence[Value | None]
     ) -> _RecordedBody:
-        """``graph`` inside a node, for inputs of ``specs``; ``sources`` are those that no turn changes."""
+        """``graph`` inside a node, for inputs of ``specs``; ``sources`` are those that no iteration
+        changes."""
+
         inner = _Sizing(Tracer(graph.name), self)
         with tracing(inner.tracer):
             inputs = [inner.tracer.builder.argument(spec) for spec in specs]
@@ -222,7 +224,7 @@ class _Sizing:
         return self.tracer.builder.add(node.op, inputs, {"choice": spec}, node.origin).outputs
 
     def _loop(self, node: Node, inputs: Sequence[Value]) -> Sequence[Value]:
-        """A loop; a size that turns change is a symbol, which has another number in each turn."""
+        """A loop; a size that iterations change is a symbol, which has another number in each iteration."""
         loop = loop_of(node)
         carried, stacks, rest = loop.parts(list(inputs))
         if loop.mapped and loop.length is None and stacks[0].spec.shape[0] is not None:
@@ -453,7 +455,9 @@ class _RecordedBody:
 def _differing(
     carry: Sequence[TensorSpec], results: Sequence[Value], changing: set[SizeVariable]
 ) -> list[tuple[int, int]]:
-    """The axes of carried values, by place, whose sizes a turn changes, those of ``changing`` left out."""
+    """The axes of carried values, by place, whose sizes an iteration changes, those of ``changing`` left
+    out."""
+
     found = []
     for place, spec in enumerate(carry):
         for axis, (before, after) in enumerate(zip(spec.shape, results[place].spec.shape, strict=True)):

@@ -38,7 +38,7 @@ def written(rows: Any, index: Any, value: Any, *, grows: bool) -> Any:
 
 
 def opened(rows: Any) -> Any:
-    """``rows`` with an open size, as a loop carries them whose turns may append to them."""
+    """``rows`` with an open size, as a loop carries them whose iterations may append to them."""
     return rows if rows.shape[0] is None else dispatch.current().apply(_OPEN, (rows,), {})
 
 

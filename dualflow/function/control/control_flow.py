@@ -152,9 +152,9 @@ def while_loop(
         body: returns the new loop variables, in the structure, dtypes and shapes of the old.
         loop_vars: a list, tuple or other structure of tensors or what can become them.
         shape_invariants: a shape or TensorSpec for each loop variable, in their structure, with None for
-            sizes that turns may change; by default all shapes stay.
+            sizes that iterations may change; by default all shapes stay.
         back_prop: whether gradients flow through the loop.
-        maximum_iterations: the most turns, a Python int; any number by default.
+        maximum_iterations: the most iterations, a Python int; any number by default.
 
     The other arguments are TensorFlow's, and ignored.
 
@@ -196,10 +196,10 @@ def _with_shapes(body: Callable[..., Any], loop_vars: Any) -> Any:
         return loop_vars
     flat, structure = flatten(loop_vars)
     specs = [TensorSpec.of(x.shape, x.dtype) for x in map(convert_to_tensor, flat)]
-    turn = trace_body(
+    iteration = trace_body(
         lambda *xs: _as_vars(structure, body(*xs)), specs, lambda symbols: _arguments(structure, symbols)
     )
-    kinds = [child.kind for child in turn.structure.children]
+    kinds = [child.kind for child in iteration.structure.children]
     shapes = [getattr(kind, "element_shape", None) for kind in kinds]
     return type(loop_vars)(
         x.shaped(shape) if is_unshaped and shape is not None else x
@@ -234,15 +234,15 @@ def _loop_now(
     limit: int | None,
     numbers: Sequence[bool],
 ) -> Any:
-    turns = 0
-    while (limit is None or turns < limit) and bool(cond(*_arguments(structure, carried))):
+    iterations = 0
+    while (limit is None or iterations < limit) and bool(cond(*_arguments(structure, carried))):
         flat, found = flatten(_as_vars(structure, body(*_arguments(structure, carried))))
         carried = [convert_to_tensor(x) for x in flat]
-        if not turns:
+        if not iterations:
             specs = _adapted(specs, [x.spec for x in carried], numbers)
         check_structure(ITERATIONS, "loop_vars", structure, found)
         check_loop_variables(specs, [x.spec for x in carried], keeps)
-        turns += 1
+        iterations += 1
     return unflatten(structure, carried)
 
 
@@ -302,19 +302,19 @@ def _loop_node(
         return _arguments(structure, symbols)
 
     test = trace_body(lambda *xs: cast(convert_to_tensor(cond(*xs)), "bool"), specs, pack)
-    turn = trace_body(lambda *xs: _as_vars(structure, body(*xs)), specs, pack)
-    adapted = _adapted(specs, [v.spec for v in turn.outputs], numbers)
+    iteration = trace_body(lambda *xs: _as_vars(structure, body(*xs)), specs, pack)
+    adapted = _adapted(specs, [v.spec for v in iteration.outputs], numbers)
     if adapted != list(specs):
         initial = [cast(x, spec.dtype) for x, spec in zip(initial, adapted, strict=True)]
         return _loop_node(cond, body, initial, structure, adapted, limit, [False] * len(initial))
-    check_structure(ITERATIONS, "loop_vars", structure, turn.structure)
-    check_loop_variables(specs, [v.spec for v in turn.outputs], keeps)
+    check_structure(ITERATIONS, "loop_vars", structure, iteration.structure)
+    check_loop_variables(specs, [v.spec for v in iteration.outputs], keeps)
     if test.outputs[0].spec.shape:
         raise InvalidArgumentError(
             f"cond must return a scalar, not shape {test.outputs[0].spec.shape}; use df.reduce_all or "
             f"df.reduce_any.{here()}"
         )
-    return unflatten(structure, loop_node(test, turn, initial, limit))
+    return unflatten(structure, loop_node(test, iteration, initial, limit))
 
 
 def _adapted(

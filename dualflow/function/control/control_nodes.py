@@ -24,19 +24,21 @@ def choice_node(index: Any, bodies: Sequence[Body]) -> list[Any]:
     return results
 
 
-def loop_node(test: Body, turn: Body, initial: Sequence[Any], limit: int | None = None) -> list[Any]:
-    """What is carried from turn to turn while ``test`` holds, from ``initial``; assigned variables likewise.
+def loop_node(test: Body, iteration: Body, initial: Sequence[Any], limit: int | None = None) -> list[Any]:
+    """What is carried between iterations while ``test`` holds, from ``initial``; assigned variables likewise.
 
     Args:
         test: takes the carried values and returns a bool scalar.
-        turn: takes the carried values and returns the next ones, and rows behind them.
+        iteration: takes the carried values and returns the next ones, and rows behind them.
         initial: tensors of the current engine.
-        limit: the most turns.
+        limit: the most iterations.
 
     Returns:
-        What is carried in the end, then the rows of all turns, stacked: as many as the run has turns.
+        What is carried in the end, then the rows of all iterations, stacked: as many as the run has
+        iterations.
+
     """
-    closure = close_over([turn], len(initial), test=test)
+    closure = close_over([iteration], len(initial), test=test)
     variables, read = closure.operands()
     body, condition = closure.graphs
     loop = LoopSpec(body, len(initial) + len(variables), 0, limit, condition=condition)

@@ -1,4 +1,4 @@
-"""The gradient of a loop: a loop that goes back through the turns, over what the loop kept of each.
+"""The gradient of a loop: a loop that goes back through the iterations, over what the loop kept of each.
 
 The body is traced together with its gradient and cut in two, as a whole function is under a tape. The first
 half is the body of a loop over the same inputs that also stacks what the second half reads; a pass makes one
@@ -86,18 +86,18 @@ def pull_loop(needed: Sequence[bool], g: Any, out: Any, *inputs: Any, loop: Loop
         pulled = pulled._replace(loop=loop)
         halves = _halves(pulled, options)
         kept = _kept(loop, halves)
-    turns = _segment(loop, kept, options)
-    if turns is None:
+    iterations = _segment(loop, kept, options)
+    if iterations is None:
         found = _go_back(pulled, halves, _keep(pulled, halves, kept), gs, out)
     else:
-        found = _in_segments(pulled, turns, gs)
+        found = _in_segments(pulled, iterations, gs)
     for i, flow in zip((*moving, *pulled.resting, *pulled.mapping), found, strict=True):
         flows[i] = flow
     return flows
 
 
 def _has_sizes_of_its_own(graph: Graph) -> bool:
-    """Whether turns of ``graph`` read sizes, which may differ from turn to turn."""
+    """Whether iterations of ``graph`` read sizes, which may differ between iterations."""
     return any(
         isinstance(n.op.form, Sized) or any(_has_sizes_of_its_own(b) for _, b in n.bodies)
         for n in graph.nodes
@@ -113,13 +113,13 @@ def _refuse_effects(loop: LoopSpec) -> None:
     if active is not None:
         where = f"\n  {active.origin}" if active.origin else ""
         raise InvalidArgumentError(
-            f"A loop that runs {active.op.name} in each turn can't be run again for its gradient; draw "
+            f"A loop that runs {active.op.name} in each iteration can't be run again for its gradient; draw "
             f"random numbers or call Python before the loop, and index what it gave inside.{where}"
         )
 
 
 def _active(loop: LoopSpec, wanted: Sequence[int]) -> tuple[int, ...]:
-    """The carried values that depend, in some turn, on an input that is ``wanted``."""
+    """The carried values that depend, in some iteration, on an input that is ``wanted``."""
     body, carried = loop.body, loop.carried
     reached = {body.inputs[i] for i in wanted}
     while True:
@@ -161,10 +161,12 @@ def _halves(pulled: _Pulled, options: CompileOptions) -> Halves:
 
 
 def _kept(loop: LoopSpec, halves: Halves) -> dict[Source, Value]:
-    """The values of each turn that the backward loop reads, beside those that are stacked anyway."""
+    """The values of each iteration that the backward loop reads, beside those that are stacked anyway."""
     first, carried, count = halves.forward, loop.carried, len(loop.body.outputs)
     before = [i for kind, i in halves.sources if kind is SourceKind.INPUT and i < carried]
-    if not before and loop.turns is None and not loop.mapped:  # a stack also tells how many turns there were
+    if (
+        not before and loop.iterations is None and not loop.mapped
+    ):  # a stack also tells how many iterations there were
         before = [min(range(carried), key=lambda i: _bytes(loop.body.inputs[i].spec))]
     after = [i for kind, i in halves.sources if kind is SourceKind.OUTPUT and i < carried]
     residuals = range(len(first.outputs) - count)
@@ -180,11 +182,11 @@ def _bytes(spec: TensorSpec) -> float:
 
 
 def _segment(loop: LoopSpec, kept: dict[Source, Value], options: CompileOptions) -> int | None:
-    """How many turns to compute again at a time; None if what all turns keep fits into memory.
+    """How many iterations to compute again at a time; None if what all iterations keep fits into memory.
 
-    The square root rule: what is kept of each segment's turns, and what each segment begins with, are least
-    together when both are the same. (Chen, Xu, Zhang and Guestrin, "Training deep nets with sublinear memory
-    cost", 2016.)
+    The square root rule: what is kept of each segment's iterations, and what each segment begins with, are
+    least together when both are the same. (Chen, Xu, Zhang and Guestrin, "Training deep nets with sublinear
+    memory cost", 2016.)
     """
     if not all(v.spec.shape.is_static for v in (*kept.values(), *loop.body.inputs)):
         return None  # how much that is will show when the sizes of a call are known
@@ -199,17 +201,19 @@ def _segment(loop: LoopSpec, kept: dict[Source, Value], options: CompileOptions)
         return max(1, budget // (2 * each)) if options.kept_by_loops is not None else None
     if loop.length * each <= budget:
         return None
-    turns = math.ceil(math.sqrt(loop.length * start / each))
-    return turns if turns < loop.length else None
+    iterations = math.ceil(math.sqrt(loop.length * start / each))
+    return iterations if iterations < loop.length else None
 
 
-def _in_segments(pulled: _Pulled, turns: int, gs: Sequence[Any]) -> Tensors:
-    """The cotangents of the inputs :attr:`_Pulled.wanted`, through a loop over segments of so many turns."""
+def _in_segments(pulled: _Pulled, iterations: int, gs: Sequence[Any]) -> Tensors:
+    """The cotangents of the inputs :attr:`_Pulled.wanted`, through a loop over segments of so many
+    iterations."""
+
     order = (*pulled.moving, *pulled.resting, *pulled.mapping)
     sources = [pulled.inputs[i] for i in order]
     with GradientTape(watch_accessed_variables=False) as tape:
         tape.watch(sources)
-        results = loop_checkpointing.run(pulled.loop, pulled.inputs, turns)
+        results = loop_checkpointing.run(pulled.loop, pulled.inputs, iterations)
     taking = [i for i in pulled.taking if gs[i] is not None]
     targets, weights = [results[i] for i in taking], [conj(gs[i]) for i in taking]
     found = pull_back(tape, targets, weights, sources)
@@ -251,10 +255,10 @@ def _go_back(
         else:
             where.append(("rest", len(rest)))
             rest.append(inputs[i])
-    if loop.turns is None and not rows:
+    if loop.iterations is None and not rows:
         rows.append(inputs[loop.carried] if loop.mapped else next(iter(stacks.values())))
 
-    def turn(*symbols: Any) -> Tensors:
+    def iteration(*symbols: Any) -> Tensors:
         tables = {
             "carry": symbols[: moving + sums],
             "rows": symbols[moving + sums : moving + sums + len(rows)],
@@ -265,10 +269,10 @@ def _go_back(
         totals = [a + b for a, b in zip(tables["carry"][moving:], shares, strict=True)]
         return [*flows, *totals, *of_rows]
 
-    through = [loop.body.inputs[i].spec for i in pulled.moving]  # sizes that turns change are open
+    through = [loop.body.inputs[i].spec for i in pulled.moving]  # sizes that iterations change are open
     specs = [*through, *map(_spec, carry[moving:]), *map(_row, rows), *map(_spec, rest)]
-    back = traced(turn, specs)
-    way_back = LoopSpec(back, len(carry), len(rows), loop.turns, reverse=not loop.reverse)
+    back = traced(iteration, specs)
+    way_back = LoopSpec(back, len(carry), len(rows), loop.iterations, reverse=not loop.reverse)
     return run_loop(way_back, [*carry, *rows, *rest])
 
 

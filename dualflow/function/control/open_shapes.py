@@ -26,7 +26,7 @@ def keeps(before: Shape, after: Shape) -> bool:
 
 
 def invariant_specs(loop_vars: Any, invariants: Any) -> list[TensorSpec]:
-    """What is known of the loop variables in all turns.
+    """What is known of the loop variables in all iterations.
 
     Args:
         loop_vars: a structure of tensors.
@@ -69,6 +69,6 @@ def _spec(x: Any, invariant: Any) -> TensorSpec:
     if not keeps(shape, x.shape):
         raise InvalidArgumentError(
             f"A loop variable has shape {x.shape}, which is none of its invariant, {shape}; leave open the "
-            f"sizes that turns change, as None.{here()}"
+            f"sizes that iterations change, as None.{here()}"
         )
     return TensorSpec.of(shape, x.dtype)

@@ -22,7 +22,7 @@ from dualflow.graph.control import run_loop
 from dualflow.graph.control_spec import LoopSpec
 from dualflow.graph.interpret import replay
 from dualflow.graph.ir import Graph
-from dualflow.graph.passes.hoist_random import for_all_turns, only_draw, with_rows
+from dualflow.graph.passes.hoist_random import for_all_iterations, only_draw, with_rows
 from dualflow.ops.creation import zeros
 from dualflow.ops.joining import stack, unstack
 
@@ -77,8 +77,8 @@ def repeat_while(
     count, specs = len(carry), _specs(carry, [])
     if not dispatch.current().eager:
         test = trace_body(goes_on, specs, lambda symbols: symbols)
-        turn = trace_body(lambda *s: _joined(step(list(s))), specs, lambda symbols: symbols)
-        found = loop_node(test, turn, carry, most)
+        iteration = trace_body(lambda *s: _joined(step(list(s))), specs, lambda symbols: symbols)
+        found = loop_node(test, iteration, carry, most)
         return found[:count], found[count:]
     results: list[Tensors] = []
     while (most is None or len(results) < most) and bool(goes_on(*carry)):
@@ -180,5 +180,5 @@ def _apply(
     draw = None if reverse or length is None else only_draw(graph, length, room)
     if draw is not None and length is not None:  # so that the loop has no effect, and a gradient
         graph = with_rows(graph, draw, len(carry) + len(xs))
-        xs = [*xs, dispatch.current().run(draw.op, (), for_all_turns(draw, length))]
+        xs = [*xs, dispatch.current().run(draw.op, (), for_all_iterations(draw, length))]
     return run_loop(LoopSpec(graph, len(carry), len(xs), length, reverse=reverse), [*carry, *xs, *rest])

@@ -37,7 +37,9 @@ class _Kind(NamedTuple):
     alike: bool = True
 
     def __call__(self, rows: Any) -> TensorArray:
-        """The array of this kind whose tensors are the rows of one: how a loop hands it from turn to turn."""
+        """The array of this kind whose tensors are the rows of one: how a loop hands it between
+        iterations."""
+
         return _make(self, rows, set())
 
 

@@ -47,7 +47,7 @@ class Prompt:
         self._codes: dict[Origin, tuple[CodeType, dict[str, Any]]] = {}
 
     def begin(self, graph: Graph, arrays: Outputs) -> None:
-        """Forget what an earlier turn has computed."""
+        """Forget what an earlier iteration has computed."""
         for node in graph.nodes:
             for value in node.outputs:
                 self._values.pop(value, None)

@@ -32,7 +32,7 @@ from dualflow.graph.passes.partial_products import cut_products
 from dualflow.graph.passes.scatters import add_in_scatters
 from dualflow.graph.passes.sparse_updates import step_on_rows
 from dualflow.graph.passes.trimming import trim_control
-from dualflow.graph.passes.unroll_trivial_loops import count_turns
+from dualflow.graph.passes.unroll_trivial_loops import count_trips
 from dualflow.graph.scalars import bodies
 
 
@@ -109,7 +109,7 @@ _INSIDE: Final = (
     Pass("unused", eliminate_dead_code, "the later passes need not look at what nobody reads"),
     Pass("constants", fold_constants, "what is known now isn't computed at each call"),
     Pass("branches", take_branches, "an index is known once constants are"),
-    Pass("turns", count_turns, "what a loop of one turn hides, the passes below see"),
+    Pass("iterations", count_trips, "what a loop of one iteration hides, the passes below see"),
     Pass("algebra", simplify_algebra, "an identity removed is a loop, or a copy, saved"),
     Pass("common", merge_common_subexpressions, "gradients repeat the forward pass; once is enough"),
     Pass("leftovers", eliminate_dead_code, "the rewrites above leave their old nodes behind"),
@@ -121,8 +121,14 @@ SIMPLIFICATIONS: Final[tuple[AnyPass, ...]] = (
     Pass("assignments", drop_assignments, "only calls that failed ask what a variable held on the way"),
     *_INSIDE,
     Pass("bodies", in_bodies(simplify_body), "what is inside branches and loops runs as often as anything"),
-    Pass("invariants", hoist_invariants, "what each turn computes again is what the passes have left of it"),
-    RoomyPass("draws", draw_before_loops, "the number of turns is known by now, and what else a body does"),
+    Pass(
+        "invariants",
+        hoist_invariants,
+        "what each iteration computes again is what the passes have left of it",
+    ),
+    RoomyPass(
+        "draws", draw_before_loops, "the number of iterations is known by now, and what else a body does"
+    ),
 )
 
 _BEFORE_FUSION: Final[tuple[AnyPass, ...]] = (

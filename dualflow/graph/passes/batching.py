@@ -1,9 +1,9 @@
-"""Products of all turns of a loop at once: before the loop, or behind it over what the turns made.
+"""Products of all iterations of a loop at once: before the loop, or behind it over what the iterations made.
 
-``x_t @ b`` of a row and of what no turn changes is a row of ``x @ b``, and so is a row ``y_t @ b`` that no
-turn reads. ``s + x_0.T @ y_0 + x_1.T @ y_1 + ...`` is ``s + x.T @ y`` of the rows one below another. So
-products of a few rows each become one of many, which is as fast as products get. Sums are rounded in another
-order.
+``x_t @ b`` of a row and of what no iteration changes is a row of ``x @ b``, and so is a row ``y_t @ b`` that
+no iteration reads. ``s + x_0.T @ y_0 + x_1.T @ y_1 + ...`` is ``s + x.T @ y`` of the rows one below another.
+So products of a few rows each become one of many, which is as fast as products get. Sums are rounded in
+another order.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dualflow.ops.record import REGISTRY, Op
 
 
 def batch_products(graph: Graph, room: int, costs: CostModel = CPU) -> Graph:
-    """``graph`` whose loops leave to one product what is a part of it in each turn.
+    """``graph`` whose loops leave to one product what is a part of it in each iteration.
 
     What a loop has to keep for that takes at most ``room`` bytes.
     """
@@ -43,9 +43,9 @@ def batch_products(graph: Graph, room: int, costs: CostModel = CPU) -> Graph:
 def _without_products(node: Node, room: int, costs: CostModel) -> Expansion | None:
     if node.effect is not None:
         return None
-    body, turns = loop_of(node).body, loop_of(node).turns
+    body, iterations = loop_of(node).body, loop_of(node).iterations
     values = [*node.inputs, *node.outputs, *body.inputs, *(v for n in body.nodes for v in n.outputs)]
-    if type(turns) is not int or turns < 2 or not all(v.spec.shape.is_static for v in values):
+    if type(iterations) is not int or iterations < 2 or not all(v.spec.shape.is_static for v in values):
         return None
     found = Batchable(node, room, costs)
     found.find()
@@ -55,8 +55,8 @@ def _without_products(node: Node, room: int, costs: CostModel) -> Expansion | No
 class _LoopRewriter:
     """Writes a loop anew, and the nodes around it.
 
-    ``outer`` has what stands outside for values of the body: what is carried in the first turn, the stacks of
-    which others are rows, and the rest.
+    ``outer`` has what stands outside for values of the body: what is carried in the first iteration, the
+    stacks of which others are rows, and the rest.
     """
 
     def __init__(self, found: Batchable) -> None:
@@ -95,19 +95,19 @@ class _LoopRewriter:
         places = [i for i in range(len(outputs)) if i not in found.behind]
         results = [moved.get(v, v) for v in [*[outputs[i] for i in places], *found.stacked]]
         needed, _ = ancestors(results, ())
-        turn = Graph(
+        iteration = Graph(
             body.name,
             (*body.inputs[:end], *new, *body.inputs[end:]),
             tuple([n for n in nodes if n in needed]),
             tuple(results),
         )
-        attrs = {"loop": found.loop.another(body=turn, mapped=found.loop.mapped + len(new))}
+        attrs = {"loop": found.loop.another(body=iteration, mapped=found.loop.mapped + len(new))}
         inputs = (*self.node.inputs[:end], *rows, *self.node.inputs[end:])
         specs = LOOP.specs([v.spec for v in inputs], attrs)
         return Node(LOOP, inputs, attrs, specs, self.node.origin, self.node.also)
 
     def _lifted(self, value: Value) -> Value:
-        """A view of what no turn changes, outside."""
+        """A view of what no iteration changes, outside."""
         chain: list[Node] = []
         at = value
         while at not in self.outer and at.node is not None and at.node not in chain:
@@ -117,10 +117,10 @@ class _LoopRewriter:
         return self.outer[value]
 
     def _rows(self, found: Product, b: Value, like: Value) -> Value:
-        """The products of all turns, each in the shape of ``like``."""
+        """The products of all iterations, each in the shape of ``like``."""
         transposed = {"transpose_b": True} if found.transpose_b else {}
         flat = self._add(MATMUL, (self._flat(found.row, found.width), b), **transposed)
-        return self._reshaped(flat, self.found.turns, *sizes(like))
+        return self._reshaped(flat, self.found.iterations, *sizes(like))
 
     def _total(self, found: Sum, result: Value) -> Value:
         """What is carried in the end, with what waited for it."""
@@ -135,8 +135,8 @@ class _LoopRewriter:
         return result
 
     def _flat(self, value: Value, width: int) -> Value:
-        """The rows of ``value`` in all turns, one below another."""
-        count = value.spec.size // max(width, 1) * self.found.turns
+        """The rows of ``value`` in all iterations, one below another."""
+        count = value.spec.size // max(width, 1) * self.found.iterations
         return self._reshaped(self.outer[row_major(value)], count, width)
 
     def _reshaped(self, value: Value, *shape: int) -> Value:

@@ -20,7 +20,7 @@ _DTYPES = "fd"
 
 
 class Product(NamedTuple):
-    """``node`` multiplies in each turn the elements of ``row`` with ``b``, which no turn changes.
+    """``node`` multiplies in each iteration the elements of ``row`` with ``b``, which no iteration changes.
 
     They are rows of ``width``, and ``b`` is on the right, transposed if ``transpose_b``.
     """
@@ -33,7 +33,9 @@ class Product(NamedTuple):
 
 
 class Sum(NamedTuple):
-    """Carried value ``place`` is the sum of ``kept`` in each turn, and takes on the others behind the loop.
+    """Carried value ``place`` is the sum of ``kept`` in each iteration, and takes on the others behind the
+    loop.
+
 
     Attributes:
         products: pairs of values, and the number of products that each element of theirs adds up.
@@ -51,7 +53,7 @@ class Batchable:
     """What of a loop can be one product.
 
     Attributes:
-        node: the loop, whose number of turns is known.
+        node: the loop, whose number of iterations is known.
         room: how many bytes new stacks may still take.
         costs: say which products are faster together.
         before: products of rows of mapped inputs.
@@ -73,11 +75,11 @@ class Batchable:
         return loop_of(self.node)
 
     @property
-    def turns(self) -> int:
-        """The number of turns."""
-        turns = self.loop.turns
-        assert turns is not None, "the rows of what a condition ends are not counted"
-        return turns
+    def iterations(self) -> int:
+        """The number of iterations."""
+        iterations = self.loop.iterations
+        assert iterations is not None, "the rows of what a condition ends are not counted"
+        return iterations
 
     @property
     def body(self) -> Graph:
@@ -129,7 +131,7 @@ class Batchable:
         return None
 
     def _rests(self, value: Value) -> bool:
-        """Whether ``value`` shows elements of what no turn changes."""
+        """Whether ``value`` shows elements of what no iteration changes."""
         while value.node is not None and is_view(value.node):
             value = value.node.inputs[0]
         return value in self.rest or _is_literal(value)
@@ -148,13 +150,13 @@ class Batchable:
 
     def _takes(self, *values: Value) -> bool:
         """Take the memory for stacks of ``values``, if there is enough."""
-        wanted = sum(v.spec.nbytes for v in values) * self.turns
+        wanted = sum(v.spec.nbytes for v in values) * self.iterations
         enough = wanted <= self.room
         self.room -= wanted if enough else 0
         return enough
 
     def _sum(self, place: int, readers: Counter[Value]) -> Sum | None:
-        """The sum that carried value ``place`` is, if it is one and no turn looks at it."""
+        """The sum that carried value ``place`` is, if it is one and no iteration looks at it."""
         before, after = self.body.inputs[place], self.body.outputs[place]
         if readers[before] != 1 or readers[after] != 1 or after.spec.dtype.char not in _DTYPES:
             return None

@@ -19,7 +19,9 @@ _ONE_BY_ONE: Final = ("random_normal", "random_uniform", "random_words")
 
 
 def draw_before_loops(graph: Graph, room: int) -> Graph:
-    """A loop that draws numbers in each turn, and has no other effect = a draw for all turns, and the loop.
+    """A loop that draws numbers in each iteration, and has no other effect = a draw for all iterations, and
+    the loop.
+
 
     Without a host call in its body, it is machine code. The numbers of a loop take at most ``room`` bytes.
     """
@@ -30,10 +32,10 @@ def _drawn_before(node: Node, room: int) -> Expansion | None:
     if node.effect is not Effect.RANDOM:
         return None
     loop = loop_of(node)
-    draw = only_draw(loop.body, loop.turns, room) if loop.turns and not loop.reverse else None
-    if draw is None or loop.turns is None:
+    draw = only_draw(loop.body, loop.iterations, room) if loop.iterations and not loop.reverse else None
+    if draw is None or loop.iterations is None:
         return None
-    many = _drawn(draw, loop.turns)
+    many = _drawn(draw, loop.iterations)
     reading = replace(loop, body=with_rows(loop.body, draw, loop.end), mapped=loop.mapped + 1)
     inputs = (*node.inputs[: loop.end], many.output, *node.inputs[loop.end :])
     made = Node(LOOP, inputs, {"loop": reading}, node.specs, node.origin, node.also)
@@ -52,8 +54,8 @@ def only_draw(body: Graph, length: int, room: int) -> Node | None:
     return effects[0] if nbytes <= room else None
 
 
-def for_all_turns(draw: Node, length: int) -> dict[str, Any]:
-    """The attributes of ``draw`` for so many turns at once."""
+def for_all_iterations(draw: Node, length: int) -> dict[str, Any]:
+    """The attributes of ``draw`` for so many iterations at once."""
     return {**draw.attrs, "shape": (length, *draw.attrs["shape"])}
 
 
@@ -65,6 +67,6 @@ def with_rows(body: Graph, draw: Node, at: int) -> Graph:
 
 
 def _drawn(draw: Node, length: int) -> Node:
-    attrs = for_all_turns(draw, length)
+    attrs = for_all_iterations(draw, length)
     spec = TensorSpec.of(Shape(attrs["shape"]), draw.output.spec.dtype)
     return Node(draw.op, (), attrs, [spec], draw.origin, draw.also)

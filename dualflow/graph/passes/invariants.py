@@ -1,4 +1,5 @@
-"""Loop-invariant code motion: what each turn computes from what never changes is computed once, before."""
+"""Loop-invariant code motion: what each iteration computes from what never changes is computed once,
+before."""
 
 from __future__ import annotations
 
@@ -23,10 +24,10 @@ from dualflow.ops.forms import Assemble, Contraction, Element, Fold, Literal, Lo
 
 @inside_out
 def hoist_invariants(graph: Graph) -> Graph:
-    """``graph`` whose loops read from before them what no turn changes.
+    """``graph`` whose loops read from before them what no iteration changes.
 
     Views, literals and what is computed from positions alone stay where they are read, since they cost
-    nothing there. A loop that may have no turn keeps what may fail.
+    nothing there. A loop that may have no iteration keeps what may fail.
     """
     found = expand(graph, _lightened, (Loop,))
     return found if found is graph else trim_control(merge_common_subexpressions(found))
@@ -34,9 +35,9 @@ def hoist_invariants(graph: Graph) -> Graph:
 
 def _lightened(node: Node) -> Expansion | None:
     loop = loop_of(node)
-    if any(map(has_extents, loop.graphs)):  # each turn has sizes of its own
+    if any(map(has_extents, loop.graphs)):  # each iteration has sizes of its own
         return None
-    parts = [_steady(loop.body, loop.end, sure=_has_turns(loop) and node.effect is None)]
+    parts = [_steady(loop.body, loop.end, sure=_has_iterations(loop) and node.effect is None)]
     if loop.condition is not None:
         parts.append(_steady(loop.condition, loop.end, sure=loop.length != 0))
     if not any(p.values for p in parts):
@@ -53,9 +54,9 @@ def _lightened(node: Node) -> Expansion | None:
     return Expansion((*nodes, made), made.outputs)
 
 
-def _has_turns(loop: LoopSpec) -> bool:
-    """Whether there is a turn for sure."""
-    return type(loop.turns) is int and loop.turns > 0
+def _has_iterations(loop: LoopSpec) -> bool:
+    """Whether there is an iteration for sure."""
+    return type(loop.iterations) is int and loop.iterations > 0
 
 
 class _Steady(NamedTuple):

@@ -1,6 +1,6 @@
 """Part of a matrix product is the product of parts of its factors: the rest isn't computed.
 
-The gradient of ``concat([x, h]) @ w`` by ``h`` alone is such a part, in each turn of a recurrent net.
+The gradient of ``concat([x, h]) @ w`` by ``h`` alone is such a part, in each iteration of a recurrent net.
 """
 
 from __future__ import annotations

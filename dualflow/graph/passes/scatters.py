@@ -11,7 +11,7 @@ from dualflow.ops.record import REGISTRY
 def add_in_scatters(graph: Graph) -> Graph:
     """c + scatter(i, rows) = scatter onto c, where only the sum reads what is scattered.
 
-    So the gradient of an index in a loop touches a row in each turn, and not all of what is indexed.
+    So the gradient of an index in a loop touches a row in each iteration, and not all of what is indexed.
     """
     results = set(graph.results)
     single = {v for v, readers in graph.users().items() if len(readers) == 1 and v not in results}

@@ -1,4 +1,4 @@
-"""How many turns a loop takes, where its inputs tell."""
+"""The number of iterations of a loop, where its inputs tell."""
 
 from __future__ import annotations
 
@@ -34,13 +34,15 @@ _RISES: Final = {"less": True, "less_equal": True, "greater": False, "greater_eq
 
 
 def trip_count(loop: LoopSpec, initial: Sequence[Array | None]) -> int | None:
-    """The number of turns of a loop; None where only the run tells.
+    """The number of iterations of a loop; None where only the run tells.
 
     A condition is understood if it is false at the start, or compares a counter (int32 or int64, to which
-    each turn adds one number, without overflow) with a bound, in the condition or at the end of each turn.
+    each iteration adds one number, without overflow) with a bound, in the condition or at the end of each
+    iteration.
+
 
     Args:
-        loop: what its turns are.
+        loop: what its iterations are.
         initial: the values of its inputs, None for those that are not known.
     """
     test, most = loop.condition, loop.length
@@ -50,12 +52,13 @@ def trip_count(loop: LoopSpec, initial: Sequence[Array | None]) -> int | None:
         return None
     known = _Known(loop.body, test, loop.carried, initial)
     starts = known.value(test, test.outputs[0], first=True)
-    count = 0 if starts is not None and not starts.any() else known.turns()
+    count = 0 if starts is not None and not starts.any() else known.iterations()
     return count if count is None or most is None else min(count, most)
 
 
 class _Comparison(NamedTuple):
-    """A counter, ``begin + k * step`` in turn ``k``, that is compared, ``more`` added, with ``bound``."""
+    """A counter, ``begin + k * step`` in iteration ``k``, that is compared, ``more`` added, with
+    ``bound``."""
 
     test: str
     begin: int
@@ -64,7 +67,7 @@ class _Comparison(NamedTuple):
     bound: int
     dtype: np.dtype[Any]
 
-    def turns(self) -> int | None:
+    def iterations(self) -> int | None:
         """How often the comparison holds before it doesn't; None for ever, or where the counter wraps."""
         test, start, step, bound = self.test, self.begin + self.more, self.step, self.bound
         limits = np.iinfo(self.dtype)
@@ -92,7 +95,7 @@ class _Known(NamedTuple):
     initial: Sequence[Array | None]
 
     def value(self, graph: Graph, wanted: Value, *, first: bool) -> Array | None:
-        """``wanted`` in every turn, or in the first; None where it differs or is not known.
+        """``wanted`` in every iteration, or in the first; None where it differs or is not known.
 
         ``graph`` is the body or the condition.
         """
@@ -112,19 +115,19 @@ class _Known(NamedTuple):
         except Exception:  # what fails, fails again when it runs
             return None
 
-    def turns(self) -> int | None:
-        """The number of turns, if a counter tells it."""
+    def iterations(self) -> int | None:
+        """The number of iterations, if a counter tells it."""
         asked = _uncast(self.test.outputs[0])
         if asked.node is not None:
             found = self._compared(self.test, asked.node)
-            return None if found is None else found.turns()
+            return None if found is None else found.iterations()
         flag = self.test.inputs.index(asked)
         going = self.initial[flag] if flag < self.carried else None
         if going is None or not going.any():
             return None
         after = _uncast(self.body.outputs[flag]).node
         found = None if after is None else self._compared(self.body, after)
-        more = None if found is None else found.turns()
+        more = None if found is None else found.iterations()
         return None if more is None else 1 + more
 
     def _compared(self, graph: Graph, node: Node) -> _Comparison | None:
@@ -140,7 +143,7 @@ class _Known(NamedTuple):
         return None
 
     def _counter(self, graph: Graph, value: Value) -> tuple[int, int, int] | None:
-        """Where a counter begins, what ``value`` of ``graph`` is more than it, and what a turn adds."""
+        """Where a counter begins, what ``value`` of ``graph`` is more than it, and what an iteration adds."""
         place, more = self._sum(graph, value)
         if place is None or value.spec.dtype.name not in ("int32", "int64"):
             return None

@@ -1,4 +1,5 @@
-"""Loops whose number of turns is known: those of none and of one are none, and others need no condition."""
+"""Loops whose number of iterations is known: those of none and of one are none, and others need no
+condition."""
 
 from __future__ import annotations
 
@@ -19,55 +20,60 @@ from dualflow.ops.forms import Literal, Loop
 from dualflow.ops.record import REGISTRY
 
 COUNTED_STACK_BYTES: Final = 1 << 28
-"""Stacks of a loop with a condition that are larger are made turn by turn."""
+"""Stacks of a loop with a condition that are larger are made one iteration at a time."""
 
 
-def count_turns(graph: Graph) -> Graph:
-    """``graph`` whose loops know their number of turns where that can be known, and none of which has one."""
+def count_trips(graph: Graph) -> Graph:
+    """``graph`` whose loops know their number of iterations where that can be known, and none of which has
+    one."""
+
     return expand(graph, _counted, (Loop,))
 
 
 def _counted(node: Node) -> Expansion | None:
     loop = loop_of(node)
-    turns = _turns(node)
+    iterations = _iterations(node)
     if has_extents(loop.body):  # what is carried may change its size
-        return _of_known_stacks(node, turns) if loop.mapped and loop.length is None else None
-    if turns == 0 and all(v.spec.shape.is_static for v in loop.rows):
+        return _of_known_stacks(node, iterations) if loop.mapped and loop.length is None else None
+    if iterations == 0 and all(v.spec.shape.is_static for v in loop.rows):
         return _none(node)
-    if turns == 1 and _one_is_static(node):
+    if iterations == 1 and _one_is_static(node):
         return _one(node)
-    if turns is None or turns == loop.turns:
+    if iterations is None or iterations == loop.iterations:
         return None
-    if is_scalar_control(node) or not _takes_little(node, turns):
-        return None  # scalars stay in registers; stacks grow with the turns that there are
-    attrs = {"loop": loop.another(condition=None, length=turns)}
+    if is_scalar_control(node) or not _takes_little(node, iterations):
+        return None  # scalars stay in registers; stacks grow with the iterations that there are
+    attrs = {"loop": loop.another(condition=None, length=iterations)}
     specs = LOOP.specs([v.spec for v in node.inputs], attrs)
     return by(Node(LOOP, node.inputs, attrs, specs, node.origin, node.also))
 
 
-def _of_known_stacks(node: Node, turns: int | None) -> Expansion | None:
+def _of_known_stacks(node: Node, iterations: int | None) -> Expansion | None:
     """The loop over stacks whose length is known by now; its results keep their sizes but for that length."""
-    if turns is None:
+    if iterations is None:
         return None
     loop = loop_of(node)
     specs = list(node.specs)
     for place in range(loop.carried, len(specs)):
-        shape = Shape((turns, *tuple(specs[place].shape)[1:]))
+        shape = Shape((iterations, *tuple(specs[place].shape)[1:]))
         specs[place] = TensorSpec.of(shape, specs[place].dtype)
-    attrs = {"loop": loop.another(length=turns)}
+    attrs = {"loop": loop.another(length=iterations)}
     return by(Node(LOOP, node.inputs, attrs, specs, node.origin, node.also))
 
 
-def _takes_little(node: Node, turns: int) -> bool:
-    """Whether the loop's stacks may be made at once: a check can end it long before its last turn."""
+def _takes_little(node: Node, iterations: int) -> bool:
+    """Whether the loop's stacks may be made at once: a check can end it long before its last iteration."""
     loop = loop_of(node)
     if loop.condition is None:
         return True  # the rows that it reads are no fewer
     rows = [v.spec for v in loop.rows]
-    return all(r.shape.is_static for r in rows) and turns * sum(r.nbytes for r in rows) <= COUNTED_STACK_BYTES
+    return (
+        all(r.shape.is_static for r in rows)
+        and iterations * sum(r.nbytes for r in rows) <= COUNTED_STACK_BYTES
+    )
 
 
-def _turns(node: Node) -> int | None:
+def _iterations(node: Node) -> int | None:
     loop = loop_of(node)
     if loop.mapped and loop.length is None:
         rows: int | None = node.inputs[loop.carried].spec.shape[0]
@@ -81,7 +87,7 @@ def _literal(value: Value) -> np.ndarray[Any, Any] | None:
 
 
 def _none(node: Node) -> Expansion:
-    """What a loop without turns gives."""
+    """What a loop without iterations gives."""
     carried = loop_of(node).carried
     stacks = [
         _made(node, "constant", (), value=np.empty((0, *v.spec.shape[1:]), v.spec.dtype.dtype))
@@ -97,7 +103,7 @@ def _one_is_static(node: Node) -> bool:
 
 
 def _one(node: Node) -> Expansion:
-    """The body of a loop of one turn, and what becomes of its results."""
+    """The body of a loop of one iteration, and what becomes of its results."""
     loop = loop_of(node)
     body, carried, end = loop.body, loop.carried, loop.end
     rows = [

@@ -1,4 +1,5 @@
-"""Where rows begin that many loops tell is computed once, not for the turns and again for the masked rest."""
+"""Where rows begin that many loops tell is computed once, not for the iterations and again for the masked
+rest."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def step_of(executable, op):
     (found,) = [s.place for s in kernels if op in [n.op.name for n in getattr(body_of(s.node), "nodes", ())]]
     return found
 
-def turns(executable, op, more):
+def iterations(executable, op, more):
     for field in (TURNS, CHUNK):
         executable.params[step_of(executable, op) + field] += more
 
@@ -100,7 +100,7 @@ def line_of(program: str, mark: str = "# here") -> int:
 
 
 WRONG_ACCESSES = {
-    "one turn too many": ("end", "turns(code, 'exp', 1)", "input 0, float32[1000]"),
+    "one iteration too many": ("end", "iterations(code, 'exp', 1)", "input 0, float32[1000]"),
     "an input from its second element on": (
         "end",
         "code.params[buffer_place(code, 'exp', 0) + 1] += 1",
@@ -145,7 +145,7 @@ def test_a_wrong_access_ends_with_the_kernel_the_op_the_line_and_the_buffer(
 
 @pytest.mark.parametrize(
     ("side", "change"),
-    [("begin", "turns(code, 'exp', 1)"), ("end", "code.params[buffer_place(code, 'exp', 1) + 1] -= 1")],
+    [("begin", "iterations(code, 'exp', 1)"), ("end", "code.params[buffer_place(code, 'exp', 1) + 1] -= 1")],
 )
 def test_a_write_next_to_a_buffer_on_its_other_side_is_an_error(
     side: str, change: str, tmp_path: Path
@@ -174,7 +174,7 @@ def sums(x):
 
 x = df.ones([100])
 print(np.isnan(sums(x).numpy()).any())
-turns(only(Executable), 'exp', -1)
+iterations(only(Executable), 'exp', -1)
 print(np.isnan(sums(x).numpy()).any())
 """
     )

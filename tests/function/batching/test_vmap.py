@@ -13,11 +13,11 @@ X = df.constant(np.linspace(-1.5, 2.0, 12).reshape(4, 3))
 
 
 def collatz(n):
-    turns = 0
+    iterations = 0
     while n != 1:
         n = n // 2 if n % 2 == 0 else 3 * n + 1
-        turns += 1
-    return turns
+        iterations += 1
+    return iterations
 
 
 def branch(row):
@@ -41,7 +41,7 @@ def summed_until(row):
 
 
 def grown(row):
-    """A loop that as many turns of each row end as its own numbers say."""
+    """A loop that as many iterations of each row end as its own numbers say."""
     with df.GradientTape() as tape:
         tape.watch(row)
         total, factor = df.constant(0.0, df.float64), df.reduce_sum(row) * row[0] + 1.5
@@ -59,7 +59,7 @@ def steepness(row):
 
 
 def grown_together(row):
-    """A loop with as many turns for all rows."""
+    """A loop with as many iterations for all rows."""
     with df.GradientTape() as tape:
         tape.watch(row)
         i, total = df.constant(0), row[0]
@@ -103,11 +103,11 @@ FUNCTIONS = {
     "gradient of a branch": df.autodiff.grad(
         lambda row: df.cond(row[0] > 0.0, lambda: df.reduce_sum(df.sqrt(row[0]) * row), lambda: -row[1])
     ),
-    "gradient of a loop whose turns differ": grown,
-    "gradient of a loop with turns for all": grown_together,
-    "gradient of a loop without turns": never_begun,
+    "gradient of a loop whose iterations differ": grown,
+    "gradient of a loop with iterations for all": grown_together,
+    "gradient of a loop without iterations": never_begun,
     "hessian": df.autodiff.hessian(lambda row: df.reduce_prod(row)),
-    "hessian of a loop whose turns differ": df.autodiff.hessian(grown_value),
+    "hessian of a loop whose iterations differ": df.autodiff.hessian(grown_value),
     "gradients of gradients of a loop": df.autodiff.grad(steepness),
     "tangent": lambda row: df.autodiff.jvp(df.sin, [row], [row])[1],
     "structure": lambda row: {"a": row[0], "b": (row[1:], 2.0 * row)},

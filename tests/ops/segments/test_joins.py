@@ -53,7 +53,7 @@ def test_a_position_outside_is_an_error(mode):
 
 @pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.maximum])
 @pytest.mark.parametrize(
-    ("turns", "size", "count", "length"),
+    ("iterations", "size", "count", "length"),
     [
         (1, 3, 7, 1),
         (1, 5, 40000, 3),
@@ -64,11 +64,11 @@ def test_a_position_outside_is_an_error(mode):
         (2, 3, 0, 2),
     ],
 )
-def test_rows_are_joined_in_order(ufunc, turns, size, count, length):
+def test_rows_are_joined_in_order(ufunc, iterations, size, count, length):
     rng = np.random.default_rng(1)
-    out = rng.normal(size=(turns, size, length)).astype(np.float32)
+    out = rng.normal(size=(iterations, size, length)).astype(np.float32)
     places = rng.integers(0, size, count)
-    rows = (1 + 1e-3 * rng.normal(size=(turns, count, length))).astype(np.float32)
+    rows = (1 + 1e-3 * rng.normal(size=(iterations, count, length))).astype(np.float32)
     expected = out.copy()
     for at, row in zip(places, rows.transpose(1, 0, 2), strict=True):
         expected[:, at] = ufunc(expected[:, at], row)

@@ -31,11 +31,11 @@ def repeated(w: Writer, s: Step) -> Value | None:
     a = carried(w, s)
     if a is None or w.in_vmap:
         return None
-    turns = ("n", "3", "df.minimum(n, 2)", "0")[s.k // 4 % 4]
+    iterations = ("n", "3", "df.minimum(n, 2)", "0")[s.k // 4 % 4]
     if s.k & 1:
         value = w.let(a.name, a.dtype, a.sizes)
         i = w.name("i")
-        with w.block(f"for {i} in df.range({turns}):"):
+        with w.block(f"for {i} in df.range({iterations}):"):
             w.scope.append(Value(i, "int32", ()))
             w.steps(s.body)
             w.line(f"{value.name} = {w.last(value).name}")
@@ -43,7 +43,7 @@ def repeated(w: Writer, s: Step) -> Value | None:
     i, x = w.name("i"), Value(w.name("x"), a.dtype, a.sizes)
     name, _ = w.function([Value(i, "int32", ()), x], s.body, x)
     text = (
-        f"df.while_loop(lambda i, x: i < {turns}, lambda i, x: (i + 1, {name}(i, x)), "
+        f"df.while_loop(lambda i, x: i < {iterations}, lambda i, x: (i + 1, {name}(i, x)), "
         f"(df.constant(0), {a.name}))[1]"
     )
     return w.let(text, a.dtype, a.sizes)

@@ -57,8 +57,8 @@ def emit_blocks(
     packed = b.offset(scratch, slot * size[Field.SLOT], element)
     copy = b.offset(packed, size[Field.BLOCK_DEPTH] * panel_width, element)
     lists = [b.alloca(I64, length) for length in windows or ()]
-    with b.loop(low, high) as turn:
-        block = opaque(turn.index)
+    with b.loop(low, high) as iteration:
+        block = opaque(iteration.index)
         across = block.quotient(size[Field.ROW_BLOCKS])
         top = (block - across * size[Field.ROW_BLOCKS]) * size[Field.BLOCK_ROWS]
         left = across * size[Field.BLOCK_COLUMNS]

@@ -182,20 +182,20 @@ def emit_tiles(
         )
         return totals
 
-    with b.loop(0, rows, tile.rows) as turn:
-        places = [smaller(rows - turn.index - 1, i) for i in range(tile.rows)]
+    with b.loop(0, rows, tile.rows) as iteration:
+        places = [smaller(rows - iteration.index - 1, i) for i in range(tile.rows)]
         if windows:
-            across = [opaque(b.load(lists[0], turn.index + place, I64)) for place in places]
+            across = [opaque(b.load(lists[0], iteration.index + place, I64)) for place in places]
         else:
             across = [opaque(place * a_row) for place in places]
-        down = [b.offset(c, opaque((turn.index + place) * c_row), element) for place in places]
+        down = [b.offset(c, opaque((iteration.index + place) * c_row), element) for place in places]
         targets = [b.offset(row, span, element) for row in down for span in spans]
         for target in targets:  # they are there when their sums are
             b.prefetch(target)
-        at_a = a if windows else b.offset(a, opaque(turn.index * a_row), element)
+        at_a = a if windows else b.offset(a, opaque(iteration.index * a_row), element)
         if packing:
             totals = b.if_else(
-                turn.index.eq(0) & source.cast(I64).ne(packed.cast(I64)),
+                iteration.index.eq(0) & source.cast(I64).ne(packed.cast(I64)),
                 lambda: sums(at_a, across, source, b_row, copy=True),
                 lambda: sums(at_a, across, packed, width, copy=False),
             )
@@ -220,14 +220,14 @@ def _over_runs(
 ) -> list[EmittedValue]:
     """Call ``run(first, length, carried)`` for each of the runs in which A's columns lie."""
     each = b.load(runs, ColumnRun.EACH, I64)
-    with b.while_loop([b.constant(I64, 0), b.load(runs, ColumnRun.FIRST, I64), runs, *begin]) as turn:
-        done, most, at, *carried = turn.carried
-        turn.test(done < depth)
+    with b.while_loop([b.constant(I64, 0), b.load(runs, ColumnRun.FIRST, I64), runs, *begin]) as iteration:
+        done, most, at, *carried = iteration.carried
+        iteration.test(done < depth)
         length = smaller(depth - done, most)
         first = b.offset(at_a, b.load(at, ColumnRun.PLACES, I64), element)
         following = run(first, length, carried)
-        turn.next(done + length, each, b.offset(at, 1, I64), *following)
-    return turn.results[3:]
+        iteration.next(done + length, each, b.offset(at, 1, I64), *following)
+    return iteration.results[3:]
 
 
 def emit_dot(
@@ -240,8 +240,10 @@ def emit_dot(
     c_row, factor = field(b, table, Field.C_ROW), scale(b, table, element)
     vector = element.vector(lanes)
     zeros = [b.constant(vector, 0.0)] * rows_at_once
-    with b.loop(0, rows, rows_at_once) as turn:
-        places = [opaque(turn.index + smaller(rows - turn.index - 1, i)) for i in range(rows_at_once)]
+    with b.loop(0, rows, rows_at_once) as iteration:
+        places = [
+            opaque(iteration.index + smaller(rows - iteration.index - 1, i)) for i in range(rows_at_once)
+        ]
         lines = [b.offset(a, place * a_row, element) for place in places]
         with b.loop(0, depth, lanes, carried=zeros) as step:
             mask = b.first_lanes(depth - step.index, lanes)

@@ -36,13 +36,15 @@ def emit_pieces(module: LlvmModule, name: str, element: Type, lanes: int) -> Non
     image = field(b, table, WindowField.IMAGE)
     runs = _Runs(b, table, element, lanes, low, low + length)
     distance = field(b, table, Field.COPY_ROW)
-    with b.loop(0, count, carried=places_of(first, counts)) as turn:
-        batch, *places = turn.carried
+    with b.loop(0, count, carried=places_of(first, counts)) as iteration:
+        batch, *places = iteration.carried
         begins = [p * s - a for p, s, a in zip(places, strides, before, strict=True)]
         runs.copy(
-            b.offset(tensor, batch * image, element), begins, b.offset(copy, turn.index * distance, element)
+            b.offset(tensor, batch * image, element),
+            begins,
+            b.offset(copy, iteration.index * distance, element),
         )
-        turn.next(*following_places([batch, *places], counts))
+        iteration.next(*following_places([batch, *places], counts))
     b.ret()
 
 
@@ -74,17 +76,17 @@ class _Runs:
         """Copy a part of the piece whose first element is at ``begins`` of an element of the batch."""
         b = self.b
         zero, whole = b.constant(I64, 0), self._inside(begins)
-        with b.loop(self.first, self.end, carried=self.taps) as turn:
-            base = turn.index * self.run
+        with b.loop(self.first, self.end, carried=self.taps) as iteration:
+            base = iteration.index * self.run
             begin, end = larger(base, self.low), smaller(base + self.run, self.high)
             skipped, length = begin - base, end - begin
-            positions = [p + t * d for p, t, d in zip(begins, turn.carried, self.dilations, strict=True)]
+            positions = [p + t * d for p, t, d in zip(begins, iteration.carried, self.dilations, strict=True)]
             between = partial(self._between, positions, skipped, length)
             since, until = b.if_else(whole, partial(list, (zero, length)), between)
             source = b.offset(image, place_inside(positions, self.distances) + skipped, self.element)
             self._write(b.offset(line, begin - self.low, self.element), source, length, since, until)
-            _, *following = following_places([zero, *turn.carried], self.lengths)
-            turn.next(*following)
+            _, *following = following_places([zero, *iteration.carried], self.lengths)
+            iteration.next(*following)
 
     def _inside(self, begins: Sequence[EmittedValue]) -> EmittedValue:
         """Whether a piece lies inside of the tensor."""

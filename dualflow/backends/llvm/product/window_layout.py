@@ -133,11 +133,11 @@ def _three(lie: SlidingWindows) -> tuple[SlidingAxis, ...]:
 def _lines_between(axes: tuple[SlidingAxis, ...], wide: list[int], count: int) -> int:
     """The most lines from that where a window begins to that where the window ``count - 1`` further does."""
     first, second, last = axes
-    turns = -(-(count - 1) // last.windows)
+    iterations = -(-(count - 1) // last.windows)
     to_next = second.stride
     to_first = first.stride * wide[1] - (second.windows - 1) * second.stride
     to_batch = math.prod(wide[:2]) - (first.windows - 1) * first.stride * wide[1]
     to_batch -= (second.windows - 1) * second.stride
-    further = -(-turns // second.windows) * max(0, to_first - to_next)
-    furthest = -(-turns // (first.windows * second.windows)) * max(0, to_batch - to_first)
-    return turns * to_next + further + furthest
+    further = -(-iterations // second.windows) * max(0, to_first - to_next)
+    furthest = -(-iterations // (first.windows * second.windows)) * max(0, to_batch - to_first)
+    return iterations * to_next + further + furthest

@@ -91,9 +91,9 @@ def emit_places(module: LlvmModule, name: str) -> None:
         length = smaller(places.each - skipped, count - done)
         begin = place_inside([*at, skipped], places.distances) - base
         listed = every.ne(0).select(length, 1)
-        with b.loop(0, listed, _AT_ONCE) as turn:
-            here = begin + turn.index * places.step
-            b.store(here.splat(_AT_ONCE) + onward, target, index + turn.index)
+        with b.loop(0, listed, _AT_ONCE) as iteration:
+            here = begin + iteration.index * places.step
+            b.store(here.splat(_AT_ONCE) + onward, target, index + iteration.index)
         run.next(index + listed, done + length, zero, *following_places(at, places.sizes[:-1]))
     b.ret()
 

@@ -1,7 +1,7 @@
 """Ctrl-C in a long loop: from time to time native code asks Python whether a signal has come.
 
 A signal's handler runs in the interpreter, so a loop that never enters it could not be stopped. Asking takes
-the GIL, so it is done by the clock: after some 50 ms, which a loop looks at every few turns.
+the GIL, so it is done by the clock: after some 50 ms, which a loop looks at every few iterations.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ contracts. Integers wrap. Division by zero and shifts by the width or more are u
 the functions of `dualflow.backends.llvm.maths` define them as NumPy does.
 """
 
-from dualflow.backends.llvm.text.builder import Block, Builder, CountedTurn, WhileLoop
+from dualflow.backends.llvm.text.builder import Block, Builder, CountedIteration, WhileLoop
 from dualflow.backends.llvm.text.module import LlvmFunction, LlvmModule
 from dualflow.backends.llvm.text.types import (
     BOOL,
@@ -58,7 +58,7 @@ __all__ = [
     "VOID",
     "Block",
     "Builder",
-    "CountedTurn",
+    "CountedIteration",
     "EmittedValue",
     "LlvmFunction",
     "LlvmModule",

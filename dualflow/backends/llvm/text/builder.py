@@ -20,29 +20,31 @@ class Block:
         self.lines: list[str] = []
 
 
-class Turn:
-    """One turn of a loop: the values `carried` into it, and after the loop its `results`."""
+class Iteration:
+    """One iteration of a loop: the values `carried` into it, and after the loop its `results`."""
 
     def __init__(self, carried: list[EmittedValue]) -> None:
         self.carried = self.results = self.following = carried
 
     def next(self, *values: EmittedValue) -> None:
-        """Give the carried values of the next turn."""
+        """Give the carried values of the next iteration."""
         if [v.type for v in values] != [v.type for v in self.carried]:
-            raise DTypeError(f"the loop carries {self.carried}, but its next turn was given {list(values)}")
+            raise DTypeError(
+                f"the loop carries {self.carried}, but its next iteration was given {list(values)}"
+            )
         self.following = list(values)
 
 
-class CountedTurn(Turn):
-    """A turn of a counted loop, which has an `index`."""
+class CountedIteration(Iteration):
+    """An iteration of a counted loop, which has an `index`."""
 
     def __init__(self, index: EmittedValue, carried: list[EmittedValue]) -> None:
         super().__init__(carried)
         self.index = index
 
 
-class WhileLoop(Turn):
-    """A turn of a loop that ends when a test fails."""
+class WhileLoop(Iteration):
+    """An iteration of a loop that ends when a test fails."""
 
     def __init__(self, carried: list[EmittedValue], test: Callable[[EmittedValue], None]) -> None:
         super().__init__(carried)
@@ -241,7 +243,7 @@ class Builder(Emitter):
         stop: EmittedValue | int,
         step: EmittedValue | int = 1,
         carried: Sequence[EmittedValue] = (),
-    ) -> Iterator[CountedTurn]:
+    ) -> Iterator[CountedIteration]:
         """Count from `start` while below `stop` (i64); accumulators go round as `carried` values.
 
         >>> from dualflow.backends.llvm.text import I64, LlvmModule
@@ -257,7 +259,7 @@ class Builder(Emitter):
         self.position(body)
         entering = [(start, before), *[(value, before) for value in carried]]
         phis = [self.emit(value.type, "") for value, _ in entering]
-        loop = CountedTurn(phis[0], phis[1:])
+        loop = CountedIteration(phis[0], phis[1:])
         yield loop
         following = [self.emit(I64, f"add nuw nsw i64 {loop.index.text}, {step.text}"), *loop.following]
         self.branch(following[0] < stop, body, after)
@@ -270,32 +272,34 @@ class Builder(Emitter):
     @contextmanager
     def at_most_once(
         self, start: EmittedValue, stop: EmittedValue, carried: Sequence[EmittedValue] = ()
-    ) -> Iterator[CountedTurn]:
-        """A counted loop without a way back: one turn, at `start`, if that is below `stop`, and else none.
+    ) -> Iterator[CountedIteration]:
+        """A counted loop without a way back: one iteration, at `start`, if that is below `stop`, and else
+        none.
+
 
         >>> from dualflow.backends.llvm.text import I64, LlvmModule
         >>> f = LlvmModule().function("doubled_above_3", I64, [("n", I64)])
         >>> b, n = f.builder, f.args[0]
-        >>> with b.at_most_once(b.constant(I64, 3), n, [n]) as turn:
-        ...     turn.next(turn.carried[0] * 2)
-        >>> b.ret(turn.results[0])
+        >>> with b.at_most_once(b.constant(I64, 3), n, [n]) as iteration:
+        ...     iteration.next(iteration.carried[0] * 2)
+        >>> b.ret(iteration.results[0])
         """
         before, body, after = self.block, self.new_block("rest"), self.new_block("done")
         self.branch(start < stop, body, after)
         self.position(body)
-        turn = CountedTurn(start, list(carried))
-        yield turn
+        iteration = CountedIteration(start, list(carried))
+        yield iteration
         last = self.block
         self.jump(after)
         self._resume(after)
-        ends = zip(carried, turn.following, strict=True)
-        turn.results = [
+        ends = zip(carried, iteration.following, strict=True)
+        iteration.results = [
             old if new.text == old.text else self.phi([(old, before), (new, last)]) for old, new in ends
         ]
 
     @contextmanager
     def while_loop(self, carried: Sequence[EmittedValue]) -> Iterator[WhileLoop]:
-        """Go round until `loop.test(condition)` fails; the results are what was carried into that turn.
+        """Go round until `loop.test(condition)` fails; the results are what was carried into that iteration.
 
         >>> from dualflow.backends.llvm.text import I64, U64, LlvmModule
         >>> f = LlvmModule().function("halvings", I64, [("n", U64)])
