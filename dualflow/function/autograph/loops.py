@@ -258,7 +258,7 @@ class _Loop:
                 break
         else:
             raise DTypeError(
-                f"The dtypes of a loop's variables change with each iteration; cast them with df.cast.{here()}"
+                f"The dtypes of a loop's variables change in each iteration; cast them with df.cast.{here()}"
             )
         initial = [*leading, *(leaf for plan in plans if plan for leaf in _initial(plan))]
         ran, results = node(body, initial)
@@ -388,8 +388,8 @@ def _seen(
 def _leaf_spec(name: str, after: Any, initial: Any, spec: TensorSpec, invariant: Shape | None) -> TensorSpec:
     if not is_value(after):
         raise DTypeError(
-            f"{name!r} is a tensor before the loop, but a {type(after).__name__} after one iteration. Keep it "
-            f"a tensor, or use another name.{here()}"
+            f"{name!r} is a tensor before the loop, but a {type(after).__name__} after one iteration. Keep "
+            f"it a tensor, or use another name.{here()}"
         )
     if adapts(after, spec.dtype) and not spec.shape:
         return spec

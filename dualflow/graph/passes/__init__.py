@@ -109,7 +109,7 @@ _INSIDE: Final = (
     Pass("unused", eliminate_dead_code, "the later passes need not look at what nobody reads"),
     Pass("constants", fold_constants, "what is known now isn't computed at each call"),
     Pass("branches", take_branches, "an index is known once constants are"),
-    Pass("iterations", count_trips, "what a loop of one iteration hides, the passes below see"),
+    Pass("trip counts", count_trips, "what a loop of one iteration hides, the passes below see"),
     Pass("algebra", simplify_algebra, "an identity removed is a loop, or a copy, saved"),
     Pass("common", merge_common_subexpressions, "gradients repeat the forward pass; once is enough"),
     Pass("leftovers", eliminate_dead_code, "the rewrites above leave their old nodes behind"),
