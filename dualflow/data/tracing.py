@@ -25,7 +25,7 @@ from dualflow.function.control.bodies import Body, inner_tracer
 from dualflow.function.errors import here
 from dualflow.function.tracing.tracer import tracing, values
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.forms import Opaque
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Effect, Op
 
 Specs = tuple[TensorSpec, ...]
@@ -188,7 +188,7 @@ READ_ELEMENT: Final = Op(
     doc="The leaves of the next element of an iterator.",
     infer=_infer,
     kernel=_read,
-    form=Opaque("it reads an element in Python"),
+    kind=Opaque("it reads an element in Python"),
     outputs=None,
     effect=Effect.PYTHON,
 )

@@ -24,8 +24,8 @@ from dualflow.eager.kernels import KERNELS, LARGE
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.eager.variable import Variable
 from dualflow.eager.variable_slots import GIL, replace, store
-from dualflow.ops.forms import View
 from dualflow.ops.indexing import is_plain
+from dualflow.ops.op_kinds import View
 from dualflow.ops.record import Op, Promotion, operand
 
 _TO_FLOAT: Final = (Promotion.FLOAT, Promotion.DIVIDE)
@@ -104,7 +104,7 @@ class EagerEngine(Engine):
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         arrays = [x._array for x in inputs]
         for array in arrays:
-            if array.size > LARGE and type(op.form) is not View:
+            if array.size > LARGE and type(op.kind) is not View:
                 found = KERNELS.value(op, inputs, attrs)
                 if found is not None:
                     return found

@@ -23,11 +23,11 @@ from dualflow.eager.tensor import wrap
 from dualflow.gradient.sweep import filled
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.forms import Opaque
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Effect, Op
 
 Specs = tuple[TensorSpec, ...]
-_FORM: Final = Opaque("it calls Python")
+_KIND: Final = Opaque("it calls Python")
 
 
 def _specs(*inputs: TensorSpec, function: Callable[..., Any], specs: Specs) -> Specs:
@@ -93,7 +93,7 @@ PY_FUNCTION: Final = Op(
     doc="The results of a Python function of eager tensors, of the shapes and dtypes ``specs``.",
     infer=_specs,
     kernel=_on_tensors,
-    form=_FORM,
+    kind=_KIND,
     pullback=_pull,
     outputs=None,
     effect=Effect.PYTHON,
@@ -104,7 +104,7 @@ NUMPY_FUNCTION: Final = Op(
     doc="The results of a Python function of NumPy arrays, of the shapes and dtypes ``specs``.",
     infer=_specs,
     kernel=_on_arrays,
-    form=_FORM,
+    kind=_KIND,
     outputs=None,
     effect=Effect.PYTHON,
 )

@@ -19,7 +19,7 @@ from dualflow.ops.arithmetic import add
 from dualflow.ops.broadcasting import broadcast_like, reduce_sum
 from dualflow.ops.complex_numbers import real
 from dualflow.ops.creation import ones_like
-from dualflow.ops.forms import Contraction, Element, Take, View
+from dualflow.ops.op_kinds import Elementwise, Gather, MatMul, View
 from dualflow.ops.record import Op
 
 Tangents = Sequence[Any]
@@ -41,7 +41,7 @@ def push_forward(
     flowing = [i for i, t in enumerate(tangents) if t is not None and op.differentiable(i)]
     if not flowing or not outputs:
         return [None] * len(outputs)
-    if len(outputs) == 1 and isinstance(op.form, View | Contraction | Take):
+    if len(outputs) == 1 and isinstance(op.kind, View | MatMul | Gather):
         return [_linear_in_each(op, inputs, attrs, tangents, flowing)]
     if _is_elementwise(op, inputs, outputs, flowing):
         return [_elementwise(op, inputs, outputs[0], attrs, tangents, flowing)]
@@ -62,7 +62,7 @@ def _is_elementwise(
     """Whether each element of a cotangent is multiplied by a real derivative, in the output's dtype."""
     dtype = outputs[0].dtype
     same = dtype.is_floating and all(inputs[i].dtype is dtype for i in flowing)
-    return same and len(outputs) == 1 and isinstance(op.form, Element) and op.pullback is None
+    return same and len(outputs) == 1 and isinstance(op.kind, Elementwise) and op.pullback is None
 
 
 def _elementwise(

@@ -17,7 +17,7 @@ from dualflow.core.locks import imported
 from dualflow.eager.tensor import EagerTensor
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.ops.forms import Assemble, Contraction, Element, Fold, Literal, Take, View
+from dualflow.ops.op_kinds import CopyPieces, Elementwise, Gather, Literal, MatMul, Reduce, View
 
 Array = np.ndarray[Any, Any]
 Pattern = Any
@@ -70,26 +70,26 @@ class _Dependence:
         given = [v for v in node.inputs if v in self.known]
         if not given:
             return None
-        form = node.op.form
-        if isinstance(form, Element):
+        kind = node.op.kind
+        if isinstance(kind, Elementwise):
             rows = [np.broadcast_to(_numbers(v), sizes(value)).reshape(-1) for v in given]
             return _joined([self.known[v][r] for v, r in zip(given, rows, strict=True)])
-        if isinstance(form, Fold):
+        if isinstance(kind, Reduce):
             return self._folded(given[0], tuple(node.attrs["axis"]))
-        if isinstance(form, View | Assemble):
+        if isinstance(kind, View | CopyPieces):
             return self._moved(node, value, range(len(node.inputs)))
-        if isinstance(form, Take) and node.inputs[1] not in self.known:
+        if isinstance(kind, Gather) and node.inputs[1] not in self.known:
             indices = self._constant(node.inputs[1])
             if indices is not None:
                 return self._moved(node, value, (0,))
-        if isinstance(form, Contraction) and len(node.inputs) == 2:
+        if isinstance(kind, MatMul) and len(node.inputs) == 2:
             return self._product(node, value)
         alike = _joined([self._folded(v, tuple(range(v.spec.rank))) for v in given])
         return alike[np.zeros(_count(value), np.int64)]
 
     def _constant(self, value: Value) -> Array | None:
         """The elements of a value that is known."""
-        if value.node is not None and isinstance(value.node.op.form, Literal):
+        if value.node is not None and isinstance(value.node.op.kind, Literal):
             return np.asarray(value.node.attrs["value"])
         return self.constants.get(value)
 

@@ -36,7 +36,7 @@ from dualflow.graph.ir import Graph, Value
 from dualflow.graph.passes import optimise
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.ops.arrangement import TRANSPOSE
-from dualflow.ops.forms import Assemble, Contraction, Element, Fold, Opaque, Scan, Scatter, Take
+from dualflow.ops.op_kinds import CopyPieces, Elementwise, Gather, MatMul, Opaque, Reduce, Scan, Scatter
 from dualflow.ops.record import Op
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 Run = Callable[..., EagerTensor | None]
 
-_FORMS: Final = (Element, Fold, Scan, Take, Assemble, Scatter, Contraction)
+_KINDS: Final = (Elementwise, Reduce, Scan, Gather, CopyPieces, Scatter, MatMul)
 _NUMBERS: Final = "biufc"
 _PLAIN: Final = (bool, int, float, complex, str, type(None), DType, np.dtype, np.generic)
 _MOST: Final = 512
@@ -134,10 +134,10 @@ def call_key(
 
 def _has_kernel(op: Op, inputs: Sequence[EagerTensor], attrs: Mapping[str, Any]) -> bool:
     """Whether compiled functions have kernels for such ops, as far as forms tell."""
-    form = op.form
-    if isinstance(form, Opaque):
-        return form.unless is not None and form.unless(*[x._array for x in inputs], **attrs)
-    return isinstance(form, _FORMS)
+    kind = op.kind
+    if isinstance(kind, Opaque):
+        return kind.unless is not None and kind.unless(*[x._array for x in inputs], **attrs)
+    return isinstance(kind, _KINDS)
 
 
 def _run_of(
@@ -217,7 +217,7 @@ def shape_family(
 
     An op that isn't elementwise has none.
     """
-    if isinstance(what, Op) and not isinstance(what.form, Element):
+    if isinstance(what, Op) and not isinstance(what.kind, Elementwise):
         return None
     counted = count is not None
     if not all(a.flags.c_contiguous for a in arrays):
@@ -318,7 +318,7 @@ def _compiled(
     except (InvalidArgumentError, DTypeError) as error:
         raise _UnfitError from error
     (result,) = graph.outputs
-    if isinstance(what, Op) and isinstance(what.form, Take) and result.spec.size <= LARGE:
+    if isinstance(what, Op) and isinstance(what.kind, Gather) and result.spec.size <= LARGE:
         return None
     compiled = CompiledGraph(graph, options)
     if compiled.optimised.outputs[0].node is None or any(part.node for part in compiled.executable.parts):
@@ -335,7 +335,7 @@ def _compiled(
 
 def _order_of_all(what: Computation, arrays: Sequence[Array]) -> tuple[int, ...] | None:
     """The order of axes that all inputs of an elementwise op have in memory; None for their own one."""
-    if not isinstance(what, Op) or not isinstance(what.form, Element):
+    if not isinstance(what, Op) or not isinstance(what.kind, Elementwise):
         return None
     shapes = {a.shape for a in arrays if a.ndim}
     found = {_memory_order(a) for a in arrays if a.ndim}

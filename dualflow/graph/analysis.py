@@ -14,7 +14,7 @@ import networkx as nx
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.work import bytes_moved, computes, iterations, work
-from dualflow.ops.forms import Loop
+from dualflow.ops.op_kinds import Loop
 
 Vertex = Node | Value
 
@@ -116,7 +116,7 @@ def _complete(graph: Graph) -> bool:
     for node in graph.nodes:
         if not all(spec.shape.is_static for spec in node.specs):
             return False
-        if isinstance(node.op.form, Loop) and iterations(node) is None:
+        if isinstance(node.op.kind, Loop) and iterations(node) is None:
             return False
         if not all(_complete(body) for _, body in node.bodies):
             return False

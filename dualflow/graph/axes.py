@@ -14,7 +14,7 @@ from numpy.lib.stride_tricks import as_strided
 from dualflow.core.symbolic_sizes import is_static, size_variable, size_variables
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.virtual_array import VirtualArray, contiguous
-from dualflow.ops.forms import Element, Literal, View
+from dualflow.ops.op_kinds import Elementwise, Literal, View
 
 _ORIGIN = np.zeros(1, np.int8)
 
@@ -26,12 +26,12 @@ def sizes(value: Value) -> tuple[int, ...]:
 
 def is_view(node: Node) -> bool:
     """Whether ``node`` shows its input's elements under another shape."""
-    return isinstance(node.op.form, View)
+    return isinstance(node.op.kind, View)
 
 
 def base_of(value: Value) -> Value:
     """The value that ``value`` is a view of, itself if it is none."""
-    while (node := value.node) is not None and isinstance(node.op.form, View):
+    while (node := value.node) is not None and isinstance(node.op.kind, View):
         value = node.inputs[0]
     return value
 
@@ -40,14 +40,14 @@ def is_scalar_literal(value: Value) -> bool:
     """Whether every element of ``value`` is one known number, which code can hold."""
     node = base_of(value).node
     return (
-        node is not None and isinstance(node.op.form, Literal) and node.output.spec.shape.num_elements() == 1
+        node is not None and isinstance(node.op.kind, Literal) and node.output.spec.shape.num_elements() == 1
     )
 
 
 def is_generated(value: Value) -> bool:
     """Whether ``value`` is computed from positions alone, so that every reader can make its own."""
     node = value.node
-    return node is not None and isinstance(node.op.form, Element) and not node.inputs
+    return node is not None and isinstance(node.op.kind, Elementwise) and not node.inputs
 
 
 def strided_view(
@@ -83,9 +83,9 @@ def _by_extents(
 def row_major(value: Value) -> Value:
     """The value whose elements ``value`` has, all of them in the same order, if under another shape."""
     while value.node is not None and is_view(value.node):
-        form = value.node.op.form
-        assert isinstance(form, View)
-        if not _keeps_order(form.view, tuple(value.node.attrs.items()), sizes(value.node.inputs[0])):
+        kind = value.node.op.kind
+        assert isinstance(kind, View)
+        if not _keeps_order(kind.view, tuple(value.node.attrs.items()), sizes(value.node.inputs[0])):
             break
         value = value.node.inputs[0]
     return value
@@ -116,9 +116,9 @@ def dims_through(node: Node) -> tuple[int | None, ...] | None:
 
     None as a whole where the view starts elsewhere, skips elements or joins dims.
     """
-    form = node.op.form
-    assert isinstance(form, View)
-    return _dims(form.view, tuple(node.attrs.items()), sizes(node.inputs[0]))
+    kind = node.op.kind
+    assert isinstance(kind, View)
+    return _dims(kind.view, tuple(node.attrs.items()), sizes(node.inputs[0]))
 
 
 def dims_of_base(value: Value) -> tuple[int | None, ...] | None:

@@ -21,7 +21,7 @@ from dualflow.graph.control_spec import ChoiceSpec, LoopSpec
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import Graph
 from dualflow.graph.unequal_rows import UnequalRows
-from dualflow.ops.forms import Choice, Loop
+from dualflow.ops.op_kinds import Cond, Loop
 from dualflow.ops.record import Effect, Op
 
 Array = np.ndarray[Any, Any]
@@ -60,7 +60,7 @@ CHOICE: Final = Op(
     doc="The results of one of several graphs, by an index; one that is out of range takes the last.",
     infer=_infer_choice,
     kernel=_run_choice,
-    form=Choice(),
+    kind=Cond(),
     pullback=_pullback_in(CHOICE_GRADIENT),
     outputs=None,
     effect=Effect.INSIDE,
@@ -134,7 +134,7 @@ LOOP: Final = Op(
     doc="A body for each row, or while a condition holds: what it carries in the end, and its rows, stacked.",
     infer=_infer_loop,
     kernel=_run_loop,
-    form=Loop(),
+    kind=Loop(),
     pullback=_pullback_in(LOOP_GRADIENT),
     outputs=None,
     effect=Effect.INSIDE,

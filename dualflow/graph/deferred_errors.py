@@ -15,7 +15,7 @@ from dualflow.core.errors import DualflowError, InternalError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.ops.forms import Check
+from dualflow.ops.op_kinds import Check
 from dualflow.ops.record import REGISTRY, Effect, Op
 
 
@@ -43,7 +43,7 @@ RAISE_DEFERRED: Final = Op(
     doc="Raises ``error``; its input is False.",
     infer=lambda holds, error: (),
     kernel=_raise,
-    form=Check(),
+    kind=Check(),
     outputs=None,
     effect=Effect.CHECK,
 )

@@ -10,7 +10,7 @@ from dualflow.graph.ir import Node
 from dualflow.graph.loop_dtypes import computed_in_loops, in_loops
 from dualflow.graph.scalar_functions import function_of
 from dualflow.graph.scalars import bodies
-from dualflow.ops.forms import Assemble, Choice, Contraction, Element, Fold, Literal, View
+from dualflow.ops.op_kinds import Cond, CopyPieces, Elementwise, Literal, MatMul, Reduce, View
 from dualflow.ops.record import Effect
 from dualflow.scalar import ScalarOp
 
@@ -20,20 +20,20 @@ def may_fail(node: Node) -> bool:
 
     Loops look for signals, and what has no machine code runs between two bytecodes of Python.
     """
-    form, body = node.op.form, body_of(node)
+    kind, body = node.op.kind, body_of(node)
     if body is not None:
         return any(map(may_fail, body.nodes))
-    if isinstance(form, View | Literal) or node.effect is Effect.ASSIGN:
+    if isinstance(kind, View | Literal) or node.effect is Effect.ASSIGN:
         return False
-    if isinstance(form, Choice):
+    if isinstance(kind, Cond):
         return any(may_fail(n) for branch in bodies(node) for n in branch.nodes)
-    if isinstance(form, Element | Fold | Assemble | Contraction):
-        return not _in_machine_code(node) or (isinstance(form, Element) and _checks(node))
+    if isinstance(kind, Elementwise | Reduce | CopyPieces | MatMul):
+        return not _in_machine_code(node) or (isinstance(kind, Elementwise) and _checks(node))
     return True
 
 
 def _in_machine_code(node: Node) -> bool:
-    if not isinstance(node.op.form, Contraction):
+    if not isinstance(node.op.kind, MatMul):
         return computed_in_loops(node)
     dtypes = [v.spec.dtype for v in (*node.inputs, *node.outputs)]
     return all(in_loops(dtype) and dtype.kind == "f" and dtype.size >= 4 for dtype in dtypes)

@@ -10,7 +10,7 @@ from dualflow.core.errors import InternalError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Graph, Node
-from dualflow.ops.forms import Fold, Opaque, Scan, Take
+from dualflow.ops.op_kinds import Gather, Opaque, Reduce, Scan
 from dualflow.ops.record import Op
 
 Axes = tuple[int | None, ...]
@@ -48,7 +48,7 @@ FUSED = Op(
     doc="Nodes that one loop nest computes; attrs: body (a Graph) and domain (a LoopDomain).",
     infer=_infer,
     kernel=_kernel,
-    form=Opaque("its body says what it computes"),
+    kind=Opaque("its body says what it computes"),
     outputs=None,
 )
 
@@ -60,13 +60,13 @@ def body_of(node: Node) -> Graph | None:
 
 def index_shape(node: Node) -> Sequence[int]:
     """The shape that ``node`` is computed over: a fold's input, any other's output."""
-    value = node.inputs[0] if isinstance(node.op.form, Fold) else node.output
+    value = node.inputs[0] if isinstance(node.op.kind, Reduce) else node.output
     return value.spec.shape  # type: ignore[return-value]  # sizes are static in the passes
 
 
 def input_axes(node: Node, own: Axes) -> tuple[Axes, ...]:
     """The loop axes of each input's dims, given those of the node's own index."""
-    if isinstance(node.op.form, Take):
+    if isinstance(node.op.kind, Gather):
         indices = node.inputs[1].spec
         axis, batch = node.attrs["axis"], node.attrs.get("batch_dims", 0)
         end = axis + indices.rank - batch
@@ -83,7 +83,7 @@ def _broadcast_axes(own: Axes, shape: Shape) -> Axes:
 
 def output_axes(node: Node, own: Axes) -> Axes:
     """The loop axes of the output's dims, given those of the node's own index."""
-    if not isinstance(node.op.form, Fold):
+    if not isinstance(node.op.kind, Reduce):
         return own
     folded, keepdims = set(node.attrs["axis"]), node.attrs["keepdims"]
     return tuple(None if i in folded else a for i, a in enumerate(own) if keepdims or i not in folded)
@@ -91,8 +91,8 @@ def output_axes(node: Node, own: Axes) -> Axes:
 
 def reduced_axes(node: Node, own: Axes) -> frozenset[int]:
     """The loop axes that a fold folds, or that a scan goes along; none for any other node."""
-    match node.op.form:
-        case Fold():
+    match node.op.kind:
+        case Reduce():
             folded = node.attrs["axis"]
         case Scan():
             folded = (node.attrs["axis"],)
@@ -101,13 +101,13 @@ def reduced_axes(node: Node, own: Axes) -> frozenset[int]:
     return frozenset(a for i in folded if (a := own[i]) is not None)
 
 
-def fold_of(node: Node) -> Fold:
+def fold_of(node: Node) -> Reduce:
     """What a node folds elements by."""
-    form = node.op.form
-    if isinstance(form, Scan):
-        return form.exclusive if node.attrs["exclusive"] else form.inclusive
-    assert isinstance(form, Fold)
-    return form
+    kind = node.op.kind
+    if isinstance(kind, Scan):
+        return kind.exclusive if node.attrs["exclusive"] else kind.inclusive
+    assert isinstance(kind, Reduce)
+    return kind
 
 
 def axis_set(axes: Axes) -> frozenset[int]:

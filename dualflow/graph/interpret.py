@@ -21,7 +21,7 @@ from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.respecialise_bodies import attrs_for
 from dualflow.graph.unequal_rows import UnequalRows
-from dualflow.ops.forms import Literal
+from dualflow.ops.op_kinds import Literal
 from dualflow.ops.record import Effect
 
 Array = np.ndarray[Any, Any]
@@ -132,7 +132,7 @@ def replay(graph: Graph, tensors: Sequence[Any], note: Callable[[Any, Any], None
     engine = dispatch.current()
     known: dict[Value, Any] = dict(zip(graph.inputs, tensors, strict=True))
     for node in graph.nodes:
-        if isinstance(node.op.form, Literal):
+        if isinstance(node.op.kind, Literal):
             known[node.output] = engine.constant(node.attrs["value"])
             continue
         if node.effect is Effect.ASSIGN:

@@ -7,7 +7,7 @@ from typing import Final
 
 from dualflow.core.dtypes import DType
 from dualflow.graph.ir import Node
-from dualflow.ops.forms import Assemble, Element, Scan, Take
+from dualflow.ops.op_kinds import CopyPieces, Elementwise, Gather, Scan
 
 _KINDS: Final = "biufc"
 
@@ -31,10 +31,10 @@ def computed_in_loops(node: Node) -> bool:
     A scan rounds after each element, so float32 can't stand in for floats of 16 bits.
     """
     known, halves, complexes = _kinds(frozenset([v.spec.dtype for v in (*node.inputs, *node.outputs)]))
-    form = node.op.form
-    if not known or (halves and isinstance(form, Scan)):
+    kind = node.op.kind
+    if not known or (halves and isinstance(kind, Scan)):
         return False
-    moves = isinstance(form, Take | Assemble) or (isinstance(form, Element) and form.parts)
+    moves = isinstance(kind, Gather | CopyPieces) or (isinstance(kind, Elementwise) and kind.parts)
     return moves or not complexes
 
 

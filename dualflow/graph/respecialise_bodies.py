@@ -14,14 +14,14 @@ from dualflow.graph.deferred_errors import deferrable, failing_branch, failing_l
 from dualflow.graph.error_notes import note_place
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Expansion, by, rebuild
-from dualflow.ops.forms import Choice, Loop
+from dualflow.ops.op_kinds import Cond, Loop
 
 
 def attrs_for(node: Node, specs: Sequence[TensorSpec]) -> Mapping[str, Any]:
     """The attributes of ``node`` for inputs of ``specs``: those of before, with the bodies in these sizes."""
-    if isinstance(node.op.form, Choice):
+    if isinstance(node.op.kind, Cond):
         return {"choice": ChoiceSpec(_resized_branches(branches_of(node), specs[1:]))}
-    if isinstance(node.op.form, Loop):
+    if isinstance(node.op.kind, Loop):
         return {"loop": _resized_loop(loop_of(node), specs)}
     return node.attrs
 

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, Protocol
 
 from dualflow.core.errors import InternalError
 from dualflow.graph.ir import Graph, Node, Origin, Value
-from dualflow.ops.forms import Literal
+from dualflow.ops.op_kinds import Literal
 from dualflow.ops.record import REGISTRY
 
 Replacement = Sequence[Value] | None
@@ -73,9 +73,9 @@ def expand(
     It sees a node with its inputs already moved, if its op has one of ``forms``. Unlike those of
     :func:`rewrite`, values may get other specs, where their readers know.
     """
-    if not any(isinstance(node.op.form, forms) for node in graph.nodes):
+    if not any(isinstance(node.op.kind, forms) for node in graph.nodes):
         return graph
-    return rebuild(graph, lambda _, node: rule(node) if isinstance(node.op.form, forms) else None)
+    return rebuild(graph, lambda _, node: rule(node) if isinstance(node.op.kind, forms) else None)
 
 
 def rebuild(
@@ -190,7 +190,7 @@ class _Applied:
         lines = list(self._replaced.also)
         for value in self._replaced.inputs:
             node = value.node
-            if node is not None and value not in inputs and not isinstance(node.op.form, Literal):
+            if node is not None and value not in inputs and not isinstance(node.op.kind, Literal):
                 lines += [node.origin, *node.also] if node.origin is not None else node.also
         distinct = dict.fromkeys(o for o in lines if o != self._replaced.origin)
         return tuple(distinct)[:_ORIGINS]

@@ -9,7 +9,7 @@ from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.symbolic_sizes import size_variables
 from dualflow.graph.ir import Graph, Node
-from dualflow.ops.forms import Check, View
+from dualflow.ops.op_kinds import Check, View
 from dualflow.ops.record import Effect, Op
 
 
@@ -26,7 +26,7 @@ MEASURE: Final = Op(
     """,
     infer=lambda *inputs, extent, value=None, index=0, least=None, given=None, asked_by="": (),
     kernel=_compiled_only,
-    form=Check(),
+    kind=Check(),
     outputs=None,
     effect=Effect.CHECK,
 )
@@ -40,7 +40,7 @@ REQUIRE: Final = Op(
     """,
     infer=lambda x, y, message, shapes, repeats, asked_by="": (),
     kernel=_compiled_only,
-    form=Check(),
+    kind=Check(),
     outputs=None,
     effect=Effect.CHECK,
 )
@@ -50,7 +50,7 @@ NAMED: Final = Op(
     doc="The input by sizes that are equal to its own, as has been checked; where it ``repeats``, or are 1.",
     infer=lambda x, shape, repeats: TensorSpec.of(Shape(shape), x.dtype),
     kernel=_compiled_only,
-    form=View(lambda x, shape, repeats: x.by_sizes(shape, repeats=repeats)),
+    kind=View(lambda x, shape, repeats: x.by_sizes(shape, repeats=repeats)),
 )
 
 

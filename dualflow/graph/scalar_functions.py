@@ -10,7 +10,7 @@ from dualflow.core.dtypes import DType, int64
 from dualflow.graph.exact_equality import exact_attrs
 from dualflow.graph.fused import fold_of
 from dualflow.graph.ir import Node
-from dualflow.ops.forms import Element, Fold
+from dualflow.ops.op_kinds import Elementwise, Reduce
 from dualflow.scalar import ScalarFunction, trace
 
 _REMEMBERED: Final = 4096
@@ -57,14 +57,14 @@ def reduction_of(node: Node) -> ReductionFunctions:
 class _ElementKey:
     """All that an element function depends on, compared bit by bit."""
 
-    __slots__ = ("_hash", "_key", "attrs", "form", "inputs", "output")
+    __slots__ = ("_hash", "_key", "attrs", "inputs", "kind", "output")
 
     def __init__(self, node: Node, inputs: tuple[DType, ...]) -> None:
-        form = node.op.form
-        assert isinstance(form, Element), f"{node} has no element code"
-        self.form, self.inputs, self.output = form, inputs, node.output.spec.dtype
+        kind = node.op.kind
+        assert isinstance(kind, Elementwise), f"{node} has no element code"
+        self.kind, self.inputs, self.output = kind, inputs, node.output.spec.dtype
         self.attrs: Mapping[str, Any] = node.attrs
-        self._key = form, inputs, self.output, exact_attrs(node.attrs)
+        self._key = kind, inputs, self.output, exact_attrs(node.attrs)
         self._hash = hash(self._key)
 
     def __eq__(self, other: object) -> bool:
@@ -76,11 +76,11 @@ class _ElementKey:
 
 @functools.lru_cache(_REMEMBERED)
 def _element_function(key: _ElementKey) -> ScalarFunction:
-    return trace(key.form.code, key.inputs, (key.output,), key.attrs)
+    return trace(key.kind.code, key.inputs, (key.output,), key.attrs)
 
 
 @functools.lru_cache(_REMEMBERED)
-def _reduction(fold: Fold, element: DType, result: DType) -> ReductionFunctions:
+def _reduction(fold: Reduce, element: DType, result: DType) -> ReductionFunctions:
     init = trace(lambda m: fold.start(m, element), ())
     carried = init.dtypes
     count = len(carried)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dualflow.graph.control_spec import branches_of, loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.loop_dtypes import in_loops
-from dualflow.ops.forms import Choice, Element, Literal, Loop, View
+from dualflow.ops.op_kinds import Cond, Elementwise, Literal, Loop, View
 
 
 def in_registers(value: Value) -> bool:
@@ -16,9 +16,9 @@ def in_registers(value: Value) -> bool:
 
 def is_scalar_control(node: Node) -> bool:
     """Whether ``node`` is a choice or loop all of whose values, however deep, are scalars in registers."""
-    if not isinstance(node.op.form, Choice | Loop) or node.effect is not None or not node.outputs:
+    if not isinstance(node.op.kind, Cond | Loop) or node.effect is not None or not node.outputs:
         return False
-    if isinstance(node.op.form, Loop):
+    if isinstance(node.op.kind, Loop):
         loop = loop_of(node)
         if loop.condition is None or loop.rows:
             return False
@@ -28,9 +28,9 @@ def is_scalar_control(node: Node) -> bool:
 
 def bodies(node: Node) -> tuple[Graph, ...]:
     """The graphs inside a choice or loop; none for any other node."""
-    if isinstance(node.op.form, Choice):
+    if isinstance(node.op.kind, Cond):
         return branches_of(node)
-    return loop_of(node).graphs if isinstance(node.op.form, Loop) else ()
+    return loop_of(node).graphs if isinstance(node.op.kind, Loop) else ()
 
 
 def _is_scalar_code(graph: Graph) -> bool:
@@ -40,6 +40,6 @@ def _is_scalar_code(graph: Graph) -> bool:
 def _is_scalar_node(node: Node) -> bool:
     if not all(map(in_registers, node.outputs)) or node.effect is not None:
         return False
-    if isinstance(node.op.form, Element):
+    if isinstance(node.op.kind, Elementwise):
         return bool(node.inputs) and all(map(in_registers, node.inputs))
-    return isinstance(node.op.form, Literal | View) or is_scalar_control(node)
+    return isinstance(node.op.kind, Literal | View) or is_scalar_control(node)

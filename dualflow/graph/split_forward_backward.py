@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from dualflow.graph.extract import ancestors, extract
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.ops.forms import Literal, View
+from dualflow.ops.op_kinds import Literal, View
 
 
 class SourceKind(Enum):
@@ -107,9 +107,9 @@ def _read(wanted: Sequence[Value], ahead: set[Node]) -> set[Value]:
 
 def _free(node: Node) -> bool:
     """Whether making the node's value again costs nothing and keeps no more memory than the value itself."""
-    if isinstance(node.op.form, Literal):
+    if isinstance(node.op.kind, Literal):
         return True
-    if not isinstance(node.op.form, View) or not all(
+    if not isinstance(node.op.kind, View) or not all(
         v.spec.shape.is_static for v in (*node.inputs, *node.outputs)
     ):
         return False

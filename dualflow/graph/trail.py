@@ -9,7 +9,7 @@ import numpy as np
 
 from dualflow.graph.interpret import run_node
 from dualflow.graph.ir import Node
-from dualflow.ops.forms import Loop
+from dualflow.ops.op_kinds import Loop
 from dualflow.ops.record import Effect
 
 Array = np.ndarray[Any, Any]
@@ -50,7 +50,7 @@ class Trail:
         """The outputs of ``node``, which is what runs, as :meth:`run` gives them; so are nodes inside it."""
         if self._in_loop:
             return self.run(node, arrays)
-        self.node, self._in_loop = node, isinstance(node.op.form, Loop)
+        self.node, self._in_loop = node, isinstance(node.op.kind, Loop)
         try:
             return self.run(node, arrays)
         finally:

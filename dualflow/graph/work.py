@@ -8,7 +8,7 @@ from dualflow.graph.control_spec import loop_of
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.scalars import bodies
-from dualflow.ops.forms import Choice, Contraction, Element, Fold, Literal, Loop, Scatter, Take, View
+from dualflow.ops.op_kinds import Cond, Elementwise, Gather, Literal, Loop, MatMul, Reduce, Scatter, View
 
 
 def work(node: Node) -> float:
@@ -17,26 +17,26 @@ def work(node: Node) -> float:
     A kernel costs what its ops do, a choice its dearest branch, a loop all of its iterations: one iteration
     where their number is not known. Sizes that are not known count as none.
     """
-    form, body = node.op.form, body_of(node)
+    kind, body = node.op.kind, body_of(node)
     made = float(sum(_size(spec) for spec in node.specs))
     read = [float(_size(v.spec)) for v in node.inputs]
     if body is not None:
         return sum(map(work, body.nodes))
-    if isinstance(form, View | Literal):
+    if isinstance(kind, View | Literal):
         return 0.0
-    if isinstance(form, Choice):
+    if isinstance(kind, Cond):
         return max(sum(map(work, branch.nodes)) for branch in bodies(node))
-    if isinstance(form, Loop):
+    if isinstance(kind, Loop):
         return (iterations(node) or 1) * sum(work(n) for iteration in bodies(node) for n in iteration.nodes)
-    if isinstance(form, Contraction):
+    if isinstance(kind, MatMul):
         return 2 * made * _contracted(node)
-    if isinstance(form, Element):
-        return made * form.cost
-    if isinstance(form, Fold):
+    if isinstance(kind, Elementwise):
+        return made * kind.cost
+    if isinstance(kind, Reduce):
         return read[0]
-    if isinstance(form, Take):
+    if isinstance(kind, Gather):
         return made
-    if isinstance(form, Scatter):
+    if isinstance(kind, Scatter):
         return read[-1]
     return max([made, *read])
 
@@ -52,21 +52,21 @@ def bytes_moved(node: Node) -> int:
                 seen = _picked(part) if slot == 0 else None
                 found = min(_bytes(base.spec), _bytes(value.spec if seen is None else seen))
                 read[base] = max(read.get(base, 0), found)
-    put = _picked(node) if isinstance(node.op.form, Scatter) else None
+    put = _picked(node) if isinstance(node.op.kind, Scatter) else None
     return sum(read.values()) + sum(map(_bytes, node.specs if put is None else [put]))
 
 
 def computes(node: Node) -> bool:
     """Whether ``node`` is a step of its own: neither a view nor a number that is known."""
-    return not isinstance(node.op.form, View | Literal)
+    return not isinstance(node.op.kind, View | Literal)
 
 
 def _picked(node: Node) -> TensorSpec | None:
     """The elements of its first input that a node touches; None for all."""
-    form = node.op.form
-    if isinstance(form, Take):
+    kind = node.op.kind
+    if isinstance(kind, Gather):
         return node.output.spec
-    return node.inputs[-1].spec if isinstance(form, Scatter) and form.onto else None
+    return node.inputs[-1].spec if isinstance(kind, Scatter) and kind.onto else None
 
 
 def _size(spec: TensorSpec) -> int:

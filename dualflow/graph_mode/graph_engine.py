@@ -21,7 +21,7 @@ from dualflow.graph_mode.operation import Operation
 from dualflow.graph_mode.streams import OpSeeds
 from dualflow.graph_mode.unknown_rank import POSTPONED, is_unknown, postpone
 from dualflow.graph_mode.variable_ops import ASSIGN, READ
-from dualflow.ops.forms import Literal
+from dualflow.ops.op_kinds import Literal
 from dualflow.ops.record import Op
 
 GLOBAL_VARIABLES = "variables"
@@ -65,7 +65,7 @@ class OpenBuilder(GraphBuilder):
         node = super().add(op, inputs, attrs, origin)
         self.names.add(node, attrs["called"] if op is POSTPONED else op.name)
         self.lines.append(origin)
-        if self.first and not isinstance(op.form, Literal):  # constants are shared beyond the block
+        if self.first and not isinstance(op.kind, Literal):  # constants are shared beyond the block
             self.after[node] = self.first
         return node
 

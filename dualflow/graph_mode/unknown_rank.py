@@ -24,7 +24,7 @@ from dualflow.graph.ir import GraphBuilder, Node, Value
 from dualflow.graph_mode.variable_ops import planned
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.forms import Opaque
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op
 
 Call = Callable[..., Sequence[Any]]
@@ -187,7 +187,7 @@ POSTPONED: Final = Op(
     doc="What ``call``, by the name ``called``, returns for tensors whose rank a run tells, of ``specs``.",
     infer=lambda *inputs, call, specs, called: specs,
     kernel=planned,
-    form=Opaque("a run makes the call before it compiles, so no compiled graph has this op"),
+    kind=Opaque("a run makes the call before it compiles, so no compiled graph has this op"),
     pullback=_pull,
     outputs=None,
 )

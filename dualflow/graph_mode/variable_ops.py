@@ -6,7 +6,7 @@ from typing import Any, Final, NoReturn
 
 from dualflow.core.errors import InternalError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.forms import Opaque
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Effect, Op
 
 
@@ -29,14 +29,14 @@ def planned(*arrays: Any, **attrs: Any) -> NoReturn:
     raise InternalError(f"an op that plans resolve ran outside of a session's run, with {attrs}")
 
 
-_FORM: Final = Opaque("a run resolves it before it compiles, so no compiled graph has this op")
+_KIND: Final = Opaque("a run resolves it before it compiles, so no compiled graph has this op")
 
 READ: Final = Op(
     name="read_variable",
     doc="The value of ``variable`` at this point of the program.",
     infer=lambda variable: variable_spec(variable),
     kernel=planned,
-    form=_FORM,
+    kind=_KIND,
     effect=Effect.PYTHON,
 )
 
@@ -45,7 +45,7 @@ ASSIGN: Final = Op(
     doc="Gives ``variable`` the value ``x``, and returns it.",
     infer=lambda x, variable: variable_spec(variable),
     kernel=planned,
-    form=_FORM,
+    kind=_KIND,
     effect=Effect.PYTHON,
 )
 
@@ -54,7 +54,7 @@ DEFAULT: Final = Op(
     doc="``x``, in whose place other values of ``shape`` may be fed.",
     infer=lambda x, shape: TensorSpec.of(shape, x.dtype),
     kernel=planned,
-    form=_FORM,
+    kind=_KIND,
     vjp=(lambda g, out, x, shape: g,),
     effect=Effect.PYTHON,
 )

@@ -15,8 +15,8 @@ from dualflow.core.shape import Dim, Shape, check_size, normalize_axes, normaliz
 from dualflow.core.size_functions import inferred_size
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.complex_numbers import conj
-from dualflow.ops.forms import Sized, View
 from dualflow.ops.measuring import sizes_of
+from dualflow.ops.op_kinds import Decompose, View
 from dualflow.ops.record import Op, register
 from dualflow.ops.rows import ALONG, OF_SHAPE, RowRule
 from dualflow.ops.samples import Domain, Sample
@@ -68,7 +68,7 @@ RESHAPE = register(
         doc="""The elements of ``x``, in row-major order, under another shape.""",
         infer=_reshape_infer,
         kernel=lambda x, shape: x.reshape(shape),
-        form=View(lambda x, shape: x.reshape(shape, copy=False)),
+        kind=View(lambda x, shape: x.reshape(shape, copy=False)),
         rows=OF_SHAPE,
         vjp=(lambda g, out, x, shape: _reshape_like(g, x),),
         samples=(
@@ -101,7 +101,7 @@ RESHAPE_BY = register(
         doc="""The elements of ``x`` under the shape ``sizes``, of which ``shape`` is what is known.""",
         infer=_reshape_by_infer,
         kernel=lambda x, sizes, shape: x.reshape(_resolved(Shape(x.shape), sizes.tolist())),
-        form=Sized(lambda read, x, sizes, shape: reshaped_by(read, x, read(sizes))),
+        kind=Decompose(lambda read, x, sizes, shape: reshaped_by(read, x, read(sizes))),
         vjp=(lambda g, out, x, sizes, shape: _reshape_like(g, x), None),
         strings=True,
         samples=(
@@ -190,7 +190,7 @@ EXPAND_DIMS = register(
         doc="""``x`` with axes of size 1 inserted.""",
         infer=lambda x, axis: TensorSpec.of(Shape(_expanded(x.shape, axis)), x.dtype),
         kernel=lambda x, axis: x.reshape(_expanded(x.shape, axis)),
-        form=View(lambda x, axis: x.reshape(_expanded(x.shape, axis), copy=False)),
+        kind=View(lambda x, axis: x.reshape(_expanded(x.shape, axis), copy=False)),
         rows=ALONG,
         vjp=(lambda g, out, x, axis: _without(g, axis),),
         samples=(Sample(_any(2, 3), {"axis": (1,)}), Sample(_any(2, 3), {"axis": (0, 3)})),
@@ -228,7 +228,7 @@ SQUEEZE = register(
         doc="""``x`` without axes that are of size 1.""",
         infer=lambda x, axis: TensorSpec.of(Shape(_squeezed(x.shape, axis)), x.dtype),
         kernel=lambda x, axis: x.reshape(_squeezed(x.shape, axis)),
-        form=View(lambda x, axis: x.reshape(_squeezed(x.shape, axis), copy=False)),
+        kind=View(lambda x, axis: x.reshape(_squeezed(x.shape, axis), copy=False)),
         rows=ALONG,
         vjp=(lambda g, out, x, axis: expand_dims(g, axis),),
         samples=(Sample(_any(2, 1, 3), {"axis": (1,)}), Sample(_any(1, 2, 1), {"axis": (0, 2)})),
@@ -275,7 +275,7 @@ TRANSPOSE: Op = register(
         doc="""``x`` with its axes in another order.""",
         infer=_transpose_infer,
         kernel=lambda x, perm: x.transpose(perm),
-        form=View(lambda x, perm: x.transpose(perm)),
+        kind=View(lambda x, perm: x.transpose(perm)),
         rows=RowRule(axes=("perm",), first={"perm": 0}),
         vjp=(lambda g, out, x, perm: dispatch.current().apply(TRANSPOSE, (g,), {"perm": _inverse(perm)}),),
         samples=(Sample(_any(2, 3), {"perm": (1, 0)}), Sample(_any(2, 3, 4), {"perm": (2, 0, 1)})),

@@ -13,7 +13,7 @@ from dualflow.core.shape import Shape, broadcast, check_size, normalize_axes
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.elementwise import anything, elementwise
-from dualflow.ops.forms import Fold, Sized, View
+from dualflow.ops.op_kinds import Decompose, Reduce, View
 from dualflow.ops.record import REGISTRY, Op, register
 from dualflow.ops.rows import RowRule
 from dualflow.ops.samples import Domain, Sample, numbers
@@ -75,7 +75,7 @@ BROADCAST_TO = register(
         doc="""``x`` repeated along axes of size 1 and new leading axes.""",
         infer=_broadcast_infer,
         kernel=_spread,
-        form=View(lambda x, shape: np.broadcast_to(x, shape)),
+        kind=View(lambda x, shape: np.broadcast_to(x, shape)),
         rows=RowRule(sizes=("shape",), broadcasts=True),
         vjp=(lambda g, out, x, shape: sum_like(g, x),),
         samples=(
@@ -93,7 +93,7 @@ BROADCAST_BY = register(
         doc="""``x`` repeated up to the shape ``sizes``, of which ``shape`` is what is known.""",
         infer=_broadcast_by_infer,
         kernel=_spread_by,
-        form=Sized(
+        kind=Decompose(
             lambda read, x, sizes, shape: dispatch.current().apply(
                 BROADCAST_TO, (x,), {"shape": Shape(read(sizes, 0))}
             )
@@ -218,7 +218,7 @@ REDUCE_SUM = register(
         doc="""The sum over the given axes.""",
         infer=_sum_infer,
         kernel=_sum,
-        form=Fold(
+        kind=Reduce(
             start=lambda m, dtype: (m.cast(0, dtype),),
             step=lambda m, acc, x, index: (acc[0] + x,),
             merge=lambda m, a, b: (a[0] + b[0],),

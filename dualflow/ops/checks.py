@@ -13,7 +13,7 @@ from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError, UnassignedError
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.comparison import greater_equal
-from dualflow.ops.forms import Element
+from dualflow.ops.op_kinds import Elementwise
 from dualflow.ops.record import Op, register
 from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
@@ -42,7 +42,7 @@ ASSIGNED: Final[Op] = register(
         doc="``x``, the value of the variable ``name``; an error unless the bool ``ran`` holds.",
         infer=lambda x, ran, name: TensorSpec.of(x.shape, x.dtype),
         kernel=_kernel,
-        form=Element(_code, error=UnassignedError),
+        kind=Elementwise(_code, error=UnassignedError),
         rows=LEADING,
         vjp=(lambda g, out, x, ran, name: assigned(g, ran, name), None),
         strings=True,
@@ -75,7 +75,7 @@ REQUIRED: Final[Op] = register(
         doc="``x``; an error with ``message`` unless the bool ``ok`` holds.",
         infer=lambda x, ok, message: TensorSpec.of(x.shape, x.dtype),
         kernel=_required,
-        form=Element(_required_code, error=InvalidArgumentError),
+        kind=Elementwise(_required_code, error=InvalidArgumentError),
         rows=LEADING,
         vjp=(lambda g, out, x, ok, message: required(g, ok, message), None),
         strings=True,

@@ -11,7 +11,7 @@ from dualflow.core.dtypes import ALL, DType
 from dualflow.core.errors import DTypeError
 from dualflow.core.shape import broadcast
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.forms import Element
+from dualflow.ops.op_kinds import Elementwise
 from dualflow.ops.record import REGISTRY, Op, Promotion, register
 from dualflow.ops.samples import Sample, booleans, numbers
 
@@ -39,7 +39,7 @@ WHERE = register(
         doc="""Elements of ``x`` where ``condition`` holds, of ``y`` elsewhere.""",
         infer=_infer,
         kernel=_where,
-        form=Element(lambda m, condition, x, y: m.where(condition, x, y)),
+        kind=Elementwise(lambda m, condition, x, y: m.where(condition, x, y)),
         vjp=(
             None,
             lambda g, out, condition, x, y: masked(condition, g),

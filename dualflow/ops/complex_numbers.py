@@ -17,7 +17,7 @@ from dualflow.core.errors import DTypeError
 from dualflow.core.shape import broadcast
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.conversion import cast
-from dualflow.ops.forms import Opaque
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import REGISTRY, Op, Promotion, register
 from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample, reals
@@ -26,7 +26,7 @@ from dualflow.ops.static import dtype_of, shape_of
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
-_FORM = Opaque("there is no native code for complex numbers")
+_KIND = Opaque("there is no native code for complex numbers")
 _COMPLEX = Domain(-5, 5, "c")
 
 
@@ -47,7 +47,7 @@ def _of_complex(
             doc=doc,
             infer=infer,
             kernel=ufunc,
-            form=_FORM,
+            kind=_KIND,
             rows=LEADING,
             vjp=(vjp,),
             samples=samples,
@@ -101,7 +101,7 @@ COMPLEX = register(
         doc="""The complex numbers of these real and imaginary parts.""",
         infer=lambda x, y: TensorSpec.of(broadcast([x.shape, y.shape]), _joined(x.dtype)),
         kernel=join,
-        form=_FORM,
+        kind=_KIND,
         rows=LEADING,
         vjp=(lambda g, out, x, y: real(g), lambda g, out, x, y: -imag(g)),
         promotion=Promotion.FLOAT,

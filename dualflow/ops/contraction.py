@@ -13,7 +13,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import hide_frames_of
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.conversion import cast
-from dualflow.ops.forms import Contraction
+from dualflow.ops.op_kinds import MatMul
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Sample, numbers, reals
 
@@ -66,7 +66,7 @@ MATMUL = register(
         doc="""The matrix product of the last two axes; attributes that are left out are False.""",
         infer=_infer,
         kernel=_matmul,
-        form=Contraction(),
+        kind=MatMul(),
         vjp=(_vjp_a, _vjp_b),
         promotion=Promotion.TOGETHER,
         samples=(
@@ -99,7 +99,7 @@ PRODUCT_ADD = register(
         doc="""``c + scale * (a @ b)``: what the compiler makes of a sum with a product.""",
         infer=_product_add_infer,
         kernel=lambda a, b, c, scale, **transposes: c + c.dtype.type(scale) * _matmul(a, b, **transposes),
-        form=Contraction(),
+        kind=MatMul(),
         promotion=Promotion.TOGETHER,
         samples=(
             Sample(

@@ -10,7 +10,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.status_errors import UnimplementedError
 from dualflow.ops import maths_reference
 from dualflow.ops.elementwise import anything, elementwise
-from dualflow.ops.forms import Element
+from dualflow.ops.op_kinds import Elementwise
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import dtype_of
@@ -52,7 +52,7 @@ CAST = register(
         doc="""``x`` in another dtype, as NumPy's ``astype``.""",
         infer=lambda x, dtype: TensorSpec.of(x.shape, dtype),
         kernel=maths_reference.cast,
-        form=Element(lambda m, x, dtype: m.cast(x, dtype)),
+        kind=Elementwise(lambda m, x, dtype: m.cast(x, dtype)),
         vjp=(_cast_vjp,),
         samples=(
             *[Sample((Domain(0, 50, "fib"),), {"dtype": dtype}) for dtype in (float32, int32, bool_)],

@@ -18,8 +18,8 @@ from dualflow.core.symbolic_sizes import SymInt
 from dualflow.ops.broadcasting import BROADCAST_TO, broadcast_like, reduce_sum, sum_to
 from dualflow.ops.choice import where
 from dualflow.ops.comparison import equal
-from dualflow.ops.forms import Sized
 from dualflow.ops.masking import size_as_tensor
+from dualflow.ops.op_kinds import Decompose
 from dualflow.ops.record import Op, register
 from dualflow.ops.rows import APART
 from dualflow.ops.samples import Domain, Sample
@@ -72,7 +72,7 @@ SUM_LIKE: Final = register(
         doc="""``flow`` summed over the axes along which a tensor of the shape of ``like`` was repeated.""",
         infer=_sum_infer,
         kernel=_sum_kernel,
-        form=Sized(_summed),
+        kind=Decompose(_summed),
         rows=APART,
         vjp=(lambda g, out, flow, like: broadcast_like(g, flow), None),
         samples=(
@@ -110,7 +110,7 @@ MATCHED: Final = register(
         doc="""``x`` in the shape of ``like``, which it must have, or be repeated to; else an error.""",
         infer=lambda x, like, message, repeats: TensorSpec.of(like.shape, x.dtype),
         kernel=_match_kernel,
-        form=Sized(_matched),
+        kind=Decompose(_matched),
         rows=APART,
         vjp=(
             lambda g, out, x, like, message, repeats: dispatch.current().apply(SUM_LIKE, (g, x), {}),

@@ -16,7 +16,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import broadcast_by, broadcast_like
 from dualflow.ops.conversion import identity
-from dualflow.ops.forms import Literal
+from dualflow.ops.op_kinds import Literal
 from dualflow.ops.record import Op, holds_tensors, register
 from dualflow.ops.samples import Sample
 from dualflow.ops.static import dtype_of, shape_of, static_shape
@@ -32,7 +32,7 @@ CONSTANT = register(
         doc="""The array ``value``.""",
         infer=lambda value: TensorSpec.of(Shape(value.shape), as_dtype(value.dtype)),
         kernel=lambda value: value,
-        form=Literal(),
+        kind=Literal(),
         samples=(Sample((), {"value": np.arange(6, dtype=np.float32).reshape(2, 3)}),),
     )
 )

@@ -16,7 +16,7 @@ from dualflow.core.shape import broadcast
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import hide_frames_of
 from dualflow.ops import maths_reference
-from dualflow.ops.forms import Element
+from dualflow.ops.op_kinds import Elementwise
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
 
@@ -162,7 +162,7 @@ def elementwise(
         name: the op's name, and the function's.
         doc: one line of what it computes.
         dtype: how inputs agree and what the result has.
-        code: ``code(m, *elements)``: one element, see :class:`~dualflow.ops.forms.Element`.
+        code: ``code(m, *elements)``: one element, see :class:`~dualflow.ops.op_kinds.Elementwise`.
         samples: the domain of each input; their number is the number of inputs.
         eager: the NumPy kernel; ``code`` run on arrays when not given.
         vjp: one rule for a one-input op, a tuple of rules for others: ``rule(g, out, *inputs)``.
@@ -180,7 +180,7 @@ def elementwise(
             doc=doc,
             infer=lambda *specs: _infer(dtype, specs),
             kernel=kernel,
-            form=Element(code, cost),
+            kind=Elementwise(code, cost),
             vjp=(vjp,) if callable(vjp) else vjp,
             promotion=dtype.promotion,
             strings="O" in dtype.kinds,

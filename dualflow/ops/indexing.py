@@ -21,8 +21,8 @@ from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.assembly import assembling
 from dualflow.ops.choice import where
 from dualflow.ops.creation import convert_to_tensor, zeros_like
-from dualflow.ops.forms import Assemble, View
 from dualflow.ops.masking import boolean_mask
+from dualflow.ops.op_kinds import CopyPieces, View
 from dualflow.ops.open_slices import slice_by
 from dualflow.ops.picking import as_indices, pick, places
 from dualflow.ops.record import Op, Promotion, register
@@ -83,7 +83,7 @@ GETITEM = register(
         doc="""``x[key]`` for integers, slices and new axes.""",
         infer=_getitem_infer,
         kernel=lambda x, key: x[_as_index(key)],
-        form=View(lambda x, key: x[_as_index(key)]),
+        kind=View(lambda x, key: x[_as_index(key)]),
         rows=RowRule(first={"key": _ALL}),
         vjp=(lambda g, out, x, key: _place(g, x, key),),
         samples=tuple(Sample(_X, {"key": key}) for key in _KEYS),
@@ -105,7 +105,7 @@ PLACE = register(
         doc="""Zeros of shape ``shape`` whose part ``[key]`` is ``x``.""",
         infer=_place_infer,
         kernel=assembling(_place_infer, _place_pieces),
-        form=Assemble(_place_pieces),
+        kind=CopyPieces(_place_pieces),
         rows=RowRule(sizes=("shape",), first={"key": _ALL}),
         vjp=(lambda g, out, x, key, shape: dispatch.current().apply(GETITEM, (g,), {"key": key}),),
         samples=(
@@ -142,7 +142,7 @@ REPLACE = register(
         doc="""``x`` with ``part`` in the place of ``x[key]``.""",
         infer=_replace_infer,
         kernel=assembling(_replace_infer, _replace_pieces),
-        form=Assemble(_replace_pieces),
+        kind=CopyPieces(_replace_pieces),
         rows=RowRule(first={"key": _ALL}),
         vjp=(
             lambda g, out, x, part, key: _replace(g, np.zeros((), g.dtype.dtype), key),

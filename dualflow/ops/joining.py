@@ -13,9 +13,9 @@ from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Dim, Shape, normalize_axis
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.forms import Assemble
 from dualflow.ops.indexing import GETITEM, Key
 from dualflow.ops.measuring import sizes_of
+from dualflow.ops.op_kinds import CopyPieces
 from dualflow.ops.open_slices import slice_by
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.rows import ALONG
@@ -92,7 +92,7 @@ CONCAT = register(
         doc="""The inputs one after the other along ``axis``.""",
         infer=_concat_infer,
         kernel=lambda *inputs, axis: np.concatenate(inputs, axis),
-        form=Assemble(_concat_pieces),
+        kind=CopyPieces(_concat_pieces),
         rows=ALONG,
         vjp=_concat_vjp,
         promotion=Promotion.TOGETHER,
@@ -166,7 +166,7 @@ STACK = register(
         doc="""The inputs side by side along a new ``axis``.""",
         infer=_stack_infer,
         kernel=_stack,
-        form=Assemble(_stack_pieces),
+        kind=CopyPieces(_stack_pieces),
         rows=ALONG,
         vjp=lambda i, g, out, *inputs, axis: _at(g, axis, i),
         promotion=Promotion.TOGETHER,

@@ -18,8 +18,8 @@ from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.checks import required
 from dualflow.ops.comparison import equal, less, less_equal, not_equal
 from dualflow.ops.conversion import cast
-from dualflow.ops.forms import Positions, Sized
 from dualflow.ops.measuring import SIZES
+from dualflow.ops.op_kinds import Decompose, RepeatIndices
 from dualflow.ops.record import REGISTRY, Op, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import shape_of, static_int
@@ -76,7 +76,7 @@ POSITIONS = register(
         doc="""The place of each element of ``counts``, as often as it says; ``size`` of them in all.""",
         infer=_positions_infer,
         kernel=_repeated,
-        form=Positions(),
+        kind=RepeatIndices(),
         samples=(
             Sample((_MASK,), {"size": 3}),
             Sample((Domain(0, 4, "iu", (4,), values=np.array([0, 2, 3, 1])),), {"size": 6}),
@@ -107,7 +107,7 @@ REPEATED = register(
         doc="""The place of each element of ``counts``, as often as it says.""",
         infer=lambda counts: _positions_infer(counts, None),
         kernel=lambda counts: _repeated(counts, None),
-        form=Sized(all_positions),
+        kind=Decompose(all_positions),
         samples=(Sample((_MASK,)), Sample((Domain(0, 4, "i", (4,), values=np.array([0, 2, 3, 1])),))),
     )
 )
@@ -172,7 +172,7 @@ MASK = register(
         doc="""The elements (or rows) of ``x`` where ``mask`` holds, in order.""",
         infer=_mask_infer,
         kernel=_masked,
-        form=Sized(_picked),
+        kind=Decompose(_picked),
         vjp=(lambda g, out, x, mask: dispatch.current().apply(UNMASK, (g, mask), {}), None),
         strings=True,
         samples=(
@@ -188,7 +188,7 @@ UNMASK: Op = register(
         doc="""Zeros with ``values`` where ``mask`` holds, in order.""",
         infer=_unmask_infer,
         kernel=_unmask,
-        form=Sized(_put),
+        kind=Decompose(_put),
         vjp=(lambda g, out, values, mask: dispatch.current().apply(MASK, (g, mask), {}), None),
         samples=(Sample((Domain(-50, 50, "fi", (3, 2)), _MASK)),),
     )
@@ -201,7 +201,7 @@ WHERE_TRUE = register(
         doc="""The positions of the elements of ``mask`` that hold, one row each.""",
         infer=lambda mask: TensorSpec.of(Shape([None, len(mask.shape)]), int64),
         kernel=lambda mask: np.argwhere(mask),
-        form=Sized(_places),
+        kind=Decompose(_places),
         samples=(Sample((_MASK,)), Sample((Domain(-2, 2, "fi", (5,)),))),
     )
 )

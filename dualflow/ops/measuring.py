@@ -11,7 +11,7 @@ from dualflow.core.dtypes import DType, int32
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.symbolic_sizes import is_static
-from dualflow.ops.forms import Sized, Sizes
+from dualflow.ops.op_kinds import Decompose, SizeVector
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
 
@@ -21,7 +21,7 @@ SIZES = register(
         doc="""The integers ``values``.""",
         infer=lambda values, dtype: TensorSpec.of(Shape([len(values)]), dtype),
         kernel=lambda values, dtype: np.array(values, dtype.dtype),
-        form=Sizes(),
+        kind=SizeVector(),
         samples=(Sample((), {"values": (2, 3), "dtype": int32}),),
     )
 )
@@ -40,7 +40,7 @@ SHAPE = register(
         doc="""The sizes of ``x``, when only the run will tell.""",
         infer=lambda x, dtype: TensorSpec.of(Shape([len(x.shape)]), dtype),
         kernel=lambda x, dtype: np.array(x.shape, dtype.dtype),
-        form=Sized(_known_shape),
+        kind=Decompose(_known_shape),
         strings=True,
         samples=(Sample((Domain(-50, 50, "fib", (2, 3)),), {"dtype": int32}),),
     )

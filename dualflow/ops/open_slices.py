@@ -14,7 +14,7 @@ from dualflow.core.shape import Shape
 from dualflow.core.size_functions import slice_bounds
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.conversion import cast
-from dualflow.ops.forms import Sized
+from dualflow.ops.op_kinds import Decompose
 from dualflow.ops.record import REGISTRY, Op, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import dtype_of, shape_of
@@ -70,7 +70,7 @@ SLICE_BY = register(
         doc="""``x[start:stop:step]`` along ``axis``.""",
         infer=_infer,
         kernel=lambda x, start, stop, axis, step: x[_key(start, stop, axis, step)],
-        form=Sized(_sliced),
+        kind=Decompose(_sliced),
         vjp=(
             lambda g, out, x, start, stop, axis, step: dispatch.current().apply(
                 PLACE_BY, (g, start, stop, x), {"axis": axis, "step": step}
@@ -94,7 +94,7 @@ PLACE_BY: Op = register(
         doc="""Zeros of the shape of ``like`` with ``part`` at ``[start:stop:step]`` along ``axis``.""",
         infer=lambda part, start, stop, like, axis, step: TensorSpec.of(like.shape, part.dtype),
         kernel=_place,
-        form=Sized(_placed),
+        kind=Decompose(_placed),
         vjp=(_place_vjp, None, None, None),
         strings=True,
         samples=(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from dualflow.core import dispatch
-from dualflow.ops.forms import Opaque
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op
 
 GradientRule = Callable[..., Sequence[Any]]
@@ -24,7 +24,7 @@ CUSTOM: Final = Op(
     doc="""The first ``outputs`` of the inputs; the gradient of the others is what ``grad`` says.""",
     infer=lambda *specs, grad, outputs: specs[:outputs],
     kernel=lambda *arrays, grad, outputs: arrays[:outputs],
-    form=Opaque("it is gone from a graph as soon as gradients have been taken"),
+    kind=Opaque("it is gone from a graph as soon as gradients have been taken"),
     pullback=_pull,
     outputs=None,
 )

@@ -23,8 +23,8 @@ from dualflow.ops.choice import where
 from dualflow.ops.comparison import equal, greater, less, logical_and, not_equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, zeros_like
-from dualflow.ops.forms import Element, Sized
 from dualflow.ops.joining import concat
+from dualflow.ops.op_kinds import Decompose, Elementwise
 from dualflow.ops.record import REGISTRY, Op, Promotion, register
 from dualflow.ops.rounding import ceil
 from dualflow.ops.samples import Domain, Sample
@@ -59,7 +59,7 @@ IOTA = register(
         doc="""Each element's position along ``axis``.""",
         infer=lambda shape, axis, dtype: TensorSpec.of(Shape(shape), dtype),
         kernel=_iota,
-        form=Element(lambda m, shape, axis, dtype: m.cast(m.index(axis), dtype)),
+        kind=Elementwise(lambda m, shape, axis, dtype: m.cast(m.index(axis), dtype)),
         samples=(
             Sample((), {"shape": (5,), "axis": 0, "dtype": int32}),
             Sample((), {"shape": (2, 3, 4), "axis": 1, "dtype": float32}),
@@ -130,7 +130,7 @@ RANGE = register(
         doc="""``start``, ``start + delta``, ... below ``limit``, when only the run will tell how many.""",
         infer=_range_infer,
         kernel=_arange,
-        form=Sized(_counted),
+        kind=Decompose(_counted),
         promotion=Promotion.TOGETHER,
         samples=(Sample((Domain(0, 3, "fi", ()), Domain(5, 9, "fi", ()), Domain(1, 3, "fi", ()))),),
     )

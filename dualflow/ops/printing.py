@@ -13,7 +13,7 @@ from dualflow.core.convert import Array
 from dualflow.core.dispatch import TENSORS
 from dualflow.core.errors import DTypeError
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.forms import Opaque
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Effect, Op, register
 
 _FILE: Final = "file://"
@@ -41,7 +41,7 @@ PRINT: Final = register(
         doc="Writes the inputs between ``texts``, of which there is one more; strings at ``bare`` unquoted.",
         infer=_no_specs,
         kernel=_print,
-        form=Opaque("text is written by Python"),
+        kind=Opaque("text is written by Python"),
         outputs=None,
         effect=Effect.PRINT,
     )

@@ -1,7 +1,7 @@
 """What an op is: one frozen record, and the registry that everything else reads.
 
 A record says how the op's result is typed (``infer``), how it runs now (``kernel``), how a graph compiles it
-(``form``), how gradients flow (``vjp``) and where it may be tested (``samples``).
+(``kind``), how gradients flow (``vjp``) and where it may be tested (``samples``).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dualflow.ops.families import load_families
 from dualflow.ops.widening import refuse_strings, run_widened, widens
 
 if TYPE_CHECKING:
-    from dualflow.ops.forms import Form
+    from dualflow.ops.op_kinds import OpKind
     from dualflow.ops.rows import RowRule
     from dualflow.ops.samples import Sample
 
@@ -92,7 +92,7 @@ class Op:
     doc: str
     infer: Infer
     kernel: Callable[..., Any]
-    form: Form
+    kind: OpKind
     vjp: tuple[Callable[..., Any] | None, ...] | Callable[..., Any] | None = None
     pullback: Callable[..., Sequence[Any]] | None = None
     rows: RowRule | None = None

@@ -21,9 +21,9 @@ from dualflow.ops.choice import masked, where
 from dualflow.ops.comparison import equal, greater, logical_or, not_equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.forms import Fold
 from dualflow.ops.joining import split
 from dualflow.ops.measuring import sizes_of
+from dualflow.ops.op_kinds import Reduce
 from dualflow.ops.positions import iota
 from dualflow.ops.record import Op, register
 from dualflow.ops.repetition import pad
@@ -55,7 +55,13 @@ def _samples(kinds: str, low: float = -50, high: float = 50) -> tuple[Sample, ..
 
 
 def _reduction(
-    name: str, doc: str, ufunc: np.ufunc, kinds: str, fold: Fold, vjp: Callable[..., Any] | None, samples: Any
+    name: str,
+    doc: str,
+    ufunc: np.ufunc,
+    kinds: str,
+    fold: Reduce,
+    vjp: Callable[..., Any] | None,
+    samples: Any,
 ) -> Op:
     """The record of the reduction that ``ufunc`` repeats; of no elements it is what the fold begins with."""
     reduce: Callable[..., Any] = ufunc.reduce
@@ -75,12 +81,12 @@ def _reduction(
         return reduce(x, axis, x.dtype, None, keepdims)
 
     return register(
-        Op(name=name, doc=doc, infer=infer, kernel=kernel, form=fold, vjp=vjp and (vjp,), samples=samples)
+        Op(name=name, doc=doc, infer=infer, kernel=kernel, kind=fold, vjp=vjp and (vjp,), samples=samples)
     )
 
 
-def _fold(neutral: Callable[[DType], Any], join: Callable[[Any, Any, Any], Any]) -> Fold:
-    return Fold(
+def _fold(neutral: Callable[[DType], Any], join: Callable[[Any, Any, Any], Any]) -> Reduce:
+    return Reduce(
         start=lambda m, dtype: (m.cast(neutral(dtype), dtype),),
         step=lambda m, acc, x, index: (join(m, acc[0], x),),
         merge=lambda m, a, b: (join(m, a[0], b[0]),),
@@ -284,7 +290,7 @@ def _position(
         take = beyond | (same & (b[1] < a[1]))
         return m.where(take, b[0], a[0]), m.where(take, b[1], a[1])
 
-    fold = Fold(
+    fold = Reduce(
         start=lambda m, dtype: (m.cast(worst(dtype), dtype), m.cast(int64.max, int64)),
         step=lambda m, acc, x, index: join(m, acc, (x, m.cast(index, int64))),
         merge=join,
@@ -301,7 +307,7 @@ def _position(
             doc=doc,
             infer=infer,
             kernel=search,
-            form=fold,
+            kind=fold,
             samples=samples,
         )
     )

@@ -19,11 +19,11 @@ from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.choice import where
 from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import convert_to_tensor, ones_like
-from dualflow.ops.forms import Assemble, Sized
 from dualflow.ops.indexing import GETITEM
 from dualflow.ops.joining import as_tensor, concat, part
 from dualflow.ops.masking import REPEATED, TOO_OFTEN
 from dualflow.ops.measuring import sizes_of
+from dualflow.ops.op_kinds import CopyPieces, Decompose
 from dualflow.ops.open_slices import slice_by
 from dualflow.ops.positions import range as count_up
 from dualflow.ops.record import Op, holds_tensors, register
@@ -77,7 +77,7 @@ PAD = register(
         doc="""``x`` with ``value`` around it.""",
         infer=_pad_infer,
         kernel=assembling(_pad_infer, _pad_pieces),
-        form=Assemble(_pad_pieces, surrounds=True),
+        kind=CopyPieces(_pad_pieces, surrounds=True),
         rows=RowRule(first={"paddings": (0, 0)}),
         vjp=(_pad_vjp,),
         samples=(
@@ -119,7 +119,7 @@ PAD_BY = register(
         doc="""``x`` with ``value`` around it: ``paddings`` has how many before and after, for each axis.""",
         infer=_pad_by_infer,
         kernel=_pad_by_kernel,
-        form=Sized(_padded),
+        kind=Decompose(_padded),
         vjp=(_pad_by_vjp, None),
         strings=True,
         samples=(

@@ -12,7 +12,7 @@ from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError
 from dualflow.core.shape import normalize_axis
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.forms import Fold, Scan
+from dualflow.ops.op_kinds import Reduce, Scan
 from dualflow.ops.record import Op, register
 from dualflow.ops.rows import ALONG
 from dualflow.ops.samples import Domain, Sample
@@ -50,8 +50,8 @@ def accumulated(ufunc: np.ufunc, start: float, x: Any, axis: int, exclusive: boo
 def running(join: Callable[[Any, Any], Any], neutral: float, first: float) -> Scan:
     """The form of running results of ``join``; they begin with ``neutral``, exclusive ones with ``first``."""
 
-    def fold(start: float) -> Fold:
-        return Fold(
+    def fold(start: float) -> Reduce:
+        return Reduce(
             start=lambda m, dtype: (m.cast(start if dtype.is_floating else int(start), dtype),),
             step=lambda m, acc, x, index: (join(acc[0], x),),
             merge=lambda m, a, b: (join(a[0], b[0]),),
@@ -67,7 +67,7 @@ CUMSUM = register(
         doc="""Running sums along ``axis``.""",
         infer=_infer,
         kernel=_cumsum,
-        form=running(operator.add, -0.0, 0.0),  # -0.0 + x is x, also for -0.0
+        kind=running(operator.add, -0.0, 0.0),  # -0.0 + x is x, also for -0.0
         rows=ALONG,
         vjp=(lambda g, out, x, axis, exclusive, reverse: cumsum(g, axis, exclusive, not reverse),),
         samples=tuple(

@@ -16,8 +16,8 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import squeeze
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.creation import convert_to_tensor, zeros, zeros_like
-from dualflow.ops.forms import Opaque, Scatter
 from dualflow.ops.joining import concat
+from dualflow.ops.op_kinds import Opaque, Scatter
 from dualflow.ops.record import Op, register
 from dualflow.ops.row_joins import join_rows
 from dualflow.ops.rows import RowRule
@@ -139,7 +139,7 @@ GATHER_ND = register(
         doc="""The elements (or slices) of ``params`` at the positions that the rows of ``indices`` name.""",
         infer=_gather_infer,
         kernel=_picked,
-        form=Opaque("positions span several axes"),
+        kind=Opaque("positions span several axes"),
         rows=RowRule(positions=1),
         vjp=(lambda g, out, params, indices: _scatter_like(params, indices, g), None),
         strings=True,
@@ -158,7 +158,7 @@ SCATTER_ND = register(
         doc="""Zeros of ``shape`` to which ``updates`` are added at the positions that ``indices`` name.""",
         infer=_scatter_infer,
         kernel=_scatter,
-        form=Scatter(onto=False, join="add"),
+        kind=Scatter(onto=False, join="add"),
         rows=RowRule(sizes=("shape",), positions=0),
         vjp=(None, lambda g, out, indices, updates, shape: _gather_nd(g, indices)),
         strings=True,
@@ -178,7 +178,7 @@ UPDATE_ND = register(
         doc="""``tensor`` with ``updates`` at the positions that ``indices`` name; of several, one stays.""",
         infer=update_infer,
         kernel=updated,
-        form=Scatter(onto=True, join="put"),
+        kind=Scatter(onto=True, join="put"),
         rows=RowRule(positions=1),
         vjp=(
             lambda g, out, tensor, indices, updates: _update(g, indices, zeros_like(updates)),
@@ -196,7 +196,7 @@ ADD_ND = register(
         doc="""``tensor`` with ``updates`` added at the positions that ``indices`` name.""",
         infer=update_infer,
         kernel=lambda tensor, indices, updates: updated(tensor, indices, updates, np.add),
-        form=Scatter(onto=True, join="add"),
+        kind=Scatter(onto=True, join="add"),
         rows=RowRule(positions=1),
         vjp=(
             lambda g, out, tensor, indices, updates: g,

@@ -13,8 +13,8 @@ from dualflow.core.shape import Shape, as_shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.broadcasting import broadcast_like, reduce_sum
 from dualflow.ops.conversion import identity
-from dualflow.ops.forms import View
 from dualflow.ops.measuring import SHAPE
+from dualflow.ops.op_kinds import View
 from dualflow.ops.record import Op, register
 from dualflow.ops.rows import RowRule
 from dualflow.ops.samples import Domain, Sample
@@ -61,7 +61,7 @@ ENSURED: Final = register(
         doc="""``x``, whose shape agrees with ``sizes``; an error if it doesn't.""",
         infer=lambda x, sizes: TensorSpec.of(x.shape.merge_with(sizes), x.dtype),
         kernel=_ensured,
-        form=View(lambda x, sizes: x),
+        kind=View(lambda x, sizes: x),
         rows=RowRule(sizes=("sizes",)),
         vjp=(lambda g, out, x, sizes: g,),
         strings=True,

@@ -12,7 +12,7 @@ from dualflow.core.dtypes import int32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, normalize_axis
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.forms import Opaque
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.rows import ALONG, RowRule
 from dualflow.ops.samples import Domain, Sample, integers
@@ -203,7 +203,7 @@ ARGSORT = register(
         doc="""The positions along ``axis`` that sort; equal elements keep their order.""",
         infer=_argsort_infer,
         kernel=_argsort,
-        form=Opaque("NumPy sorts"),
+        kind=Opaque("NumPy sorts"),
         rows=ALONG,
         samples=tuple(
             Sample((Domain(-5, 5, "fi", (3, 7)),), {"axis": axis, "descending": descending})
@@ -220,7 +220,7 @@ SORT = register(
         doc="""The elements in order along ``axis``; nan counts as largest.""",
         infer=_sort_infer,
         kernel=_sort,
-        form=Opaque("NumPy sorts"),
+        kind=Opaque("NumPy sorts"),
         rows=ALONG,
         vjp=(
             lambda g, out, x, axis, descending: _add_rows(_positions(x, axis, descending), g, axis, x.shape),
@@ -276,7 +276,7 @@ TAKE_ALONG = register(
         doc="""For each row along ``axis``, the elements at that row's positions.""",
         infer=_along_infer,
         kernel=_take_along,
-        form=Opaque("each row has positions of its own"),
+        kind=Opaque("each row has positions of its own"),
         rows=ALONG,
         vjp=(_take_along_vjp, None),
         samples=(Sample(_ROWS, {"axis": 1}),),
@@ -291,7 +291,7 @@ ADD_ALONG = register(
             _along_sizes(indices, shape), updates.dtype
         ),
         kernel=_add_along,
-        form=Opaque("several updates may meet in one place, which NumPy's add.at sums"),
+        kind=Opaque("several updates may meet in one place, which NumPy's add.at sums"),
         rows=RowRule(axes=("axis",), sizes=("shape",)),
         vjp=(None, lambda g, out, indices, updates, axis, shape: take_along_axis(g, indices, axis)),
         samples=(

@@ -15,7 +15,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import zeros_like
-from dualflow.ops.forms import Scatter, Take
+from dualflow.ops.op_kinds import Gather, Scatter
 from dualflow.ops.record import Op, register
 from dualflow.ops.row_joins import join_rows
 from dualflow.ops.samples import Domain, Sample, integers
@@ -96,7 +96,7 @@ GATHER = register(
         doc="""The slices of ``params`` along ``axis`` at the positions ``indices``.""",
         infer=_gather_infer,
         kernel=_gather,
-        form=Take(),
+        kind=Gather(),
         vjp=(_gather_vjp, None),
         samples=tuple(Sample((Domain(-50, 50, "fib", (3, 5)), i), {"axis": 0}) for i in _INDICES)
         + tuple(Sample((Domain(-50, 50, "fi", (2, 3, 4)), i), {"axis": 1}) for i in _INDICES)
@@ -139,7 +139,7 @@ SCATTER_ADD = register(
         doc="""Zeros of ``size`` along ``axis`` with ``updates`` added at the positions ``indices``.""",
         infer=_scatter_infer,
         kernel=_scatter,
-        form=Scatter(onto=False, join="add"),
+        kind=Scatter(onto=False, join="add"),
         vjp=(None, lambda g, out, indices, updates, axis, size: _take(g, indices, axis)),
         samples=(
             Sample((integers(0, 3, shape=(4,)), Domain(-50, 50, "fi", (4, 2))), {"axis": 0, "size": 3}),
@@ -162,7 +162,7 @@ SCATTER_ONTO = register(
         doc="""``tensor`` with ``updates`` added along ``axis`` at the positions ``indices``.""",
         infer=_onto_infer,
         kernel=lambda tensor, indices, updates, axis: _add_rows(tensor.copy(), indices, updates, axis),
-        form=Scatter(onto=True, join="add"),
+        kind=Scatter(onto=True, join="add"),
         vjp=(
             lambda g, out, tensor, indices, updates, axis: g,
             None,

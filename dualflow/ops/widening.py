@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.core.dtypes import float32
 from dualflow.core.errors import DTypeError
-from dualflow.ops.forms import Assemble, Literal, Take, View
+from dualflow.ops.op_kinds import CopyPieces, Gather, Literal, View
 
 if TYPE_CHECKING:
     from dualflow.core.dispatch import Engine
     from dualflow.core.dtypes import DType
     from dualflow.ops.record import Op
 
-_MOVES: Final = (Assemble, Literal, Take, View)
+_MOVES: Final = (CopyPieces, Literal, Gather, View)
 
 
 def carries(op: Op) -> bool:
     """Whether an op takes elements of any dtype as they are: it moves them, or hands them to Python."""
-    return isinstance(op.form, _MOVES) or op.effect is not None or op.outputs is None
+    return isinstance(op.kind, _MOVES) or op.effect is not None or op.outputs is None
 
 
 def widens(op: Op) -> bool:

@@ -12,7 +12,7 @@ from dualflow.core.symbolic_sizes import is_static
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Node
 from dualflow.graph.virtual_array import VirtualArray
-from dualflow.ops.forms import Assemble
+from dualflow.ops.op_kinds import CopyPieces
 from dualflow.schedule.copying import copy_elements, fill_elements
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.planned import PlannedCall
@@ -23,14 +23,14 @@ def pieces(call: PlannedCall) -> list[tuple[Node, tuple[Layout, ...], Layout]]:
 
     What has been computed in its place is not copied.
     """
-    form = call.node.op.form
-    assert isinstance(form, Assemble)
+    kind = call.node.op.kind
+    assert isinstance(kind, CopyPieces)
     values = (call.node.output, *call.node.inputs)
     layouts = (*call.outputs, *call.inputs)
     if not all(
         is_static(v.spec.shape) and is_static(p.strides) for v, p in zip(values, layouts, strict=True)
     ):
-        return _by_extents(call, form)
+        return _by_extents(call, kind)
     arrays = [
         as_strided(np.zeros(1, np.int8), sizes(v), layout.strides)
         for v, layout in zip(values, layouts, strict=True)
@@ -45,7 +45,7 @@ def pieces(call: PlannedCall) -> list[tuple[Node, tuple[Layout, ...], Layout]]:
 
     dtype = call.node.output.spec.dtype
     found: list[tuple[Node, tuple[Layout, ...], Layout]] = []
-    for target, source in form.pieces(*arrays, **call.node.attrs):
+    for target, source in kind.pieces(*arrays, **call.node.attrs):
         if isinstance(source, np.ndarray):
             if source.shape == target.shape and layout_of(source) == layout_of(target):
                 continue
@@ -56,7 +56,7 @@ def pieces(call: PlannedCall) -> list[tuple[Node, tuple[Layout, ...], Layout]]:
     return found
 
 
-def _by_extents(call: PlannedCall, form: Assemble) -> list[tuple[Node, tuple[Layout, ...], Layout]]:
+def _by_extents(call: PlannedCall, kind: CopyPieces) -> list[tuple[Node, tuple[Layout, ...], Layout]]:
     """The pieces where some size is known only when it runs."""
     dtype = call.node.output.spec.dtype
     values = (call.node.output, *call.node.inputs)
@@ -69,7 +69,7 @@ def _by_extents(call: PlannedCall, form: Assemble) -> list[tuple[Node, tuple[Lay
         return Layout(home.buffer, home.offset + view.offset, view.strides)
 
     found: list[tuple[Node, tuple[Layout, ...], Layout]] = []
-    for target, source in form.pieces(*arrays, **call.node.attrs):
+    for target, source in kind.pieces(*arrays, **call.node.attrs):
         if isinstance(source, VirtualArray):
             repeated = spread(layout_of(source), source.shape, target.shape)
             found.append((copy_elements(target.shape, dtype), (repeated,), layout_of(target)))

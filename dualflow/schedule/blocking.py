@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.column_folds import LEAST_ROWS
-from dualflow.ops.forms import Fold
+from dualflow.ops.op_kinds import Reduce
 from dualflow.schedule.nest import Nest, NestStep
 
 FEW = 256
@@ -31,8 +31,10 @@ JOIN = -1
 
 def rounds(step: NestStep) -> bool:
     """Whether ``step`` is a fold that loses more digits, the longer it is."""
-    form = step.node.op.form
-    return step.folds and isinstance(form, Fold) and form.rounds and step.node.inputs[0].spec.dtype.is_inexact
+    kind = step.node.op.kind
+    return (
+        step.folds and isinstance(kind, Reduce) and kind.rounds and step.node.inputs[0].spec.dtype.is_inexact
+    )
 
 
 def stretches(nest: Nest, lanes: int) -> tuple[int, int]:

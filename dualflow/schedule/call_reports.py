@@ -13,12 +13,12 @@ from dualflow.core.shape import Shape
 from dualflow.graph.compiled import PartKind, PartReport
 from dualflow.graph.ir import Node
 from dualflow.ops.checks import REQUIRED
-from dualflow.ops.forms import Check, Element, Loop, Opaque, Positions, Scatter, Take
+from dualflow.ops.op_kinds import Check, Elementwise, Gather, Loop, Opaque, RepeatIndices, Scatter
 from dualflow.ops.record import REGISTRY, Effect, Op
 from dualflow.schedule.refused_accesses import unsafe
 
 _ERRORS: dict[type, type[InvalidArgumentError | ResourceExhaustedError]] = {
-    Take: OutOfRangeError,
+    Gather: OutOfRangeError,
     Scatter: OutOfRangeError,
     Loop: ResourceExhaustedError,
 }
@@ -41,11 +41,11 @@ OUT_OF_BOUNDS: Final = OutOfBounds("it would access elements outside of its buff
 
 def check_error(node: Node, message: str) -> Exception:
     """The error for a check in the code of ``node`` that failed: the op, if one was called, and the line."""
-    form = node.op.form
-    own: type[Exception] | None = form.error if isinstance(form, Element) else None
+    op_kind = node.op.kind
+    own: type[Exception] | None = op_kind.error if isinstance(op_kind, Elementwise) else None
     if isinstance(message, OutOfMemory):
         own = ResourceExhaustedError
-    error = own or _ERRORS.get(type(form), InvalidArgumentError)
+    error = own or _ERRORS.get(type(op_kind), InvalidArgumentError)
     if isinstance(message, OutOfBounds):
         return unsafe(node, message)
     names = ops_of(node)
@@ -54,7 +54,7 @@ def check_error(node: Node, message: str) -> Exception:
 
 def ops_of(node: Node) -> str:
     """The ops of the user's program that a node computes, or whose sizes it compares; "" if none."""
-    if isinstance(node.op.form, Check):
+    if isinstance(node.op.kind, Check):
         names = [node.attrs.get("asked_by", "")]
     else:
         nodes = [n for n in node.attrs["body"].nodes if n.inputs] if "body" in node.attrs else [node]
@@ -64,7 +64,7 @@ def ops_of(node: Node) -> str:
 
 def _is_of_users(op: Op) -> bool:
     """Whether users know ``op``: it is neither a part of others nor of compiled programs alone."""
-    return op.name in REGISTRY and op is not REQUIRED and not isinstance(op.form, Positions)
+    return op.name in REGISTRY and op is not REQUIRED and not isinstance(op.kind, RepeatIndices)
 
 
 def user_line(node: Node) -> str:
@@ -90,11 +90,11 @@ def check_results(
 
 def host_report(node: Node) -> PartReport:
     """How a node runs that has no native code, and why."""
-    form = node.op.form
+    op_kind = node.op.kind
     kind = PartKind.PYTHON if node.effect is Effect.PYTHON else PartKind.NUMPY
-    if isinstance(form, Opaque):
-        reason = form.reason
-    elif isinstance(form, Positions):
+    if isinstance(op_kind, Opaque):
+        reason = op_kind.reason
+    elif isinstance(op_kind, RepeatIndices):
         reason = "the backend has no code that finds the places of elements"
     else:
         reason = f"no native code for {node.outputs[0].spec.dtype.name}"

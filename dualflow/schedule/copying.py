@@ -13,7 +13,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.graph.fused import FUSED, Axes, LoopDomain
 from dualflow.graph.ir import Graph, Node, Origin, Value
 from dualflow.graph.loop_dtypes import in_loops
-from dualflow.ops.forms import Element, Opaque
+from dualflow.ops.op_kinds import Elementwise, Opaque
 from dualflow.ops.record import Op
 
 COPY = Op(
@@ -21,14 +21,14 @@ COPY = Op(
     doc="The same elements in a buffer of their own.",
     infer=lambda x: x,
     kernel=lambda x: x.copy(),
-    form=Element(lambda m, x: x, parts=True),
+    kind=Elementwise(lambda m, x: x, parts=True),
 )
 FILL = Op(
     name="fill",
     doc="One number everywhere; attrs: spec and number.",
     infer=lambda spec, number: spec,
     kernel=lambda spec, number: np.full(spec.shape, number, spec.dtype.dtype),
-    form=Element(lambda m, spec, number: number, parts=True),
+    kind=Elementwise(lambda m, spec, number: number, parts=True),
 )
 
 
@@ -37,7 +37,7 @@ MOVE = Op(
     doc="The same bytes in a buffer of their own: a copy for elements that no loop holds.",
     infer=lambda x: x,
     kernel=lambda x: x.copy(),
-    form=Opaque("a copy of memory"),
+    kind=Opaque("a copy of memory"),
 )
 
 

@@ -9,7 +9,7 @@ from dualflow.graph.axes import base_of, is_view
 from dualflow.graph.compiled import Footprint
 from dualflow.graph.failing import may_fail
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.ops.forms import Literal
+from dualflow.ops.op_kinds import Literal
 from dualflow.schedule.operands import CallKind, kind_of, strides_wanted
 
 FirstReaders = Mapping[Value, Node | None]
@@ -51,7 +51,7 @@ def ordered_early(graph: Graph, taken: Footprint, fixed: FirstReaders) -> Graph:
     for node in graph.nodes:
         if not _stays(node) and made.get(node, 0) <= last.get(node, 0):
             read = {base_of(v) for v in node.inputs}
-            found = {v.node for v in read if v.node is not None and not isinstance(v.node.op.form, Literal)}
+            found = {v.node for v in read if v.node is not None and not isinstance(v.node.op.kind, Literal)}
             found |= {n for v in read if (n := fixed.get(v)) is not None and n is not node}
             before[node] = found | old_readers.get(node, set())
     return _with_views(graph, _as_soon_as_ready(graph, before))
@@ -65,7 +65,7 @@ def _as_soon_as_ready(graph: Graph, before: Mapping[Node, set[Node]]) -> list[No
     for node, needed in before.items():
         for other in needed:
             behind.setdefault(other, []).append(node)
-    order: dict[Node, None] = {n: None for n in graph.nodes if isinstance(n.op.form, Literal)}
+    order: dict[Node, None] = {n: None for n in graph.nodes if isinstance(n.op.kind, Literal)}
     ready: list[int] = []
     for node in graph.nodes:
         if is_view(node) or node in order:
@@ -94,7 +94,7 @@ def _readers_of_old_values(graph: Graph) -> dict[Node, set[Node]]:
 
 
 def _stays(node: Node) -> bool:
-    return is_view(node) or isinstance(node.op.form, Literal) or node.effect is not None or may_fail(node)
+    return is_view(node) or isinstance(node.op.kind, Literal) or node.effect is not None or may_fail(node)
 
 
 def _with_views(graph: Graph, order: Sequence[Node]) -> Graph:

@@ -47,7 +47,7 @@ def executed(run: Run) -> float:
 def once(nest: Nest) -> float:
     """The additions of the nodes of a nest if each is computed once; none for those of other kernels."""
     return sum(
-        getattr(step.node.op.form, "cost", 1.0)
+        getattr(step.node.op.kind, "cost", 1.0)
         * typical(math.prod([nest.loops[a].extent for a in step.own if a is not None]))
         for step in nest.steps
         if step.node not in nest.repeated
@@ -69,7 +69,7 @@ def _statements(run: Run, body: Sequence[Statement], edges: Edges) -> float:
 def _statement(run: Run, statement: Statement, edges: Edges) -> float:
     match statement:
         case Compute():
-            return float(getattr(statement.node.op.form, "cost", 1.0))
+            return float(getattr(statement.node.op.kind, "cost", 1.0))
         case ReduceUpdate() | ReduceCombine() | MaskedLoad():
             return 1.0
         case Once():

@@ -11,7 +11,7 @@ from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Expansion, by, rebuild
 from dualflow.graph.run_time_sizes import depends_on_extents, tells_sizes
 from dualflow.graph.scalars import bodies
-from dualflow.ops.forms import Literal, Opaque
+from dualflow.ops.op_kinds import Literal, Opaque
 from dualflow.schedule.operands import CallKind, is_control, kind_of
 
 
@@ -30,7 +30,7 @@ def with_host_fallbacks(graph: Graph, moved: dict[Value, Value] | None = None) -
     def opaque(node: Node, current: Node) -> Expansion | None:
         if node not in reasons:
             return None
-        op = replace(node.op, form=Opaque(reasons[node]))
+        op = replace(node.op, kind=Opaque(reasons[node]))
         return by(Node(op, current.inputs, node.attrs, node.specs, node.origin, node.also))
 
     return rebuild(graph, opaque, moved)
@@ -42,14 +42,14 @@ def why_not(node: Node) -> str | None:
     if inner is None:
         return None
     found = why_not(inner) if is_control(inner) else None
-    form = inner.op.form
+    kind = inner.op.kind
     return (
-        found or f"it runs {inner.op.name}: {form.reason if isinstance(form, Opaque) else 'no native code'}"
+        found or f"it runs {inner.op.name}: {kind.reason if isinstance(kind, Opaque) else 'no native code'}"
     )
 
 
 def _is_host(node: Node) -> bool:
-    if isinstance(node.op.form, Literal) or is_view(node):
+    if isinstance(node.op.kind, Literal) or is_view(node):
         return False
     return why_not(node) is not None if is_control(node) else kind_of(node) is CallKind.HOST
 

@@ -14,7 +14,7 @@ from dualflow.core.symbolic_sizes import may_be_negative, typical
 from dualflow.graph.control_spec import branches_of, loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.scalar_functions import function_of, reduction_of
-from dualflow.ops.forms import Choice, Fold, Literal, Loop, Take, View
+from dualflow.ops.op_kinds import Cond, Gather, Literal, Loop, Reduce, View
 from dualflow.schedule.blocking import JOIN, block_sizes, rounds, stretches
 from dualflow.schedule.loop_program import (
     SHARE,
@@ -324,11 +324,11 @@ class KernelWriter:
 
     def _step(self, step: NestStep, stage: int) -> Iterator[Statement]:
         """The value of a step, or its row read back where an earlier stage has kept it."""
-        value, form = step.node.output, step.node.op.form
+        value, kind = step.node.output, step.node.op.kind
         if value in self.nest.cached and step.stage < stage:
             yield Load(self._bind(value), self._row(value))
             return
-        yield from self._take(step) if isinstance(form, Take) else self._computed(step)
+        yield from self._take(step) if isinstance(kind, Gather) else self._computed(step)
         if value in self.nest.cached and step.level > self.nest.kept:
             yield Store(self._row(value), self.known[value])
 
@@ -338,10 +338,10 @@ class KernelWriter:
         for loads, _ in operand_loads:
             yield from loads
         operands, value = tuple([operand for _, operand in operand_loads]), step.node.output
-        form = step.node.op.form
-        if isinstance(form, Fold):
+        kind = step.node.op.kind
+        if isinstance(kind, Reduce):
             yield Compute(self._bind(value), reduction_of(step.node).single, operands, (), step.node)
-        elif isinstance(form, Choice | Loop):
+        elif isinstance(kind, Cond | Loop):
             yield from self._scalars(step.node, operands, self.known)
         else:
             yield Compute(self._bind(value), function_of(step.node), operands, step.own, step.node)
@@ -367,19 +367,19 @@ class KernelWriter:
         self, node: Node, operands: Sequence[Operand], known: dict[Any, Operand]
     ) -> Iterator[Statement]:
         """The statements of a node on scalars, whose results are then known."""
-        form = node.op.form
-        if isinstance(form, Literal):
+        kind = node.op.kind
+        if isinstance(kind, Literal):
             known[node.output] = LiteralScalar(node.attrs["value"].reshape(-1)[0])
-        elif isinstance(form, View):
+        elif isinstance(kind, View):
             known[node.output] = operands[0]
         else:
             registers = tuple([self._register(v.spec.dtype) for v in node.outputs])
             known.update(zip(node.outputs, registers, strict=True))
-            if isinstance(form, Choice):
+            if isinstance(kind, Cond):
                 index, *rest = operands
                 branches = tuple([self._branch(graph, rest) for graph in branches_of(node)])
                 yield Choose(registers, index, branches)
-            elif isinstance(form, Loop):
+            elif isinstance(kind, Loop):
                 yield self._repeat(node, registers, operands)
             else:
                 yield Compute(registers[0], function_of(node), tuple(operands), (), node)

@@ -12,7 +12,7 @@ from dualflow.graph.column_folds import folds_columns
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.fused import Axes, LoopDomain, axis_set, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Value
-from dualflow.ops.forms import Element, Fold, Take
+from dualflow.ops.op_kinds import Elementwise, Gather, Reduce
 from dualflow.schedule.nest import Access, Layout, Nest, NestLoop, NestOperand, NestStep, NestStore, Pick
 
 
@@ -52,7 +52,7 @@ class _LoweredBody:
         operands = tuple(
             self._operand(v, axes) for v, axes in zip(node.inputs, input_axes(node, own), strict=True)
         )
-        folds = isinstance(node.op.form, Fold) and bool(reduced_axes(node, own))
+        folds = isinstance(node.op.kind, Reduce) and bool(reduced_axes(node, own))
         return NestStep(node, own, operands, folds, 0, 0, self._pick(node))
 
     def _operand(self, value: Value, axes: Axes) -> NestOperand:
@@ -65,7 +65,7 @@ class _LoweredBody:
         return NestOperand(made=base)
 
     def _pick(self, node: Node) -> Pick | None:
-        if not isinstance(node.op.form, Take):
+        if not isinstance(node.op.kind, Gather):
             return None
         params, axis = node.inputs[0], node.attrs["axis"]
         extent = params.spec.shape[axis]
@@ -162,7 +162,7 @@ def _joinable(nest: Nest, outer: int, inner: int) -> bool:
 
 def _reads_position(step: NestStep) -> bool:
     """Whether the step's code may ask for its place in the loops: only those without inputs do."""
-    return isinstance(step.node.op.form, Element) and not step.operands
+    return isinstance(step.node.op.kind, Elementwise) and not step.operands
 
 
 def _joined(nest: Nest, outer: int) -> Nest:
@@ -244,7 +244,7 @@ def _cost_again(
     step: NestStep, again: Mapping[Value, float], stored: Collection[Value], costs: CostModel
 ) -> float:
     """The additions that it takes to compute a value again; ``again`` has those of earlier values."""
-    cost: float = getattr(step.node.op.form, "cost", 1.0)
+    cost: float = getattr(step.node.op.kind, "cost", 1.0)
     for operand in dict.fromkeys(step.operands):
         if operand.access is not None or operand.made in stored:
             cost += costs.load

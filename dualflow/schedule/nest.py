@@ -150,4 +150,4 @@ class Nest:
     def cost(self) -> float:
         """Work of one element of the domain, in additions."""
         reads = sum(o.access is not None for s in self.steps for o in s.operands)
-        return sum(getattr(s.node.op.form, "cost", 1.0) for s in self.steps) + 2 * (reads + len(self.stores))
+        return sum(getattr(s.node.op.kind, "cost", 1.0) for s in self.steps) + 2 * (reads + len(self.stores))

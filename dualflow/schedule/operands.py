@@ -14,7 +14,17 @@ from dualflow.graph.ir import Node, Value
 from dualflow.graph.loop_dtypes import in_loops
 from dualflow.graph.passes.fourier import FOUR_STEPS
 from dualflow.graph.run_time_sizes import measures
-from dualflow.ops.forms import Assemble, Check, Choice, Contraction, Loop, Positions, Scatter, Sizes, View
+from dualflow.ops.op_kinds import (
+    Check,
+    Cond,
+    CopyPieces,
+    Loop,
+    MatMul,
+    RepeatIndices,
+    Scatter,
+    SizeVector,
+    View,
+)
 from dualflow.schedule.copying import MOVE, copy_node
 from dualflow.schedule.nest import Layout, contiguous_strides
 from dualflow.schedule.scattering import BOUNDS, scatters
@@ -66,7 +76,7 @@ class CallKind(StrEnum):
 
 def kind_of(node: Node) -> CallKind:
     """How a node is called."""
-    form, dtype = node.op.form, node.outputs[0].spec.dtype if node.outputs else None
+    kind, dtype = node.op.kind, node.outputs[0].spec.dtype if node.outputs else None
     if node.op is FUSED:
         return CallKind.KERNEL
     if node.op is BOUNDS:
@@ -81,33 +91,33 @@ def kind_of(node: Node) -> CallKind:
         return CallKind.CONTROL
     if measures(node):
         return CallKind.MEASURE
-    if isinstance(form, Sizes):
+    if isinstance(kind, SizeVector):
         return CallKind.SIZES
-    if isinstance(form, Positions):
+    if isinstance(kind, RepeatIndices):
         return CallKind.POSITIONS
-    if isinstance(form, Check):
+    if isinstance(kind, Check):
         return CallKind.CHECK
-    if isinstance(form, Assemble) and dtype is not None and in_loops(dtype):
+    if isinstance(kind, CopyPieces) and dtype is not None and in_loops(dtype):
         return CallKind.ASSEMBLY
-    if isinstance(form, Contraction) and dtype is not None and dtype.char in PRODUCT_CHARS:
+    if isinstance(kind, MatMul) and dtype is not None and dtype.char in PRODUCT_CHARS:
         return CallKind.PRODUCT
-    if isinstance(form, Scatter) and dtype is not None and scatters(form, dtype):
+    if isinstance(kind, Scatter) and dtype is not None and scatters(kind, dtype):
         return CallKind.SCATTER
     return CallKind.HOST
 
 
 def is_control(node: Node) -> bool:
     """Whether ``node`` is a choice or loop that runs natively."""
-    return isinstance(node.op.form, Choice | Loop)
+    return isinstance(node.op.kind, Cond | Loop)
 
 
 def view_layout(node: Node, source: Layout) -> Layout | None:
     """Where a view lies, given what it views; None where strides can't say."""
-    form = node.op.form
-    assert isinstance(form, View)
+    kind = node.op.kind
+    assert isinstance(kind, View)
     if 0 in sizes(node.output):  # no element lies anywhere, whatever the sizes beside it
         return Layout(source.buffer, source.offset, contiguous_strides(node.output.spec.shape))
-    seen = strided_view(form.view, node.attrs, sizes(node.inputs[0]), source.strides)
+    seen = strided_view(kind.view, node.attrs, sizes(node.inputs[0]), source.strides)
     return None if seen is None else Layout(source.buffer, source.offset + seen[2], seen[1])
 
 

@@ -13,7 +13,7 @@ from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import FUSED, LoopDomain, input_axes, output_axes
 from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.graph.run_time_sizes import measures
-from dualflow.ops.forms import Literal, Scatter
+from dualflow.ops.op_kinds import Literal, Scatter
 from dualflow.schedule.copying import copy_node, is_native, move_node
 from dualflow.schedule.operands import CallKind, kind_of, shows_in_order, strides_to_show
 from dualflow.schedule.scattering import bounds_node
@@ -53,7 +53,7 @@ def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, Hom
         lasting: whether updates outlive a failed call, as those of variables do. Then nothing that may fail
             comes after the first of them: what can't wait so long goes elsewhere, and is copied there last.
     """
-    body = [n for n in graph.nodes if not is_view(n) and not isinstance(n.op.form, Literal)]
+    body = [n for n in graph.nodes if not is_view(n) and not isinstance(n.op.kind, Literal)]
     body = _sunk(body, graph.updates)
     failing: Fails = functools.cache(fails)
     if lasting and graph.updates:
@@ -186,7 +186,7 @@ def _last_failure(nodes: Sequence[Node], failing: Fails) -> int:
 
 def _with_bounds(body: list[Node], failing: Fails) -> list[Node]:
     """``body`` with a check of its indices for each scatter: as soon as they are known, in the old order."""
-    if not any(isinstance(n.op.form, Scatter) for n in body):
+    if not any(isinstance(n.op.kind, Scatter) for n in body):
         return body
     checks: dict[int, list[Node]] = {}
     made: dict[Node, int] = {}

@@ -21,7 +21,7 @@ from numpy.lib.stride_tricks import as_strided
 from dualflow.core.symbolic_sizes import is_static
 from dualflow.graph.axes import base_of, sizes
 from dualflow.graph.ir import Value
-from dualflow.ops.forms import Assemble
+from dualflow.ops.op_kinds import CopyPieces
 from dualflow.schedule.assembly import address_of, owner_of
 from dualflow.schedule.nest import contiguous_strides
 from dualflow.schedule.operands import CallKind, StridedNode, kind_of
@@ -88,14 +88,14 @@ def _places(step: StridedNode) -> dict[Value, int]:
 
     None where pieces overlap: what is copied would hide what has been computed there.
     """
-    node, form = step.node, step.node.op.form
-    assert isinstance(form, Assemble)
+    node, kind = step.node, step.node.op.kind
+    assert isinstance(kind, CopyPieces)
     values = (node.output, *step.inputs)
     if not all(is_static(v.spec.shape) and v.spec.shape.num_elements() for v in values):
         return {}
     arrays = [as_strided(np.zeros(1, np.int8), sizes(v), contiguous_strides(sizes(v))) for v in values]
     inputs = {id(owner_of(array)): i for i, array in enumerate(arrays)}
-    pieces = form.pieces(*arrays, **node.attrs)
+    pieces = kind.pieces(*arrays, **node.attrs)
     if sum(target.size for target, _ in pieces) != arrays[0].size:
         return {}
     places: dict[Value, int] = {}

@@ -26,7 +26,7 @@ from dualflow.graph.control_spec import LoopSpec, branches_of, loop_of
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.graph.run_time_sizes import has_extents
-from dualflow.ops.forms import Choice, Literal
+from dualflow.ops.op_kinds import Cond, Literal
 from dualflow.schedule.arena import Lifetime, assign
 from dualflow.schedule.copying import copy_node
 from dualflow.schedule.host_fallback import with_host_fallbacks
@@ -230,7 +230,7 @@ class _Scope:
     def _place_constants(self) -> None:
         constants, homes = self.table.constants, self.homes
         for base in (base_of(v) for v in (*(v for s in self.steps for v in s.inputs), *self.held)):
-            if base.node is not None and isinstance(base.node.op.form, Literal) and base not in homes:
+            if base.node is not None and isinstance(base.node.op.kind, Literal) and base not in homes:
                 homes[base] = Home(BufferKind.CONSTANT, len(constants))
                 constants.append(np.ascontiguousarray(base.node.attrs["value"]))
 
@@ -310,7 +310,7 @@ class _Scope:
         if step not in self.bodies:
             return PlannedCall(step.node, inputs, outputs)
         base = places.base + self.at[step]
-        if isinstance(step.node.op.form, Choice):
+        if isinstance(step.node.op.kind, Cond):
             blocks = [
                 PlannedBody(b.calls(_Places(places.starts, b.homes, base, inputs[1:], outputs)))
                 for b in self.bodies[step]
@@ -382,7 +382,7 @@ class _Scope:
 
 def _scopes(node: Node, table: _Table) -> list[_Scope]:
     """The graphs inside a choice or loop; what is carried is updated in place."""
-    if isinstance(node.op.form, Choice):
+    if isinstance(node.op.kind, Cond):
         return [_Scope(branch, table) for branch in branches_of(node)]
     loop = loop_of(node)
     body, test = loop.body, loop.condition

@@ -9,7 +9,7 @@ from dualflow.graph.axes import base_of, is_view
 from dualflow.graph.fused import FUSED, LoopDomain
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.dead_code import eliminate_dead_code
-from dualflow.ops.forms import Fold, Literal
+from dualflow.ops.op_kinds import Literal, Reduce
 
 Dropped = Mapping[int, Collection[Value]]
 """By the place of a node in its graph, the values that are forgotten once it has run."""
@@ -67,7 +67,7 @@ def _part(node: Node, values: tuple[Value, ...]) -> Part:
     With reductions it stays whole: the order of a sum follows from all that its nest reads and writes.
     """
     body: Graph | None = node.attrs["body"] if node.op is FUSED else None
-    if body is None or values == node.outputs or any(isinstance(n.op.form, Fold) for n in body.nodes):
+    if body is None or values == node.outputs or any(isinstance(n.op.kind, Reduce) for n in body.nodes):
         return Part(node, node.inputs, node.outputs)
     outputs = tuple([body.outputs[v.index] for v in values])
     needed = set(outputs)
@@ -93,7 +93,7 @@ def recomputed(graph: Graph, dropped: Dropped, parts: Parts) -> Recomputed:
     """
     walk = _Walk(graph, parts)
     for at, node in enumerate(graph.nodes):
-        if not is_view(node) and not isinstance(node.op.form, Literal):
+        if not is_view(node) and not isinstance(node.op.kind, Literal):
             walk.keep(node, at)
             for value in dropped.get(at, ()):
                 walk.forget(value)

@@ -22,7 +22,7 @@ from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.failing import may_fail
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.work import bytes_moved, work
-from dualflow.ops.forms import Contraction, Literal
+from dualflow.ops.op_kinds import Literal, MatMul
 from dualflow.schedule.early_order import FirstReaders, first_readers, ordered_early
 from dualflow.schedule.operands import CallKind, kind_of
 from dualflow.schedule.recomputation import Parts, Recomputed, recomputed
@@ -126,7 +126,7 @@ def _peak(taken: Footprint) -> int:
 
 def _nanoseconds(node: Node, costs: CostModel) -> float:
     """About what running ``node`` takes."""
-    if isinstance(node.op.form, Contraction):
+    if isinstance(node.op.kind, MatMul):
         return work(node) * costs.product_ns / 2  # a multiplication and an addition are two ops
     return max(work(node) * costs.addition_ns, bytes_moved(node) * costs.memory_byte_ns)
 
@@ -348,7 +348,7 @@ def _places(state: _Stage) -> list[int]:
 
 def _may_repeat(node: Node, fixed: FirstReaders) -> bool:
     """Whether ``node`` may run twice, and its results be forgotten between."""
-    if node.effect is not None or is_view(node) or isinstance(node.op.form, Literal):
+    if node.effect is not None or is_view(node) or isinstance(node.op.kind, Literal):
         return False
     kinds = CallKind.KERNEL, CallKind.ASSEMBLY, CallKind.PRODUCT, CallKind.CONTROL
     return kind_of(node) in kinds and fixed.keys().isdisjoint(node.outputs) and not may_fail(node)

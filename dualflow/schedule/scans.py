@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from dualflow.graph.ir import Node
 from dualflow.graph.scalar_functions import reduction_of
-from dualflow.ops.forms import Scan
+from dualflow.ops.op_kinds import Scan
 from dualflow.schedule.kernels import KernelWriter
 from dualflow.schedule.loop_program import (
     SHARE,
@@ -39,7 +39,7 @@ from dualflow.schedule.nest import Access, Nest, NestOperand
 def scan_of(nest: Nest) -> Node | None:
     """The scan that ``nest`` is, which is then all of it; None for any other nest."""
     node = nest.steps[0].node if nest.steps else None
-    return node if node is not None and isinstance(node.op.form, Scan) else None
+    return node if node is not None and isinstance(node.op.kind, Scan) else None
 
 
 class ScanWriter(KernelWriter):

@@ -9,7 +9,7 @@ from dualflow.core.dtypes import DType
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Node
 from dualflow.graph.loop_dtypes import in_loops
-from dualflow.ops.forms import Check, Scatter
+from dualflow.ops.op_kinds import Check, Scatter
 from dualflow.ops.record import Effect, Op
 
 OUTSIDE = "an index is out of range for the axis that it names a place on"
@@ -19,7 +19,7 @@ BOUNDS = Op(
     doc="Stops the program unless all positions of the node ``scatter`` are inside; reads its integers.",
     infer=lambda indices, scatter: (),
     kernel=lambda indices, scatter: (),
-    form=Check(),
+    kind=Check(),
     outputs=None,
     effect=Effect.CHECK,
 )
@@ -30,9 +30,9 @@ def bounds_node(scatter: Node) -> Node:
     return Node(BOUNDS, scatter.inputs[-2:-1], {"scatter": scatter}, [], scatter.origin, scatter.also)
 
 
-def scatters(form: Scatter, dtype: DType) -> bool:
+def scatters(kind: Scatter, dtype: DType) -> bool:
     """Whether the routine works on elements of ``dtype``."""
-    return in_loops(dtype) and not dtype.is_complex and (form.join == "put" or not dtype.is_bool)
+    return in_loops(dtype) and not dtype.is_complex and (kind.join == "put" or not dtype.is_bool)
 
 
 def table(shape: Sequence[int], axis: int, depth: int, count: int) -> list[int]:
@@ -52,9 +52,9 @@ def table(shape: Sequence[int], axis: int, depth: int, count: int) -> list[int]:
 
 
 def join_of(node: Node) -> str:
-    """How a scatter's rows meet what is there: see :class:`dualflow.ops.forms.Scatter`."""
-    assert isinstance(node.op.form, Scatter)
-    return node.op.form.join or node.attrs["join"]
+    """How a scatter's rows meet what is there: see :class:`dualflow.ops.op_kinds.Scatter`."""
+    assert isinstance(node.op.kind, Scatter)
+    return node.op.kind.join or node.attrs["join"]
 
 
 def depth_of(node: Node) -> int:

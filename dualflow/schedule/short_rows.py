@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from dualflow.ops.forms import Element, Fold
+from dualflow.ops.op_kinds import Elementwise, Reduce
 from dualflow.schedule.kernels import Accumulator, KernelWriter
 from dualflow.schedule.loop_program import Bound, End, Once, RowGroups, Statement
 from dualflow.schedule.lower import stage_steps
@@ -38,7 +38,7 @@ def has_short_rows(nest: Nest, lanes: int) -> bool:
 def runs_side_by_side(nest: Nest) -> bool:
     """Whether rows of ``nest`` can share a vector: its ops are elementwise or folds, of real numbers."""
     return all(
-        isinstance(step.node.op.form, Element | Fold)
+        isinstance(step.node.op.kind, Elementwise | Reduce)
         and step.pick is None
         and not any(v.spec.dtype.is_complex for v in (*step.node.inputs, *step.node.outputs))
         for step in nest.steps

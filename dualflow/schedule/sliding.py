@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from dualflow.ops.forms import Contraction
+from dualflow.ops.op_kinds import MatMul
 from dualflow.ops.record import Op
 
 MOST_AXES = 3
@@ -82,7 +82,7 @@ WINDOW_PRODUCT = Op(
     doc="The matrix of the windows of ``x``, each a row, times ``y``; attrs as a product has, and windows.",
     infer=lambda *specs, **attrs: (),
     kernel=_multiplied,
-    form=Contraction(),
+    kind=MatMul(),
 )
 
 WINDOW_SUM = Op(
@@ -90,5 +90,5 @@ WINDOW_SUM = Op(
     doc="The windows of ``x`` times ``y``, summed over each window, channel by channel; attrs: windows.",
     infer=lambda *specs, **attrs: (),
     kernel=_summed,
-    form=Contraction(),
+    kind=MatMul(),
 )

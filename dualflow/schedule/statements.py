@@ -115,7 +115,7 @@ class ScatterRows(NamedTuple):
         onto: what puts zeros, or the old rows, where the new ones go; None where these are there already.
         positions: the integers.
         rows: where the rows lie.
-        join: how they meet what is there; see :class:`dualflow.ops.forms.Scatter`.
+        join: how they meet what is there; see :class:`dualflow.ops.op_kinds.Scatter`.
         checked: whether a :class:`CheckBounds` has looked at the integers.
     """
 

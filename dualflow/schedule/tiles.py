@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from dualflow.core.symbolic_sizes import typical
-from dualflow.ops.forms import Take
+from dualflow.ops.op_kinds import Gather
 from dualflow.schedule.kernels import KernelWriter
 from dualflow.schedule.loop_program import (
     SHARE,
@@ -52,7 +52,7 @@ def tiling(nest: Nest) -> Tiling | None:
     vector, last = nest.vector, len(nest.loops) - 1
     if vector is None or vector != last or nest.kept != len(nest.loops) or not last:
         return None
-    if any(s.level not in (0, len(nest.loops)) or isinstance(s.node.op.form, Take) for s in nest.steps):
+    if any(s.level not in (0, len(nest.loops)) or isinstance(s.node.op.kind, Gather) for s in nest.steps):
         return None
     if any(s.level != len(nest.loops) for s in nest.stores):
         return None

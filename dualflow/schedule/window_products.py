@@ -15,7 +15,7 @@ from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.rewrite import Expansion, by, rebuild
-from dualflow.ops.forms import Contraction, View
+from dualflow.ops.op_kinds import MatMul, View
 from dualflow.schedule.operands import PRODUCT_CHARS, shows_in_order
 from dualflow.schedule.sliding import MOST_AXES, WINDOW_PRODUCT, SlidingWindows
 from dualflow.schedule.window_sums import seen_windows, sum_of_windows
@@ -33,7 +33,7 @@ def with_window_products(
         found = _of_windows(current, costs) or sum_of_windows(current, costs)
         return None if found is None else by(found)
 
-    if not any(isinstance(n.op.form, View) and n.op.form.sliding for n in graph.nodes):
+    if not any(isinstance(n.op.kind, View) and n.op.kind.sliding for n in graph.nodes):
         return graph
     changed = rebuild(graph, product, moved)
     return graph if changed is graph else _used(changed, graph)
@@ -47,8 +47,8 @@ def _used(graph: Graph, before: Graph) -> Graph:
 
 def _of_windows(node: Node, costs: CostModel) -> Node | None:
     """A product as one that reads windows where they lie; None where it has none, or reads them as well."""
-    form, spec = node.op.form, node.outputs[0].spec if node.outputs else None
-    if not isinstance(form, Contraction) or spec is None or spec.dtype.char not in PRODUCT_CHARS:
+    kind, spec = node.op.kind, node.outputs[0].spec if node.outputs else None
+    if not isinstance(kind, MatMul) or spec is None or spec.dtype.char not in PRODUCT_CHARS:
         return None
     seen = _sliding(node.inputs[0]) if spec.rank == 2 else None
     if seen is None:
@@ -64,9 +64,9 @@ def _of_windows(node: Node, costs: CostModel) -> Node | None:
 def _sliding(value: Value) -> Node | None:
     """The node of the windows whose rows ``value`` is, in order."""
     node = value.node
-    while node is not None and isinstance(node.op.form, View) and not node.op.form.sliding:
+    while node is not None and isinstance(node.op.kind, View) and not node.op.kind.sliding:
         node = node.inputs[0].node
-    if node is None or not isinstance(node.op.form, View) or not shows_in_order(value, node.output):
+    if node is None or not isinstance(node.op.kind, View) or not shows_in_order(value, node.output):
         return None
     shape, axes = sizes(node.output), len(node.attrs["size"])
     matrix = math.prod(shape[: 1 + axes]), math.prod(shape[1 + axes :])

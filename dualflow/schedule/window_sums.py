@@ -14,7 +14,7 @@ from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops.broadcasting import REDUCE_SUM
-from dualflow.ops.forms import Assemble, View
+from dualflow.ops.op_kinds import CopyPieces, View
 from dualflow.ops.record import REGISTRY
 from dualflow.schedule.operands import PRODUCT_CHARS
 from dualflow.schedule.sliding import WINDOW_SUM, SlidingAxis, SlidingWindows
@@ -34,7 +34,7 @@ def sum_of_windows(node: Node, costs: CostModel = CPU) -> Node | None:
         return None
     for seen, weights in (node.inputs, node.inputs[::-1]):
         maker = seen.node
-        if maker is None or not isinstance(maker.op.form, View) or not maker.op.form.sliding:
+        if maker is None or not isinstance(maker.op.kind, View) or not maker.op.kind.sliding:
             continue
         inner = tuple(range(1 + len(axes), 1 + 2 * len(axes)))
         source, lie = seen_windows(maker)
@@ -85,8 +85,8 @@ def seen_windows(node: Node) -> tuple[Value, SlidingWindows]:
 def _surrounded(value: Value) -> tuple[Value, Sequence[tuple[int, int]]]:
     """What zeros surround in ``value``, and how many: before and after each axis."""
     node = value.node
-    form = None if node is None else node.op.form
-    if node is not None and isinstance(form, Assemble) and form.surrounds and node.attrs["value"] == 0:
+    kind = None if node is None else node.op.kind
+    if node is not None and isinstance(kind, CopyPieces) and kind.surrounds and node.attrs["value"] == 0:
         paddings = node.attrs["paddings"]
         if paddings[0] == paddings[-1] == (0, 0):
             return node.inputs[0], paddings

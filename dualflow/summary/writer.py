@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import entry
-from dualflow.ops.forms import Opaque
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Effect, Op
 from dualflow.summary.defaults import DEFAULTS, checked_step, with_defaults
 from dualflow.summary.event_file import EventFile
@@ -27,7 +27,7 @@ FLUSH = Op(
     doc="Writes the events that a writer holds.",
     infer=lambda *, writer: (),
     kernel=_flush,
-    form=Opaque("summaries are written by Python"),
+    kind=Opaque("summaries are written by Python"),
     outputs=None,
     effect=Effect.PRINT,
 )

@@ -15,7 +15,7 @@ from dualflow.core.dispatch import TENSORS
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.forms import Opaque
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Effect, Op
 from dualflow.summary.defaults import DEFAULTS, checked_step, condition_here
 from dualflow.summary.values import (
@@ -72,7 +72,7 @@ WRITE = Op(
     doc="Writes its input, for a step, as a summary.",
     infer=lambda *specs, summary: (),
     kernel=_write,
-    form=Opaque("summaries are written by Python"),
+    kind=Opaque("summaries are written by Python"),
     outputs=None,
     effect=Effect.PRINT,
 )

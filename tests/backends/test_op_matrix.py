@@ -23,7 +23,7 @@ from dualflow.eager.tensor import wrap
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.fusion_check import check_fusion
 from dualflow.ops.families import load_families
-from dualflow.ops.forms import Contraction, Element, Fold, Literal, Opaque
+from dualflow.ops.op_kinds import Elementwise, Literal, MatMul, Opaque, Reduce
 from dualflow.ops.record import REGISTRY, Op, Promotion
 from dualflow.ops.testing.cases import SPECIAL, Case, cases, draw
 
@@ -73,7 +73,7 @@ def is_static(case: Case) -> bool:
 CASES = [
     case
     for op in REGISTRY.values()
-    if not isinstance(op.form, Literal)
+    if not isinstance(op.kind, Literal)
     for case in (*cases(op), *long_cases(op))
     if is_static(case)
 ]
@@ -109,14 +109,14 @@ def applied(case: Case, *inputs: Any) -> list[Any]:
 def check(case: Case, found: np.ndarray, expected: np.ndarray, inputs: list[np.ndarray]) -> None:
     assert found.dtype == expected.dtype
     assert found.shape == expected.shape
-    exact = expected.dtype.kind not in "fc" or not isinstance(case.op.form, Element | Fold | Contraction)
-    if expected.dtype.kind == "f" and isinstance(case.op.form, Element):
+    exact = expected.dtype.kind not in "fc" or not isinstance(case.op.kind, Elementwise | Reduce | MatMul)
+    if expected.dtype.kind == "f" and isinstance(case.op.kind, Elementwise):
         number = ~np.isnan(expected)
         np.testing.assert_array_equal(np.signbit(found[number]), np.signbit(expected[number]))
     if exact or not expected.size:
         np.testing.assert_array_equal(found, expected)
         return
-    if isinstance(case.op.form, Element):
+    if isinstance(case.op.kind, Elementwise):
         for a, b in ((found.real, expected.real), (found.imag, expected.imag)):
             finite = np.isfinite(b)
             assert np.all(np.abs(a[finite] - b[finite]) <= ULPS * np.spacing(np.abs(b[finite])))
@@ -170,7 +170,7 @@ def test_other_dtypes_are_refused_or_computed_alike(case: Case) -> None:
 FOLDS = [
     (op, axis)
     for op in REGISTRY.values()
-    if isinstance(op.form, Fold) and "f" in op.samples[0].inputs[0].kinds
+    if isinstance(op.kind, Reduce) and "f" in op.samples[0].inputs[0].kinds
     for axis in ((0,), (1,), (0, 1))
     if len(axis) <= max(len(sample.attrs["axis"]) for sample in op.samples)
 ]
@@ -236,7 +236,7 @@ def first_gradients(case: Case, *inputs: Any) -> list[Any]:
 
 def has_static_gradients(case: Case) -> bool:
     """Only the gradient of an opaque op may have a size that is known when it runs."""
-    if not isinstance(case.op.form, Opaque):
+    if not isinstance(case.op.kind, Opaque):
         return True
     traced = df.function(lambda *xs: first_gradients(case, *xs)).get_concrete_function(*tensors(case))
     return all(spec.shape.is_static for spec in traced.outputs)

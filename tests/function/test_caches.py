@@ -25,7 +25,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.eager.kernels import LARGE
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.ops.families import load_families
-from dualflow.ops.forms import Element, Opaque
+from dualflow.ops.op_kinds import Elementwise, Opaque
 from dualflow.ops.record import REGISTRY, Op
 from dualflow.ops.samples import Sample
 from dualflow.ops.testing.cases import draw
@@ -120,9 +120,9 @@ def of_numbers(op: Op) -> bool:
 
 
 OPS = [op for op in REGISTRY.values() if of_numbers(op)]
-NATIVE = [op for op in OPS if not isinstance(op.form, Opaque)]
+NATIVE = [op for op in OPS if not isinstance(op.kind, Opaque)]
 KINDS = [
-    [op.name for op in NATIVE if isinstance(op.form, Element)],
+    [op.name for op in NATIVE if isinstance(op.kind, Elementwise)],
     [op.name for op in NATIVE],
     [op.name for op in OPS],
 ]

@@ -17,7 +17,7 @@ from dualflow.core.dispatch import AbstractTensor
 from dualflow.eager.engine import EAGER
 from dualflow.eager.kernels import LARGE
 from dualflow.ops.families import load_families
-from dualflow.ops.forms import Element, Fold
+from dualflow.ops.op_kinds import Elementwise, Reduce
 from dualflow.ops.record import REGISTRY, Op
 from dualflow.ops.samples import Sample
 from dualflow.ops.testing.cases import draw
@@ -50,9 +50,9 @@ def large_samples() -> Iterator[tuple[Op, Sample, tuple[int, ...] | None]]:
         sample = next((s for s in op.samples if s.inputs), None)
         if sample is None or any(d.values is not None for d in sample.inputs):
             continue
-        if isinstance(op.form, Element) and all(d.shape is None for d in sample.inputs):
+        if isinstance(op.kind, Elementwise) and all(d.shape is None for d in sample.inputs):
             yield op, sample, (MORE,)
-        elif isinstance(op.form, Fold):
+        elif isinstance(op.kind, Reduce):
             own = sample.inputs[0].shape or ()
             yield op, sample, tuple([d * round((2 * LARGE) ** (1 / len(own)) / d + 1) for d in own])
 
@@ -74,7 +74,7 @@ def test_a_large_op_gives_the_bits_of_its_compiled_function(
     found = EAGER.apply(op, inputs, sample.attrs)
     compiled = df.function(lambda *xs: dispatch.current().apply(op, xs, sample.attrs))
     same(found, compiled(*inputs))
-    if isinstance(op.form, Element):  # another size, whose kernel is made for any
+    if isinstance(op.kind, Elementwise):  # another size, whose kernel is made for any
         longer = [df.constant(np.concatenate([x.numpy(), x.numpy()[:5]])) for x in inputs]
         same(EAGER.apply(op, tuple(longer), sample.attrs)[:MORE], found)
 

@@ -15,15 +15,15 @@ from dualflow.graph.cost_model import CostModel
 from dualflow.graph.ir import Graph
 from dualflow.graph.passes import fusion_check
 from dualflow.graph.passes.build_fused import Group
-from dualflow.ops.forms import Element
+from dualflow.ops.op_kinds import Elementwise
 from dualflow.ops.record import REGISTRY, Op
 
 EXP = REGISTRY["exp"]
 
 
-def broken(name: str, **form: object) -> Op:
+def broken(name: str, **kind: object) -> Op:
     """``exp`` whose compiled form is another function than its NumPy kernel."""
-    return dataclasses.replace(EXP, name=name, form=EXP.form._replace(**form))
+    return dataclasses.replace(EXP, name=name, kind=EXP.kind._replace(**kind))
 
 
 WRONG = broken("wrong_exp", code=lambda m, x: m.exp(x) * 1.01)
@@ -222,7 +222,7 @@ def in_one_kernel(graph: Graph, _: CostModel) -> list[Group]:
     """All elementwise nodes as one group, whatever they read."""
     found = Group(0, (4,))
     for node in graph.nodes:
-        if isinstance(node.op.form, Element):
+        if isinstance(node.op.kind, Elementwise):
             found.add(node, (0,))
     return [found]
 

@@ -82,7 +82,7 @@ def test_a_tree_of_sums_has_a_span_of_its_height(traced):
 
 def test_elements_cost_what_their_record_says(traced):
     (exp,) = traced(lambda x: df.exp(x), [7]).nodes
-    assert work(exp) == 7 * REGISTRY["exp"].form.cost
+    assert work(exp) == 7 * REGISTRY["exp"].kind.cost
 
 
 @pytest.mark.parametrize("flags", [{}, {"transpose_a": True}, {"transpose_b": True}])
@@ -153,7 +153,7 @@ def test_a_choice_costs_its_dearest_branch(traced):
         return df.cond(x[0] > 0.0, lambda: x + 1.0, lambda: df.exp(x))
 
     graph = traced(pick, [50])
-    assert max(work(n) for n in graph.nodes) == 50 * REGISTRY["exp"].form.cost
+    assert max(work(n) for n in graph.nodes) == 50 * REGISTRY["exp"].kind.cost
     assert workload(graph).complete
 
 

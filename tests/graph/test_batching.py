@@ -13,7 +13,7 @@ from dualflow.graph.ir import verify
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise
 from dualflow.graph.passes.batching import batch_products
-from dualflow.ops.forms import Contraction, Loop
+from dualflow.ops.op_kinds import Loop, MatMul
 
 T, B, K = 40, 3, 4
 random = np.random.default_rng(7)
@@ -28,13 +28,13 @@ XS, W, U, BIAS, H = numbers(T, B, K), numbers(K, K), numbers(K, K), numbers(K), 
 
 
 def loops(graph):
-    return [n for n in graph.nodes if isinstance(n.op.form, Loop)]
+    return [n for n in graph.nodes if isinstance(n.op.kind, Loop)]
 
 
 def products(graph):
     """The products of a graph itself, and those inside its loops."""
     inside = [n for loop in loops(graph) for n in loop_of(loop).body.nodes]
-    return [sum(isinstance(n.op.form, Contraction) for n in nodes) for nodes in (graph.nodes, inside)]
+    return [sum(isinstance(n.op.kind, MatMul) for n in nodes) for nodes in (graph.nodes, inside)]
 
 
 def agree(before, after, arrays):

@@ -14,14 +14,14 @@ from dualflow.graph.passes import SIMPLIFICATIONS, optimise
 from dualflow.graph.passes.branches import take_branches
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.trimming import trim_control
-from dualflow.ops.forms import Choice
+from dualflow.ops.op_kinds import Cond
 
 X, Y = np.float32([1, -2, 3]), np.float32([4, 5, -6])
 INDEX = TensorSpec([], "int32")
 
 
 def choices(graph):
-    return [n for n in graph.nodes if isinstance(n.op.form, Choice)]
+    return [n for n in graph.nodes if isinstance(n.op.kind, Cond)]
 
 
 def three(index, x, y):

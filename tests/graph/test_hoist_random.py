@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow.ops.forms import Loop
+from dualflow.ops.op_kinds import Loop
 
 
 def walk(x, draw, iterations=100):
@@ -26,7 +26,7 @@ GENERATOR = df.random.Generator.from_seed(7)
 
 
 def the_loop(graph):
-    (found,) = [n for n in graph.nodes if isinstance(n.op.form, Loop)]
+    (found,) = [n for n in graph.nodes if isinstance(n.op.kind, Loop)]
     return found
 
 

@@ -14,7 +14,7 @@ from dualflow.graph.passes import SIMPLIFICATIONS, optimise
 from dualflow.graph.passes.invariants import hoist_invariants
 from dualflow.ops import maths_reference
 from dualflow.ops.families import load_families
-from dualflow.ops.forms import Element, Loop
+from dualflow.ops.op_kinds import Elementwise, Loop
 from dualflow.ops.record import REGISTRY
 
 load_families()
@@ -28,7 +28,7 @@ N = TensorSpec([], "int32")
 
 def names(graph, kind=None):
     """The ops inside the loops of a graph, or those outside."""
-    inner = [n for loop in graph.nodes if isinstance(loop.op.form, Loop) for n in loop_of(loop).body.nodes]
+    inner = [n for loop in graph.nodes if isinstance(loop.op.kind, Loop) for n in loop_of(loop).body.nodes]
     return {n.op.name for n in (graph.nodes if kind == "outside" else inner)}
 
 
@@ -64,7 +64,7 @@ def test_conditions_are_relieved_too(traced, keeps):
         return df.while_loop(lambda x: df.reduce_sum(x) < df.reduce_sum(w), lambda x: x + 1.0, (x,))
 
     graph = keeps(simplified, traced(f, [3], [3, 3]), XS[0], W + 3.0)
-    (loop,) = [n for n in graph.nodes if isinstance(n.op.form, Loop)]
+    (loop,) = [n for n in graph.nodes if isinstance(n.op.kind, Loop)]
     assert sum(n.op.name == "reduce_sum" for n in loop_of(loop).condition.nodes) == 1
 
 
@@ -76,7 +76,7 @@ def test_what_leaves_an_inner_loop_leaves_the_outer_one(traced, keeps):
         return df.foldl(outer, xs, w[0])
 
     graph = keeps(simplified, traced(f, XS.shape, W.shape), XS, W)
-    (loop,) = [n for n in graph.nodes if isinstance(n.op.form, Loop)]
+    (loop,) = [n for n in graph.nodes if isinstance(n.op.kind, Loop)]
     assert "exp" in names(graph, "outside")
     assert "cos" in {n.op.name for n in loop_of(loop).body.nodes}
     assert names(loop_of(loop).body) == {"sin", "multiply", "add"}
@@ -158,7 +158,7 @@ class Checks:
 
 @pytest.mark.parametrize(
     "op",
-    [op for op in REGISTRY.values() if isinstance(op.form, Element) and op.form.error is None],
+    [op for op in REGISTRY.values() if isinstance(op.kind, Elementwise) and op.kind.error is None],
     ids=lambda op: op.name,
 )
 def test_element_code_without_an_error_of_its_own_checks_no_floats(op):
@@ -171,5 +171,5 @@ def test_element_code_without_an_error_of_its_own_checks_no_floats(op):
     m = Checks()
     if sample.inputs:
         with np.errstate(all="ignore"):
-            op.form.code(m, *[np.float32([0.25, 0.5])] * len(sample.inputs), **sample.attrs)
+            op.kind.code(m, *[np.float32([0.25, 0.5])] * len(sample.inputs), **sample.attrs)
     assert not m.made

@@ -21,7 +21,7 @@ from dualflow.graph.passes.loops import merge_loops
 from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.passes.trip_count import trip_count
 from dualflow.graph.passes.unroll_trivial_loops import count_trips
-from dualflow.ops.forms import Loop
+from dualflow.ops.op_kinds import Loop
 from dualflow.ops.record import REGISTRY
 
 T = 40
@@ -31,7 +31,7 @@ XS = random.standard_normal((T, 3)).astype(np.float32)
 
 
 def loops(graph):
-    return [n for n in graph.nodes if isinstance(n.op.form, Loop)]
+    return [n for n in graph.nodes if isinstance(n.op.kind, Loop)]
 
 
 def simplified(graph):

@@ -18,7 +18,7 @@ from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import PASSES, Pass, optimise
 from dualflow.graph.passes.bodies import in_bodies
 from dualflow.ops.contraction import MATMUL
-from dualflow.ops.forms import Loop
+from dualflow.ops.op_kinds import Loop
 
 ITERATIONS = 40
 ROWS = 4 * 3 * ITERATIONS
@@ -41,7 +41,7 @@ def graph_of(function, *shapes):
 
 def outside(graph):
     """The nodes that stand in no loop."""
-    return [n for n in graph.nodes if not isinstance(n.op.form, Loop)]
+    return [n for n in graph.nodes if not isinstance(n.op.kind, Loop)]
 
 
 @pytest.mark.parametrize(("kept", "before"), [(ROWS, True), (ROWS - 1, False)])

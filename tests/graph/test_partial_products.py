@@ -12,14 +12,14 @@ from dualflow.graph.ir import verify
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise
 from dualflow.graph.passes.partial_products import cut_products
-from dualflow.ops.forms import Contraction
+from dualflow.ops.op_kinds import MatMul
 
 A = np.arange(24, dtype=np.float32).reshape(4, 6) - 11
 B = np.arange(30, dtype=np.float32).reshape(6, 5) - 14
 
 
 def product_sizes(graph):
-    return [tuple(n.output.spec.shape) for n in graph.nodes if isinstance(n.op.form, Contraction)]
+    return [tuple(n.output.spec.shape) for n in graph.nodes if isinstance(n.op.kind, MatMul)]
 
 
 def cut(traced, function, *arrays):

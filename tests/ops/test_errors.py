@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow.ops.forms import Opaque
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import REGISTRY, Op, register
 
 Invalid, DType = df.errors.InvalidArgumentError, df.errors.DTypeError
@@ -69,7 +69,7 @@ def test_the_message_says_what_and_what_to_do(call, error, words):
 
 
 def test_an_op_without_samples_cannot_register():
-    op = Op("untested", "Nothing.", infer=lambda x: x, kernel=lambda x: x, form=Opaque("a test"))
+    op = Op("untested", "Nothing.", infer=lambda x: x, kernel=lambda x: x, kind=Opaque("a test"))
     with pytest.raises(df.errors.InternalError, match="no samples"):
         register(op)
     assert "untested" not in REGISTRY

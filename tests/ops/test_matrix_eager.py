@@ -12,7 +12,18 @@ from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.engine import EAGER
 from dualflow.ops import maths_reference
-from dualflow.ops.forms import Assemble, Contraction, Element, Fold, Literal, Opaque, Scan, Sized, Take, View
+from dualflow.ops.op_kinds import (
+    CopyPieces,
+    Decompose,
+    Elementwise,
+    Gather,
+    Literal,
+    MatMul,
+    Opaque,
+    Reduce,
+    Scan,
+    View,
+)
 from dualflow.ops.record import REGISTRY, Promotion
 from dualflow.ops.testing.cases import cases
 
@@ -56,13 +67,13 @@ class Indexed:
 
 def element(case, arrays, spec):
     with np.errstate(all="ignore"):
-        found = case.op.form.code(Indexed(spec.shape), *arrays, **case.attrs)
+        found = case.op.kind.code(Indexed(spec.shape), *arrays, **case.attrs)
     return np.broadcast_to(np.asarray(found), spec.shape)
 
 
 def fold(case, arrays, spec, *, halves):
     """The fold taken element by element in order, over all at once or over two parts that are merged."""
-    (x,), form, axes = arrays, case.op.form, case.attrs["axis"]
+    (x,), kind, axes = arrays, case.op.kind, case.attrs["axis"]
     kept = [a for a in range(x.ndim) if a not in axes]
     count = math.prod(x.shape[a] for a in axes)
     rows = x.transpose(*kept, *axes).reshape(*[x.shape[a] for a in kept], count)
@@ -70,33 +81,33 @@ def fold(case, arrays, spec, *, halves):
     dtype, found = as_dtype(x.dtype), []
     with np.errstate(all="ignore"):
         for part in parts:
-            acc = form.start(maths_reference, dtype)
+            acc = kind.start(maths_reference, dtype)
             for i in part:
-                acc = form.step(maths_reference, acc, rows[..., i], np.int64(i))
+                acc = kind.step(maths_reference, acc, rows[..., i], np.int64(i))
             found.append(acc)
-        acc = form.merge(maths_reference, *found) if halves else found[0]
-        result = np.broadcast_to(form.finish(maths_reference, acc), rows.shape[:-1])
+        acc = kind.merge(maths_reference, *found) if halves else found[0]
+        result = np.broadcast_to(kind.finish(maths_reference, acc), rows.shape[:-1])
     return np.asarray(result, spec.dtype.dtype).reshape(spec.shape)
 
 
 def scan(case, arrays, spec):
     """What the fold results in after each element, or before it, one after another."""
     (x,), axis, exclusive = arrays, case.attrs["axis"], case.attrs["exclusive"]
-    form = case.op.form.exclusive if exclusive else case.op.form.inclusive
+    kind = case.op.kind.exclusive if exclusive else case.op.kind.inclusive
     rows, out = np.moveaxis(x, axis, 0), np.empty(spec.shape, spec.dtype.dtype)
     to = np.moveaxis(out, axis, 0)
-    acc = form.start(maths_reference, as_dtype(x.dtype))
+    acc = kind.start(maths_reference, as_dtype(x.dtype))
     with np.errstate(all="ignore"):
         for i in reversed(range(len(rows))) if case.attrs["reverse"] else range(len(rows)):
-            taken = form.step(maths_reference, acc, rows[i], np.int64(i))
-            to[i] = form.finish(maths_reference, acc if exclusive else taken)
+            taken = kind.step(maths_reference, acc, rows[i], np.int64(i))
+            to[i] = kind.finish(maths_reference, acc if exclusive else taken)
             acc = taken
     return out
 
 
 def assemble(case, arrays, spec):
     out = np.full(spec.shape, 77, spec.dtype.dtype)
-    for destination, source in case.op.form.pieces(out, *arrays, **case.attrs):
+    for destination, source in case.op.kind.pieces(out, *arrays, **case.attrs):
         assert not isinstance(source, np.ndarray) or destination.shape == source.shape
         destination[...] = source
     return out
@@ -124,33 +135,33 @@ def contract(case, arrays, spec):
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_kernel_does_what_the_form_says(case):
     arrays, outputs, specs = run(case)
-    form = case.op.form
-    if isinstance(form, Opaque):
-        assert form.reason
+    kind = case.op.kind
+    if isinstance(kind, Opaque):
+        assert kind.reason
         return
-    if isinstance(form, Sized):  # is other ops, where it is compiled
+    if isinstance(kind, Decompose):  # is other ops, where it is compiled
         return
     (spec,), (out,) = case.op.specs(specs, case.attrs), outputs
-    match form:
-        case Element():
+    match kind:
+        case Elementwise():
             close(out, element(case, arrays, spec))
-        case Fold():
+        case Reduce():
             close(out, fold(case, arrays, spec, halves=False), places=64)
             close(out, fold(case, arrays, spec, halves=True), places=64)
         case Scan():
             np.testing.assert_array_equal(out, scan(case, arrays, spec))
         case View():
             try:
-                seen = form.view(arrays[0], **case.attrs)
+                seen = kind.view(arrays[0], **case.attrs)
             except ValueError:  # these strides have no such view
                 return
             assert np.shares_memory(seen, arrays[0]) or not seen.size
             close(out, seen)
-        case Assemble():
+        case CopyPieces():
             close(out, assemble(case, arrays, spec))
-        case Take():
+        case Gather():
             close(out, take(case, arrays, spec))
-        case Contraction():
+        case MatMul():
             close(out, contract(case, arrays, spec), places=64)
         case Literal():
             close(out, case.attrs["value"])
@@ -220,5 +231,5 @@ def test_other_dtypes_are_refused_or_answered_alike_now_and_in_a_graph(case, dty
         found = EAGER.run(case.op, inputs, case.attrs)
         outputs = found if isinstance(found, tuple) else (found,)
         assert [x.dtype for x in outputs] == [spec.dtype for spec in specs]
-        if isinstance(case.op.form, Element) and dtype != "float16":
+        if isinstance(case.op.kind, Elementwise) and dtype != "float16":
             close(np.asarray(found), element(case, [np.asarray(x) for x in inputs], specs[0]))

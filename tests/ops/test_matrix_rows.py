@@ -14,14 +14,14 @@ from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
 from dualflow.function.batching.vmap import vmap
 from dualflow.ops.families import load_families
-from dualflow.ops.forms import Literal, Opaque, Sized
+from dualflow.ops.op_kinds import Decompose, Literal, Opaque
 from dualflow.ops.record import REGISTRY, Op
 from dualflow.ops.testing.cases import Case, cases
 
 load_families()
 
 ROWS = 3
-OPS = [op for op in REGISTRY.values() if not isinstance(op.form, Literal | Sized) and op.effect is None]
+OPS = [op for op in REGISTRY.values() if not isinstance(op.kind, Literal | Decompose) and op.effect is None]
 """The results of sized ops may differ in size from row to row; what has an effect is tested by itself."""
 
 
@@ -68,7 +68,7 @@ def agree(op: Op, row: Any, expected: Any, columns: Sequence[Any]) -> None:
     eps = np.finfo(row.dtype).eps
     scale = np.abs(expected[np.isfinite(expected)]).max(initial=1)
     terms = 8 + max(x.size for x in columns)
-    if isinstance(op.form, Opaque):
+    if isinstance(op.kind, Opaque):
         terms *= 256  # a library may go other ways, and iterate another number of times, for more rows
     np.testing.assert_allclose(row, expected, rtol=terms * eps, atol=terms * eps * scale)
 

@@ -17,7 +17,7 @@ from dualflow.graph.ir import Node, Value
 from dualflow.graph.scalar_functions import reduction_of
 from dualflow.ops import maths_reference
 from dualflow.ops.families import load_families
-from dualflow.ops.forms import Element, Fold
+from dualflow.ops.op_kinds import Elementwise, Reduce
 from dualflow.ops.record import REGISTRY
 from dualflow.ops.testing.cases import Case, cases
 from dualflow.scalar import NotTraceable, ScalarFunction, ScalarOp, evaluate, trace
@@ -39,7 +39,7 @@ def is_real(case: Case) -> bool:
 def element_cases() -> Iterator[Case]:
     """Each sample of an elementwise op of real numbers, but for those that read their position."""
     for op in REGISTRY.values():
-        if isinstance(op.form, Element) and not op.form.parts:
+        if isinstance(op.kind, Elementwise) and not op.kind.parts:
             yield from (c for c in cases(op) if c.inputs and is_real(c))
 
 
@@ -154,24 +154,24 @@ def test_one_of_several_results_keeps_what_it_needs() -> None:
 
 @pytest.mark.parametrize("case", list(element_cases()), ids=str)
 def test_a_traced_op_computes_what_its_code_does(case: Case) -> None:
-    form = case.op.form
-    assert isinstance(form, Element)
+    kind = case.op.kind
+    assert isinstance(kind, Elementwise)
     arrays = [np.asarray(x) for x in case.op.prepare(case.inputs, EAGER)]
     specs = case.op.specs([x.spec for x in case.op.prepare(case.inputs, EAGER)], case.attrs)
     dtypes = [x.spec.dtype for x in case.op.prepare(case.inputs, EAGER)]
-    function = trace(form.code, dtypes, [specs[0].dtype], case.attrs)
+    function = trace(kind.code, dtypes, [specs[0].dtype], case.attrs)
     positions = np.indices(tuple(specs[0].shape))
     m = SimpleNamespace(**{**vars(maths_reference), "index": lambda axis: positions[axis]})
     with np.errstate(all="ignore"):
         (found,) = evaluate(function, m, arrays)
-        expected = maths_reference.cast(form.code(m, *arrays, **case.attrs), specs[0].dtype)
+        expected = maths_reference.cast(kind.code(m, *arrays, **case.attrs), specs[0].dtype)
     assert np.asarray(found).dtype == expected.dtype
     np.testing.assert_array_equal(found, expected)
 
 
 def fold_cases() -> Iterator[Case]:
     for op in REGISTRY.values():
-        if isinstance(op.form, Fold):
+        if isinstance(op.kind, Reduce):
             yield from (c for c in cases(op) if is_real(c))
 
 

@@ -18,7 +18,7 @@ from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import before_fusion
 from dualflow.graph.work import work
-from dualflow.ops.forms import Choice, Contraction, Loop
+from dualflow.ops.op_kinds import Cond, Loop, MatMul
 from dualflow.schedule.executed_work import executed, executed_by_once, once
 from dualflow.schedule.loop_program import Run
 from dualflow.schedule.lower import lower
@@ -43,9 +43,7 @@ def kernels(graph: Graph) -> Iterator[tuple[Run, Nest]]:
 def work_before_fusion(graph: Graph) -> float:
     """The work of a trace's nodes that are no matrix products, each counted once."""
     parts = before_fusion(graph, CompileOptions())
-    nodes = [
-        n for part in parts for n in part.nodes if not isinstance(n.op.form, Contraction | Loop | Choice)
-    ]
+    nodes = [n for part in parts for n in part.nodes if not isinstance(n.op.kind, MatMul | Loop | Cond)]
     return sum(map(work, nodes))
 
 

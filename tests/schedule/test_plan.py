@@ -11,7 +11,7 @@ import pytest
 import dualflow as df
 from dualflow.backends.llvm.executable import Executable
 from dualflow.core import dispatch
-from dualflow.ops.forms import Opaque
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op
 
 N = 6
@@ -21,7 +21,7 @@ ECHO = Op(
     doc="Its input itself, by way of NumPy.",
     infer=lambda x: x,
     kernel=lambda x: x,
-    form=Opaque("to see what becomes of a result that is an input"),
+    kind=Opaque("to see what becomes of a result that is an input"),
 )
 
 

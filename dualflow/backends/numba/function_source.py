@@ -23,7 +23,7 @@ from dualflow.backends.numba.parameters import Parameter, dtype_name, names
 from dualflow.backends.numba.support import Support
 from dualflow.core.dtypes import DType, as_dtype
 from dualflow.graph.ir import Node, Value
-from dualflow.ops.forms import Loop
+from dualflow.ops.op_kinds import Loop
 from dualflow.schedule.loop_program import Run
 from dualflow.schedule.planned import StackRow
 from dualflow.schedule.statements import ChooseBranch, Launch, Multiply, Placed, RunLoop, Statement, walk
@@ -266,7 +266,7 @@ class _FunctionWriter(CallWriter):
         self.lines.add(f"{name}(zero, {self.number(run.total)}, {given})", nodes)
 
     def settle(self, checks: Sequence[ProgramCheck], nodes: Sequence[Node]) -> None:
-        loops = any(isinstance(node.op.form, Loop) for node in nodes)
+        loops = any(isinstance(node.op.kind, Loop) for node in nodes)
         if not checks and not loops:
             return
         with self.lines.block("if status[0]:"):

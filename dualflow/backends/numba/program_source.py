@@ -30,7 +30,7 @@ from dualflow.graph.axes import sizes
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.scalars import bodies
-from dualflow.ops.forms import Loop
+from dualflow.ops.op_kinds import Loop
 from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.loop_program import For, LoopKind, Run
 from dualflow.schedule.memory_bounds import MemoryBounds
@@ -278,7 +278,7 @@ class ProgramSource(CallWriter):
 
 def _has_loop(node: Node) -> bool:
     """Whether a node is a loop, or a choice with one inside."""
-    return isinstance(node.op.form, Loop) or any(_has_loop(n) for g in bodies(node) for n in g.nodes)
+    return isinstance(node.op.kind, Loop) or any(_has_loop(n) for g in bodies(node) for n in g.nodes)
 
 
 def _chunk(run: Run) -> int:

@@ -20,10 +20,10 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
 from dualflow.ops.creation import ones as ones_of_sizes
 from dualflow.ops.creation import zeros as zeros_of_sizes
-from dualflow.ops.forms import Opaque
 from dualflow.ops.measuring import SHAPE
 from dualflow.ops.neural.dropout import check_is_number
 from dualflow.ops.neural.dropout import dropout as dropped_at_rate
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.random_numbers.draws import Source
 from dualflow.ops.random_numbers.functions import normal, uniform
 from dualflow.ops.random_numbers.functions import poisson as poisson_of_shape
@@ -308,7 +308,7 @@ def _like(name: str, doc: str, draw: Callable[[np.random.Generator], Callable[..
             doc=doc,
             infer=lambda x, dtype, generator: TensorSpec.of(x.shape, dtype),
             kernel=kernel,
-            form=Opaque("random numbers come from NumPy's generators"),
+            kind=Opaque("random numbers come from NumPy's generators"),
             effect=Effect.RANDOM,
         )
     )

@@ -28,7 +28,7 @@ from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.assignments import AssigningSpec, acting, with_variables
 from dualflow.graph.trail import note_assigned, take_assigned
-from dualflow.ops.forms import Opaque
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Effect, Op
 
 Array = np.ndarray[Any, Any]
@@ -149,7 +149,7 @@ STREAM_LOOP: Final = Op(
     doc="A compiled body for each element that is read: what it carries in the end.",
     infer=_infer,
     kernel=_run,
-    form=Opaque("it reads elements in Python; each iteration is compiled"),
+    kind=Opaque("it reads elements in Python; each iteration is compiled"),
     pullback=_refuse_gradient,
     outputs=None,
     effect=Effect.PYTHON,

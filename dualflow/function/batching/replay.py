@@ -12,8 +12,8 @@ from dualflow.function.batching.rules import over_rows
 from dualflow.graph import origin
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.respecialise_bodies import attrs_for
-from dualflow.ops.forms import Choice, Literal, Loop
 from dualflow.ops.measuring import SHAPE, sizes_of
+from dualflow.ops.op_kinds import Cond, Literal, Loop
 from dualflow.ops.record import Effect
 
 Note = Callable[[Any, Any], None]
@@ -43,7 +43,7 @@ def replay_rows(graph: Graph, inputs: Sequence[Mapped], count: int, note: Note |
 
 
 def _outputs(node: Node, given: Sequence[Mapped], count: int, note: Note | None) -> list[Mapped]:
-    if isinstance(node.op.form, Literal):
+    if isinstance(node.op.kind, Literal):
         return [Mapped(dispatch.current().constant(node.attrs["value"]), False)]
     if node.effect is Effect.ASSIGN:
         if note is not None:
@@ -61,11 +61,11 @@ def _outputs(node: Node, given: Sequence[Mapped], count: int, note: Note | None)
     def run(body: Graph, inputs: Sequence[Mapped]) -> list[Mapped]:
         return replay_rows(body, inputs, count)
 
-    if isinstance(node.op.form, Loop):
+    if isinstance(node.op.kind, Loop):
         return iteration(attrs["loop"], given, count, run)
     active = next((x.active for x in given if x.active is not None), None)
     given = [x.rows_first for x in given]
-    if isinstance(node.op.form, Choice):
+    if isinstance(node.op.kind, Cond):
         index, *operands = given
         stacks = choose(attrs["choice"], index, operands, count, run)
     else:

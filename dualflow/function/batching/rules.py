@@ -17,8 +17,8 @@ from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.contraction import matmul
 from dualflow.ops.conversion import cast
-from dualflow.ops.forms import Contraction, Element, Fold, Scatter, Sized, Take
 from dualflow.ops.joining import concat
+from dualflow.ops.op_kinds import Decompose, Elementwise, Gather, MatMul, Reduce, Scatter
 from dualflow.ops.positions import iota
 from dualflow.ops.record import Op
 from dualflow.ops.rows import ALONG, RowRule
@@ -32,23 +32,23 @@ def over_rows(op: Op, inputs: Sequence[Mapped], attrs: Attrs, count: int) -> lis
 
     Some of its inputs differ from row to row, or it draws random numbers.
     """
-    match op.form:
+    match op.kind:
         case _ if op.rows is not None and op.rows.apart:
             return _one_by_one(op, inputs, attrs, count)
-        case Element() if op.rows is None:
+        case Elementwise() if op.rows is None:
             return _run(op, [x.tensor for x in with_common_rank(inputs)], attrs)
-        case Contraction():
+        case MatMul():
             return _product(op, inputs, attrs)
-        case Fold():
+        case Reduce():
             return _run(op, [x.tensor for x in inputs], ALONG.attributes(attrs, count))
-        case Take():
+        case Gather():
             params, indices = inputs
             return _take(op, params, indices, count, **attrs)
         case Scatter() if op.rows is None and "axis" in attrs:
             return _scatter(op, inputs, attrs, count)
         case _ if op.rows is not None:
             return _by_record(op, op.rows, inputs, attrs, count)
-        case Sized():
+        case Decompose():
             raise UnbatchableError(
                 f"{op.name} gives results whose sizes the values tell, which may differ from row to row; "
                 "take one row after another with df.map_fn, or mask elements in place of leaving them out."

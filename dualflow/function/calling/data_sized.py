@@ -12,7 +12,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.graph.control_spec import effect_of, loop_of
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import BodySpec, Graph, Node, Update
-from dualflow.ops.forms import Element, Loop, Opaque, Sized
+from dualflow.ops.op_kinds import Decompose, Elementwise, Loop, Opaque
 from dualflow.ops.record import Effect, Op
 
 Array = np.ndarray[Any, Any]
@@ -25,7 +25,7 @@ def sized_by_data(graph: Graph) -> Node | None:
     """
     given = any(not v.spec.shape.is_static for v in graph.inputs)
     for node in graph.nodes:
-        if isinstance(node.op.form, Sized):
+        if isinstance(node.op.kind, Decompose):
             return node
         if any(not spec.shape.is_static for spec in _sizes_read(node, given)):
             return node
@@ -38,9 +38,9 @@ def sized_by_data(graph: Graph) -> Node | None:
 
 def _sizes_read(node: Node, given: bool) -> Sequence[TensorSpec]:
     """The results of ``node`` whose sizes the program has to know; stacks of rows keep their own length."""
-    if given or not isinstance(node.op.form, Loop | Element):
+    if given or not isinstance(node.op.kind, Loop | Elementwise):
         return node.specs
-    return node.specs[: loop_of(node).carried] if isinstance(node.op.form, Loop) else ()
+    return node.specs[: loop_of(node).carried] if isinstance(node.op.kind, Loop) else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,8 @@ class _AllOps(Op):
     __slots__ = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        assert isinstance(self.form, Opaque), "NumPy runs it"
-        return _all_ops, (self.form.reason,)
+        assert isinstance(self.kind, Opaque), "NumPy runs it"
+        return _all_ops, (self.kind.reason,)
 
 
 def _all_ops(reason: str) -> Op:
@@ -97,7 +97,7 @@ def _all_ops(reason: str) -> Op:
         doc="A graph, op by op.",
         infer=_infer,
         kernel=_run,
-        form=Opaque(reason),
+        kind=Opaque(reason),
         outputs=None,
         effect=Effect.INSIDE,
     )

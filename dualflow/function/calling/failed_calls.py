@@ -22,7 +22,7 @@ from dualflow.graph.interpret import evaluate, observed, run_node
 from dualflow.graph.ir import Graph, Node, Origin
 from dualflow.graph.passes.assignments import ASSIGNMENT, assigned_by, assigns_before_failure
 from dualflow.graph.trail import Assigned, Halted, Trail, is_told, note_assigned, take_assigned
-from dualflow.ops.forms import Loop
+from dualflow.ops.op_kinds import Loop
 from dualflow.ops.record import Effect
 
 Array = np.ndarray[Any, Any]
@@ -180,7 +180,7 @@ class _Again:
         assert ran is not None, "there are lines to look for"
         if not self._ends or self._trail.of_memory:
             return True
-        return isinstance(node.op.form, Loop) or node.op.name == ran.op.name
+        return isinstance(node.op.kind, Loop) or node.op.name == ran.op.name
 
     def _tell(self, node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
         """The recorded results of a Python call or a print; one that the failed call had not reached runs."""
@@ -199,7 +199,7 @@ class _Again:
 def _is_of_values(error: BaseException, trail: Trail) -> bool:
     """Whether values made the call fail, so that NumPy fails too, and not a want of memory or a signal."""
     if isinstance(error, Halted):
-        return not trail.of_memory and trail.node is not None and not isinstance(trail.node.op.form, Loop)
+        return not trail.of_memory and trail.node is not None and not isinstance(trail.node.op.kind, Loop)
     return isinstance(error, Exception) and not isinstance(error, MemoryError)
 
 

@@ -40,7 +40,7 @@ from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.loops import merge_loops
 from dualflow.graph.run_time_sizes import MEASURE, NAMED, REQUIRE
 from dualflow.ops.arrangement import RESHAPE, reshaped_by
-from dualflow.ops.forms import Choice, Element, Loop, Sized, View
+from dualflow.ops.op_kinds import Cond, Decompose, Elementwise, Loop, View
 from dualflow.ops.shapes import ENSURED
 
 _NO_MEETING: Final = "shape {0} does not broadcast to {1}: sizes must be equal or 1"
@@ -118,20 +118,20 @@ class _Sizing:
         return now
 
     def _recorded(self, node: Node, inputs: Sequence[Value]) -> Sequence[Value]:
-        form, add = node.op.form, self.tracer.builder.add
-        if isinstance(form, Sized):
+        kind, add = node.op.kind, self.tracer.builder.add
+        if isinstance(kind, Decompose):
             given = [self.tracer.symbol(v) for v in inputs]
             try:
-                found = form.resolve(self, *given, **node.attrs)
+                found = kind.resolve(self, *given, **node.attrs)
             except InvalidArgumentError:
                 if self._reads_symbols(inputs):  # a size that the run tells may fit
                     raise UndecidedSize(f"whether the sizes of {node.op.name} fit depends on data") from None
                 raise
             results = found if isinstance(found, tuple) else (found,)
             return [self.tracer.lift(x)._value for x in results]
-        if isinstance(form, Choice):
+        if isinstance(kind, Cond):
             return self._choice(node, inputs)
-        if isinstance(form, Loop):
+        if isinstance(kind, Loop):
             return self._loop(node, inputs)
         try:
             made = add(node.op, inputs, node.attrs, node.origin)
@@ -142,7 +142,7 @@ class _Sizing:
             if node.op is ENSURED:
                 return [self._ensured(inputs[0], node.attrs["sizes"])]
             made = add(node.op, self._fitting(node, inputs), node.attrs, node.origin)
-        if not isinstance(form, Element) and not all(spec.shape.is_static for spec in made.specs):
+        if not isinstance(kind, Elementwise) and not all(spec.shape.is_static for spec in made.specs):
             raise UndecidedSize("a size is known only when NumPy has computed the result")
         return made.outputs
 
@@ -376,9 +376,9 @@ class _Sizing:
     def _fitting(self, node: Node, inputs: Sequence[Value]) -> list[Value]:
         """``inputs`` by sizes that ``node`` can take, which the program checks to be equal to their own."""
         shape = node.attrs.get("shape")
-        if isinstance(node.op.form, Element):
+        if isinstance(node.op.kind, Elementwise):
             return self._agreeing(inputs)
-        if isinstance(node.op.form, View) and shape is not None and len(inputs) == 1:
+        if isinstance(node.op.kind, View) and shape is not None and len(inputs) == 1:
             value, rank = inputs[0], inputs[0].spec.rank
             if rank <= len(shape):
                 wanted = [

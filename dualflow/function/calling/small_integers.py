@@ -19,7 +19,7 @@ from dualflow.core.symbolic_sizes import (
     variable_of,
 )
 from dualflow.graph.ir import Node, Value
-from dualflow.ops.forms import Assemble, Element, Fold, Literal, Sizes, View
+from dualflow.ops.op_kinds import CopyPieces, Elementwise, Literal, Reduce, SizeVector, View
 
 Array = np.ndarray[Any, Any]
 _ANYTHING: Any = object
@@ -73,13 +73,13 @@ class SmallIntegers:
         node = value.node
         if node is None or node.effect is not None or not all(map(_is_small, (*node.inputs, value))):
             return ()
-        return node.inputs if isinstance(node.op.form, View | Assemble | Element | Fold) else ()
+        return node.inputs if isinstance(node.op.kind, View | CopyPieces | Elementwise | Reduce) else ()
 
     def _elements(self, value: Value) -> Array:
         shape, node = value.spec.shape, value.node
         if not _is_small(value):
             raise UndecidedSize(f"{value} has too many elements to be sizes")
-        if node is not None and (isinstance(node.op.form, Literal | Sizes) or self._followed(value)):
+        if node is not None and (isinstance(node.op.kind, Literal | SizeVector) or self._followed(value)):
             try:
                 found = _computed(node, [self._known[v] for v in self._followed(value)])
                 if found is not None and found.shape == tuple(shape):
@@ -102,36 +102,36 @@ def _is_small(value: Value) -> bool:
 
 def _computed(node: Node, inputs: list[Array]) -> Array | None:
     """What ``node`` makes of integers and extents."""
-    form, shape = node.op.form, _shape(node)
-    if isinstance(form, Literal):
+    kind, shape = node.op.kind, _shape(node)
+    if isinstance(kind, Literal):
         return np.array(node.attrs["value"].tolist(), object).reshape(shape)
-    if isinstance(form, Sizes):
+    if isinstance(kind, SizeVector):
         return np.array([*node.attrs["values"], None], object)[:-1]
-    if isinstance(form, View):
-        found: Array = form.view(inputs[0], **node.attrs)
+    if isinstance(kind, View):
+        found: Array = kind.view(inputs[0], **node.attrs)
         return found
     out: Array = np.empty(shape, _ANYTHING)
-    if isinstance(form, Assemble):
-        for target, source in form.pieces(out, *inputs, **node.attrs):
+    if isinstance(kind, CopyPieces):
+        for target, source in kind.pieces(out, *inputs, **node.attrs):
             target[...] = source
         return out
-    if isinstance(form, Fold):
-        return _folded(node, form, inputs[0])
-    assert isinstance(form, Element)
+    if isinstance(kind, Reduce):
+        return _folded(node, kind, inputs[0])
+    assert isinstance(kind, Elementwise)
     rows = np.broadcast_arrays(*inputs)
     for place in np.ndindex(shape):
-        out[place] = _checked(form.code(_MATHS, *[x[place] for x in rows], **node.attrs))
+        out[place] = _checked(kind.code(_MATHS, *[x[place] for x in rows], **node.attrs))
     return out
 
 
-def _folded(node: Node, form: Fold, x: Array) -> Array | None:
+def _folded(node: Node, kind: Reduce, x: Array) -> Array | None:
     if len(node.attrs["axis"]) != x.ndim:
         return None
-    total = form.start(_MATHS, node.inputs[0].spec.dtype)
+    total = kind.start(_MATHS, node.inputs[0].spec.dtype)
     for i, element in enumerate(x.reshape(-1).tolist()):
-        total = form.step(_MATHS, total, element, i)
+        total = kind.step(_MATHS, total, element, i)
     out: Array = np.empty(_shape(node), _ANYTHING)
-    out[...] = _checked(form.finish(_MATHS, total))
+    out[...] = _checked(kind.finish(_MATHS, total))
     return out
 
 

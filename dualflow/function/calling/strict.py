@@ -7,7 +7,7 @@ from typing import Final
 from dualflow.function.errors import NotNativeError
 from dualflow.graph.compiled import Compiled, PartKind
 from dualflow.graph.ir import Node
-from dualflow.ops.forms import Choice, Loop, Opaque
+from dualflow.ops.op_kinds import Cond, Loop, Opaque
 from dualflow.ops.record import Effect
 
 _BY_EFFECT: Final = {
@@ -39,11 +39,11 @@ def _remedy(node: Node) -> str:
     """What to do instead."""
     if node.effect in _BY_EFFECT:
         return _BY_EFFECT[node.effect]
-    if isinstance(node.op.form, Choice | Loop):
+    if isinstance(node.op.kind, Cond | Loop):
         return "let it work on scalars only, use df.where, or loop in Python around the function"
     dtypes = {v.spec.dtype.name for v in (*node.inputs, *node.outputs)}
     if "string" in dtypes:
         return "compute with strings outside of the function"
-    if isinstance(node.op.form, Opaque) and not dtypes & {"complex64", "complex128"}:
+    if isinstance(node.op.kind, Opaque) and not dtypes & {"complex64", "complex128"}:
         return "compute it outside of the function and give it the result"
     return "cast to float32 or float64 before, or compute it outside of the function"

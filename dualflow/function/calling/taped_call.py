@@ -25,7 +25,7 @@ from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise
 from dualflow.graph.split_forward_backward import SourceKind, halve
 from dualflow.graph.trail import Trail
-from dualflow.ops.forms import Opaque
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Effect, Op
 
 Array = np.ndarray[Any, Any]
@@ -183,7 +183,7 @@ CALL: Final = Op(
     doc="A traced function, called under a tape; attrs: call, a TapedCall.",
     infer=lambda *specs, call: (),
     kernel=lambda *arrays, call: call.run(arrays),
-    form=Opaque("a call inside a trace is inlined, so no graph has this op"),
+    kind=Opaque("a call inside a trace is inlined, so no graph has this op"),
     pullback=lambda needed, g, out, *inputs, call: call.pull(needed, g, out, inputs),
     outputs=None,
     effect=Effect.PYTHON,

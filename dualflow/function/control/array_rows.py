@@ -20,8 +20,8 @@ from dualflow.ops.choice import where
 from dualflow.ops.comparison import equal, greater_equal, less, logical_and
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import zeros_like
-from dualflow.ops.forms import Sized
 from dualflow.ops.indexing import GETITEM, PLACE
+from dualflow.ops.op_kinds import Decompose
 from dualflow.ops.positions import IOTA
 from dualflow.ops.record import Op
 from dualflow.ops.repetition import PAD
@@ -123,7 +123,7 @@ _RESIZE: Final = Op(
     doc="So many of the rows, or zeros beyond them, and zeros in one place.",
     infer=lambda rows, size, index: _open_spec(rows),
     kernel=_run_resize,
-    form=Sized(_resize_rows),
+    kind=Decompose(_resize_rows),
     vjp=(lambda g, out, rows, size, index: _resized(g, count(rows), index), None, None),
 )
 
@@ -132,7 +132,7 @@ _WRITE: Final = Op(
     doc="Rows with a value in one place; ``before`` is how many there were.",
     infer=lambda rows, index, value, before, grows: _open_spec(rows),
     kernel=_run_write,
-    form=Sized(_with_row),
+    kind=Decompose(_with_row),
     vjp=(
         lambda g, out, rows, index, value, before, grows: _resized(g, before, index),
         None,
@@ -146,7 +146,7 @@ _OPEN: Final = Op(
     doc="Rows, of a size that is left open.",
     infer=_open_spec,
     kernel=lambda rows: rows,
-    form=Sized(lambda read, rows: rows),
+    kind=Decompose(lambda read, rows: rows),
     vjp=(lambda g, out, rows: reshape(g, rows.shape),),
 )
 
@@ -155,5 +155,5 @@ _BLANK: Final = Op(
     doc="Rows of zeros, as many as ``size`` says.",
     infer=lambda size, element, dtype: TensorSpec.of(Shape((None, *element)), dtype),
     kernel=lambda size, element, dtype: np.zeros((int(size), *element), dtype.dtype),
-    form=Sized(_blank_rows),
+    kind=Decompose(_blank_rows),
 )

@@ -29,7 +29,7 @@ from dualflow.graph.passes import SIMPLIFICATIONS, optimise
 from dualflow.graph.split_forward_backward import Halves, Source, SourceKind, halve
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.creation import zeros_like
-from dualflow.ops.forms import Sized
+from dualflow.ops.op_kinds import Decompose
 from dualflow.ops.record import Effect
 
 Tensors = list[Any]
@@ -99,7 +99,7 @@ def pull_loop(needed: Sequence[bool], g: Any, out: Any, *inputs: Any, loop: Loop
 def _has_sizes_of_its_own(graph: Graph) -> bool:
     """Whether iterations of ``graph`` read sizes, which may differ between iterations."""
     return any(
-        isinstance(n.op.form, Sized) or any(_has_sizes_of_its_own(b) for _, b in n.bodies)
+        isinstance(n.op.kind, Decompose) or any(_has_sizes_of_its_own(b) for _, b in n.bodies)
         for n in graph.nodes
     )
 

@@ -32,7 +32,7 @@ from dualflow.graph.ir import Origin, Value
 from dualflow.ops.comparison import logical_not
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.forms import Check, Opaque
+from dualflow.ops.op_kinds import Check, Opaque
 from dualflow.ops.record import Effect, Op
 from dualflow.ops.static import known_value
 
@@ -265,9 +265,9 @@ RAISE: Final = Op(
     doc="Raises ``error`` of the other inputs where the first, a bool scalar, is false.",
     infer=_infer,
     kernel=_run,
-    form=Check(),
+    kind=Check(),
     outputs=None,
     effect=Effect.CHECK,
 )
 
-RAISE_LARGE: Final = replace(RAISE, form=Opaque("large tensors stand in the exception"))
+RAISE_LARGE: Final = replace(RAISE, kind=Opaque("large tensors stand in the exception"))

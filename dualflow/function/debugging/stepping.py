@@ -11,7 +11,7 @@ import numpy as np
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.graph.interpret import Begin, evaluate, observed, run_node
 from dualflow.graph.ir import Graph, Node, Origin
-from dualflow.ops.forms import Literal
+from dualflow.ops.op_kinds import Literal
 from dualflow.ops.record import Effect
 
 Array = np.ndarray[Any, Any]
@@ -70,7 +70,7 @@ class Walk:
 
     def run(self, node: Node, arrays: Outputs) -> Outputs:
         """One node of the graph or of a body."""
-        if isinstance(node.op.form, Literal) or node.effect is Effect.ASSIGN:
+        if isinstance(node.op.kind, Literal) or node.effect is Effect.ASSIGN:
             return run_node(node, arrays)
         with observed(None):  # what the observer runs is no part of the walk
             return self._observer(node, arrays, self._depth, lambda: self._compute(node, arrays))

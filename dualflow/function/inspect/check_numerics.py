@@ -23,7 +23,7 @@ from dualflow.eager.tensor import wrap
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Node, Origin
 from dualflow.graph.origin import caller
-from dualflow.ops.forms import Choice, Loop
+from dualflow.ops.op_kinds import Cond, Loop
 from dualflow.ops.record import Op
 
 Array = np.ndarray[Any, Any]
@@ -79,7 +79,7 @@ class CheckingEngine(DelegatingEngine):
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         arrays = [x._array for x in inputs]
-        if isinstance(op.form, Choice | Loop):  # their kernels evaluate bodies, where the check must reach
+        if isinstance(op.kind, Cond | Loop):  # their kernels evaluate bodies, where the check must reach
             with observed(_checked_node):
                 made = tuple([wrap(np.asarray(a)) for a in op.kernel(*arrays, **attrs)])
         else:

@@ -31,7 +31,7 @@ from dualflow.graph.interpret import evaluate, observed, run_node
 from dualflow.graph.ir import Graph, Node, Origin, Value
 from dualflow.graph.origin import caller
 from dualflow.graph.passes import optimise
-from dualflow.ops.forms import Literal
+from dualflow.ops.op_kinds import Literal
 from dualflow.ops.record import Op
 
 Array = np.ndarray[Any, Any]
@@ -137,7 +137,7 @@ class _Verifying:
         def run(node: Node, given: Sequence[Array]) -> Sequence[Array]:
             outputs = run_node(node, given)
             known.update(zip(node.outputs, outputs, strict=True))  # a body's values are nobody else's keys
-            if not node.bodies and not isinstance(node.op.form, Literal):
+            if not node.bodies and not isinstance(node.op.kind, Literal):
                 self._steps.append(_Ran(node.op, node.origin, outputs))
             return outputs
 
@@ -222,11 +222,11 @@ class _Search:
     def _behind(self, value: Value) -> list[Node]:
         """The computing nodes that ``value`` depends on, in program order."""
         needed, _ = ancestors([value], self._given)
-        return [n for n in self._graph.nodes if n in needed and not isinstance(n.op.form, Literal)]
+        return [n for n in self._graph.nodes if n in needed and not isinstance(n.op.kind, Literal)]
 
     def _may_differ(self, value: Value) -> bool:
         node = value.node
-        if node is None or value in self._given or isinstance(node.op.form, Literal):
+        if node is None or value in self._given or isinstance(node.op.kind, Literal):
             return False
         return self._differs(node)
 

@@ -39,7 +39,7 @@ from dualflow.function.tracing.size_probes import (
 )
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.forms import Literal
+from dualflow.ops.op_kinds import Literal
 from dualflow.ops.static import known_value
 
 _OF_SIZES: Final = (InvalidArgumentError, DTypeError, TypeError, AssertionError)
@@ -158,7 +158,7 @@ def _is_foreign(leaf: Any) -> bool:
 def _is_literal(x: Any) -> bool:
     """Whether no gradient can flow to ``x``."""
     node = x._value.node
-    return node is not None and isinstance(node.op.form, Literal)
+    return node is not None and isinstance(node.op.kind, Literal)
 
 
 def _may_be_sizes(x: Any) -> bool:

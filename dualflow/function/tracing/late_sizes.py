@@ -20,8 +20,8 @@ from dualflow.eager.tape import GradientTape
 from dualflow.eager.tensor import wrap
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.conversion import identity
-from dualflow.ops.forms import Sized
 from dualflow.ops.late_sizes import as_ints, drawing_from
+from dualflow.ops.op_kinds import Decompose
 from dualflow.ops.record import Effect, Op
 
 Array = np.ndarray[Any, Any]
@@ -113,7 +113,7 @@ LATE: Final = Op(
     """,
     infer=_infer,
     kernel=_kernel,
-    form=Sized(_resolved),
+    kind=Decompose(_resolved),
     pullback=_pullback,
     outputs=None,
 )
@@ -133,7 +133,7 @@ def held_op(name: str | None, *, checked: bool) -> Op:
         doc=LATE.doc,
         infer=_infer,
         kernel=_kernel,
-        form=LATE.form,
+        kind=LATE.kind,
         pullback=_pullback,
         outputs=None,
         effect=Effect.CHECK if checked else None,
@@ -145,7 +145,7 @@ LATE_DRAW: Final = Op(
     doc="""As "late_sizes", of a computation that draws from ``generator``.""",
     infer=_infer,
     kernel=_kernel,
-    form=Sized(_resolved),
+    kind=Decompose(_resolved),
     outputs=None,
     effect=Effect.RANDOM,
 )

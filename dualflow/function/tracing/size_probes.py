@@ -15,9 +15,9 @@ from dualflow.core.shape import Dim, Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.interpret import run_node
 from dualflow.graph.ir import Node, Value
-from dualflow.ops.forms import Literal
 from dualflow.ops.late_sizes import as_ints
 from dualflow.ops.measuring import SHAPE
+from dualflow.ops.op_kinds import Literal
 
 Array = np.ndarray[Any, Any]
 
@@ -61,7 +61,7 @@ class SizeProbe:
                 arrays[pending.pop()] = np.broadcast_to(data, tuple([n or 0 for n in self.shape(at)]))
             elif node.op is SHAPE:
                 arrays[pending.pop()] = np.array(self.shape(node.inputs[0]), at.spec.dtype.dtype)
-            elif isinstance(node.op.form, Literal):
+            elif isinstance(node.op.kind, Literal):
                 arrays[pending.pop()] = node.attrs["value"]
             elif missing := [v for v in node.inputs if v not in arrays]:
                 pending += missing
@@ -128,7 +128,7 @@ def constants_behind(value: Value) -> Iterator[int]:
         node = pending.pop().node
         if node is None or node.op is SHAPE:
             continue
-        if isinstance(node.op.form, Literal) and node.output.spec.dtype.is_integer:
+        if isinstance(node.op.kind, Literal) and node.output.spec.dtype.is_integer:
             yield from node.attrs["value"].reshape(-1)[:_MOST_CONSTANTS].tolist()
         pending += [v for v in node.inputs if v not in done]
         done.update(node.inputs)

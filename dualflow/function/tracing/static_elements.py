@@ -9,8 +9,8 @@ import numpy as np
 
 from dualflow.graph.ir import Value
 from dualflow.ops.conversion import CAST
-from dualflow.ops.forms import Assemble, View
 from dualflow.ops.measuring import SHAPE
+from dualflow.ops.op_kinds import CopyPieces, View
 
 Array = np.ndarray[Any, Any]
 _DEEP: Final = 16
@@ -47,6 +47,6 @@ def static_elements(
     ]
     if node.op is CAST:
         return arrays[0]
-    if not isinstance(node.op.form, View | Assemble) or len(node.outputs) != 1:
+    if not isinstance(node.op.kind, View | CopyPieces) or len(node.outputs) != 1:
         return None
     return np.asarray(node.op.kernel(*arrays, **node.attrs), object)

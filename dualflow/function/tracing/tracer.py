@@ -30,7 +30,7 @@ from dualflow.graph.origin import caller
 from dualflow.graph.passes.assignments import ASSIGNMENT
 from dualflow.ops.checks import ASSIGNED
 from dualflow.ops.conversion import identity
-from dualflow.ops.forms import Literal
+from dualflow.ops.op_kinds import Literal
 from dualflow.ops.record import REGISTRY, Op
 
 Array = np.ndarray[Any, Any]
@@ -311,7 +311,7 @@ class Tracer(SymbolicEngine):
 
     def _fold(self, node: Node) -> Sequence[Array | None]:
         """The outputs of a node whose inputs' static values have been looked for."""
-        if isinstance(node.op.form, Literal):
+        if isinstance(node.op.kind, Literal):
             return [node.attrs["value"]]
         arrays = [self._static.get(v) for v in node.inputs]
         small = all(spec.shape.is_static and spec.nbytes <= _FOLDED for spec in node.specs)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from typing import Literal as OneOf
 
 from dualflow.graph.printer import attributes, lines_of, value_names
-from dualflow.ops.forms import Choice, Literal, Loop
+from dualflow.ops.op_kinds import Cond, Literal, Loop
 
 if TYPE_CHECKING:
     from dualflow.graph.ir import Graph, Node, Value
@@ -91,7 +91,7 @@ class _Drawing:
                 box = Box(kind, title, labels=(str(value.spec),), names=(_short(self._names[value]),))
                 self._add(box, (), (value,))
         for node in graph.nodes:
-            if not isinstance(node.op.form, Literal) or node.output in graph.results:
+            if not isinstance(node.op.kind, Literal) or node.output in graph.results:
                 self._node(node)
         for update in graph.updates:
             title = f"{_short(self._names[update.input])} <-"
@@ -108,7 +108,7 @@ class _Drawing:
             f"{name}: {v.spec}" if v in self._read else ""
             for name, v in zip(names, node.outputs, strict=True)
         ]
-        control = isinstance(node.op.form, Choice | Loop)
+        control = isinstance(node.op.kind, Cond | Loop)
         kind: Kind = "control" if control else "kernel" if node.bodies else "op"
         panels = tuple([("" if kind == "kernel" else n, self._body(node, body)) for n, body in node.bodies])
         details = [f"constant {self._called(v)}" for v in node.inputs if v not in self._places]
@@ -129,7 +129,7 @@ class _Drawing:
         outer = node.inputs[len(node.inputs) - len(body.inputs) :]
         given = {inner: self._called(value) for inner, value in zip(body.inputs, outer, strict=False)}
         own = value_names(body)
-        if not isinstance(node.op.form, Loop):
+        if not isinstance(node.op.kind, Loop):
             return _Drawing(body, own | given, {}).diagram()
         titles = {v: name if name == own[v] else f"{own[v]} from {name}" for v, name in given.items()}
         return _Drawing(body, own, titles).diagram()

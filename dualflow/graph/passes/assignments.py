@@ -14,7 +14,7 @@ from dualflow.graph.ir import Graph, Node
 from dualflow.graph.passes.bodies import map_bodies
 from dualflow.graph.rewrite import Expansion, by, expand, without
 from dualflow.graph.scalars import bodies
-from dualflow.ops.forms import Opaque
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Effect, Op
 
 ASSIGNMENT: Final = Op(
@@ -22,7 +22,7 @@ ASSIGNMENT: Final = Op(
     doc="From here on ``variable`` holds the input.",
     infer=lambda x, variable: (),
     kernel=lambda x, variable: (),
-    form=Opaque("the first pass drops it"),
+    kind=Opaque("the first pass drops it"),
     outputs=None,
     effect=Effect.ASSIGN,
 )

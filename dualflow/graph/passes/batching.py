@@ -23,7 +23,7 @@ from dualflow.graph.passes.bodies import inside_out
 from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.rewrite import Expansion, copied, expand, rebuilt, without
 from dualflow.ops.contraction import MATMUL
-from dualflow.ops.forms import Loop
+from dualflow.ops.op_kinds import Loop
 from dualflow.ops.record import REGISTRY, Op
 
 

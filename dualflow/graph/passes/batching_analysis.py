@@ -14,7 +14,7 @@ from dualflow.graph.control_spec import LoopSpec, loop_of
 from dualflow.graph.cost_model import CostModel
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops.contraction import MATMUL
-from dualflow.ops.forms import Literal
+from dualflow.ops.op_kinds import Literal
 
 _DTYPES = "fd"
 
@@ -199,7 +199,7 @@ def _only_view(value: Value, readers: Counter[Value]) -> Value:
 
 
 def _is_literal(value: Value) -> bool:
-    return value.node is not None and isinstance(value.node.op.form, Literal)
+    return value.node is not None and isinstance(value.node.op.kind, Literal)
 
 
 def _addends(value: Value, readers: Counter[Value]) -> list[Value]:

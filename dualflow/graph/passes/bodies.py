@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from dualflow.graph.ir import BodySpec, Graph, Node
 from dualflow.graph.rewrite import Expansion, by, expand
-from dualflow.ops.forms import Choice, Loop
+from dualflow.ops.op_kinds import Cond, Loop
 
 Transform = Callable[[Graph], Graph]
 
@@ -42,4 +42,4 @@ def map_bodies(graph: Graph, change: Transform) -> Graph:
             return None
         return by(Node(node.op, node.inputs, {name: new}, node.specs, node.origin, node.also))
 
-    return expand(graph, changed, (Choice, Loop))
+    return expand(graph, changed, (Cond, Loop))

@@ -7,12 +7,12 @@ from dualflow.graph.ir import Graph, Node
 from dualflow.graph.passes.algebra import uniform
 from dualflow.graph.passes.constant_folding import fold_constants
 from dualflow.graph.rewrite import Expansion, copied, expand
-from dualflow.ops.forms import Choice
+from dualflow.ops.op_kinds import Cond
 
 
 def take_branches(graph: Graph) -> Graph:
     """``graph`` where the branch stands for a choice whose index is known, or that has one branch."""
-    while (found := expand(graph, _taken, (Choice,))) is not graph:
+    while (found := expand(graph, _taken, (Cond,))) is not graph:
         graph = fold_constants(found)  # which may tell the index of another
     return graph
 

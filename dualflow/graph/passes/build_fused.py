@@ -15,7 +15,7 @@ from dualflow.graph.cost_model import CostModel
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import FUSED, Axes, LoopDomain, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Update, Value
-from dualflow.ops.forms import Element, Fold, Scan, Take
+from dualflow.ops.op_kinds import Elementwise, Gather, Reduce, Scan
 
 
 class Staged(NamedTuple):
@@ -67,7 +67,7 @@ class Group:
     @property
     def alone(self) -> bool:
         """Whether this is a scan, whose loops go one way: nothing else is computed in them."""
-        return isinstance(self.nodes[0].op.form, Scan)
+        return isinstance(self.nodes[0].op.kind, Scan)
 
     def add(self, node: Node, own: Axes, at: Staged = FIRST) -> None:
         """Take ``node`` in, its own index lying on ``own``."""
@@ -172,7 +172,7 @@ class _Body:
         """Copy a node of the group, and the views, literals and generated values that it reads."""
         from_axes = input_axes(node, self.group.own[node])
         inputs = [
-            self._looked_up(v) if i == 0 and isinstance(node.op.form, Take) else self._read(v, axes)
+            self._looked_up(v) if i == 0 and isinstance(node.op.kind, Gather) else self._read(v, axes)
             for i, (v, axes) in enumerate(zip(node.inputs, from_axes, strict=True))
         ]
         self._place(node, self._append(node, inputs), self.group.own[node])
@@ -282,7 +282,7 @@ def _repeated(graph: Graph, group_of: dict[Node, Group], costs: CostModel) -> se
         value
         for value in cheap
         if value not in results
-        and all(isinstance(u.op.form, Element | Fold) and u in group_of for u in users.get(value, ()))
+        and all(isinstance(u.op.kind, Elementwise | Reduce) and u in group_of for u in users.get(value, ()))
     }
     recipes = _recipes(graph, group_of, candidates, costs)
     sources = Counter(r.source for v, r in recipes.items() if v in written)
@@ -321,10 +321,10 @@ def _recipes(
 
 
 def _is_cheap(node: Node) -> bool:
-    form = node.op.form
+    kind = node.op.kind
     return (
-        isinstance(form, Element)
-        and form.cost <= 1.0
+        isinstance(kind, Elementwise)
+        and kind.cost <= 1.0
         and bool(node.inputs)
         and typical(math.prod(sizes(node.output))) >= LEAST_ELEMENTS
         and not may_fail(node)

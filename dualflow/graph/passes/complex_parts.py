@@ -22,7 +22,7 @@ from dualflow.graph.passes.invariants import hoist_invariants
 from dualflow.graph.rewrite import Expansion, rebuild
 from dualflow.ops.broadcasting import REDUCE_SUM
 from dualflow.ops.complex_numbers import COMPLEX, CONJ, IMAG, REAL, join
-from dualflow.ops.forms import Element
+from dualflow.ops.op_kinds import Elementwise
 from dualflow.ops.record import Op
 from dualflow.scalar.complex_numbers import Pair, PairMaths, reads_of
 
@@ -41,7 +41,7 @@ def _real_spec(x: TensorSpec) -> TensorSpec:
 
 
 def _held(name: str, doc: str, infer: Any, kernel: Any, code: Any) -> Op:
-    return Op(name=name, doc=doc, infer=infer, kernel=kernel, form=Element(code, parts=True))
+    return Op(name=name, doc=doc, infer=infer, kernel=kernel, kind=Elementwise(code, parts=True))
 
 
 REAL_OF = _held("real_of", "The real parts.", _real_spec, REAL.kernel, lambda m, x: m.real(x))
@@ -116,9 +116,9 @@ class _Parted:
 
 
 def _code(op: Op) -> Callable[..., Any] | None:
-    form = op.form
-    if isinstance(form, Element):
-        return None if form.parts else form.code
+    kind = op.kind
+    if isinstance(kind, Elementwise):
+        return None if kind.parts else kind.code
     return _ELEMENTS.get(op)
 
 
@@ -183,6 +183,6 @@ def part_op(op: Op, which: tuple[bool, ...], part: str, read: tuple[int, ...]) -
         specs = joined(given, lambda re, im: JOINED.specs([re, im], {})[0])
         return _real(op.specs(specs, attrs)[0])
 
-    cost = op.form.cost if isinstance(op.form, Element) else 1.0
+    cost = op.kind.cost if isinstance(op.kind, Elementwise) else 1.0
     name = op.name if part == "real" else f"{op.name}_{part}"
-    return Op(name=name, doc=op.doc, infer=infer, kernel=kernel, form=Element(element, cost))
+    return Op(name=name, doc=op.doc, infer=infer, kernel=kernel, kind=Elementwise(element, cost))

@@ -11,7 +11,7 @@ from dualflow.graph.axes import base_of, is_scalar_literal, is_view
 from dualflow.graph.interpret import run_node
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Make, Replacement, rewrite
-from dualflow.ops.forms import Literal, View
+from dualflow.ops.op_kinds import Literal, View
 
 Array = np.ndarray[Any, Any]
 
@@ -30,7 +30,7 @@ def fold(node: Node, make: Make) -> Replacement:
     cheaper; what is one number repeated, made of such numbers, does too. An op that raises stays: it must
     fail when it runs, or not at all if nobody reads it.
     """
-    if node.effect is not None or isinstance(node.op.form, Literal):
+    if node.effect is not None or isinstance(node.op.kind, Literal):
         return None
     if not all(map(_is_constant, node.inputs)):
         return None
@@ -38,7 +38,7 @@ def fold(node: Node, make: Make) -> Replacement:
         return None
     given = sum(_constant(value).nbytes for value in node.inputs)
     wanted = sum(spec.nbytes if spec.shape.is_static else SMALL_BYTES + 1 for spec in node.specs)
-    if wanted > given and (wanted > SMALL_BYTES or isinstance(node.op.form, View)):
+    if wanted > given and (wanted > SMALL_BYTES or isinstance(node.op.kind, View)):
         return None
     try:
         results = run_node(node, [_seen(value) for value in node.inputs])
@@ -62,7 +62,7 @@ def _repeats_one(array: Array) -> bool:
 def _is_constant(value: Value) -> bool:
     """Whether ``value`` is a constant, or a view of one that is not large."""
     base = base_of(value)
-    if base.node is None or not isinstance(base.node.op.form, Literal):
+    if base.node is None or not isinstance(base.node.op.kind, Literal):
         return False
     return base is value or (is_static(value.spec.shape) and value.spec.nbytes <= SMALL_BYTES)
 

@@ -14,7 +14,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.passes.bodies import inside_out
 from dualflow.graph.rewrite import Expansion, rebuild
-from dualflow.ops.forms import Opaque
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import REGISTRY, Op
 
 Array = np.ndarray[Any, Any]
@@ -32,7 +32,7 @@ FOUR_STEPS: Final = Op(
     doc="The node ``transform`` of long rows, by tables: see :func:`tables`.",
     infer=lambda x, *tables, transform: x,
     kernel=_kernel,
-    form=Opaque("a Fourier transform of long rows"),
+    kind=Opaque("a Fourier transform of long rows"),
 )
 
 
@@ -45,11 +45,11 @@ transform_in_steps = inside_out(_with_steps)
 
 
 def _steps(node: Node) -> Expansion | None:
-    form = node.op.form
-    if node.op.name != "fourier_transform" or not isinstance(form, Opaque) or form.unless is None:
+    kind = node.op.kind
+    if node.op.name != "fourier_transform" or not isinstance(kind, Opaque) or kind.unless is None:
         return None
     (x,) = node.inputs
-    if not form.unless(x.spec, **node.attrs):
+    if not kind.unless(x.spec, **node.attrs):
         return None
     found = tables(x.spec.shape[-1] or 0, x.spec.dtype.real, node.attrs["kind"] == "ifft")
     made = [Node(REGISTRY["constant"], [], {"value": table}, [_spec(table)]) for table in found]

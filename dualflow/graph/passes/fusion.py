@@ -24,7 +24,7 @@ from dualflow.graph.loop_dtypes import computed_in_loops
 from dualflow.graph.passes.build_fused import FIRST, Group, Staged, regroup
 from dualflow.graph.run_time_sizes import tells_sizes
 from dualflow.graph.scalars import is_scalar_control
-from dualflow.ops.forms import Element, Fold, Scan, Take
+from dualflow.ops.op_kinds import Elementwise, Gather, Reduce, Scan
 
 
 def fuse(graph: Graph, costs: CostModel = CPU) -> Graph:
@@ -42,7 +42,7 @@ def partition(graph: Graph, costs: CostModel = CPU) -> list[Group]:
 
 def fusable(node: Node) -> bool:
     """Whether a loop nest can compute ``node``, by its form and dtypes."""
-    if not isinstance(node.op.form, Element | Fold | Scan | Take) or node.effect is not None:
+    if not isinstance(node.op.kind, Elementwise | Reduce | Scan | Gather) or node.effect is not None:
         return is_scalar_control(node)
     return computed_in_loops(node)
 
@@ -79,7 +79,7 @@ class _Partition:
         """Whether a generated value is read by something that can't make its own."""
         users = self.users.get(node.output, ())
         return node.output in self.results or any(
-            not fusable(u) or is_view(u) or isinstance(u.op.form, Scan | Take) for u in users
+            not fusable(u) or is_view(u) or isinstance(u.op.kind, Scan | Gather) for u in users
         )
 
     def _maker(self, value: Value) -> Group | None:
@@ -122,15 +122,15 @@ class _Partition:
 
     def _folded_apart(self, group: Group, node: Node) -> bool:
         """Whether a fold reads ``node`` that ``group`` can't take, for its own are over other axes."""
-        folds = [n for n in self.users.get(node.output, ()) if isinstance(n.op.form, Fold)]
+        folds = [n for n in self.users.get(node.output, ()) if isinstance(n.op.kind, Reduce)]
         own = self._embed(group, node) if folds and group.reduced else None
-        if own is None or isinstance(node.op.form, Fold):
+        if own is None or isinstance(node.op.kind, Reduce):
             return False
         reduced = [reduced_axes(fold, own) for fold in folds]
         return any(axes and axes != group.reduced for axes in reduced)
 
     def _join(self, group: Group, node: Node, index: int) -> bool:
-        if group.alone or isinstance(node.op.form, Scan):
+        if group.alone or isinstance(node.op.kind, Scan):
             return False
         slot = self._slot([group], node, index)
         own = (
@@ -182,7 +182,7 @@ class _Partition:
         made = [(v, self._made_axes(group, v)) for v in node.inputs if self._maker(v) is group]
         if any(axes is None for _, axes in made) or self._looks_into(group, node):
             return None
-        if not isinstance(node.op.form, Take):
+        if not isinstance(node.op.kind, Gather):
             known = [axes for _, axes in made if axes is not None]
             hints = [group.seen[v] for v in node.inputs if v in group.seen and self._maker(v) is not group]
             if not all(_name(own, axes) for axes in known):
@@ -200,7 +200,7 @@ class _Partition:
 
         Anywhere, so it must be whole first.
         """
-        return isinstance(node.op.form, Take) and self._maker(node.inputs[0]) is group
+        return isinstance(node.op.kind, Gather) and self._maker(node.inputs[0]) is group
 
     def _made_axes(self, group: Group, value: Value) -> Axes | None:
         """The axes of a value that ``group`` makes, seen through views; None where a view hides them."""

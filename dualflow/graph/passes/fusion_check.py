@@ -23,7 +23,7 @@ from dualflow.graph.passes import before_fusion
 from dualflow.graph.passes.build_fused import Group
 from dualflow.graph.passes.fusion import partition
 from dualflow.graph.printer import lines_of
-from dualflow.ops.forms import Take
+from dualflow.ops.op_kinds import Gather
 
 Unit = Group | Node
 """What runs as one: a group, or a node outside of all groups."""
@@ -144,7 +144,7 @@ def _disagreeing(group: Group) -> Iterator[str]:
             if base.node is None or base.node not in inside:
                 continue
             dims, made = dims_of_base(value), output_axes(base.node, group.own[base.node])
-            if dims is None or (isinstance(node.op.form, Take) and slot == 0):
+            if dims is None or (isinstance(node.op.kind, Gather) and slot == 0):
                 yield f"{named(node)} reads {named(base.node)} out of order, in one kernel with it"
             elif any(d is not None and made[d] not in (None, at) for d, at in zip(dims, laid, strict=True)):
                 yield f"{named(node)} reads {named(base.node)} along other loops than those it is made on"

@@ -16,7 +16,7 @@ from dualflow.graph.passes.constant_folding import fold_constants
 from dualflow.graph.passes.invariants import hoist_invariants
 from dualflow.graph.rewrite import Expansion, rebuild
 from dualflow.ops.conversion import CAST
-from dualflow.ops.forms import Contraction, Element, Fold
+from dualflow.ops.op_kinds import Elementwise, MatMul, Reduce
 
 
 def widen_halves(graph: Graph) -> Graph:
@@ -35,10 +35,10 @@ _widen_everywhere = inside_out(_widen)
 
 
 def _computes_with_halves(node: Node) -> bool:
-    form = node.op.form
-    if not isinstance(form, Element | Fold | Contraction) or node.op is CAST:
+    kind = node.op.kind
+    if not isinstance(kind, Elementwise | Reduce | MatMul) or node.op is CAST:
         return False
-    if isinstance(form, Element) and form.own_digits:
+    if isinstance(kind, Elementwise) and kind.own_digits:
         return False
     return any(v.spec.dtype is float16 for v in node.inputs)
 

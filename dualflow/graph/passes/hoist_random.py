@@ -11,7 +11,7 @@ from dualflow.graph.control import LOOP
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Expansion, expand, rebuild, without
-from dualflow.ops.forms import Loop
+from dualflow.ops.op_kinds import Loop
 from dualflow.ops.record import Effect
 
 _ONE_BY_ONE: Final = ("random_normal", "random_uniform", "random_words")

@@ -19,7 +19,7 @@ from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.rewrite import Expansion, copied, expand, rebuild, without
 from dualflow.graph.run_time_sizes import has_extents
-from dualflow.ops.forms import Assemble, Contraction, Element, Fold, Literal, Loop, View
+from dualflow.ops.op_kinds import CopyPieces, Elementwise, Literal, Loop, MatMul, Reduce, View
 
 
 @inside_out
@@ -88,16 +88,16 @@ def _steady(graph: Graph, start: int, *, sure: bool) -> _Steady:
 
 
 def _costs_nothing(node: Node) -> bool:
-    return isinstance(node.op.form, View | Literal) or any(map(is_generated, node.outputs))
+    return isinstance(node.op.kind, View | Literal) or any(map(is_generated, node.outputs))
 
 
 def _never_fails(node: Node) -> bool:
     """Whether no values make ``node`` fail: the checks of element code are those of integers."""
-    if isinstance(node.op.form, Element):
-        return node.op.form.error is None and all(
+    if isinstance(node.op.kind, Elementwise):
+        return node.op.kind.error is None and all(
             v.spec.dtype.is_inexact or v.spec.dtype.is_bool for v in node.inputs
         )
-    return isinstance(node.op.form, Fold | Contraction | Assemble)
+    return isinstance(node.op.kind, Reduce | MatMul | CopyPieces)
 
 
 def _is_no_larger(node: Node) -> bool:
@@ -105,7 +105,7 @@ def _is_no_larger(node: Node) -> bool:
     bases = list(map(base_of, node.inputs))
     if not all(v.spec.shape.is_static for v in (*bases, *node.outputs)):
         return False
-    if not isinstance(node.op.form, Element):
+    if not isinstance(node.op.kind, Elementwise):
         return True
     return typical(node.output.spec.size) <= max(typical(v.spec.size) for v in bases)
 

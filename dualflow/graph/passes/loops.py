@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.rewrite import Expansion, rebuild
-from dualflow.ops.forms import Loop
+from dualflow.ops.op_kinds import Loop
 
 
 def merge_loops(graph: Graph) -> Graph:
@@ -15,7 +15,7 @@ def merge_loops(graph: Graph) -> Graph:
 
     The gradient of a loop runs it once more and keeps what the way back reads: this makes one run of the two.
     """
-    loops = [n for n in graph.nodes if isinstance(n.op.form, Loop) and n.effect is None]
+    loops = [n for n in graph.nodes if isinstance(n.op.kind, Loop) and n.effect is None]
     stands_for = {n: _longest(n, loops) for n in loops}
     if all(n is found for n, found in stands_for.items()):
         return graph

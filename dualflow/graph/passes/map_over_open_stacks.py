@@ -8,7 +8,7 @@ from dualflow.graph.control import LOOP
 from dualflow.graph.control_spec import LoopSpec
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Expansion, by, expand
-from dualflow.ops.forms import Element
+from dualflow.ops.op_kinds import Elementwise
 
 
 def loop_over_stacks(graph: Graph) -> Graph:
@@ -16,7 +16,7 @@ def loop_over_stacks(graph: Graph) -> Graph:
 
     Such are the sums of cotangents in gradients of the third order and beyond.
     """
-    return expand(graph, _looped, (Element,))
+    return expand(graph, _looped, (Elementwise,))
 
 
 def _looped(node: Node) -> Expansion | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Expansion, by, reading, rebuild, without
-from dualflow.ops.forms import Scatter
+from dualflow.ops.op_kinds import Scatter
 from dualflow.ops.record import REGISTRY
 
 
@@ -37,8 +37,8 @@ def _match(node: Node, single: set[Value]) -> tuple[Value, Node] | None:
         maker = term.node
         if maker is None or term not in single or onto is term or onto.spec != node.output.spec:
             continue
-        form = maker.op.form
-        if isinstance(form, Scatter) and form.join == "add" and not form.onto:
+        kind = maker.op.kind
+        if isinstance(kind, Scatter) and kind.join == "add" and not kind.onto:
             return onto, maker
     return None
 

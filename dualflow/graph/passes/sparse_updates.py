@@ -13,7 +13,7 @@ from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.rewrite import Expansion, rebuild
-from dualflow.ops.forms import Literal
+from dualflow.ops.op_kinds import Literal
 from dualflow.ops.record import REGISTRY
 
 
@@ -57,7 +57,7 @@ def _step(node: Node, once: set[Value], costs: CostModel) -> _Step | None:
 def _is_positive(value: Value) -> bool:
     """Whether ``value`` is a number above 0 that is known."""
     node = value.node
-    if node is None or not isinstance(node.op.form, Literal) or value.spec.rank:
+    if node is None or not isinstance(node.op.kind, Literal) or value.spec.rank:
         return False
     number = node.attrs["value"]
     return bool(np.issubdtype(number.dtype, np.floating) and np.isfinite(number) and number > 0)

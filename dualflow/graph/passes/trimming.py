@@ -10,7 +10,7 @@ from dualflow.graph.control_spec import ChoiceSpec, LoopSpec, branches_of, loop_
 from dualflow.graph.extract import ancestors
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Expansion, rebuild, without
-from dualflow.ops.forms import Choice, Loop
+from dualflow.ops.op_kinds import Cond, Loop
 
 
 def trim_control(graph: Graph) -> Graph:
@@ -26,9 +26,9 @@ def trim_control(graph: Graph) -> Graph:
         if node.effect is None and live.isdisjoint(node.outputs):
             continue
         needed.add(node)
-        if isinstance(node.op.form, Choice | Loop):
+        if isinstance(node.op.kind, Cond | Loop):
             found = needs[node] = (
-                _loop_needs(node, live) if isinstance(node.op.form, Loop) else _choice_needs(node, live)
+                _loop_needs(node, live) if isinstance(node.op.kind, Loop) else _choice_needs(node, live)
             )
             live.update([node.inputs[i] for i in found.inputs])
             live.update([node.inputs[i] for o, i in found.same.items() if node.outputs[o] in live])
@@ -130,7 +130,7 @@ def _read(graph: Graph, wanted: Iterable[Value]) -> set[int]:
 
 def _trimmed(node: Node, needs: _Needs) -> Node:
     attrs: dict[str, Any]
-    if isinstance(node.op.form, Loop):
+    if isinstance(node.op.kind, Loop):
         attrs = {"loop": _loop(loop_of(node), needs, len(node.outputs))}
     else:
         operands = [i - 1 for i in needs.inputs[1:]]

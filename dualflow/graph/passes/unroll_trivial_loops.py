@@ -16,7 +16,7 @@ from dualflow.graph.passes.trip_count import trip_count
 from dualflow.graph.rewrite import Expansion, by, copied, expand
 from dualflow.graph.run_time_sizes import has_extents
 from dualflow.graph.scalars import is_scalar_control
-from dualflow.ops.forms import Literal, Loop
+from dualflow.ops.op_kinds import Literal, Loop
 from dualflow.ops.record import REGISTRY
 
 COUNTED_STACK_BYTES: Final = 1 << 28
@@ -82,7 +82,7 @@ def _iterations(node: Node) -> int | None:
 
 
 def _literal(value: Value) -> np.ndarray[Any, Any] | None:
-    known = value.node is not None and isinstance(value.node.op.form, Literal)
+    known = value.node is not None and isinstance(value.node.op.kind, Literal)
     return value.node.attrs["value"] if known and value.node is not None else None
 
 

@@ -17,8 +17,8 @@ from dualflow.ops.choice import masked, where
 from dualflow.ops.comparison import greater, isfinite
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.exponential import exp
-from dualflow.ops.forms import Form, Opaque
 from dualflow.ops.joining import split
+from dualflow.ops.op_kinds import Opaque, OpKind
 from dualflow.ops.powers import log
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.repetition import pad
@@ -38,7 +38,7 @@ def _running(
     start: float,
     kinds: str,
     vjp: Callable[..., Any],
-    form: Form,
+    kind: OpKind,
     domain: Domain,
     promotion: Promotion,
 ) -> Op:
@@ -60,7 +60,7 @@ def _running(
             doc=doc,
             infer=infer,
             kernel=kernel,
-            form=form,
+            kind=kind,
             rows=ALONG,
             vjp=(vjp,),
             promotion=promotion,

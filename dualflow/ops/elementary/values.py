@@ -21,7 +21,7 @@ from dualflow.ops.complex_numbers import complex as complex_of
 from dualflow.ops.complex_numbers import imag, real
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, zeros_like
-from dualflow.ops.forms import Element, Opaque
+from dualflow.ops.op_kinds import Elementwise, Opaque
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
@@ -61,7 +61,7 @@ NEXTAFTER = register(
         doc="""The float next to ``x1`` on the way to ``x2``.""",
         infer=_neighbour_infer,
         kernel=np.nextafter,
-        form=Element(_neighbour, 20, own_digits=True),
+        kind=Elementwise(_neighbour, 20, own_digits=True),
         vjp=(lambda g, out, x1, x2: g, lambda g, out, x1, x2: zeros_like(g)),
         promotion=Promotion.FLOAT,
         samples=(Sample((Domain(-5, 5, "f"), Domain(6, 9, "f"))),),
@@ -220,7 +220,7 @@ BITCAST = register(
         doc="""The bits of ``x`` read as numbers of another dtype.""",
         infer=_bits_infer,
         kernel=_bits,
-        form=Opaque("it reads memory as another dtype"),
+        kind=Opaque("it reads memory as another dtype"),
         rows=LEADING,
         samples=(
             Sample((Domain(-50, 50, "fi", (3, 2)),), {"dtype": as_dtype("uint8")}),

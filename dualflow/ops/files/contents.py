@@ -16,7 +16,7 @@ from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.strings import string
 from dualflow.core.system_errors import system_errors
-from dualflow.ops.forms import Opaque
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Effect, Op, register
 from dualflow.ops.text.mapping import filled, of_strings
 
@@ -70,7 +70,7 @@ _READ: Final = register(
         doc="All that is in a file.",
         infer=lambda filename: TensorSpec.of(Shape(), string),
         kernel=_read,
-        form=_ON_DISK,
+        kind=_ON_DISK,
         effect=Effect.PYTHON,
         strings=True,
     )
@@ -81,7 +81,7 @@ _WRITE: Final = register(
         doc="Replaces what is in a file.",
         infer=lambda filename, contents: (),
         kernel=_write,
-        form=_ON_DISK,
+        kind=_ON_DISK,
         outputs=None,
         effect=Effect.PYTHON,
         strings=True,
@@ -93,7 +93,7 @@ _MATCHING: Final = register(
         doc="The names of the files that match patterns, sorted.",
         infer=lambda pattern: TensorSpec.of(Shape([None]), string),
         kernel=_matching,
-        form=_ON_DISK,
+        kind=_ON_DISK,
         effect=Effect.PYTHON,
         strings=True,
     )

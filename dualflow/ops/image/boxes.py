@@ -18,9 +18,9 @@ from dualflow.ops.choice import where
 from dualflow.ops.comparison import equal, logical_and, logical_or
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant, convert_to_tensor
-from dualflow.ops.forms import Opaque
 from dualflow.ops.joining import stack
 from dualflow.ops.masking import boolean_mask
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.positions import iota
 from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import reduce_max
@@ -168,8 +168,8 @@ def _suppressed_infer(
         raise DTypeError(f"takes boxes and scores in floats, not {boxes} and {scores}; use df.cast.")
     count = scores.shape[0] if len(scores.shape) == 1 else None
     if len(scores.shape) != 1 or not boxes.shape.is_compatible_with([count, count if matrix else 4]):
-        form = "overlaps [boxes, boxes]" if matrix else "boxes [boxes, 4]"
-        raise InvalidArgumentError(f"takes {form} and scores [boxes], not {boxes.shape} and {scores.shape}.")
+        kind = "overlaps [boxes, boxes]" if matrix else "boxes [boxes, 4]"
+        raise InvalidArgumentError(f"takes {kind} and scores [boxes], not {boxes.shape} and {scores.shape}.")
     found = Shape([most])
     return TensorSpec.of(found, int32), TensorSpec.of(found, scores.dtype), TensorSpec.of(Shape(), int32)
 
@@ -190,7 +190,7 @@ SUPPRESSED: Final = register(
         doc="""The places of the best boxes that overlap no better one, their scores, and their number.""",
         infer=_suppressed_infer,
         kernel=_suppressed,
-        form=Opaque("each choice of a box depends on those before it"),
+        kind=Opaque("each choice of a box depends on those before it"),
         outputs=3,
         samples=(
             Sample((_BOXES, _SCORES, _number(0.5), _number(0.0), _number(0.0)), {"most": 3, "matrix": False}),

@@ -17,9 +17,9 @@ from dualflow.core.shape import Shape, broadcast
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.complex_numbers import conj
-from dualflow.ops.forms import Opaque
 from dualflow.ops.joining import stack
 from dualflow.ops.linear_algebra.matrices import matrices, not_invertible, require_matrices
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, Promotion, agreed, register
 from dualflow.ops.repetition import pad
 from dualflow.ops.rows import LEADING
@@ -125,7 +125,7 @@ BANDED_SOLVE = register(
         doc="""``x`` in ``a @ x = b``, of matrices ``a`` that are given by their diagonals.""",
         infer=_infer,
         kernel=_kernel,
-        form=Opaque("LAPACK solves systems of equations"),
+        kind=Opaque("LAPACK solves systems of equations"),
         rows=LEADING,
         pullback=_pullback,
         promotion=Promotion.TOGETHER,

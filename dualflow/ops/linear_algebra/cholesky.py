@@ -12,11 +12,11 @@ from dualflow.ops.arrangement import matrix_transpose
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.complex_numbers import conj, real
 from dualflow.ops.contraction import matmul
-from dualflow.ops.forms import Opaque
 from dualflow.ops.linear_algebra.diagonals import diag_part, lower_half
 from dualflow.ops.linear_algebra.factors import lapack_cholesky
 from dualflow.ops.linear_algebra.matrices import require_squares, same_squares
 from dualflow.ops.linear_algebra.triangular import triangular_solve
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.powers import log
 from dualflow.ops.record import Op, agreed, register
 from dualflow.ops.rows import LEADING
@@ -64,7 +64,7 @@ CHOLESKY = register(
         doc="""The lower triangular ``l`` with ``l @ adjoint(l) = x``, of positive definite matrices.""",
         infer=same_squares,
         kernel=_kernel,
-        form=Opaque("LAPACK factors matrices"),
+        kind=Opaque("LAPACK factors matrices"),
         rows=LEADING,
         vjp=(_vjp,),
         samples=(

@@ -19,12 +19,12 @@ from dualflow.ops.comparison import equal
 from dualflow.ops.complex_numbers import conj, imag, real
 from dualflow.ops.contraction import matmul
 from dualflow.ops.conversion import cast
-from dualflow.ops.forms import Opaque
 from dualflow.ops.linear_algebra.diagonals import diag, lower_half, places, size_of
 from dualflow.ops.linear_algebra.factors import lapack_eigh, lapack_eigvalsh
 from dualflow.ops.linear_algebra.gaps import inverse_gaps
 from dualflow.ops.linear_algebra.matrices import only, require_squares, squares
 from dualflow.ops.linear_algebra.solving import solve
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import argmax
 from dualflow.ops.rows import LEADING
@@ -87,7 +87,7 @@ EIGH = register(
         doc="""The eigenvalues of self-adjoint matrices, ascending; with ``compute_v`` the eigenvectors.""",
         infer=_eigh_infer,
         kernel=_eigh,
-        form=Opaque("LAPACK decomposes matrices"),
+        kind=Opaque("LAPACK decomposes matrices"),
         rows=LEADING,
         pullback=_eigh_pullback,
         outputs=None,
@@ -210,7 +210,7 @@ EIG = register(
         doc="""The eigenvalues of square matrices, and with ``compute_v`` the eigenvectors; complex.""",
         infer=_eig_infer,
         kernel=_eig,
-        form=Opaque("LAPACK decomposes matrices"),
+        kind=Opaque("LAPACK decomposes matrices"),
         rows=LEADING,
         pullback=_eig_pullback,
         outputs=None,

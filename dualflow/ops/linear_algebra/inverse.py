@@ -13,7 +13,6 @@ from dualflow.ops.complex_numbers import complex, imag
 from dualflow.ops.contraction import matmul
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import zeros_like
-from dualflow.ops.forms import Opaque
 from dualflow.ops.linear_algebra.eliminations import lapack_det, lapack_inv, lapack_slogdet
 from dualflow.ops.linear_algebra.matrices import (
     first_singular,
@@ -23,6 +22,7 @@ from dualflow.ops.linear_algebra.matrices import (
     same_squares,
     squares,
 )
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
@@ -56,7 +56,7 @@ INV = register(
         doc="""The inverse of square matrices.""",
         infer=same_squares,
         kernel=_inv,
-        form=Opaque("LAPACK inverts matrices"),
+        kind=Opaque("LAPACK inverts matrices"),
         rows=LEADING,
         vjp=(_inv_vjp,),
         samples=_SAMPLES,
@@ -116,7 +116,7 @@ DETERMINANT = register(
         doc="""The determinant of square matrices; with ``log`` the logarithm of its size, and its sign.""",
         infer=_determinant_infer,
         kernel=_determinant,
-        form=Opaque("LAPACK factors matrices"),
+        kind=Opaque("LAPACK factors matrices"),
         rows=LEADING,
         pullback=_determinant_pullback,
         outputs=None,

@@ -17,7 +17,6 @@ from dualflow.ops.comparison import equal
 from dualflow.ops.contraction import matmul
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
-from dualflow.ops.forms import Opaque
 from dualflow.ops.linear_algebra.diagonals import (
     band_part,
     diag_part,
@@ -29,6 +28,7 @@ from dualflow.ops.linear_algebra.diagonals import (
 from dualflow.ops.linear_algebra.eliminations import lapack_lu
 from dualflow.ops.linear_algebra.matrices import not_invertible, require_squares, squares
 from dualflow.ops.linear_algebra.triangular import triangular_solve
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.positions import eye
 from dualflow.ops.record import Op, agreed, register
 from dualflow.ops.rows import LEADING
@@ -81,7 +81,7 @@ LU = register(
         doc="""The triangular factors of square matrices with rows exchanged, and the order of the rows.""",
         infer=_infer,
         kernel=_kernel,
-        form=Opaque("LAPACK factors matrices"),
+        kind=Opaque("LAPACK factors matrices"),
         rows=LEADING,
         pullback=_pullback,
         outputs=2,

@@ -14,10 +14,10 @@ from dualflow.ops.arrangement import matrix_transpose
 from dualflow.ops.choice import where
 from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import zeros_like
-from dualflow.ops.forms import Opaque
 from dualflow.ops.joining import concat
 from dualflow.ops.linear_algebra.diagonals import size_of
 from dualflow.ops.linear_algebra.matrices import require_squares, squares
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import reduce_max
 from dualflow.ops.rows import LEADING
@@ -83,7 +83,7 @@ MATRIX_FUNCTION = register(
         doc="""The exponential, logarithm or square root of square matrices: "expm", "logm" or "sqrtm".""",
         infer=_infer,
         kernel=_kernel,
-        form=Opaque("SciPy computes functions of matrices"),
+        kind=Opaque("SciPy computes functions of matrices"),
         rows=LEADING,
         vjp=(_vjp,),
         samples=(

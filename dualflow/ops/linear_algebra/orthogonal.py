@@ -12,12 +12,12 @@ from dualflow.ops.arrangement import matrix_transpose
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.contraction import matmul
 from dualflow.ops.creation import zeros_like
-from dualflow.ops.forms import Opaque
 from dualflow.ops.joining import concat
 from dualflow.ops.linear_algebra.diagonals import lower_half, size_of
 from dualflow.ops.linear_algebra.factors import lapack_qr
 from dualflow.ops.linear_algebra.matrices import matrices, require_matrices
 from dualflow.ops.linear_algebra.triangular import triangular_solve
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
@@ -76,7 +76,7 @@ QR = register(
         doc="""Orthonormal columns ``q`` and upper triangular ``r`` with ``q @ r = x``.""",
         infer=_infer,
         kernel=_kernel,
-        form=Opaque("LAPACK decomposes matrices"),
+        kind=Opaque("LAPACK decomposes matrices"),
         rows=LEADING,
         pullback=_pullback,
         outputs=None,

@@ -17,11 +17,11 @@ from dualflow.ops.choice import where
 from dualflow.ops.complex_numbers import conj, imag
 from dualflow.ops.contraction import matmul
 from dualflow.ops.conversion import cast
-from dualflow.ops.forms import Opaque
 from dualflow.ops.linear_algebra.diagonals import diag, diag_part
 from dualflow.ops.linear_algebra.factors import lapack_svd, lapack_svdvals
 from dualflow.ops.linear_algebra.gaps import inverse_gaps_of_squares, inverses
 from dualflow.ops.linear_algebra.matrices import matrices, only, require_matrices
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import reduce_max
 from dualflow.ops.rows import LEADING
@@ -116,7 +116,7 @@ SVD = register(
         doc="""The singular values of matrices, from the largest, and the left and right singular vectors.""",
         infer=_infer,
         kernel=_kernel,
-        form=Opaque("LAPACK decomposes matrices"),
+        kind=Opaque("LAPACK decomposes matrices"),
         rows=LEADING,
         pullback=_pullback,
         outputs=None,

@@ -9,9 +9,9 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.ops.arrangement import matrix_transpose
 from dualflow.ops.contraction import matmul
-from dualflow.ops.forms import Opaque
 from dualflow.ops.linear_algebra.eliminations import lapack_solve
 from dualflow.ops.linear_algebra.matrices import first_singular, not_invertible, require_matrices, solution
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, Promotion, agreed, register
 from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
@@ -41,7 +41,7 @@ SOLVE = register(
         doc="""``x`` in ``a @ x = b``, of square matrices ``a``.""",
         infer=solution,
         kernel=_kernel,
-        form=Opaque("LAPACK solves systems of equations"),
+        kind=Opaque("LAPACK solves systems of equations"),
         rows=LEADING,
         pullback=_pullback,
         promotion=Promotion.TOGETHER,

@@ -10,10 +10,10 @@ from dualflow.core import dispatch
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import matrix_transpose
 from dualflow.ops.contraction import matmul
-from dualflow.ops.forms import Opaque
 from dualflow.ops.linear_algebra.diagonals import band_part
 from dualflow.ops.linear_algebra.matrices import require_matrices, solution
 from dualflow.ops.linear_algebra.triangular_blas import solve
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, Promotion, agreed, register
 from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
@@ -73,7 +73,7 @@ TRIANGULAR_SOLVE = register(
         doc="""``x`` in ``a @ x = b``, of matrices ``a`` of which only one triangle is read.""",
         infer=_infer,
         kernel=_kernel,
-        form=Opaque("BLAS solves systems of equations"),
+        kind=Opaque("BLAS solves systems of equations"),
         rows=LEADING,
         pullback=_pullback,
         promotion=Promotion.TOGETHER,

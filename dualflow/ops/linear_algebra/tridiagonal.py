@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 
-def _compact(diagonals: Any, form: str) -> Any:
+def _compact(diagonals: Any, kind: str) -> Any:
     """The three diagonals as the rows of one tensor, the one above the main one first."""
-    if form == "compact":
+    if kind == "compact":
         found = convert_to_tensor(diagonals)
-    elif form == "matrix":
+    elif kind == "matrix":
         found = diag_part(diagonals, k=(-1, 1), align="LEFT_RIGHT")
-    elif form == "sequence":
+    elif kind == "sequence":
         found = _stacked(diagonals)
     else:
-        raise InvalidArgumentError(f"diagonals_format is 'compact', 'sequence' or 'matrix', not {form!r}.")
+        raise InvalidArgumentError(f"diagonals_format is 'compact', 'sequence' or 'matrix', not {kind!r}.")
     if len(found.shape) < 2 or found.shape[-2] not in (3, None):
         raise InvalidArgumentError(
             f"a tridiagonal matrix has 3 diagonals, but the shape given is {found.shape}; give 3 rows."

@@ -19,8 +19,8 @@ from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.comparison import equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, fill, ones_like
-from dualflow.ops.forms import Opaque
 from dualflow.ops.masking import WHERE_TRUE
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.positions import range as range_of
 from dualflow.ops.random_numbers.draws import Source
 from dualflow.ops.random_numbers.streams import stream
@@ -190,7 +190,7 @@ SAMPLE: Final = register(
         doc="""Classes drawn by a distribution, and how often a sample holds the true and the drawn ones.""",
         infer=_infer,
         kernel=_drawn,
-        form=Opaque("random numbers come from NumPy's generators"),
+        kind=Opaque("random numbers come from NumPy's generators"),
         effect=Effect.RANDOM,
         outputs=3,
     )

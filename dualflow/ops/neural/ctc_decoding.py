@@ -19,9 +19,9 @@ from dualflow.ops.choice import where
 from dualflow.ops.comparison import equal, greater_equal, less, logical_and, not_equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.forms import Opaque
 from dualflow.ops.joining import concat, stack
 from dualflow.ops.masking import WHERE_TRUE
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.positions import range as range_of
 from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import argmax, reduce_max, reduce_min
@@ -253,7 +253,7 @@ SEARCH: Final = register(
         doc="""The most likely label sequences, by a beam search, and the logs of their chances.""",
         infer=_search_infer,
         kernel=_search,
-        form=Opaque("the beams are a dictionary of label sequences"),
+        kind=Opaque("the beams are a dictionary of label sequences"),
         outputs=2,
         samples=(
             Sample(

@@ -23,9 +23,9 @@ from dualflow.ops.choice import where
 from dualflow.ops.comparison import less_equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.forms import Opaque
 from dualflow.ops.neural.window_options import check_kind
 from dualflow.ops.neural.window_reductions import lowest
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.random_numbers.draws import Source
 from dualflow.ops.random_numbers.streams import Stream, stream
 from dualflow.ops.record import Effect, Op, register
@@ -66,7 +66,7 @@ SEQUENCE: Final = register(
         doc="""Where ``count`` windows of two neighbouring lengths begin on an axis, and its end.""",
         infer=lambda size, count, pseudo, generator: TensorSpec.of(Shape([count + 1]), int64),
         kernel=_sequence,
-        form=Opaque("random numbers come from NumPy's generators"),
+        kind=Opaque("random numbers come from NumPy's generators"),
         effect=Effect.RANDOM,
     )
 )

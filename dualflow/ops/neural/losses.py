@@ -19,8 +19,8 @@ from dualflow.ops.comparison import equal, logical_and, logical_not
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.exponential import exp, softplus
-from dualflow.ops.forms import Element
 from dualflow.ops.neural.activations import log_softmax
+from dualflow.ops.op_kinds import Elementwise
 from dualflow.ops.positions import iota
 from dualflow.ops.powers import log
 from dualflow.ops.record import Op, register
@@ -63,7 +63,7 @@ LABELS = register(
         doc="""``labels``, once each is known to be in ``[0, classes)``.""",
         infer=_labels_infer,
         kernel=_labels_kernel,
-        form=Element(_labels_code, error=OutOfRangeError),
+        kind=Elementwise(_labels_code, error=OutOfRangeError),
         samples=(Sample((integers(0, 5),), {"classes": 5}),),
     )
 )

@@ -14,8 +14,8 @@ from dualflow.core.shape import Dim, Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import add_n
 from dualflow.ops.arrangement import reshape, transpose
-from dualflow.ops.forms import View
 from dualflow.ops.indexing import getitem
+from dualflow.ops.op_kinds import View
 from dualflow.ops.record import Op, register
 from dualflow.ops.repetition import PAD
 from dualflow.ops.rows import RowRule
@@ -99,7 +99,7 @@ WINDOWS = register(
         doc="""Every window of ``size`` at distances ``strides``, its elements ``dilations`` apart.""",
         infer=_infer,
         kernel=_view,
-        form=View(_view, sliding=True),
+        kind=View(_view, sliding=True),
         rows=RowRule(merged=True),
         vjp=(_vjp,),
         samples=(

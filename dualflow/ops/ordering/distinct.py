@@ -13,7 +13,7 @@ from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.forms import Opaque, Sized
+from dualflow.ops.op_kinds import Decompose, Opaque
 from dualflow.ops.ordering.distinct_places import distinct_places
 from dualflow.ops.record import REGISTRY, Op, register
 from dualflow.ops.samples import Domain, Sample
@@ -74,7 +74,7 @@ FILLED = register(
         doc="""How many elements are distinct, and ``wanted`` results of ``unique``, which zeros fill up.""",
         infer=_filled_infer,
         kernel=_filled,
-        form=Opaque("NumPy looks for equal elements"),
+        kind=Opaque("NumPy looks for equal elements"),
         outputs=None,
         strings=True,
         partly=lambda needed, wanted: _leading(needed, 1),
@@ -102,7 +102,7 @@ UNIQUE = register(
         doc="""Where distinct elements are first, the place of each element among them, and their counts.""",
         infer=_infer,
         kernel=distinct_places,
-        form=Sized(_by_filled),
+        kind=Decompose(_by_filled),
         outputs=None,
         strings=True,
         partly=lambda needed, wanted: _leading(needed, 0),

@@ -13,7 +13,7 @@ from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.forms import Opaque
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
@@ -73,7 +73,7 @@ TOP_PLACES = register(
         doc="""The positions of the ``count`` largest or smallest elements of each row, best first.""",
         infer=_infer,
         kernel=_places,
-        form=Opaque("NumPy looks for the best elements and sorts these"),
+        kind=Opaque("NumPy looks for the best elements and sorts these"),
         rows=LEADING,
         samples=(
             Sample((Domain(-5, 5, "fi", (3, 7)),), {"count": 3, "descending": True}),

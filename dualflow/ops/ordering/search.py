@@ -10,7 +10,7 @@ from dualflow.core import dispatch
 from dualflow.core.dtypes import DType, as_dtype, int32, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.forms import Opaque
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.sorting import Pairs, order, pairs
@@ -87,7 +87,7 @@ SEARCHSORTED = register(
         doc="""Before how many elements of a sorted row each value belongs: left or right of its equals.""",
         infer=_infer,
         kernel=_search,
-        form=Opaque("NumPy searches"),
+        kind=Opaque("NumPy searches"),
         promotion=Promotion.TOGETHER,
         samples=(
             Sample(

@@ -24,10 +24,10 @@ from dualflow.ops.arithmetic import add, maximum, minimum, multiply
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.forms import Opaque
 from dualflow.ops.joining import unstack
 from dualflow.ops.late_sizes import once_sized
 from dualflow.ops.measuring import sizes_of
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.random_numbers.distributions import (
     check_ends,
     fractions,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 Draw = Callable[[Any, "tuple[int, ...]", DType], Any]
-_FORM = Opaque("random numbers come from NumPy's generators")
+_KIND = Opaque("random numbers come from NumPy's generators")
 _FEW: Final = 1 << 15
 """So many normal or uniform numbers are drawn by NumPy one by one; more are made of a drawn state."""
 
@@ -74,7 +74,7 @@ def _record(
     rows: RowRule | None = OF_SHAPE,
 ) -> Op:
     return register(
-        Op(name=name, doc=doc, infer=infer, kernel=kernel, form=_FORM, rows=rows, effect=Effect.RANDOM)
+        Op(name=name, doc=doc, infer=infer, kernel=kernel, kind=_KIND, rows=rows, effect=Effect.RANDOM)
     )
 
 

@@ -17,7 +17,7 @@ from dualflow.core.dtypes import uint32, uint64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, check_size
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.forms import Element, Sized
+from dualflow.ops.op_kinds import Decompose, Elementwise
 from dualflow.ops.record import Op, register
 from dualflow.ops.rows import APART
 from dualflow.ops.samples import Domain, Sample
@@ -147,7 +147,7 @@ PHILOX: Final = register(
         doc="""Words of 32 random bits, which a counter's two halves and a key decide.""",
         infer=_infer,
         kernel=_kernel,
-        form=Element(_code, cost=90),
+        kind=Elementwise(_code, cost=90),
         rows=APART,
         samples=(
             Sample(state_sample(7, 0, 1 << 30), {"count": 6}),
@@ -169,7 +169,7 @@ LONG_PHILOX: Final = register(
         doc="""The words of "philox" as numbers of 64 bits, two in each, the low one first.""",
         infer=_long_infer,
         kernel=_long_kernel,
-        form=Element(_long_code, cost=90),
+        kind=Elementwise(_long_code, cost=90),
         rows=APART,
         samples=(
             Sample(state_sample(7, 0, 1 << 30), {"count": 3}),
@@ -196,7 +196,7 @@ OPEN_PHILOX: Final = register(
         doc="""The words of "philox" when only the run will tell how many.""",
         infer=_open_infer,
         kernel=_open_kernel,
-        form=Sized(
+        kind=Decompose(
             lambda read, low, high, key, count: dispatch.current().apply(
                 PHILOX, (low, high, key), {"count": read(count, 0)[0]}
             )

@@ -21,8 +21,8 @@ from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.forms import Opaque
 from dualflow.ops.late_sizes import once_sized
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.random_numbers.philox import check_state, state_sample, words_at
 from dualflow.ops.random_numbers.states import DrawState
 from dualflow.ops.record import Op, register
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
-_FORM: Final = Opaque("numbers that do not fit are drawn again")
+_KIND: Final = Opaque("numbers that do not fit are drawn again")
 _RESERVED: Final = 256
 """So many words are set aside for each truncated normal number, as in TensorFlow."""
 
@@ -80,7 +80,7 @@ TRUNCATED: Final = register(
         doc="""Standard normal numbers within 2 of 0, which a counter's two halves and a key decide.""",
         infer=_truncated_infer,
         kernel=_truncated,
-        form=_FORM,
+        kind=_KIND,
         samples=(
             Sample(state_sample(7, 0, 1 << 30), {"count": 30, "dtype": float32}),
             Sample(state_sample(-2, 3, -1), {"count": 3, "dtype": float64}),
@@ -198,7 +198,7 @@ SAMPLED: Final = register(
         doc="""Numbers of a distribution of NumPy's, which a counter, a key and parameters decide.""",
         infer=_sampled_infer,
         kernel=_sampled,
-        form=_FORM,
+        kind=_KIND,
         samples=(
             _sample("gamma", float32, _of(0.1, 5)),
             _sample("poisson", int32, _of(0, 50)),

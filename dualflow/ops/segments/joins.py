@@ -15,7 +15,7 @@ from dualflow.ops.arithmetic import maximum
 from dualflow.ops.choice import masked, where
 from dualflow.ops.comparison import equal
 from dualflow.ops.conversion import cast
-from dualflow.ops.forms import Scatter
+from dualflow.ops.op_kinds import Scatter
 from dualflow.ops.record import Op, register
 from dualflow.ops.rows import RowRule
 from dualflow.ops.samples import Domain, Sample, integers
@@ -94,7 +94,7 @@ JOIN_ND = register(
         doc="""``tensor`` with ``updates`` joined to what is at the positions: ``join`` is a ufunc's name.""",
         infer=_infer,
         kernel=_kernel,
-        form=Scatter(onto=True, join=None),
+        kind=Scatter(onto=True, join=None),
         rows=RowRule(positions=1),
         pullback=_pullback,
         samples=(

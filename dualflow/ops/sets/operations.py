@@ -17,8 +17,8 @@ from dualflow.core.tracebacks import entry
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.forms import Opaque
 from dualflow.ops.joining import concat
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.positions import iota
 from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import reduce_max
@@ -75,7 +75,7 @@ SET_OPERATION = register(
         doc="""The elements of joined sets: the set of each, its place there, and itself.""",
         infer=_infer,
         kernel=_operate,
-        form=Opaque("how many elements sets have in common is known only when it runs"),
+        kind=Opaque("how many elements sets have in common is known only when it runs"),
         outputs=3,
         samples=tuple(
             Sample(

@@ -13,8 +13,8 @@ from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.creation import constant, convert_to_tensor
-from dualflow.ops.forms import Opaque
 from dualflow.ops.joining import concat, split
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.repetition import pad, reverse
 from dualflow.ops.rows import LEADING
@@ -74,7 +74,7 @@ COSINE: Final = register(
         doc="""The discrete cosine transform of one of the types 1 to 4 along the last axis.""",
         infer=_infer,
         kernel=_kernel,
-        form=Opaque("cosine transforms are SciPy's"),
+        kind=Opaque("cosine transforms are SciPy's"),
         rows=LEADING,
         vjp=(_vjp,),
         samples=(

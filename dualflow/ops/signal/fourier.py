@@ -20,7 +20,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant, convert_to_tensor
-from dualflow.ops.forms import Opaque
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.repetition import pad, roll
 from dualflow.ops.rows import RowRule
@@ -142,7 +142,7 @@ FOURIER: Final = register(
         doc="""The discrete Fourier transform over axes, there or back, of complex or real signals.""",
         infer=_infer,
         kernel=_kernel,
-        form=Opaque("Fourier transforms are SciPy's", _is_long_row),
+        kind=Opaque("Fourier transforms are SciPy's", _is_long_row),
         rows=RowRule(axes=("axes",)),
         vjp=(_vjp,),
         samples=(

@@ -15,7 +15,7 @@ from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.elementwise import UnaryFunction, as_real_float, elementwise
 from dualflow.ops.exponential import exp
-from dualflow.ops.forms import Opaque
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.powers import log
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.rows import LEADING
@@ -120,7 +120,7 @@ BY_ORDER = register(
         doc="""The lower regularized incomplete gamma function, differentiated by its order.""",
         infer=lambda a, x, times: of_floats("igamma", a, x),
         kernel=lambda a, x, times: computed(partial(derivative_by_order, times=times), a, x),
-        form=Opaque("SciPy computes parts of it"),
+        kind=Opaque("SciPy computes parts of it"),
         rows=LEADING,
         vjp=(
             lambda g, out, a, x, times: g * _by_order(a, x, times + 1),

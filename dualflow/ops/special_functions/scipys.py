@@ -15,7 +15,7 @@ from dualflow.core.errors import DTypeError
 from dualflow.core.locks import imported
 from dualflow.core.shape import broadcast
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.forms import Opaque
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
@@ -78,7 +78,7 @@ def by_scipy(name: str, doc: str, functions: Mapping[str, SpecialFunction]) -> O
             doc=doc,
             infer=lambda *specs, function: of_floats(function, *specs),
             kernel=kernel,
-            form=Opaque("SciPy computes it"),
+            kind=Opaque("SciPy computes it"),
             rows=LEADING,
             vjp=(*before, by_last),
             promotion=Promotion.FLOAT,

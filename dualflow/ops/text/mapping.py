@@ -16,7 +16,7 @@ from dualflow.core.shape import Shape, broadcast
 from dualflow.core.spec import TensorSpec
 from dualflow.core.strings import string
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.forms import Opaque
+from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import dtype_of
@@ -103,7 +103,7 @@ def text_op(
             doc=doc,
             infer=infer,
             kernel=kernel,
-            form=ON_HOST,
+            kind=ON_HOST,
             outputs=outputs,
             strings=True,
             samples=tuple(samples),

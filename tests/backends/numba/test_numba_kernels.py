@@ -24,7 +24,7 @@ from dualflow.backends.numba.support import Support
 from dualflow.backends.numba.values import Lines, SourceValue
 from dualflow.core import dispatch
 from dualflow.core.dtypes import float32
-from dualflow.ops.forms import Element
+from dualflow.ops.op_kinds import Elementwise
 from dualflow.ops.record import REGISTRY
 from dualflow.scalar import evaluate, trace
 from dualflow.scalar.maths import is_partial
@@ -208,7 +208,7 @@ def test_a_kernel_does_not_depend_on_other_ops_of_the_same_name() -> None:
         applied = df.function(lambda x: dispatch.current().apply(op, (x,), {}), autograph=False)
         return str(applied.get_concrete_function(df.TensorSpec([100])).source("numba"))
 
-    op = replace(REGISTRY["sin"], form=Element(lambda m, x: x + x))
+    op = replace(REGISTRY["sin"], kind=Elementwise(lambda m, x: x + x))
     alone = text()
     code(1)  # of an op that is called sin too, and is tried in lanes
     assert text() == alone

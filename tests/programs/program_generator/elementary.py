@@ -7,7 +7,7 @@ from functools import cache
 
 import dualflow as df
 from dualflow.ops.families import load_families
-from dualflow.ops.forms import Element
+from dualflow.ops.op_kinds import Elementwise
 from dualflow.ops.record import REGISTRY, Op
 
 from .records import Step
@@ -67,7 +67,7 @@ def smooth_elements(inputs: int) -> tuple[tuple[str, tuple[tuple[float, float], 
 def _is_smooth(op: Op, inputs: int) -> bool:
     sample = op.samples[0] if op.samples else None
     return (
-        isinstance(op.form, Element)
+        isinstance(op.kind, Elementwise)
         and sample is not None
         and not sample.attrs
         and len(sample.inputs) == inputs

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from dualflow.core.errors import InvalidArgumentError
 
 
-class Element(NamedTuple):
+class Elementwise(NamedTuple):
     """One element of the output from one element of each input, which broadcast: fusable.
 
     ``code(m, *elements, **attrs)`` is written with Python operators and the maths namespace ``m``; given
@@ -30,7 +30,7 @@ class Element(NamedTuple):
     parts: bool = False
 
 
-class Fold(NamedTuple):
+class Reduce(NamedTuple):
     """A reduction over ``attrs["axis"]``, a sorted tuple of axes that ``attrs["keepdims"]`` keeps, as size 1.
 
     The accumulator is a tuple of elements. ``start(m, dtype)`` begins it with the neutral value,
@@ -56,8 +56,8 @@ class Scan(NamedTuple):
     its own result, and ``exclusive`` is the fold: the two may begin with other values.
     """
 
-    inclusive: Fold
-    exclusive: Fold
+    inclusive: Reduce
+    exclusive: Reduce
 
 
 class View(NamedTuple):
@@ -72,7 +72,7 @@ class View(NamedTuple):
     sliding: bool = False
 
 
-class Assemble(NamedTuple):
+class CopyPieces(NamedTuple):
     """An output put together from copies of its inputs.
 
     ``pieces(out, *inputs, **attrs)`` returns ``(destination, source)`` pairs of views of equal shape, which
@@ -85,25 +85,25 @@ class Assemble(NamedTuple):
     surrounds: bool = False
 
 
-class Take(NamedTuple):
+class Gather(NamedTuple):
     """Elements of input 0 picked along ``attrs["axis"]`` by the integers of input 1.
 
     The first ``attrs["batch_dims"]`` axes of both, none where it is left out, belong together.
     """
 
 
-class Positions(NamedTuple):
+class RepeatIndices(NamedTuple):
     """The places of the elements of input 0, in order, each as often as it says: of a bool once or never.
 
     There are ``attrs["size"]`` of them.
     """
 
 
-class Sizes(NamedTuple):
+class SizeVector(NamedTuple):
     """The integers ``attrs["values"]``, which are sizes."""
 
 
-class Sized(NamedTuple):
+class Decompose(NamedTuple):
     """An op that is other ops, once the integers that decide its sizes are known as sizes.
 
     ``resolve(read, *inputs, **attrs)`` returns what those make of the inputs, or a tuple of results.
@@ -128,7 +128,7 @@ class Scatter(NamedTuple):
     join: str | None
 
 
-class Contraction(NamedTuple):
+class MatMul(NamedTuple):
     """Matrix product of the last two axes, the leading ones broadcast.
 
     The attributes ``transpose_a`` and ``transpose_b``, False where they are left out, swap the last two
@@ -151,7 +151,7 @@ class Opaque(NamedTuple):
     unless: Callable[..., bool] | None = None
 
 
-class Choice(NamedTuple):
+class Cond(NamedTuple):
     """The results of one of several graphs: see :class:`dualflow.graph.control_spec.ChoiceSpec`."""
 
 
@@ -166,21 +166,21 @@ class Check(NamedTuple):
     """
 
 
-Form = (
-    Choice
+OpKind = (
+    Cond
     | Loop
     | Check
-    | Element
-    | Fold
+    | Elementwise
+    | Reduce
     | Scan
     | View
-    | Assemble
-    | Take
-    | Positions
-    | Sizes
-    | Sized
+    | CopyPieces
+    | Gather
+    | RepeatIndices
+    | SizeVector
+    | Decompose
     | Scatter
-    | Contraction
+    | MatMul
     | Literal
     | Opaque
 )
