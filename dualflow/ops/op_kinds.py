@@ -1,6 +1,6 @@
-"""How a graph compiles an op: the forms a record can take.
+"""How a graph compiles an op: the kinds of ops.
 
-The compiler asks only for the form, never for the name of an op.
+The compiler reads only the kind, never for the name of an op.
 """
 
 from __future__ import annotations

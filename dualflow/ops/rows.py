@@ -1,6 +1,6 @@
 """How an op computes for each row of its inputs: which attributes change when a new axis comes first.
 
-Elements, folds, contractions, picks and scatters say it by their form. Views, assemblies and library calls
+Elements, folds, contractions, picks and scatters say it by their kind. Views, assemblies and library calls
 have a record of it; one without a record computes row by row.
 """
 
