@@ -14,10 +14,11 @@ import pkgutil
 import re
 from functools import cache
 from importlib.util import find_spec
-from typing import Final, NamedTuple
+from typing import Final
 
 from dualflow.core.errors import MissingAttributeError, MissingNameError
 from dualflow.core.locks import imported
+from dualflow.core.records import NamedTuple
 
 _NAMESPACES: Final = ("math", "nn", "linalg", "random", "bitwise", "config", "debugging", "sparse")
 

@@ -12,9 +12,10 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 import numpy as np
+
+from dualflow.core.records import NamedTuple
 
 ROUTINES = (
     *("cblas_sgemm", "cblas_dgemm", "cblas_cgemm", "cblas_zgemm", "cblas_sgemv", "cblas_dgemv"),

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import import_module
 from types import FrameType, ModuleType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from dualflow.core.locks import imported
+from dualflow.core.records import NamedTuple
 from dualflow.core.tracebacks import hide_frames, make_entries
 
 ABSENT: Final = object()

@@ -13,7 +13,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
+
+from dualflow.core.records import NamedTuple
 
 TYPICAL: Final = 1024
 """The value assumed for a size variable in decisions that affect speed alone."""

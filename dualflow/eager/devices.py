@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Final, NamedTuple
+from typing import Final
 
 from dualflow.core.device_names import is_cpu, is_device
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.records import NamedTuple
 from dualflow.core.tracebacks import entry
 from dualflow.core.warning import warn_user
 

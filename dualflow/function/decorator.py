@@ -7,11 +7,12 @@ import inspect
 import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, TypedDict, Unpack, overload
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypedDict, Unpack, overload
 
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.records import NamedTuple
 from dualflow.core.spans import span
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.eager.engine import EAGER

@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from dualflow.core import dispatch, tree
 from dualflow.core.delegating_engine import DelegatingEngine
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable, Engine
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.records import dataclass
 from dualflow.core.tracebacks import entry
 from dualflow.gradient.sweep import filled
 from dualflow.ops.complex_numbers import conj

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from dualflow.core import dispatch
 from dualflow.core.held_calls import HOLD
+from dualflow.core.records import NamedTuple
 from dualflow.core.shape import UNKNOWN_RANK
 from dualflow.ops.arithmetic import add
 from dualflow.ops.broadcasting import sum_like, sum_to

@@ -6,11 +6,11 @@ For people and tools at the edge: compiling never comes here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
 
 import networkx as nx
 
+from dualflow.core.records import dataclass
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.work import bytes_moved, computes, iterations, work

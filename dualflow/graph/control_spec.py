@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
+from dualflow.core.records import dataclass, field, replace
 from dualflow.graph.ir import BodySpec, Graph, Node, Value
 from dualflow.ops.record import Effect
 

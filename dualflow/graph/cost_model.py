@@ -15,7 +15,9 @@ figures of one backend's own routines, which the rest of the compiler does not r
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
+
+from dualflow.core.records import NamedTuple
 
 
 class CostModel(NamedTuple):

@@ -6,9 +6,9 @@ on every machine.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from dualflow.core.records import dataclass
 from dualflow.graph.cost_model import CPU, CostModel
 
 STACK_BYTES: Final = 64 << 20

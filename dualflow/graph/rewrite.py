@@ -19,9 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import is_
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from dualflow.core.errors import InternalError
+from dualflow.core.records import NamedTuple
 from dualflow.graph.ir import Graph, Node, Origin, Value
 from dualflow.ops.op_kinds import Literal
 from dualflow.ops.record import REGISTRY

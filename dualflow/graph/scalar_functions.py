@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from dualflow.core.dtypes import DType, int64
+from dualflow.core.records import NamedTuple
 from dualflow.graph.exact_equality import exact_attrs
 from dualflow.graph.fused import fold_of
 from dualflow.graph.ir import Node

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Required, TypedDict, Unpack, cast, overload
 
 import numpy as np
@@ -12,6 +11,7 @@ from dualflow.core import dispatch
 from dualflow.core.dispatch import TensorLike
 from dualflow.core.dtypes import DType, bool_
 from dualflow.core.errors import DTypeError
+from dualflow.core.records import dataclass
 from dualflow.core.shape import broadcast
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import hide_frames_of

@@ -6,9 +6,10 @@ The compiler reads only the kind, never for the name of an op.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.records import NamedTuple
 
 
 class Elementwise(NamedTuple):

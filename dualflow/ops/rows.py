@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from dualflow.core.records import NamedTuple
 
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
+
+from dualflow.core.records import NamedTuple, dataclass, field
 
 
 class Domain(NamedTuple):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.dtypes import int32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape, normalize_axis
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.op_kinds import Opaque

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from dualflow.core.dtypes import DType
+from dualflow.core.records import NamedTuple
 
 
 class ScalarOp(Enum):

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import NamedTuple
 
 from dualflow.core.errors import InternalError
+from dualflow.core.records import NamedTuple
 from dualflow.graph.ir import Node
 from dualflow.schedule import loop_program as lp
 from dualflow.schedule.loop_program import (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterable
-from typing import NamedTuple
+
+from dualflow.core.records import NamedTuple
 
 ALIGNMENT = 64
 

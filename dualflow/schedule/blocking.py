@@ -7,8 +7,8 @@ the result. Each takes about as many steps, so the error grows with a root of th
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
+from dualflow.core.records import NamedTuple
 from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.column_folds import LEAST_ROWS
 from dualflow.ops.op_kinds import Reduce

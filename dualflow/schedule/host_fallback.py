@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
+from dualflow.core.records import replace
 from dualflow.core.symbolic_sizes import UndecidedSize
 from dualflow.graph.axes import is_view
 from dualflow.graph.ir import Graph, Node, Value

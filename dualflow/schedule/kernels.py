@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from dualflow.core.dtypes import DType, as_dtype
+from dualflow.core.records import dataclass, field
 from dualflow.core.symbolic_sizes import may_be_negative, typical
 from dualflow.graph.control_spec import branches_of, loop_of
 from dualflow.graph.ir import Graph, Node, Value

@@ -26,11 +26,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from typing import NamedTuple, TypeGuard
+from typing import TypeGuard
 
 import numpy as np
 
 from dualflow.core.dtypes import DType
+from dualflow.core.records import NamedTuple
 from dualflow.graph.ir import Node
 from dualflow.graph.scalar_functions import ReductionFunctions
 from dualflow.scalar import ScalarFunction

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
 
 from dualflow.core.dtypes import DType
+from dualflow.core.records import NamedTuple, dataclass
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.fused import Axes
 from dualflow.graph.ir import Node, Value

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import NamedTuple
 
+from dualflow.core.records import NamedTuple
 from dualflow.core.symbolic_sizes import is_static
 from dualflow.graph.axes import base_of, dims_of_base, is_view, sizes, strided_view
 from dualflow.graph.fused import FUSED

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import NamedTuple
 
+from dualflow.core.records import NamedTuple
 from dualflow.core.symbolic_sizes import SizeVariable, is_static, size_variables
 from dualflow.graph.axes import base_of, is_view, sizes
 from dualflow.graph.failing import may_fail

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from dualflow.core.records import NamedTuple
 from dualflow.core.symbolic_sizes import is_static
 from dualflow.graph.axes import base_of, sizes
 from dualflow.graph.ir import Value

@@ -13,11 +13,11 @@ loop's results do, and is updated there as a variable is; a row of a stack is a 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from dualflow.core.records import NamedTuple, replace
 from dualflow.core.spec import TensorSpec
 from dualflow.core.symbolic_sizes import UndecidedSize, is_static, size_variables
 from dualflow.graph.axes import base_of, sizes

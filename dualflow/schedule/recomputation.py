@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
 
+from dualflow.core.records import NamedTuple
 from dualflow.graph.axes import base_of, is_view
 from dualflow.graph.fused import FUSED, LoopDomain
 from dualflow.graph.ir import Graph, Node, Value

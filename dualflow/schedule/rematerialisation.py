@@ -14,8 +14,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from itertools import accumulate
-from typing import NamedTuple
 
+from dualflow.core.records import NamedTuple
 from dualflow.graph.axes import base_of, is_view
 from dualflow.graph.compiled import Footprint, MemoryBlock
 from dualflow.graph.cost_model import CPU, CostModel

@@ -14,8 +14,8 @@ Elements are taken one after another whatever the number of threads, so a result
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
+from dualflow.core.records import replace
 from dualflow.graph.ir import Node
 from dualflow.graph.scalar_functions import reduction_of
 from dualflow.ops.op_kinds import Scan

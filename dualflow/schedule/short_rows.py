@@ -18,8 +18,8 @@ side. What a stage computes, later ones read from registers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 
+from dualflow.core.records import replace
 from dualflow.ops.op_kinds import Elementwise, Reduce
 from dualflow.schedule.kernels import Accumulator, KernelWriter
 from dualflow.schedule.loop_program import Bound, End, Once, RowGroups, Statement

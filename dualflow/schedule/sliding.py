@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from dualflow.core.records import NamedTuple
 from dualflow.ops.op_kinds import MatMul
 from dualflow.ops.record import Op
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from dualflow.core.records import NamedTuple
 from dualflow.core.size_functions import largest, smallest
 from dualflow.core.symbolic_sizes import SymInt, bounds
 from dualflow.graph.axes import sizes

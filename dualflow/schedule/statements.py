@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from dualflow.core.dtypes import DType
+from dualflow.core.records import NamedTuple
 from dualflow.graph.axes import sizes
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Node, Value

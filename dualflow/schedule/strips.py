@@ -15,8 +15,8 @@ Three kinds of lane loops are rewritten, all others stay as they are:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+from dualflow.core.records import dataclass
 from dualflow.schedule import loop_program as lp
 from dualflow.schedule.loop_program import LANE, STRIP, Edge, LoopKind, Place, Register, Statement
 from dualflow.schedule.registers import read, written

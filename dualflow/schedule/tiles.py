@@ -16,8 +16,8 @@ the vector loop are neighbours:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from dualflow.core.records import NamedTuple
 from dualflow.core.symbolic_sizes import typical
 from dualflow.ops.op_kinds import Gather
 from dualflow.schedule.kernels import KernelWriter

@@ -192,6 +192,7 @@ OTHERWISE_TESTED = {
     "core/dispatch.py": "an engine is installed when dualflow is imported",
     "core/atomic_files.py": "in test_atomic_files.py",
     "core/system_errors.py": "in tests of files",
+    "core/records.py": "in test_records.py",
 }
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from dualflow.core.records import NamedTuple
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Node
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.failures import note_failure
@@ -20,6 +19,7 @@ from dualflow.backends.llvm.scatter import bounds_routine, routine
 from dualflow.backends.llvm.steps import BEGINNING, LINK, WALK, StepKind, StepRecord
 from dualflow.backends.llvm.text import F64, I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.backends.llvm.written import write
+from dualflow.core.records import NamedTuple, dataclass, field
 from dualflow.core.size_functions import largest
 from dualflow.core.symbolic_sizes import SizeVariable, typical
 from dualflow.graph import ir

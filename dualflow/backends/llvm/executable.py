@@ -10,7 +10,7 @@ import ctypes
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from dualflow.backends.llvm.steps import PFOR, POOL
 from dualflow.backends.runtime import switches
 from dualflow.core.locks import imported, unforkable
 from dualflow.core.memory_errors import out_of_memory
+from dualflow.core.records import NamedTuple
 from dualflow.core.spans import span
 from dualflow.core.symbolic_sizes import bind_sizes
 from dualflow.graph.compiled import PartKind, PartReport, counted

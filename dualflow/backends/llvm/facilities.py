@@ -8,12 +8,12 @@ kept blocks, the system zeroes the memory of each large output. Checks of memory
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from dualflow.backends.llvm.product import choice
 from dualflow.backends.llvm.runtime import blocks, elf, fastcall, threads
 from dualflow.backends.runtime import object_cache, switches
+from dualflow.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from dualflow.backends.llvm.kernel_table import KERNEL_ARGS, Given, read
 from dualflow.backends.llvm.runtime.source import IrSource, named_by_content
 from dualflow.backends.llvm.text import I64, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.core.dtypes import DType, int64
+from dualflow.core.records import NamedTuple
 from dualflow.schedule.loop_program import Argument, Kernel, Number, Run, ScratchRow
 
 Complex = tuple[EmittedValue, EmittedValue]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from dualflow.backends.llvm.sized_call import run_host_kernel
+from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape
 from dualflow.core.strided import strided
 from dualflow.graph.ir import Node

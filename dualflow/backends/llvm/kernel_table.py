@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from dualflow.backends.llvm.text import I64, PTR, U8, Builder, EmittedValue, Type
+from dualflow.core.records import NamedTuple
 from dualflow.schedule.loop_program import Run, ScratchRow
 
 KERNEL_ARGS = [("context", PTR), ("lo", I64), ("hi", I64), ("slot", I64)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from dualflow.backends.llvm.kernel_table import KERNEL_ARGS, is_large, read
 from dualflow.backends.llvm.row_group import RowGroup, joined_scalars
 from dualflow.backends.llvm.text import I64, VOID, EmittedValue, LlvmModule, Type
 from dualflow.backends.llvm.text.squares import transposed
+from dualflow.core.records import NamedTuple
 from dualflow.schedule import loop_program as lp
 from dualflow.schedule.loop_program import BoundsCheck, Compute, Number, Place, Register, Repeat, Run
 

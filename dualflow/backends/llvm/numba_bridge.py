@@ -8,7 +8,6 @@ lives, so the graphs that cross the bridge are kept as long.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numba
@@ -22,6 +21,7 @@ from dualflow.backends.llvm.executable import Executable
 from dualflow.backends.runtime import switches
 from dualflow.backends.runtime.numba_requirement import require_numba
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.records import dataclass
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.compiled import PartKind
 from dualflow.schedule.arena import ALIGNMENT

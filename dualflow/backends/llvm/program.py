@@ -10,7 +10,7 @@ tells, a module too. A plan with host calls has an entry for each native part be
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.entry import EmittedKernel, Unit
@@ -22,6 +22,7 @@ from dualflow.backends.llvm.steps import WALK, StepRecord, driver
 from dualflow.backends.llvm.text import LlvmModule
 from dualflow.backends.runtime import switches
 from dualflow.core.locks import imported
+from dualflow.core.records import NamedTuple
 from dualflow.core.symbolic_sizes import SizeVariable, SymInt, size_variables
 from dualflow.graph.ir import Node
 from dualflow.graph.options import CompileOptions

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from dualflow.backends.llvm.text import EmittedValue
 from dualflow.backends.llvm.text.builder import Builder
+from dualflow.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ computes all numbers of the table that depend on it, so that kernels read sizes 
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass
 
 from dualflow.backends.llvm.entry import Entry, Unit
 from dualflow.backends.llvm.maths.instructions import Instructions
 from dualflow.backends.llvm.maths.integers import divide_by_known, is_known, mod_by_known
 from dualflow.backends.llvm.text import I64, PTR, VOID, Builder, EmittedValue, Type
 from dualflow.core.dtypes import DType, int64
+from dualflow.core.records import dataclass
 from dualflow.core.shape import MOST_ELEMENTS
 from dualflow.core.symbolic_sizes import SymInt, size_variables, variable_of
 from dualflow.graph.axes import sizes

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import functools
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 from dualflow.backends.llvm.runtime import jit
 from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.runtime import switches
 from dualflow.core.locks import imported
+from dualflow.core.records import NamedTuple
 from dualflow.graph.ir import Node
 
 WALK: Final = "df_walk"

@@ -16,13 +16,13 @@ import functools
 import math
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import NamedTuple
 
 from dualflow.backends.llvm.entry import Entry, shared_chunk
 from dualflow.backends.llvm.kernel_table import KERNEL_ARGS, read
 from dualflow.backends.llvm.runtime.source import IrSource, named_by_content
 from dualflow.backends.llvm.text import I64, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.core.dtypes import DType
+from dualflow.core.records import NamedTuple
 from dualflow.graph.axes import sizes
 from dualflow.schedule.loop_program import Argument, Kernel, Run
 from dualflow.schedule.sliding import SlidingAxis, SlidingWindows

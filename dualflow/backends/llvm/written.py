@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 
 from dualflow.backends.llvm.emit import KernelEmitter
 from dualflow.backends.llvm.kernel_table import is_large
 from dualflow.backends.llvm.runtime.interrupts import ROUTINE
 from dualflow.backends.llvm.runtime.source import IrSource, named_by_content
 from dualflow.backends.llvm.text import LlvmModule
+from dualflow.core.records import dataclass
 from dualflow.graph.ir import Node
 from dualflow.schedule.access_bounds import AccessBounds, access_bounds
 from dualflow.schedule.loop_program import BoundsCheck, Compute, Kernel, Repeat, Run, walk

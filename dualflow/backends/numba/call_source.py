@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from dualflow.backends.numba.kernel_source import KernelSource, source
 from dualflow.backends.numba.notes import NotedLines
 from dualflow.backends.numba.parameters import dtype_name
 from dualflow.core.dtypes import DType
+from dualflow.core.records import dataclass, field
 from dualflow.graph.axes import sizes
 from dualflow.graph.control import memory_message
 from dualflow.graph.cost_model import CostModel

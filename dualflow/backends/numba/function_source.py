@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 from dualflow.backends.numba.call_source import CallWriter, ProgramCheck
@@ -22,6 +21,7 @@ from dualflow.backends.numba.obstacles import work
 from dualflow.backends.numba.parameters import Parameter, dtype_name, names
 from dualflow.backends.numba.support import Support
 from dualflow.core.dtypes import DType, as_dtype
+from dualflow.core.records import dataclass
 from dualflow.graph.ir import Node, Value
 from dualflow.ops.op_kinds import Loop
 from dualflow.schedule.loop_program import Run

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from dualflow.backends.numba.parameters import Parameter, names
@@ -13,6 +12,7 @@ from dualflow.backends.numba.source_maths import SourceMaths
 from dualflow.backends.numba.support import HEADER, Support
 from dualflow.backends.numba.values import Lines, SourceValue, type_name
 from dualflow.core.dtypes import as_dtype, int64
+from dualflow.core.records import dataclass
 from dualflow.graph.ir import Node
 from dualflow.scalar import ScalarFunction, evaluate
 from dualflow.scalar.maths import is_partial

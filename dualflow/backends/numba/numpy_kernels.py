@@ -7,7 +7,6 @@ import dis
 import functools
 import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from dualflow.backends.numba.parameters import dtype_name
 from dualflow.core.exported import exported
+from dualflow.core.records import dataclass
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Node
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from dualflow.backends.numba.values import type_name
 from dualflow.core.dtypes import DType
+from dualflow.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Final
 
 from dualflow.backends.numba.values import Lines, type_name
 from dualflow.core.dtypes import DType, int32, int64, uint32, uint64
+from dualflow.core.records import dataclass, field
 
 HEADER: Final = """\
 import base64

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from dualflow.core.dtypes import DType
+from dualflow.core.records import NamedTuple
 
 
 def type_name(dtype: DType) -> str:

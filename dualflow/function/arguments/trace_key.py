@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
 from types import MethodType
 from typing import Any, Final
 
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import DTypeError
+from dualflow.core.records import dataclass, field
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.exact_equality import exact
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
 from dualflow.core.dispatch import AbstractComposite, AbstractSource, AbstractTensor, AbstractVariable
+from dualflow.core.records import dataclass
 from dualflow.core.spec import TensorSpec
 
 _PACKAGE: Final = __name__.partition(".")[0]

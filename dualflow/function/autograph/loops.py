@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dualflow.core import dispatch
@@ -11,6 +10,7 @@ from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractSource, AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import bool_
 from dualflow.core.errors import DTypeError, DualflowError, InvalidArgumentError
+from dualflow.core.records import dataclass, replace
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import LEAF, Structure, flatten, unflatten

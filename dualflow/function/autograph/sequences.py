@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dualflow.core.dtypes import DType, int32
 from dualflow.core.errors import DTypeError
+from dualflow.core.records import dataclass
 from dualflow.function.autograph.merge_values import symbolic
 from dualflow.function.errors import here
 from dualflow.function.tracing.symbol import Symbol

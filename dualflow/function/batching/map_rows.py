@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from dualflow.core import dispatch
 from dualflow.core.errors import OperatorNotAllowedInGraphError
+from dualflow.core.records import NamedTuple
 from dualflow.core.tree import Structure
 from dualflow.function.autograph.conversion import as_written, converted
 from dualflow.function.batching.mapped import Mapped

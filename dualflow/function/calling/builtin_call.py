@@ -8,7 +8,6 @@ this process's objects are not laid out as expected, have prepared calls (``prep
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -24,6 +23,7 @@ from dualflow.backends.llvm.runtime.fastcall import (
     variable_slots,
 )
 from dualflow.core.dispatch import AbstractVariable
+from dualflow.core.records import replace
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.tensor import EagerTensor
 from dualflow.eager.updates import borrowable

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dualflow.core.locks import SharedLock, computed_once, imported, unforkable
+from dualflow.core.records import replace
 from dualflow.core.spans import WATCHED, span
 from dualflow.core.symbolic_sizes import UndecidedSize
 from dualflow.function.calling.backend_door import backend_of, kernel_listing, short_way

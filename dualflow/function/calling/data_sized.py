@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from dualflow.core.records import dataclass, field
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.control_spec import effect_of, loop_of
 from dualflow.graph.interpret import evaluate

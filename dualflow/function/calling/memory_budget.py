@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 from dualflow.core.errors import FailedPreconditionError, ResourceExhaustedError
+from dualflow.core.records import dataclass
 from dualflow.core.symbolic_sizes import UndecidedSize
 from dualflow.graph.compiled import Backend, Footprint
 from dualflow.graph.cost_model import CostModel

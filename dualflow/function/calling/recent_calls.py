@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from dualflow.core.convert import as_array
+from dualflow.core.records import NamedTuple
 from dualflow.eager.tensor import EagerTensor, wrap
 
 MAX_KINDS: Final = 1024

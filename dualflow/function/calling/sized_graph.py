@@ -9,10 +9,10 @@ what they are made of are one extent.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from dualflow.core.errors import DualflowError, InvalidArgumentError
+from dualflow.core.records import replace
 from dualflow.core.shape import Shape
 from dualflow.core.size_functions import broadcast_size, substitute
 from dualflow.core.spec import TensorSpec

@@ -10,7 +10,6 @@ import linecache
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.dtypes import int32
+from dualflow.core.records import dataclass, replace
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import USER_CODE
 from dualflow.core.tree import LEAF, Structure, flatten, unflatten

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import Engine
 from dualflow.core.dtypes import DType, as_dtype, int32
 from dualflow.core.errors import InvalidArgumentError, OutOfRangeError
 from dualflow.core.memory_errors import out_of_memory
+from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape, as_shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry

@@ -11,8 +11,9 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from operator import is_not
 from types import CodeType, FrameType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from dualflow.core.records import NamedTuple
 from dualflow.function.tracing.symbol import Symbol
 from dualflow.graph.ir import Graph, GraphBuilder, Node, Origin, Value
 from dualflow.graph.origin import calling_frame, is_generated

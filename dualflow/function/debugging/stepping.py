@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
+from dualflow.core.records import dataclass
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.graph.interpret import Begin, evaluate, observed, run_node
 from dualflow.graph.ir import Graph, Node, Origin

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from dualflow.core.records import dataclass
 from dualflow.core.tree import Structure
 from dualflow.function.inspect.compare_report import Difference
 

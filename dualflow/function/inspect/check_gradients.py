@@ -7,7 +7,7 @@ each op that ran is checked by itself, in the order in which they ran: its gradi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from dualflow.core import dispatch, tree
 from dualflow.core.dispatch import AbstractTensor
 from dualflow.core.dtypes import complex128, float64
 from dualflow.core.errors import FailedPreconditionError, GradientCheckError, InvalidArgumentError
+from dualflow.core.records import NamedTuple
 from dualflow.core.tracebacks import entry
 from dualflow.eager.derivatives import jvp, vjp
 from dualflow.eager.engine import EAGER

@@ -6,10 +6,10 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from dualflow.core.records import dataclass
 from dualflow.graph.compiled import CodeSource, PartKind, PartReport
 
 if TYPE_CHECKING:

@@ -11,12 +11,13 @@ import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from dualflow.core.delegating_engine import DelegatingEngine
 from dualflow.core.dispatch import AbstractVariable
+from dualflow.core.records import NamedTuple
 from dualflow.eager import updates
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap

@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.records import NamedTuple
 from dualflow.core.tracebacks import entry
 from dualflow.function.calling.array_ownership import array_of
 from dualflow.function.calling.compiled_graph import CompiledGraph

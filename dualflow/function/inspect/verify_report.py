@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from dualflow.core.records import dataclass
 from dualflow.function.inspect.compare_report import Difference
 from dualflow.graph.ir import Origin
 

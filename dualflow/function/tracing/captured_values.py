@@ -10,9 +10,10 @@ import dis
 import inspect
 from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from dualflow.core.errors import FailedPreconditionError
+from dualflow.core.records import NamedTuple
 from dualflow.core.warning import warn_user
 from dualflow.function.errors import CapturedValueWarning
 from dualflow.graph.exact_equality import exact

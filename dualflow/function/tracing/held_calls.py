@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from dualflow.core.errors import (
     InvalidArgumentError,
     OperatorNotAllowedInGraphError,
 )
+from dualflow.core.records import NamedTuple
 from dualflow.core.shape import UNKNOWN_RANK, Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import named_error, public_name

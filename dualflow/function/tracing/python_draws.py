@@ -15,10 +15,11 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from types import BuiltinMethodType, ClassMethodDescriptorType, FrameType, FunctionType, MethodType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
+from dualflow.core.records import NamedTuple
 from dualflow.core.warning import warn_at
 from dualflow.function.errors import FrozenDrawWarning
 from dualflow.function.tracing.captured_values import CapturedValues

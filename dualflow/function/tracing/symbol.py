@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from dualflow.core.errors import (
     OperatorNotAllowedInGraphError,
 )
 from dualflow.core.locks import imported
+from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.tensor import EagerTensor

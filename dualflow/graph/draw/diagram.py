@@ -8,10 +8,10 @@ bodies, whose inputs bear the names of the outer values.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from typing import Literal as OneOf
 
+from dualflow.core.records import dataclass
 from dualflow.graph.printer import attributes, lines_of, value_names
 from dualflow.ops.op_kinds import Cond, Literal, Loop
 

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.core.atomic_files import AtomicFile
 from dualflow.core.errors import InvalidArgumentError, NotFoundError
+from dualflow.core.records import NamedTuple
 from dualflow.graph.draw.diagram import Kind, diagram
 from dualflow.graph.draw.layout import FONT, LINE, PAD, SMALL, Picture, PlacedBox, Stretch, place, text_width
 

@@ -13,10 +13,11 @@ from __future__ import annotations
 from bisect import bisect, insort
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import networkx as nx
+
+from dualflow.core.records import dataclass
 
 Rows = list[list["RowItem"]]
 

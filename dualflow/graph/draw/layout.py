@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import ceil
 
+from dualflow.core.records import dataclass, replace
 from dualflow.graph.draw.diagram import Box, Diagram
 from dualflow.graph.draw.layers import Link, RowItem, Rows, move_to_sides, order, rows_of
 

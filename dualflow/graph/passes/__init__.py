@@ -6,8 +6,9 @@ A pass is a plain function from a graph to a graph that computes the same result
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
+from dualflow.core.records import NamedTuple
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.ir import Graph, verify
 from dualflow.graph.options import CompileOptions

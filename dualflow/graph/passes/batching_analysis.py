@@ -6,9 +6,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import NamedTuple
 
+from dualflow.core.records import NamedTuple, dataclass, field
 from dualflow.graph.axes import is_view, row_major, sizes
 from dualflow.graph.control_spec import LoopSpec, loop_of
 from dualflow.graph.cost_model import CostModel

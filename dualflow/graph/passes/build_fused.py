@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
 
+from dualflow.core.records import NamedTuple, dataclass, field
 from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.axes import base_of, is_generated, is_scalar_literal, is_view, sizes
 from dualflow.graph.column_folds import LEAST_ELEMENTS

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from dualflow.core.records import replace
 from dualflow.graph.ir import Graph, Node, Value
 
 

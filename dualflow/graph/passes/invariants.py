@@ -4,9 +4,8 @@ before."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import NamedTuple
 
+from dualflow.core.records import NamedTuple, replace
 from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.axes import base_of, is_generated
 from dualflow.graph.control import LOOP

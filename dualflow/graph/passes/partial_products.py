@@ -5,8 +5,7 @@ The gradient of ``concat([x, h]) @ w`` by ``h`` alone is such a part, in each it
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from dualflow.core.records import NamedTuple
 from dualflow.core.symbolic_sizes import is_static
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Graph, Node, Value

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape
 from dualflow.graph.axes import sizes
 from dualflow.graph.cost_model import CPU, CostModel

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
+from dualflow.core.records import NamedTuple
 from dualflow.graph.control_spec import LoopSpec
 from dualflow.graph.extract import ancestors
 from dualflow.graph.interpret import evaluate

@@ -7,10 +7,10 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from dualflow.core.records import dataclass
 from dualflow.core.status_errors import AlreadyExistsError
 from dualflow.core.system_errors import system_errors
 from dualflow.core.tracebacks import entry, make_entries

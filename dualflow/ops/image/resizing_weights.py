@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
+
+from dualflow.core.records import NamedTuple
 
 Array = np.ndarray[Any, Any]
 

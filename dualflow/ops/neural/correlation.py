@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.records import dataclass
 from dualflow.core.shape import Shape
 from dualflow.ops.arithmetic import multiply
 from dualflow.ops.arrangement import expand_dims, reshape, transpose

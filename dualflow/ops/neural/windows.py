@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from typing import Any
 
 from numpy.lib.stride_tricks import as_strided
 
 from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.records import dataclass
 from dualflow.core.shape import Dim, Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import add_n

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.dtypes import as_dtype, int32, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.conversion import cast

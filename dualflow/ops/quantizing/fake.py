@@ -6,9 +6,10 @@ integer-arithmetic-only inference" (2018): its ends are moved so that 0 is on it
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.records import NamedTuple
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.choice import where
 from dualflow.ops.comparison import equal, greater, greater_equal, less, less_equal, logical_and

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core.dtypes import DType, as_dtype, float32, float64
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.records import NamedTuple
 from dualflow.ops.arithmetic import abs as magnitude
 from dualflow.ops.arithmetic import maximum, minimum
 from dualflow.ops.arrangement import reshape

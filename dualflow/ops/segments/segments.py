@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core.dtypes import float32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.records import NamedTuple
 from dualflow.ops.arithmetic import divide, maximum
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.checks import required

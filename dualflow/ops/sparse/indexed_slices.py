@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.core.dispatch import AbstractComposite
 from dualflow.core.dtypes import DType, as_dtype, float32, int64
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.records import dataclass
 from dualflow.core.shape import Shape, as_shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry

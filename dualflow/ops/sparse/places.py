@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from dualflow.core.dtypes import int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape, normalize_axis
 from dualflow.core.tracebacks import entry
 from dualflow.ops.arrangement import expand_dims as dense_expand_dims

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from dualflow.core.dispatch import AbstractComposite, AbstractTensor
 from dualflow.core.dtypes import DType, as_dtype, float32, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.records import dataclass
 from dualflow.core.shape import Shape, as_shape, broadcast
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry

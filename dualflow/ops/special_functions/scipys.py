@@ -6,13 +6,14 @@ SciPy's special functions take 60 ms to import, so the first of them that is com
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError
 from dualflow.core.locks import imported
+from dualflow.core.records import NamedTuple
 from dualflow.core.shape import broadcast
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.op_kinds import Opaque

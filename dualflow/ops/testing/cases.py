@@ -7,11 +7,11 @@ transposed, strided, backwards, broadcast, with inf and nan.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
+from dualflow.core.records import dataclass
 from dualflow.ops.record import Op
 from dualflow.ops.samples import Domain, Sample
 

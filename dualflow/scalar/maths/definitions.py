@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from dualflow.core.dtypes import DType, float32
+from dualflow.core.records import NamedTuple
 from dualflow.scalar.ir import ScalarFunction, ScalarOp
 from dualflow.scalar.maths import (
     division,

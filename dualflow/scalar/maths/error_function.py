@@ -7,8 +7,7 @@ numbers to -1..1 (after M. M. Shepherd and J. G. Laframboise, Math. Comp. 36, 19
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from dualflow.core.records import NamedTuple
 from dualflow.scalar.maths.exponential import exp
 from dualflow.scalar.maths.floating import at_most, copysign, polynomial
 from dualflow.scalar.tracing import Traced

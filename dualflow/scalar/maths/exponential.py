@@ -7,8 +7,8 @@ error: of exp 2**-28 and 2**-63.6, of expm1 2**-31 and 2**-59.4.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
+from dualflow.core.records import NamedTuple
 from dualflow.scalar.maths.floating import (
     at_most,
     bits_of,

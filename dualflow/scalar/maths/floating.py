@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from dualflow.core.dtypes import DType, uint32, uint64
+from dualflow.core.records import NamedTuple
 from dualflow.scalar.tracing import Traced
 
 INF, NAN = float("inf"), float("nan")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 from dualflow.core.dtypes import int32, int64
+from dualflow.core.records import NamedTuple
 from dualflow.scalar.maths.floating import INF, constant, copysign, polynomial, sqrt
 from dualflow.scalar.tracing import Traced
 

@@ -7,8 +7,8 @@ in float64 that of FreeBSD's e_log.c, in ``s = f / (2 + f)``.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
+from dualflow.core.records import NamedTuple
 from dualflow.scalar.maths.exponential import exp
 from dualflow.scalar.maths.floating import (
     INF,

@@ -13,8 +13,8 @@ off the exact one. Its scale is kept above the denormals up to the last step, wh
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
+from dualflow.core.records import NamedTuple
 from dualflow.scalar.maths.floating import at_most, bits_of, constant, format_of, polynomial
 from dualflow.scalar.tracing import Traced
 

@@ -7,8 +7,8 @@ libm takes over lane by lane.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
+from dualflow.core.records import NamedTuple
 from dualflow.scalar.maths.floating import Partial, bits_of, format_of, polynomial
 from dualflow.scalar.tracing import Traced
 

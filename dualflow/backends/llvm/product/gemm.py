@@ -15,7 +15,6 @@ from __future__ import annotations
 import functools
 import struct
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from dualflow.backends.llvm.product.gemm_blocks import emit_blocks, emit_entry
 from dualflow.backends.llvm.product.gemm_kernel import Field, Tile, emit_dot, emit_tiles
@@ -26,6 +25,7 @@ from dualflow.backends.llvm.product.window_places import emit_places, emit_windo
 from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.llvm.runtime.target import vector_bits
 from dualflow.backends.llvm.text import F32, F64, LlvmModule, Type
+from dualflow.core.records import NamedTuple
 from dualflow.core.size_functions import largest, smallest
 from dualflow.core.symbolic_sizes import typical
 from dualflow.schedule.sliding import SlidingWindows

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dualflow.backends.llvm.product.gemm_kernel import Field, Tile, WindowField, field, opaque, smaller
 from dualflow.backends.llvm.text import I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
+from dualflow.core.records import dataclass
 
 
 def emit_entry(module: LlvmModule, name: str, body: str) -> None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from enum import IntEnum, auto
-from typing import NamedTuple
 
 from dualflow.backends.llvm.text import BOOL, I32, I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
+from dualflow.core.records import NamedTuple
 
 
 class Field(IntEnum):

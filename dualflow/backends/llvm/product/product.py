@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from dualflow.backends.llvm.product.gemm import ELEMENTS, Gemm, MatrixStrides, bits_of, gemm
 from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.llvm.text import I32, I64, PTR, VOID, LlvmModule, Type
 from dualflow.core import blas
+from dualflow.core.records import NamedTuple
 from dualflow.core.size_functions import largest
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.sliding import SlidingWindows

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
+from dualflow.core.records import NamedTuple
 from dualflow.schedule.sliding import MOST_AXES, SlidingAxis, SlidingWindows
 
 UNBOUNDED = 1 << 40

@@ -24,7 +24,7 @@ import struct
 import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from dualflow.backends.llvm.runtime import immortal, jit
 from dualflow.backends.runtime import switches
 from dualflow.core.errors import InternalError
 from dualflow.core.locks import SharedLock, unforkable
+from dualflow.core.records import NamedTuple
 
 Array = np.ndarray[Any, Any]
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from dualflow.backends.llvm.runtime import llvm_library
 from dualflow.backends.llvm.runtime.emission import MOST_THREADS, Emission, threads_for
@@ -18,6 +17,7 @@ from dualflow.backends.llvm.runtime.llvm_access import llvm_to_ourselves
 from dualflow.backends.llvm.runtime.llvm_library import ParsedModule, Passes, Target
 from dualflow.backends.llvm.runtime.requirement import require_llvm
 from dualflow.core.errors import InternalError
+from dualflow.core.records import NamedTuple
 
 PASSES = (
     "AlwaysInliner",  # element functions into the loops that use them

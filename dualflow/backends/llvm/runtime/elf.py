@@ -19,7 +19,7 @@ import os
 import struct
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +38,7 @@ from dualflow.backends.llvm.runtime.object_file import (
     read,
 )
 from dualflow.backends.runtime import switches
+from dualflow.core.records import NamedTuple
 
 SUPPORTED = sys.platform == "linux" and sys.maxsize > 1 << 32 and os.uname().machine == "x86_64"
 """Whether this process can run what ``load`` puts into memory."""

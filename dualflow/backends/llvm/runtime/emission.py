@@ -11,9 +11,10 @@ import threading
 import time
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
-from typing import NamedTuple, Self
+from typing import Self
 
 from dualflow.backends.llvm.runtime.llvm_library import ParsedModule, Target
+from dualflow.core.records import NamedTuple
 
 MOST_THREADS = 8
 """More would wait for what they share: memory and the parser."""

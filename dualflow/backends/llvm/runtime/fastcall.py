@@ -16,7 +16,6 @@ import struct
 import sys
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from dualflow.backends.llvm.runtime import blocks, jit, numpy_api
 from dualflow.backends.llvm.runtime.call_memory import CallMemory
 from dualflow.backends.runtime import switches
 from dualflow.core.errors import InternalError
+from dualflow.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

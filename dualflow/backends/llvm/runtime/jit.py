@@ -15,7 +15,7 @@ import sys
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import llvmlite
 
@@ -26,6 +26,7 @@ from dualflow.backends.runtime import object_cache
 from dualflow.backends.runtime.digest import digest
 from dualflow.core.errors import InternalError
 from dualflow.core.locks import imported
+from dualflow.core.records import NamedTuple
 
 if TYPE_CHECKING:
     from dualflow.backends.llvm.runtime.compiler import ObjectCode

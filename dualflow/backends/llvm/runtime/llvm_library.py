@@ -10,12 +10,13 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self
 
 import llvmlite
 from llvmlite.utils import get_library_name
 
 from dualflow.core.errors import FailedPreconditionError
+from dualflow.core.records import NamedTuple
 
 
 def _loaded() -> Any:

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import mmap
 import struct
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+
+from dualflow.core.records import NamedTuple
 
 Table = np.ndarray[Any, Any]
 

@@ -7,7 +7,6 @@ an object itself can see loses its name. The result is an object like any other.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from dualflow.backends.llvm.runtime.object_file import (
     read,
 )
 from dualflow.backends.llvm.runtime.object_writer import WrittenSection, WrittenSymbol, object_bytes
+from dualflow.core.records import NamedTuple
 
 _KEPT_FLAGS = WRITE | ALLOCATE | EXECUTE
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
@@ -28,6 +26,7 @@ from dualflow.backends.llvm.runtime.object_file import (
     SectionHeader,
     Table,
 )
+from dualflow.core.records import NamedTuple, dataclass, field
 
 _VERSION = 1
 _TABLE_ALIGNMENT = 8

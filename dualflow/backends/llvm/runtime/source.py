@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from dualflow.backends.runtime.digest import digest
+from dualflow.core.records import NamedTuple
 
 
 class IrSource(NamedTuple):

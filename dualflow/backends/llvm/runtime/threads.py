@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from typing import NamedTuple
 
 from dualflow.backends.llvm.runtime import immortal, jit
 from dualflow.backends.runtime import thread_count
@@ -20,6 +19,7 @@ from dualflow.backends.runtime.thread_count import max_threads as max_threads
 from dualflow.backends.runtime.thread_count import obstacle as obstacle
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.locks import unforkable
+from dualflow.core.records import NamedTuple
 
 _POOL_BYTES = 4096
 _ALIGNMENT = 128
