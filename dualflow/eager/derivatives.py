@@ -59,16 +59,19 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
 
 @entry
 def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
-    """``f(*primals)``, and the function that takes cotangents of its outputs to those of its arguments.
+    """``f(*primals)``, and the function that maps cotangents of its outputs to cotangents of its arguments.
 
     Args:
-        f: takes tensors, or structures of them, and returns a tensor or a structure of them.
+        f: a function of tensors, or structures of them, that returns a tensor or a structure of them.
         primals: the arguments.
 
     Returns:
-        ``(outputs, pull)``. ``pull`` takes cotangents in the structure of the outputs, as often as wanted,
-        and returns a tuple: one gradient for each argument, zeros where nothing depends on it. Those of
-        complex arguments are conjugates of derivatives, as TensorFlow's are.
+        ``(outputs, pull)``. ``pull`` takes cotangents in the structure of the outputs, any number of times,
+        and returns a tuple: one gradient for each argument, zeros where the outputs don't depend on it. For
+        complex arguments they are conjugates of derivatives, as TensorFlow's.
+
+    Raises:
+        InvalidArgumentError: when ``pull`` is called: cotangents of another structure or shape.
 
     >>> import dualflow as df
     >>> y, pull = df.autodiff.vjp(lambda x: x * x, df.constant([1.0, 3.0]))
@@ -130,9 +133,25 @@ def value_and_grad(f: Callable[..., Any], argnums: Places = 0) -> Callable[..., 
 
 @entry
 def grad(f: Callable[..., Any], argnums: Places = 0) -> Callable[..., Any]:
-    """A function that computes the gradient of ``f``, a scalar: see :func:`value_and_grad`.
+    """A function that computes the gradient of ``f``, whose result is a scalar.
+
+    Args:
+        f: a function of tensors, or structures of them, that returns a real scalar.
+        argnums: the position of the argument to differentiate with respect to, or several; the first by
+            default.
+
+    Returns:
+        A function of the arguments of ``f``. It returns tensors with the structure, shapes and dtypes of the
+        argument, or a tuple for several arguments; zeros where ``f`` doesn't depend on it. For complex
+        arguments they are conjugates of derivatives, as TensorFlow's.
+
+    Raises:
+        InvalidArgumentError: when that function is called: ``f`` returns no scalar, or ``argnums`` is no
+            position of an argument.
 
     >>> import dualflow as df
+    >>> df.autodiff.grad(lambda x: df.reduce_sum(x**2))(df.constant([1.0, 2.0])).numpy()
+    array([2., 4.], dtype=float32)
     >>> float(df.autodiff.grad(df.autodiff.grad(lambda x: x**3))(2.0))
     12.0
     """
@@ -195,13 +214,22 @@ def jacobian(f: Callable[..., Any], argnums: Places = 0, mode: Mode = "auto") ->
 
 @entry
 def hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
-    """A function that computes the second derivatives of ``f``, a scalar, for an argument.
+    """A function that computes the second derivatives of ``f``, a scalar, with respect to an argument.
 
-    The gradient is taken in reverse, and differentiated forward, once for each element of the argument.
+    The gradient is taken in reverse mode, and differentiated in forward mode, once for each element of the
+    argument.
+
+    Args:
+        f: a function that returns a real scalar.
+        argnums: the position of the argument, a tensor of static shape; the first by default.
 
     Returns:
         A function of the arguments of ``f`` that returns a tensor of shape
-        ``argument.shape + argument.shape``.
+        ``argument.shape + argument.shape`` and the dtype of the argument.
+
+    Raises:
+        InvalidArgumentError: when that function is called: ``f`` returns no scalar, or the argument has an
+            unknown size.
 
     >>> import dualflow as df
     >>> df.autodiff.hessian(lambda x: x[0] ** 2 * x[1])(df.constant([3.0, 5.0])).numpy()
@@ -213,15 +241,18 @@ def hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
 
 @entry
 def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-    """The product of the second derivatives of ``f``, a scalar, with ``tangents``: no matrix is built.
+    """The product of the second derivatives of ``f``, a scalar, with ``tangents``, without building a matrix.
 
     Args:
-        f: takes tensors and returns a real scalar.
+        f: a function of tensors that returns a real scalar.
         primals: the arguments.
-        tangents: for each argument its direction.
+        tangents: a direction for each argument, of its structure, shape and dtype.
 
     Returns:
-        A tuple: for each argument a tensor of its shape.
+        A tuple with a tensor for each argument, of its shape and dtype.
+
+    Raises:
+        InvalidArgumentError: ``f`` returns no scalar, or the tangents have other structures or shapes.
 
     >>> import dualflow as df
     >>> x, v = df.constant([3.0, 5.0]), df.constant([1.0, 0.0])

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 add = elementwise(
     "add",
-    """Sum of ``x`` and ``y``; of bools whether either holds; of strings one behind the other.""",
+    """Sum of ``x`` and ``y``; of bools whether either holds; of strings the two joined.""",
     example=("df.add([1, 2], 10)", "[11, 12]"),
     dtype=sum_or_join,
     eager=np.add,
@@ -113,7 +113,8 @@ def _mod(m: Any, x: Any, y: Any) -> Any:
 
 floordiv = elementwise(
     "floordiv",
-    """The quotient rounded down, as Python's ``//``; an integer by zero is an InvalidArgumentError.""",
+    """The quotient ``x / y`` rounded down, as Python's ``x // y``.""",
+    raises="an integer divided by zero",
     example=("df.floordiv([7, -7], 2)", "[3, -4]"),
     dtype=real,
     eager=_dividing(np.floor_divide),
@@ -124,7 +125,8 @@ floordiv = elementwise(
 
 mod = elementwise(
     "mod",
-    """What ``//`` leaves, with the sign of ``y``; an integer by zero is an InvalidArgumentError.""",
+    """The remainder of ``x // y``, as Python's ``x % y``: it has the sign of ``y``.""",
+    raises="an integer divided by zero",
     example=("df.mod([7, -7], 2)", "[1, 1]"),
     dtype=real,
     eager=_dividing(np.remainder),
@@ -139,13 +141,14 @@ def _truncatemod(m: Any, x: Any, y: Any) -> Any:
     if not m.dtype(y).is_integer:
         return m.fmod(x, y)
     m.check(m.not_equal(y, 0), _BY_ZERO)
-    rest = m.mod(x, y)
-    return m.where(m.not_equal(rest, 0) & ((x < 0) ^ (y < 0)), rest - y, rest)
+    remainder = m.mod(x, y)
+    return m.where(m.not_equal(remainder, 0) & ((x < 0) ^ (y < 0)), remainder - y, remainder)
 
 
 truncatemod = elementwise(
     "truncatemod",
-    """What dividing towards zero leaves, with the sign of ``x``, as C's ``fmod``.""",
+    """The remainder of the quotient rounded towards zero, as C's ``fmod``: it has the sign of ``x``.""",
+    raises="an integer divided by zero",
     example=("df.truncatemod([7, -7], 2)", "[1, -1]"),
     dtype=real,
     eager=_dividing(np.fmod),
@@ -168,7 +171,7 @@ multiply_no_nan: BinaryFunction = elementwise(
 
 
 def _sign_vjp(g: Any, out: Any, x: Any) -> Any:
-    """0; of a complex number what turns it along the circle."""
+    """0; for a complex number, the part of ``g`` along the unit circle."""
     if not x.dtype.is_complex:
         return g * 0
     along = cast(real_part(g * out), x.dtype)
@@ -238,30 +241,66 @@ square = elementwise(
 
 
 def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """``x / y``, and 0 where ``y`` is 0."""
+    """``x / y``, and 0 where ``y`` is 0.
+
+    Args:
+        x: numbers other than bools, of any shape.
+        y: numbers; the shapes broadcast, and the dtypes promote to a common one.
+
+    Returns:
+        A tensor of the broadcast shape with the dtype of ``x / y``: float64 for integers.
+
+    Raises:
+        InvalidArgumentError: the shapes do not broadcast.
+        DTypeError: an input doesn't hold numbers.
+
+    >>> import dualflow as df
+    >>> df.math.divide_no_nan([1.0, 2.0], [2.0, 0.0]).numpy().tolist()
+    [0.5, 0.0]
+    """
     x, y = agreed(x, y)
     zero = equal(y, 0)
     return where(zero, 0, x / where(zero, 1, y))
 
 
 def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """``(x - y) ** 2``; of complex numbers ``(x - y) * conj(x - y)``.
+    """``(x - y) ** 2``; for complex numbers ``(x - y) * conj(x - y)``.
+
+    Args:
+        x: numbers other than bools, of any shape.
+        y: numbers; the shapes broadcast, and the dtypes promote to a common one.
+
+    Returns:
+        A tensor of the broadcast shape with the common dtype.
+
+    Raises:
+        InvalidArgumentError: the shapes do not broadcast.
+        DTypeError: an input holds bools or strings.
 
     >>> import dualflow as df
     >>> df.math.squared_difference([1.0, 5.0], 3.0).numpy().tolist()
     [4.0, 4.0]
     """
-    apart = subtract(x, y)
-    if not apart.dtype.is_complex:
-        return square(apart)
-    return cast(real_part(multiply(apart, conj(apart))), apart.dtype)  # rounding may leave an imaginary part
+    difference = subtract(x, y)
+    if not difference.dtype.is_complex:
+        return square(difference)
+    return cast(
+        real_part(multiply(difference, conj(difference))), difference.dtype
+    )  # rounding may leave an imaginary part
 
 
 def add_n(inputs: Any, name: str | None = None) -> Tensor:
-    """The sum of a list of tensors of one shape, from the first to the last.
+    """The sum of a list of tensors, added from the first to the last.
+
+    Args:
+        inputs: a list of tensors of one shape; their dtypes promote to a common one.
+
+    Returns:
+        A tensor of that shape with the common dtype.
 
     Raises:
-        InvalidArgumentError: an empty list.
+        InvalidArgumentError: the list is empty, or the shapes do not broadcast.
+        DTypeError: ``inputs`` is not a list of tensors.
 
     >>> import dualflow as df
     >>> df.add_n([[1, 2], [10, 20]]).numpy().tolist()

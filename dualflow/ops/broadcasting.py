@@ -12,6 +12,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, broadcast, check_size, normalize_axes
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import expand_dims
+from dualflow.ops.docstrings import REDUCTION, documented
 from dualflow.ops.elementwise import anything, elementwise
 from dualflow.ops.op_kinds import Decompose, Reduce, View
 from dualflow.ops.record import REGISTRY, Op, register
@@ -121,8 +122,16 @@ def broadcast_by(x: Any, shape: Any) -> Any:
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """``input`` repeated along its axes of size 1, and along new leading axes, up to ``shape``.
 
+    Args:
+        input: a tensor of any shape and dtype.
+        shape: the shape of the result; sizes may be tensors that are known at run time only.
+
+    Returns:
+        A tensor of shape ``shape`` with the dtype of ``input``.
+
     Raises:
-        InvalidArgumentError: ``input`` does not broadcast to ``shape``.
+        InvalidArgumentError: ``input`` does not broadcast to ``shape``, or a size is negative.
+        DTypeError: ``shape`` doesn't hold integers.
 
     >>> import dualflow as df
     >>> df.broadcast_to([1, 2], [2, 2]).numpy().tolist()
@@ -238,20 +247,11 @@ REDUCE_SUM = register(
 )
 
 
+@documented(REDUCTION, input="input_tensor", takes="numbers other than bools", returns="the same dtype")
 def reduce_sum(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The sum over the given axes, in the input's dtype.
-
-    Args:
-        input_tensor: numbers of any shape.
-        axis: an axis or several; all by default.
-        keepdims: keep the summed axes, as size 1.
-        name: ignored; as in TensorFlow.
-
-    Raises:
-        InvalidArgumentError: an axis is out of range or named twice.
-        DTypeError: the input is of bools.
+    """The sum over ``axis``, by default over all axes; 0 if there are no elements.
 
     >>> import dualflow as df
     >>> df.reduce_sum([[1, 2], [3, 4]], axis=0).numpy()

@@ -74,18 +74,20 @@ def unmasked(condition: Any, g: Any) -> Tensor:
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """Elements of ``x`` where ``condition`` holds, of ``y`` elsewhere; all three broadcast.
+    """Elements of ``x`` where ``condition`` holds, of ``y`` elsewhere; or the positions where it holds.
 
-    Without ``x`` and ``y``: the positions where ``condition`` holds (or is not 0), one row of int64 each.
-
-    No gradient reaches the side that was not chosen; but where computing it has an infinite derivative, the
-    product with zero is nan: give it a safe argument too (``where(ok, log(where(ok, x, 1)), 0)``).
+    No gradient reaches the argument that was not selected. But where its derivative is infinite, the product
+    with zero is nan: give the function a safe argument too, as in ``where(ok, log(where(ok, x, 1)), 0)``.
 
     Args:
-        condition: bools.
-        x: value where true.
-        y: value where false.
-        name: ignored; as in TensorFlow.
+        condition: bools, of any shape; numbers, too, if ``x`` and ``y`` are left out.
+        x: the values where the condition is true, of any dtype.
+        y: the values where it is false; the three shapes broadcast, and ``x`` and ``y`` promote to a common
+            dtype.
+
+    Returns:
+        A tensor of the broadcast shape with the common dtype of ``x`` and ``y``. Without ``x`` and ``y``:
+        int64 of shape ``(count, rank)``, the positions of the elements that are true or not 0, in order.
 
     Raises:
         DTypeError: ``condition`` is not of bools, or only one of ``x`` and ``y`` is given.
@@ -94,6 +96,8 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     >>> import dualflow as df
     >>> df.where([True, False], [1, 2], 0).numpy()
     array([1, 0], dtype=int32)
+    >>> df.where([[True, False], [False, True]]).numpy().tolist()
+    [[0, 0], [1, 1]]
     """
     if x is None and y is None:
         return dispatch.current().apply(REGISTRY["where_true"], (condition,), {})

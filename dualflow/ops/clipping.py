@@ -22,9 +22,21 @@ if TYPE_CHECKING:
 
 
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Tensor:
-    """``t`` with values below ``clip_value_min`` or above ``clip_value_max`` replaced by those.
+    """``t`` with values below ``clip_value_min`` or above ``clip_value_max`` replaced by these bounds.
 
-    The gradient is that of ``t`` within the range, its ends included, and 0 outside.
+    The gradient is that of ``t`` between the bounds, these included, and 0 outside.
+
+    Args:
+        t: real numbers of any shape.
+        clip_value_min: the lower bound, a number or a tensor that broadcasts with ``t``.
+        clip_value_max: the upper bound, likewise.
+
+    Returns:
+        A tensor of the broadcast shape with the common dtype of the inputs.
+
+    Raises:
+        InvalidArgumentError: the shapes do not broadcast.
+        DTypeError: an input holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.clip_by_value([-3, 2, 9], 0, 5).numpy()
@@ -39,7 +51,18 @@ def _clip(t: Any, low: Any, high: Any) -> Any:
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Tensor:
-    """``t`` scaled down to the norm ``clip_norm`` where its norm over ``axes``, by default all, is larger.
+    """``t`` scaled down so that its Euclidean norm is at most ``clip_norm``.
+
+    Args:
+        t: numbers of any shape; integers become float32.
+        clip_norm: the largest norm, a positive number.
+        axes: the axes of the norm: an integer or a list; None for all axes.
+
+    Returns:
+        A tensor with the shape and dtype of ``t``; float32 for integers.
+
+    Raises:
+        InvalidArgumentError: an axis is out of range or occurs twice.
 
     >>> import dualflow as df
     >>> df.clip_by_norm([3.0, 4.0], 1.0).numpy()
@@ -53,10 +76,21 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
 
 
 def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
-    """The Euclidean norm of all elements of all tensors of ``t_list``; None entries are left out.
+    """The Euclidean norm of all elements of the tensors in ``t_list``.
+
+    Args:
+        t_list: a list of tensors of any shapes; None entries are left out. Integers become float32.
+
+    Returns:
+        A scalar with the common dtype of the tensors.
 
     Raises:
-        InvalidArgumentError: no tensors.
+        InvalidArgumentError: there are no tensors.
+        DTypeError: ``t_list`` is not a list.
+
+    >>> import dualflow as df
+    >>> df.global_norm([[3.0], [[4.0, 0.0]]]).numpy()
+    np.float32(5.0)
     """
     halves = [l2_loss(as_float(t)) for t in several(t_list, "t_list") if t is not None]
     if not halves:
@@ -67,16 +101,27 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
 def clip_by_global_norm(
     t_list: Sequence[Any], clip_norm: Any, use_norm: Any = None, name: str | None = None
 ) -> tuple[list[Tensor | None], Tensor]:
-    """The tensors of ``t_list`` scaled together so that their global norm is at most ``clip_norm``.
+    """The tensors of ``t_list`` scaled by one factor so that their global norm is at most ``clip_norm``.
+
+    Pascanu, Mikolov and Bengio, "On the difficulty of training recurrent neural networks" (2013).
 
     Args:
-        t_list: tensors; None entries stay None.
-        clip_norm: the largest norm.
-        use_norm: the global norm, if it is known.
-        name: ignored; as in TensorFlow.
+        t_list: a list of tensors of any shapes; None entries stay None.
+        clip_norm: the largest global norm, a positive number.
+        use_norm: the global norm, if it is already computed; None to compute it.
 
     Returns:
-        The scaled tensors and the norm they had; nan where that norm is not finite.
+        The list of scaled tensors, and the norm before scaling. Where that is not finite, the tensors are
+        nan.
+
+    Raises:
+        InvalidArgumentError: there are no tensors, and ``use_norm`` is None.
+        DTypeError: ``t_list`` is not a list.
+
+    >>> import dualflow as df
+    >>> scaled, norm = df.clip_by_global_norm([[3.0], [4.0]], 1.0)
+    >>> [float(x[0]) for x in scaled], float(norm)
+    ([0.6000000238418579, 0.800000011920929], 5.0)
     """
     t_list = list(several(t_list, "t_list"))
     norm = global_norm(t_list) if use_norm is None else convert_to_tensor(use_norm)
@@ -85,5 +130,19 @@ def clip_by_global_norm(
 
 
 def l2_loss(t: Any, name: str | None = None) -> Tensor:
-    """Half the sum of squares: ``sum(abs(t) ** 2) / 2``."""
+    """Half the sum of squares: ``sum(abs(t) ** 2) / 2``.
+
+    Args:
+        t: numbers of any shape.
+
+    Returns:
+        A scalar with the dtype of ``t``; that of the parts for complex numbers.
+
+    Raises:
+        DTypeError: ``t`` holds bools or strings.
+
+    >>> import dualflow as df
+    >>> df.nn.l2_loss([1.0, 3.0]).numpy()
+    np.float32(5.0)
+    """
     return reduce_sum(squared_magnitude(convert_to_tensor(t))) / 2

@@ -111,7 +111,16 @@ COMPLEX = register(
 
 
 def conj(x: Any, name: str | None = None) -> Tensor:
-    """The complex conjugate; real numbers are their own.
+    """The complex conjugate; real numbers are returned as they are.
+
+    Args:
+        x: numbers of any shape.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``.
+
+    Raises:
+        DTypeError: ``x`` can't become a tensor.
 
     >>> import dualflow as df
     >>> df.math.conj(1 + 2j).numpy()
@@ -121,12 +130,40 @@ def conj(x: Any, name: str | None = None) -> Tensor:
 
 
 def real(input: Any, name: str | None = None) -> Tensor:
-    """The real part; of real numbers, themselves."""
+    """The real part; real numbers are returned as they are.
+
+    Args:
+        input: numbers of any shape.
+
+    Returns:
+        A tensor with the shape of ``input`` and its dtype; for complex numbers, that of their parts.
+
+    Raises:
+        DTypeError: ``input`` can't become a tensor.
+
+    >>> import dualflow as df
+    >>> df.math.real([1 + 2j]).numpy()
+    array([1.])
+    """
     return _or_itself(REAL, input)
 
 
 def imag(input: Any, name: str | None = None) -> Tensor:
-    """The imaginary part; of real numbers, zeros."""
+    """The imaginary part; zeros for real numbers.
+
+    Args:
+        input: numbers of any shape.
+
+    Returns:
+        A tensor with the shape of ``input`` and its dtype; for complex numbers, that of their parts.
+
+    Raises:
+        DTypeError: ``input`` can't become a tensor.
+
+    >>> import dualflow as df
+    >>> df.math.imag([1 + 2j]).numpy()
+    array([2.])
+    """
     engine, dtype = dispatch.current(), dtype_of(input)
     if dtype.is_complex:
         return engine.unary(IMAG, input)
@@ -137,10 +174,18 @@ def imag(input: Any, name: str | None = None) -> Tensor:
 
 
 def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
-    """The complex numbers of these real and imaginary parts, which broadcast.
+    """Complex numbers from real and imaginary parts.
+
+    Args:
+        real: the real parts, float32 or float64; integers become float32.
+        imag: the imaginary parts, likewise; the shapes broadcast, and the dtypes promote to a common one.
+
+    Returns:
+        A tensor of the broadcast shape: complex64 for parts in float32, complex128 for parts in float64.
 
     Raises:
-        DTypeError: parts in other dtypes than float32 and float64; integers become float32.
+        DTypeError: the parts have another dtype, such as float16.
+        InvalidArgumentError: the shapes do not broadcast.
 
     >>> import dualflow as df
     >>> df.complex(1.0, 2.0).numpy()

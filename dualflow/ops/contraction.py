@@ -143,23 +143,23 @@ def matmul(
     """The matrix product of the last two axes; leading axes broadcast. Also written ``a @ b``.
 
     Args:
-        a: of shape ``(..., n, k)``.
-        b: of shape ``(..., k, m)``.
-        transpose_a: take ``a`` as of shape ``(..., k, n)``.
-        transpose_b: take ``b`` as of shape ``(..., m, k)``.
-        adjoint_a: as ``transpose_a``, and conjugate ``a``.
-        adjoint_b: as ``transpose_b``, and conjugate ``b``.
-        a_is_sparse: ignored: ``a`` is multiplied as it is.
+        a: numbers other than bools, of shape ``(..., n, k)``.
+        b: numbers of shape ``(..., k, m)``.
+        transpose_a: whether ``a`` is given as ``(..., k, n)``.
+        transpose_b: whether ``b`` is given as ``(..., m, k)``.
+        adjoint_a: as ``transpose_a``, and conjugates ``a``.
+        adjoint_b: as ``transpose_b``, and conjugates ``b``.
+        a_is_sparse: ignored; TensorFlow chooses another algorithm for matrices with many zeros.
         b_is_sparse: ignored, likewise.
-        output_type: the dtype to compute in.
-        name: ignored; as in TensorFlow.
+        output_type: the dtype to compute in; None for the common dtype of ``a`` and ``b``.
 
     Returns:
-        Of shape ``(..., n, m)``, in the dtype in which ``a`` and ``b`` meet.
+        A tensor of shape ``(..., n, m)`` with the common dtype of ``a`` and ``b``, or ``output_type``.
 
     Raises:
-        InvalidArgumentError: vectors, inner sizes that differ, or both ``transpose`` and ``adjoint`` of one.
-        DTypeError: bools.
+        InvalidArgumentError: an argument has fewer than two axes, the inner sizes differ, the leading axes
+            don't broadcast, or ``transpose`` and ``adjoint`` are both set for one argument.
+        DTypeError: an argument holds bools or strings.
 
     >>> import dualflow as df
     >>> df.matmul([[1, 2]], [[3], [4]]).numpy()

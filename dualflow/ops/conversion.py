@@ -63,20 +63,23 @@ CAST = register(
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """``x`` in another dtype: floats are cut off towards zero, complex numbers keep their real part.
+    """``x`` in another dtype: floats are truncated towards zero, complex numbers keep their real part.
 
-    A float that an integer dtype can't hold gives the nearest number that it can: 300.0 is 255 in uint8, and
-    -1.0 is 0; nan gives 0. Integers wrap: 300 is 44 in uint8. A bool tells if ``x`` is not 0, as nan is not.
+    A float outside of the range of an integer dtype becomes its nearest end: 300.0 is 255 in uint8, and -1.0
+    is 0; nan becomes 0. Integers wrap: 300 is 44 in uint8. A number is True in bool unless it is 0; nan is
+    True.
 
     Args:
-        x: a tensor of any shape, or what becomes one.
-        dtype: the wanted dtype.
-        name: ignored; as in TensorFlow.
+        x: a tensor of any shape, or a value that can become one.
+        dtype: the dtype of the result: a ``df.DType``, its name, or a NumPy dtype.
+
+    Returns:
+        A tensor with the shape of ``x`` and dtype ``dtype``.
 
     Raises:
-        DTypeError: ``dtype`` names no dtype that tensors can have.
-        UnimplementedError: strings to numbers, or numbers to strings: :func:`dualflow.strings.to_number` and
-            :func:`dualflow.as_string` do that.
+        DTypeError: tensors can't have the dtype.
+        UnimplementedError: strings to numbers, or numbers to strings, for which
+            :func:`dualflow.strings.to_number` and :func:`dualflow.as_string` exist.
 
     >>> import dualflow as df
     >>> df.cast([1.8, -1.8], df.int32).numpy()

@@ -39,17 +39,21 @@ CONSTANT = register(
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Tensor:
-    """A tensor of ``value``, whose memory it does not share.
+    """A tensor of ``value``, which is copied.
 
     Args:
-        value: a number, nested lists of numbers, an array, or lists that hold tensors.
-        dtype: by default int32 or float32 for Python's numbers, and an array's own.
-        shape: the shape to give the elements; one element fills any shape.
-        name: ignored; as in TensorFlow.
+        value: a number, a string, nested lists of them, an array, or lists that hold tensors.
+        dtype: the dtype of the result; None for int32, float32 or complex128 of Python's numbers, and an
+            array's own.
+        shape: the shape of the result, of as many elements as ``value``; one element fills any shape. None
+            for the value's own.
+
+    Returns:
+        A tensor with the shape of ``value``, or ``shape``.
 
     Raises:
-        DTypeError: what is no number, or numbers that ``dtype`` can't hold.
-        InvalidArgumentError: rows of different lengths.
+        DTypeError: ``value`` is not made of numbers or strings, or ``dtype`` can't hold it.
+        InvalidArgumentError: lists have different lengths, or ``shape`` another number of elements.
 
     >>> import dualflow as df
     >>> df.constant([1, 2]).dtype, df.constant(0.5, shape=(2, 2)).numpy().tolist()
@@ -65,17 +69,25 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
 def convert_to_tensor(
     value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
 ) -> Tensor:
-    """``value`` as a tensor; a tensor or a variable's value is passed on.
+    """``value`` as a tensor; a tensor, or the value of a variable, is returned as it is.
 
     Args:
-        value: what :func:`constant` takes, a tensor or a variable.
-        dtype: what the result must have; a tensor of another dtype is an error, for casting is to be seen.
-        dtype_hint: the dtype to take if ``value`` can have it.
-        name: ignored; as in TensorFlow.
+        value: a tensor, a variable, or a value that :func:`constant` takes.
+        dtype: the dtype that the result must have; a tensor of another dtype is an error rather than cast.
+            None for the dtype of ``value``.
+        dtype_hint: the dtype to prefer if ``value``, no tensor, can have it.
+
+    Returns:
+        A tensor with the shape of ``value``.
 
     Raises:
-        InvalidArgumentError: a tensor of another dtype.
-        DTypeError: what can't become a tensor.
+        InvalidArgumentError: ``value`` is a tensor of another dtype than ``dtype``, or lists have different
+            lengths.
+        DTypeError: ``value`` can't become a tensor.
+
+    >>> import dualflow as df
+    >>> df.convert_to_tensor([1, 2], dtype=df.float64).numpy()
+    array([1., 2.])
     """
     wanted = None if dtype is None else as_dtype(dtype)
     nested = isinstance(value, list | tuple) and holds_tensors(value)
@@ -103,10 +115,18 @@ def _array(value: Any, dtype: DType | None, hint: Any) -> Array:
 
 
 def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
-    """A tensor of shape ``dims`` whose every element is the number ``value``.
+    """A tensor of shape ``dims`` whose every element is ``value``.
+
+    Args:
+        dims: the shape of the result; sizes may be tensors that are known at run time only.
+        value: a scalar of any dtype.
+
+    Returns:
+        A tensor of shape ``dims`` with the dtype of ``value``.
 
     Raises:
-        InvalidArgumentError: ``value`` is not a scalar.
+        InvalidArgumentError: ``value`` is not a scalar, or a size is negative.
+        DTypeError: ``dims`` doesn't hold integers.
 
     >>> import dualflow as df
     >>> df.fill([2, 2], 7).numpy().tolist()
@@ -134,22 +154,84 @@ def _scalar(number: int, dtype: DType) -> Array:
 
 
 def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
-    """Zeros of a shape, float32 by default: ``df.zeros([2, 3])``."""
+    """A tensor of zeros.
+
+    Args:
+        shape: its shape; sizes may be tensors that are known at run time only.
+        dtype: its dtype; float32 by default. For strings, the elements are empty.
+
+    Returns:
+        A tensor of shape ``shape`` and dtype ``dtype``.
+
+    Raises:
+        InvalidArgumentError: a size is negative.
+        DTypeError: ``shape`` doesn't hold integers, or tensors can't have ``dtype``.
+
+    >>> import dualflow as df
+    >>> df.zeros([2, 3], df.int32).numpy().tolist()
+    [[0, 0, 0], [0, 0, 0]]
+    """
     return _filled(shape, 0, dtype)
 
 
 def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
-    """Ones of a shape, float32 by default: ``df.ones([2, 3])``."""
+    """A tensor of ones.
+
+    Args:
+        shape: its shape; sizes may be tensors that are known at run time only.
+        dtype: its dtype; float32 by default.
+
+    Returns:
+        A tensor of shape ``shape`` and dtype ``dtype``.
+
+    Raises:
+        InvalidArgumentError: a size is negative.
+        DTypeError: ``shape`` doesn't hold integers, or ``dtype`` is that of strings.
+
+    >>> import dualflow as df
+    >>> df.ones([3]).numpy()
+    array([1., 1., 1.], dtype=float32)
+    """
     return _filled(shape, 1, dtype)
 
 
 def zeros_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
-    """Zeros of the input's shape, and of its dtype unless another is given."""
+    """A tensor of zeros with the shape of ``input``.
+
+    Args:
+        input: a tensor of any shape and dtype.
+        dtype: the dtype of the result; None for that of ``input``.
+
+    Returns:
+        A tensor with the shape of ``input``.
+
+    Raises:
+        DTypeError: tensors can't have ``dtype``.
+
+    >>> import dualflow as df
+    >>> df.zeros_like([[1.5, 2.5]]).numpy()
+    array([[0., 0.]], dtype=float32)
+    """
     return _filled_like(input, 0, dtype)
 
 
 def ones_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
-    """Ones of the input's shape, and of its dtype unless another is given."""
+    """A tensor of ones with the shape of ``input``.
+
+    Args:
+        input: a tensor of any shape and dtype.
+        dtype: the dtype of the result; None for that of ``input``.
+
+    Returns:
+        A tensor with the shape of ``input``.
+
+    Raises:
+        DTypeError: the dtype is that of strings.
+
+    >>> import dualflow as df
+    >>> df.ones_like([[1.5, 2.5]], dtype=df.int32).numpy()
+    array([[1, 1]], dtype=int32)
+    """
     return _filled_like(input, 1, dtype)
 
 

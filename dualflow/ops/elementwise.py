@@ -16,6 +16,7 @@ from dualflow.core.shape import broadcast
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import hide_frames_of
 from dualflow.ops import maths_reference
+from dualflow.ops.docstrings import elementwise_docstring
 from dualflow.ops.op_kinds import Elementwise
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class OpFunction(Protocol):
-    """The function a user calls, which knows its record."""
+    """The function that users call, with its op record."""
 
     op: Op
     __name__: str
@@ -70,19 +71,28 @@ class TernaryFunction(OpFunction, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DTypeRule:
-    """How the inputs agree on a dtype, which kinds are accepted, and what the result has."""
+    """How the inputs agree on a dtype, which kinds they may have, and the dtype of the result.
+
+    Attributes:
+        promotion: how the inputs agree.
+        kinds: NumPy's letters of the kinds that the op takes.
+        takes: the same in words, for docstrings and errors.
+        result: the result's dtype, from the inputs' common one.
+        returns: the same in words, where ``result`` is not the common dtype.
+    """
 
     promotion: Promotion
     kinds: str
-    wants: str
+    takes: str
     result: Callable[[DType], DType] = lambda dtype: dtype
+    returns: str | None = None
 
 
 def _real_part(dtype: DType) -> DType:
     return dtype.real
 
 
-# The kinds of a rule are those that its ops' NumPy functions take: the eager engine asks nobody else.
+# The kinds of a rule are those that its ops' NumPy functions take: the eager engine has no other check.
 number = DTypeRule(Promotion.TOGETHER, "biufc", "numbers")
 signed = DTypeRule(Promotion.TOGETHER, "iufc", "numbers other than bools")
 ordered = DTypeRule(Promotion.TOGETHER, "biuf", "real numbers")
@@ -90,12 +100,18 @@ real = DTypeRule(Promotion.TOGETHER, "iuf", "real numbers other than bools")
 as_float = DTypeRule(Promotion.FLOAT, "fc", "numbers")
 as_real_float = DTypeRule(Promotion.FLOAT, "f", "real numbers")
 as_quotient = DTypeRule(Promotion.DIVIDE, "fc", "numbers")
-magnitude = DTypeRule(Promotion.TOGETHER, "biufc", "numbers", _real_part)
-comparison = DTypeRule(Promotion.TOGETHER, "biufc", "numbers", lambda dtype: bool_)
-equality = DTypeRule(Promotion.TOGETHER, "biufcO", "numbers or strings", lambda dtype: bool_)
+magnitude = DTypeRule(
+    Promotion.TOGETHER,
+    "biufc",
+    "numbers",
+    _real_part,
+    "the dtype of ``x``; for complex numbers, that of their parts",
+)
+comparison = DTypeRule(Promotion.TOGETHER, "biufc", "numbers", lambda dtype: bool_, "dtype bool")
+equality = DTypeRule(Promotion.TOGETHER, "biufcO", "numbers or strings", lambda dtype: bool_, "dtype bool")
 sum_or_join = DTypeRule(Promotion.TOGETHER, "biufcO", "numbers or strings")
 anything = DTypeRule(Promotion.NONE, "biufcO", "numbers or strings")
-test = DTypeRule(Promotion.FLOAT, "fc", "numbers", lambda dtype: bool_)
+test = DTypeRule(Promotion.FLOAT, "fc", "numbers", lambda dtype: bool_, "dtype bool")
 bits = DTypeRule(Promotion.TOGETHER, "biu", "integers or bools")
 integral = DTypeRule(Promotion.TOGETHER, "iu", "integers")
 
@@ -108,6 +124,7 @@ class _Rules(TypedDict, total=False):
     eager: Callable[..., Any] | None
     vjp: Callable[..., Any] | tuple[Callable[..., Any] | None, ...] | None
     cost: float
+    raises: str | None
     example: tuple[str, str] | None
 
 
@@ -153,6 +170,7 @@ def elementwise(
     eager: Callable[..., Any] | None = None,
     vjp: Callable[..., Any] | tuple[Callable[..., Any] | None, ...] | None = None,
     cost: float = 1.0,
+    raises: str | None = None,
     example: tuple[str, str] | None = None,
     inputs: Literal["x", "input", "features", "x, y", "y, x", "x, y, z"] | None = None,
 ) -> Any:
@@ -167,6 +185,7 @@ def elementwise(
         eager: the NumPy kernel; ``code`` run on arrays when not given.
         vjp: one rule for a one-input op, a tuple of rules for others: ``rule(g, out, *inputs)``.
         cost: the work of one element in additions.
+        raises: when the op raises an InvalidArgumentError, other than for shapes, for the docstring.
         example: a call and the list that is its result, for the function's docstring.
         inputs: TensorFlow's names of the inputs, where they are not ``x``, ``x, y`` or ``x, y, z``.
     """
@@ -187,8 +206,9 @@ def elementwise(
             samples=(Sample(domains),),
         )
     )
-    function = _function(op, inputs or _INPUTS[len(domains)])
-    function.__doc__ = _docstring(op.doc, dtype, example)
+    names = inputs or _INPUTS[len(domains)]
+    function = _function(op, names)
+    function.__doc__ = elementwise_docstring(doc, dtype, names, raises, example)
     function.__module__ = code.__module__
     return function
 
@@ -198,7 +218,7 @@ def _guarded(kernel: Callable[..., Any], rule: DTypeRule) -> Callable[..., Any]:
 
     def guarded(*arrays: Any) -> Any:
         if arrays[0].dtype.kind not in rule.kinds:
-            raise TypeError(f"takes {rule.wants}, not {arrays[0].dtype}")
+            raise TypeError(f"takes {rule.takes}, not {arrays[0].dtype}")
         return kernel(*arrays)
 
     return guarded
@@ -207,7 +227,7 @@ def _guarded(kernel: Callable[..., Any], rule: DTypeRule) -> Callable[..., Any]:
 def _infer(rule: DTypeRule, specs: tuple[TensorSpec, ...]) -> TensorSpec:
     dtype = specs[0].dtype
     if dtype.kind not in rule.kinds:
-        raise DTypeError(f"takes {rule.wants}, not {dtype.name}; convert the input with df.cast.")
+        raise DTypeError(f"takes {rule.takes}, not {dtype.name}; convert the input with df.cast.")
     return TensorSpec.of(broadcast([s.shape for s in specs]), rule.result(dtype))
 
 
@@ -271,20 +291,3 @@ def _function(op: Op, inputs: str) -> OpFunction:
     function.op = op
     function.__name__ = function.__qualname__ = op.name
     return function
-
-
-def _docstring(doc: str, rule: DTypeRule, example: tuple[str, str] | None) -> str:
-    text = f"{doc}\n\n{_CONTRACT.format(wants=rule.wants, promotion=rule.promotion.value)}"
-    if example is None:
-        return text
-    call, result = example
-    return f"{text}\n>>> import dualflow as df\n>>> {call}.numpy().tolist()\n{result}\n"
-
-
-_CONTRACT = """Takes {wants}, as tensors, arrays, Python numbers or lists of them; shapes broadcast.
-Dtypes: {promotion}.
-
-Raises:
-    DTypeError: an input of a dtype that the op can't take.
-    InvalidArgumentError: shapes that do not broadcast.
-"""

@@ -90,6 +90,15 @@ logaddexp = elementwise(
 def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
     """``log(sigmoid(x))``, without overflow.
 
+    Args:
+        x: real numbers of any shape; integers become float32.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``; float32 for integers.
+
+    Raises:
+        DTypeError: ``x`` holds complex numbers or strings.
+
     >>> import dualflow as df
     >>> df.math.log_sigmoid([-1e9, 1e9]).numpy().tolist()
     [-1000000000.0, -0.0]

@@ -107,14 +107,25 @@ CONCAT = register(
 
 
 def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
-    """The tensors ``values`` one after the other along ``axis``.
+    """The tensors ``values`` joined along an axis that they have.
+
+    Args:
+        values: a list of tensors of one rank, at least 1, whose sizes differ on ``axis`` only; or a tensor,
+            whose slices along its first axis are joined. Their dtypes promote to a common one.
+        axis: the axis along which to join, an integer; a negative one counts from the last axis.
+
+    Returns:
+        A tensor whose size on ``axis`` is the sum of the inputs' sizes there, with the common dtype of the
+        inputs.
 
     Raises:
-        InvalidArgumentError: no tensors, or sizes that differ on another axis.
+        InvalidArgumentError: the list is empty, the tensors are scalars, ranks or sizes on another axis
+            differ, or ``axis`` is out of range.
+        DTypeError: ``values`` is not a list of tensors, or they have no common dtype.
 
     >>> import dualflow as df
-    >>> df.concat([[1, 2], [3]], axis=0).numpy()
-    array([1, 2, 3], dtype=int32)
+    >>> df.concat([[[1, 2]], [[3, 4], [5, 6]]], axis=0).numpy().tolist()
+    [[1, 2], [3, 4], [5, 6]]
     """
     inputs = _listed(values, "concat")
     rank = len(shape_of(inputs[0]))
@@ -184,10 +195,18 @@ def _at(x: Any, axis: int, index: int) -> Any:
 
 
 def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
-    """Tensors of one shape side by side along a new ``axis``.
+    """Tensors of one shape joined along a new axis.
+
+    Args:
+        values: a list of tensors of one shape; their dtypes promote to a common one.
+        axis: the position of the new axis, from ``-(rank + 1)`` to ``rank``; the first by default.
+
+    Returns:
+        A tensor of one axis more, of size ``len(values)``, with the common dtype of the inputs.
 
     Raises:
-        InvalidArgumentError: no tensors, or shapes that differ.
+        InvalidArgumentError: the list is empty, the shapes differ, or ``axis`` is out of range.
+        DTypeError: ``values`` is not a list of tensors, or they have no common dtype.
 
     >>> import dualflow as df
     >>> df.stack([[1, 2], [3, 4]], axis=1).numpy().tolist()
@@ -204,12 +223,21 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
 def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None = None) -> list[Tensor]:
     """The slices of ``value`` along ``axis``, as a list of tensors.
 
+    Args:
+        value: a tensor of one axis or more, of any dtype.
+        num: the number of slices; None for the size of the axis. A traced function needs it where the size is
+            known at run time only.
+        axis: the axis to remove; the first by default.
+
+    Returns:
+        A list of tensors of the dtype of ``value``, each with its shape without ``axis``.
+
     Raises:
         InvalidArgumentError: ``num`` is not the size of the axis, or is missing where the size is unknown.
 
     >>> import dualflow as df
-    >>> [int(x) for x in df.unstack([1, 2, 3])]
-    [1, 2, 3]
+    >>> [x.numpy().tolist() for x in df.unstack([[1, 2], [3, 4]], axis=1)]
+    [[1, 3], [2, 4]]
     """
     value = as_tensor(value)
     where = normalize_axis(static_int(axis, "axis"), len(value.shape))
@@ -224,23 +252,28 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None 
 
 
 def as_tensor(value: Any) -> Any:
+    """``value`` as a tensor of the current engine; a tensor is returned as it is."""
     return value if isinstance(value, AbstractTensor) else STACK.prepare((value,), dispatch.current())[0]
 
 
 def split(
     value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str | None = None
 ) -> list[Tensor]:
-    """``value`` cut along ``axis`` into equal parts, or parts of given sizes.
+    """``value`` split along ``axis`` into equal parts, or into parts of listed sizes.
 
     Args:
-        value: of one axis or more.
-        num_or_size_splits: how many parts, or a list of their sizes, one of which may be -1.
-        axis: where to cut; the first axis by default.
-        num: ignored; as in TensorFlow.
-        name: ignored; as in TensorFlow.
+        value: a tensor of one axis or more, of any dtype.
+        num_or_size_splits: the number of equal parts, or a list of sizes, one of which may be -1: the
+            remainder.
+        axis: the axis to split; the first by default.
+        num: ignored: the number of parts follows from ``num_or_size_splits``.
+
+    Returns:
+        A list of tensors of the dtype of ``value``.
 
     Raises:
-        InvalidArgumentError: the parts do not make up the axis.
+        InvalidArgumentError: the sizes don't add up to the size of the axis, the number of parts doesn't
+            divide it, or it is unknown in a trace.
 
     >>> import dualflow as df
     >>> [x.numpy().tolist() for x in df.split([1, 2, 3, 4, 5, 6], [1, -1, 2])]

@@ -21,6 +21,7 @@ from dualflow.ops.choice import masked, where
 from dualflow.ops.comparison import equal, greater, logical_or, not_equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.docstrings import REDUCTION, documented
 from dualflow.ops.joining import split
 from dualflow.ops.measuring import sizes_of
 from dualflow.ops.op_kinds import Reduce
@@ -212,19 +213,27 @@ def _reduce(op: Op, x: Any, axis: Any, keepdims: bool) -> Any:
     return dispatch.current().apply(op, (x,), {"axis": axes, "keepdims": bool(keepdims)})
 
 
+@documented(REDUCTION, input="input_tensor", takes="numbers other than bools", returns="the same dtype")
 def reduce_prod(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The product over ``axis`` (all axes by default), in the input's dtype; see :func:`reduce_sum`."""
+    """The product over ``axis``, by default over all axes; 1 if there are no elements.
+
+    >>> import dualflow as df
+    >>> df.reduce_prod([[1, 2], [3, 4]], axis=1).numpy()
+    array([ 2, 12], dtype=int32)
+    """
     return _reduce(REDUCE_PROD, input_tensor, axis, keepdims)
 
 
+@documented(REDUCTION, input="input_tensor", takes="real numbers", returns="the same dtype")
 def reduce_max(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The maximum over ``axis`` (all axes by default); nan if there is one.
+    """The maximum over ``axis``, by default over all axes; nan if an element is nan.
 
-    That of no elements is ``-inf``, and of integers the lowest of their dtype.
+    The maximum of no elements is ``-inf``, or the lowest integer of the dtype. Equal maxima share the
+    gradient.
 
     >>> import dualflow as df
     >>> df.reduce_max([[1, 5], [7, 3]], axis=1).numpy()
@@ -238,24 +247,45 @@ def reduce_first_max(x: Any, axis: tuple[int, ...]) -> Any:
     return _reduce(REDUCE_FIRST_MAX, x, axis, keepdims=False)
 
 
+@documented(REDUCTION, input="input_tensor", takes="real numbers", returns="the same dtype")
 def reduce_min(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The minimum over ``axis`` (all axes by default); nan if there is one. See :func:`reduce_max`."""
+    """The minimum over ``axis``, by default over all axes; nan if an element is nan.
+
+    The minimum of no elements is ``inf``, or the highest integer of the dtype. Equal minima share the
+    gradient.
+
+    >>> import dualflow as df
+    >>> df.reduce_min([[1, 5], [7, 3]], axis=1).numpy()
+    array([1, 3], dtype=int32)
+    """
     return _reduce(REDUCE_MIN, input_tensor, axis, keepdims)
 
 
+@documented(REDUCTION, input="input_tensor", takes="bools", returns="dtype bool")
 def reduce_all(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """Whether all elements, bools, hold over ``axis`` (all axes by default); True for none."""
+    """Whether all elements over ``axis`` are true, by default over all axes; True if there are none.
+
+    >>> import dualflow as df
+    >>> df.reduce_all([[True, False], [True, True]], axis=1).numpy()
+    array([False,  True])
+    """
     return _reduce(REDUCE_ALL, input_tensor, axis, keepdims)
 
 
+@documented(REDUCTION, input="input_tensor", takes="bools", returns="dtype bool")
 def reduce_any(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """Whether any element, a bool, holds over ``axis`` (all axes by default); False for none."""
+    """Whether an element over ``axis`` is true, by default over all axes; False if there are none.
+
+    >>> import dualflow as df
+    >>> df.reduce_any([[True, False], [False, False]], axis=1).numpy()
+    array([ True, False])
+    """
     return _reduce(REDUCE_ANY, input_tensor, axis, keepdims)
 
 
@@ -327,10 +357,19 @@ def _search(op: Op, x: Any, axis: Any, output_type: Any) -> Any:
 
 
 def argmax(input: Any, axis: Any = None, output_type: Any = int64, name: str | None = None) -> Tensor:
-    """Where the first maximum is along ``axis`` (the first axis by default); a nan counts as one.
+    """The positions of the first maxima along an axis; a nan counts as the maximum.
+
+    Args:
+        input: real numbers of one axis or more.
+        axis: the axis to search; None for the first.
+        output_type: the integer dtype of the positions; int64 by default.
+
+    Returns:
+        A tensor with the shape of ``input`` without ``axis``, and dtype ``output_type``.
 
     Raises:
-        InvalidArgumentError: an axis of no elements.
+        InvalidArgumentError: the axis has no elements or is out of range.
+        DTypeError: ``input`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.argmax([[1, 9, 9], [4, 2, 3]], axis=1).numpy()
@@ -340,5 +379,22 @@ def argmax(input: Any, axis: Any = None, output_type: Any = int64, name: str | N
 
 
 def argmin(input: Any, axis: Any = None, output_type: Any = int64, name: str | None = None) -> Tensor:
-    """Where the first minimum is along ``axis`` (the first axis by default); see :func:`argmax`."""
+    """The positions of the first minima along an axis; a nan counts as the minimum.
+
+    Args:
+        input: real numbers of one axis or more.
+        axis: the axis to search; None for the first.
+        output_type: the integer dtype of the positions; int64 by default.
+
+    Returns:
+        A tensor with the shape of ``input`` without ``axis``, and dtype ``output_type``.
+
+    Raises:
+        InvalidArgumentError: the axis has no elements or is out of range.
+        DTypeError: ``input`` holds complex numbers or strings.
+
+    >>> import dualflow as df
+    >>> df.argmin([[3, 1, 1], [4, 2, 3]], axis=1).numpy()
+    array([1, 1])
+    """
     return _search(ARGMIN, input, axis, output_type)

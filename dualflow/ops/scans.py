@@ -12,6 +12,7 @@ from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError
 from dualflow.core.shape import normalize_axis
 from dualflow.core.spec import TensorSpec
+from dualflow.ops.docstrings import SCAN, documented
 from dualflow.ops.op_kinds import Reduce, Scan
 from dualflow.ops.record import Op, register
 from dualflow.ops.rows import ALONG
@@ -82,17 +83,11 @@ CUMSUM = register(
 )
 
 
+@documented(SCAN, takes="numbers other than bools", returns="the same dtype", neutral="0", or_gradient="")
 def cumsum(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
     """Running sums along ``axis``.
-
-    Args:
-        x: numbers of one axis or more.
-        axis: the axis along which to add up.
-        exclusive: leave out the element itself: the first sum is 0.
-        reverse: add up from the end.
-        name: ignored; as in TensorFlow.
 
     >>> import dualflow as df
     >>> df.cumsum([1, 2, 3]).numpy(), df.cumsum([1, 2, 3], exclusive=True, reverse=True).numpy()

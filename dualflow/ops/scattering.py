@@ -231,21 +231,23 @@ def _update(tensor: Any, indices: Any, updates: Any) -> Any:
 
 
 def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Tensor:
-    """The elements (or slices) of ``params`` at the positions that the rows of ``indices`` name.
+    """The elements, or slices, of ``params`` at the positions in the rows of ``indices``.
 
     Args:
-        params: of one axis or more.
-        indices: integers of shape ``(..., depth)``: each row names a place on the first ``depth`` axes.
-        batch_dims: how many first axes of ``params`` and ``indices`` belong together; the positions name axes
-            behind them.
-        name: ignored; as in TensorFlow.
+        params: a tensor of one axis or more, of any dtype.
+        indices: integers of shape ``(..., depth)``: each row is a position on ``depth`` axes of ``params``.
+        batch_dims: the number of leading axes that ``params`` and ``indices`` share; positions refer to the
+            axes after them.
 
     Returns:
-        Of shape ``indices.shape[:-1] + params.shape[batch_dims + depth:]``.
+        A tensor of shape ``indices.shape[:-1] + params.shape[batch_dims + depth:]`` and the dtype of
+        ``params``.
 
     Raises:
         OutOfRangeError: a position is outside the tensor.
-        InvalidArgumentError: the sizes of the batch differ.
+        InvalidArgumentError: rows are longer than ``params`` has axes, or the sizes of the shared axes
+            differ.
+        DTypeError: ``indices`` doesn't hold integers.
 
     >>> import dualflow as df
     >>> df.gather_nd([[1, 2], [3, 4]], [[0, 0], [1, 1]]).numpy()
@@ -277,9 +279,24 @@ def _gather_nd(params: Any, indices: Any) -> Any:
 
 
 def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
-    """Zeros of ``shape`` to which ``updates`` are added at the positions that the rows of ``indices`` name.
+    """Zeros of ``shape`` to which ``updates`` are added at the positions in the rows of ``indices``.
 
-    ``shape`` may be a tensor that is known only at run time.
+    Updates at one position add up, in the order of the rows.
+
+    Args:
+        indices: integers of shape ``(..., depth)``: each row is a position on the first ``depth`` axes of the
+            result.
+        updates: the numbers to add, of shape ``indices.shape[:-1] + shape[depth:]``.
+        shape: the shape of the result; it may be a tensor that is known at run time only.
+
+    Returns:
+        A tensor of shape ``shape`` with the dtype of ``updates``.
+
+    Raises:
+        OutOfRangeError: a position is outside ``shape``.
+        InvalidArgumentError: rows are longer than ``shape``, or ``updates`` has another shape than the
+            positions need.
+        DTypeError: ``indices`` doesn't hold integers.
 
     >>> import dualflow as df
     >>> df.scatter_nd([[1], [3], [1]], [1, 2, 10], [4]).numpy()
@@ -297,11 +314,24 @@ def _is_known(shape: Any) -> bool:
 
 
 def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """``tensor`` with ``updates`` at the positions that the rows of ``indices`` name: a changed copy.
+    """A copy of ``tensor`` with ``updates`` at the positions in the rows of ``indices``.
+
+    Of several updates at one position one stays.
+
+    Args:
+        tensor: a tensor of one axis or more, of any dtype.
+        indices: integers of shape ``(..., depth)``: each row is a position on the first ``depth`` axes.
+        updates: the new values, of shape ``indices.shape[:-1] + tensor.shape[depth:]`` and the dtype of
+            ``tensor``.
+
+    Returns:
+        A tensor with the shape and dtype of ``tensor``.
 
     Raises:
         OutOfRangeError: a position is outside the tensor.
-        InvalidArgumentError: ``updates`` has not the shape of what it replaces.
+        InvalidArgumentError: rows are longer than ``tensor`` has axes, or ``updates`` has another shape than
+            the positions need.
+        DTypeError: ``indices`` doesn't hold integers, or ``updates`` has another dtype than ``tensor``.
 
     >>> import dualflow as df
     >>> df.tensor_scatter_nd_update([1, 2, 3], [[1]], [20]).numpy()
@@ -311,5 +341,25 @@ def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str 
 
 
 def tensor_scatter_nd_add(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """``tensor`` with ``updates`` added at the positions that the rows of ``indices`` name."""
+    """A copy of ``tensor`` with ``updates`` added at the positions in the rows of ``indices``.
+
+    Args:
+        tensor: numbers of one axis or more.
+        indices: integers of shape ``(..., depth)``: each row is a position on the first ``depth`` axes.
+        updates: the numbers to add, of shape ``indices.shape[:-1] + tensor.shape[depth:]`` and the dtype of
+            ``tensor``.
+
+    Returns:
+        A tensor with the shape and dtype of ``tensor``.
+
+    Raises:
+        OutOfRangeError: a position is outside the tensor.
+        InvalidArgumentError: rows are longer than ``tensor`` has axes, or ``updates`` has another shape than
+            the positions need.
+        DTypeError: ``indices`` doesn't hold integers, or ``updates`` has another dtype than ``tensor``.
+
+    >>> import dualflow as df
+    >>> df.tensor_scatter_nd_add([1, 2, 3], [[1], [1]], [10, 20]).numpy()
+    array([ 1, 32,  3], dtype=int32)
+    """
     return dispatch.current().apply(ADD_ND, (tensor, indices, adapted(updates, tensor)), {})

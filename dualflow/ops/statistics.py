@@ -14,6 +14,7 @@ from dualflow.ops.comparison import isfinite, not_equal
 from dualflow.ops.complex_numbers import conj, real
 from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.docstrings import REDUCTION, documented
 from dualflow.ops.exponential import exp
 from dualflow.ops.powers import log, sqrt
 from dualflow.ops.reduction import reduce_max
@@ -33,24 +34,14 @@ def _count(x: Any, axes: tuple[int, ...], dtype: DType) -> Any:
     return count
 
 
+@documented(REDUCTION, input="input_tensor", takes="numbers other than bools", returns="the same dtype")
 def reduce_mean(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The mean over ``axis`` (all axes by default), in the input's dtype: that of integers is cut off.
+    """The mean over ``axis``, by default over all axes; means of integers are truncated towards zero.
 
-    Integers are summed in 64 bits and float16 in float32, so that sums larger than these hold do no harm.
-
-    Args:
-        input_tensor: numbers of any shape.
-        axis: an axis or several; all by default.
-        keepdims: keep the reduced axes, as size 1.
-        name: ignored; as in TensorFlow.
-
-    Returns:
-        Where there are no elements, nan for floats and 0 for integers.
-
-    Raises:
-        InvalidArgumentError: an axis is out of range or named twice.
+    Integers are summed in 64 bits and float16 in float32, so that the sum doesn't overflow. The mean of no
+    elements is nan, or 0 for integers.
 
     >>> import dualflow as df
     >>> df.reduce_mean([[1.0, 2.0], [3.0, 5.0]], axis=0).numpy()
@@ -75,12 +66,20 @@ def _integer_mean(x: Any, axes: tuple[int, ...], keepdims: bool, dtype: DType) -
     return cast((total - truncatemod(total, count)) // count, dtype)
 
 
+@documented(
+    REDUCTION,
+    input="input_tensor",
+    takes="numbers",
+    returns="the same dtype; float32 for integers; that of the parts for complex numbers",
+)
 def reduce_variance(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The mean squared distance from the mean over ``axis``, by default all; integers become float32.
+    """The variance over ``axis``, by default over all axes: the mean of ``abs(x - mean(x)) ** 2``.
 
-    Of complex numbers it is real.
+    >>> import dualflow as df
+    >>> df.math.reduce_variance([[1.0, 3.0], [2.0, 8.0]], axis=1).numpy()
+    array([1., 9.], dtype=float32)
     """
     x = as_float(input_tensor)
     attrs = {"axes": reduction_axes(x, axis), "keepdims": bool(keepdims)}
@@ -91,10 +90,21 @@ def _variance(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     return reduce_mean(squared_magnitude(x - reduce_mean(x, axes, keepdims=True)), axes, keepdims)
 
 
+@documented(
+    REDUCTION,
+    input="input_tensor",
+    takes="numbers",
+    returns="the same dtype; float32 for integers; that of the parts for complex numbers",
+)
 def reduce_std(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The square root of :func:`reduce_variance`."""
+    """The standard deviation over ``axis``, by default over all axes: ``sqrt(reduce_variance(x))``.
+
+    >>> import dualflow as df
+    >>> df.math.reduce_std([[1.0, 3.0], [2.0, 8.0]], axis=1).numpy()
+    array([1., 3.], dtype=float32)
+    """
     return sqrt(reduce_variance(input_tensor, axis, keepdims))
 
 
@@ -110,10 +120,15 @@ def as_float(x: Any) -> Any:
     return tensor if tensor.dtype is target else cast(tensor, target)
 
 
+@documented(
+    REDUCTION, input="input_tensor", takes="real numbers", returns="the same dtype; float32 for integers"
+)
 def reduce_logsumexp(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """``log(sum(exp(x)))`` over ``axis`` (all axes by default), without overflow.
+    """``log(sum(exp(x)))`` over ``axis``, by default over all axes, without overflow.
+
+    The maximum is subtracted before the exponential, and added to the logarithm.
 
     >>> import dualflow as df
     >>> float(df.reduce_logsumexp([1000.0, 1000.0]))
@@ -131,10 +146,21 @@ def _logsumexp(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     return found + (high if keepdims or not axes else squeeze(high, axes))
 
 
+@documented(
+    REDUCTION,
+    input="input_tensor",
+    takes="numbers",
+    returns="the same dtype; float32 for integers; that of the parts for complex numbers",
+)
 def reduce_euclidean_norm(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The square root of the sum of squares over ``axis`` (all axes by default)."""
+    """The Euclidean norm over ``axis``, by default over all axes: ``sqrt(sum(abs(x) ** 2))``.
+
+    >>> import dualflow as df
+    >>> float(df.math.reduce_euclidean_norm([3.0, 4.0]))
+    5.0
+    """
     x = convert_to_tensor(input_tensor)
     attrs = {"axes": reduction_axes(x, axis), "keepdims": bool(keepdims)}
     return dispatch.current().composite(_euclidean_norm, x, attrs)
@@ -147,7 +173,25 @@ def _euclidean_norm(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
 def count_nonzero(
     input: Any, axis: Any = None, keepdims: bool = False, dtype: Any = int64, name: str | None = None
 ) -> Tensor:
-    """How many elements are not 0 (or hold, or are no empty strings), over ``axis`` (all axes by default)."""
+    """The number of elements over ``axis`` that are not 0, True or not the empty string.
+
+    Args:
+        input: a tensor of any shape and dtype.
+        axis: the axes to count over: an integer or a list; negative ones count from the end. None for all
+            axes.
+        keepdims: whether the counted axes stay, with size 1.
+        dtype: the dtype of the counts; int64 by default.
+
+    Returns:
+        A tensor with the shape of ``input`` without the counted axes, and dtype ``dtype``.
+
+    Raises:
+        InvalidArgumentError: an axis is out of range or occurs twice.
+
+    >>> import dualflow as df
+    >>> df.math.count_nonzero([[0, 3, 5], [0, 0, 1]], axis=1).numpy()
+    array([2, 1])
+    """
     x = convert_to_tensor(input)
     holds = x if x.dtype.is_bool else not_equal(x, "" if x.dtype.is_string else 0)
     return reduce_sum(cast(holds, as_dtype(dtype)), axis, keepdims)

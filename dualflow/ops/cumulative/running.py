@@ -16,6 +16,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops.choice import masked, where
 from dualflow.ops.comparison import greater, isfinite
 from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.docstrings import SCAN, documented
 from dualflow.ops.exponential import exp
 from dualflow.ops.joining import split
 from dualflow.ops.op_kinds import Opaque, OpKind
@@ -143,22 +144,16 @@ def _run(op: Op, x: Any, axis: Any, exclusive: bool, reverse: bool) -> Any:
     return dispatch.current().apply(op, (x,), attrs)
 
 
+_SIZE = ", or a gradient is computed along an axis whose size is unknown in a trace"
+
+
+@documented(SCAN, takes="numbers other than bools", returns="the same dtype", neutral="1", or_gradient=_SIZE)
 def cumprod(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
     """Running products along ``axis``.
 
-    Args:
-        x: numbers of one axis or more.
-        axis: the axis along which to multiply.
-        exclusive: leave out the element itself: the first product is 1.
-        reverse: multiply from the end.
-        name: ignored; as in TensorFlow.
-
-    Raises:
-        InvalidArgumentError: there is no such axis; or a gradient along an axis of a size that a trace does
-            not know.
-        DTypeError: bools.
+    Its gradient doesn't divide, so zeros give no nan.
 
     >>> import dualflow as df
     >>> df.math.cumprod([2, 3, 4]).numpy(), df.math.cumprod([2, 3, 4], exclusive=True).numpy()
@@ -167,21 +162,13 @@ def cumprod(
     return _run(CUMPROD, x, axis, exclusive, reverse)
 
 
+@documented(
+    SCAN, takes="real numbers", returns="the same dtype; float32 for integers", neutral="-inf", or_gradient=""
+)
 def cumulative_logsumexp(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
     """The logarithms of the running sums of ``exp(x)`` along ``axis``, without overflow.
-
-    Args:
-        x: real numbers of one axis or more; integers become float32.
-        axis: the axis along which to add up.
-        exclusive: leave out the element itself: the first result is ``-inf``.
-        reverse: add up from the end.
-        name: ignored; as in TensorFlow.
-
-    Raises:
-        InvalidArgumentError: there is no such axis.
-        DTypeError: complex numbers.
 
     >>> import dualflow as df
     >>> df.math.cumulative_logsumexp([1000.0, 1000.0]).numpy().tolist()

@@ -61,7 +61,22 @@ def _floating(features: Any, op: str) -> Any:
 
 
 def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
-    """``x`` where it is positive, ``alpha * x`` elsewhere; the slope at 0 is ``alpha``."""
+    """``x`` where it is positive, ``alpha * x`` elsewhere; the slope at 0 is ``alpha``.
+
+    Args:
+        features: numbers of any shape; integers become float32.
+        alpha: the slope for negative numbers.
+
+    Returns:
+        A tensor with the shape and dtype of ``features``; float32 for integers.
+
+    Raises:
+        DTypeError: ``features`` holds bools or complex numbers.
+
+    >>> import dualflow as df
+    >>> df.nn.leaky_relu([-10.0, 10.0]).numpy().tolist()
+    [-2.0, 10.0]
+    """
     x = convert_to_tensor(features)
     x = cast(x, float32) if x.dtype.is_integer else _floating(x, "leaky_relu")
     return dispatch.current().composite(_leaky_relu, x, {"alpha": alpha})
@@ -72,7 +87,25 @@ def _leaky_relu(x: Any, alpha: Any) -> Any:
 
 
 def elu(features: Any, name: str | None = None, *, alpha: float = 1.0) -> Tensor:
-    """``x`` where it is not negative, ``alpha * (exp(x) - 1)`` elsewhere; the slope at 0 is 1."""
+    """``x`` where it is not negative, ``alpha * (exp(x) - 1)`` elsewhere; the slope at 0 is 1.
+
+    Clevert, Unterthiner and Hochreiter, "Fast and Accurate Deep Network Learning by Exponential Linear Units"
+    (2016).
+
+    Args:
+        features: floats of any shape.
+        alpha: the results for large negative numbers tend to ``-alpha``.
+
+    Returns:
+        A tensor with the shape and dtype of ``features``.
+
+    Raises:
+        DTypeError: ``features`` doesn't hold floats.
+
+    >>> import dualflow as df
+    >>> df.nn.elu([-1e9, 0.0, 2.0]).numpy().tolist()
+    [-1.0, 0.0, 2.0]
+    """
     return dispatch.current().composite(_elu, _floating(features, "elu"), {"alpha": alpha})
 
 
@@ -86,7 +119,23 @@ _SELU_SCALE: Final = 1.0507009873554804934193349852946
 
 
 def selu(features: Any, name: str | None = None) -> Tensor:
-    """The scaled exponential unit, whose outputs tend to mean 0 and variance 1; the slope at 0 is 1.0507."""
+    """The scaled exponential linear unit, whose outputs tend to mean 0 and variance 1.
+
+    Klambauer et al., "Self-Normalizing Neural Networks" (2017). The slope at 0 is 1.0507.
+
+    Args:
+        features: floats of any shape.
+
+    Returns:
+        A tensor with the shape and dtype of ``features``.
+
+    Raises:
+        DTypeError: ``features`` doesn't hold floats.
+
+    >>> import dualflow as df
+    >>> df.nn.selu([0.0, 1.0]).numpy()
+    array([0.       , 1.050701], dtype=float32)
+    """
     return dispatch.current().composite(_selu, _floating(features, "selu"), {})
 
 
@@ -95,12 +144,23 @@ def _selu(x: Any) -> Any:
 
 
 def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
-    """``x`` times the chance that a normal value is below ``x`` (Hendrycks and Gimpel, 2016).
+    """``x`` times the probability that a standard normal number is below ``x``.
+
+    Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016).
 
     Args:
         features: floats of any shape.
-        approximate: through tanh, within 5e-4, rather than the error function.
-        name: ignored; as in TensorFlow.
+        approximate: whether to compute it from tanh, within 5e-4, instead of from the error function.
+
+    Returns:
+        A tensor with the shape and dtype of ``features``.
+
+    Raises:
+        DTypeError: ``features`` doesn't hold floats.
+
+    >>> import dualflow as df
+    >>> df.nn.gelu([-20.0, 0.0, 20.0]).numpy().tolist()
+    [-0.0, 0.0, 20.0]
     """
     x = _floating(features, "gelu")
     return dispatch.current().composite(_gelu, x, {"approximate": approximate})
@@ -113,7 +173,25 @@ def _gelu(x: Any, approximate: bool) -> Any:
 
 
 def silu(features: Any, beta: Any = 1.0, name: str | None = None) -> Tensor:
-    """``x * sigmoid(beta * x)``, also called swish."""
+    """``x * sigmoid(beta * x)``, also called swish.
+
+    Elfwing, Uchibe and Doya, "Sigmoid-Weighted Linear Units" (2017); Ramachandran, Zoph and Le, "Searching
+    for Activation Functions" (2017).
+
+    Args:
+        features: floats of any shape.
+        beta: a number, or a tensor that broadcasts with ``features``.
+
+    Returns:
+        A tensor with the shape and dtype of ``features``.
+
+    Raises:
+        DTypeError: ``features`` doesn't hold floats.
+
+    >>> import dualflow as df
+    >>> df.nn.silu([0.0, 20.0]).numpy().tolist()
+    [0.0, 20.0]
+    """
     return dispatch.current().composite(_silu, _floating(features, "silu"), {"beta": beta})
 
 
@@ -135,7 +213,18 @@ softsign = elementwise(
 
 
 def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
-    """``exp(x) / sum(exp(x))`` along ``axis`` (the last by default), without overflow.
+    """``exp(x) / sum(exp(x))`` along an axis, without overflow: the maximum is subtracted first.
+
+    Args:
+        logits: floats of one axis or more.
+        axis: the axis of the sum, or a list of axes; None for the last one.
+
+    Returns:
+        A tensor with the shape and dtype of ``logits``; the numbers along the axis add up to 1.
+
+    Raises:
+        DTypeError: ``logits`` doesn't hold floats.
+        InvalidArgumentError: ``axis`` is out of range, or ``logits`` is a scalar.
 
     >>> import dualflow as df
     >>> df.nn.softmax([[0.0, 0.0], [1000.0, 0.0]]).numpy().tolist()
@@ -151,7 +240,23 @@ def _softmax(x: Any, along: Any) -> Any:
 
 
 def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
-    """``log(softmax(x))`` along ``axis`` (the last by default), exact where the softmax is near 0."""
+    """``log(softmax(x))`` along an axis, precise where the softmax is near 0.
+
+    Args:
+        logits: floats of one axis or more.
+        axis: the axis of the sum, or a list of axes; None for the last one.
+
+    Returns:
+        A tensor with the shape and dtype of ``logits``.
+
+    Raises:
+        DTypeError: ``logits`` doesn't hold floats.
+        InvalidArgumentError: ``axis`` is out of range, or ``logits`` is a scalar.
+
+    >>> import dualflow as df
+    >>> df.nn.log_softmax([1000.0, 0.0]).numpy().tolist()
+    [0.0, -1000.0]
+    """
     x = _floating(logits, "log_softmax")
     return dispatch.current().composite(_log_softmax, x, {"along": -1 if axis is None else axis})
 
@@ -162,7 +267,21 @@ def _log_softmax(x: Any, along: Any) -> Any:
 
 
 def crelu(features: Any, axis: int = -1, name: str | None = None) -> Tensor:
-    """:func:`relu` of ``x`` and of ``-x``, one behind the other along ``axis`` (Shang et al., 2016).
+    """:func:`relu` of ``x`` and of ``-x``, joined along ``axis``.
+
+    Shang et al., "Understanding and Improving Convolutional Neural Networks via Concatenated Rectified Linear
+    Units" (2016).
+
+    Args:
+        features: numbers other than bools, of one axis or more.
+        axis: the axis along which to join; the last by default.
+
+    Returns:
+        A tensor of the dtype of ``features``, of twice its size on ``axis``.
+
+    Raises:
+        DTypeError: ``features`` doesn't hold real numbers.
+        InvalidArgumentError: ``axis`` is out of range.
 
     >>> import dualflow as df
     >>> df.nn.crelu([-1.0, 2.0]).numpy().tolist()

@@ -39,22 +39,24 @@ def convolution(
     """The convolution (cross-correlation) of ``input`` with ``filters``, over one axis or more.
 
     Args:
-        input: numbers of shape ``(batch, *axes, channels)``; there may be several axes of the batch.
-        filters: of shape ``(*window, channels / groups, outputs)``.
-        strides: the distance between windows, for all axes or each; 1 by default.
-        padding: "VALID" (windows lie inside), "SAME" (zeros around, one window a stride) or pairs of
-            how many zeros go before and after each axis.
-        data_format: "N...C" by default; "NC..." if the channels come second.
-        dilations: the distance between the elements of a window; 1 by default.
-        name: ignored; as in TensorFlow.
+        input: numbers other than bools, of shape ``(*batch, *axes, channels)``.
+        filters: of shape ``(*window, channels / groups, outputs)``, where the number of groups divides both.
+        strides: the distance between windows: an integer, or one for each axis; None for 1.
+        padding: "VALID" (windows lie inside), "SAME" (zeros around, one window per stride) or a list of
+            pairs: the number of zeros before and after each axis.
+        data_format: "N...C" or None if the channels are last; "NC..." if they are the second axis.
+        dilations: the distance between the elements of a window: an integer, or one for each axis; None for
+            1.
 
     Returns:
-        Of shape ``(batch, *windows, outputs)``, in the dtype of the input and the filters.
+        A tensor of shape ``(*batch, *windows, outputs)`` with the common dtype of ``input`` and ``filters``.
+        Along an axis of ``n`` elements, with a window that spans ``w``, the number of windows is
+        ``ceil(n / stride)`` for "SAME" and ``ceil((n - w + 1) / stride)`` for "VALID".
 
     Raises:
-        InvalidArgumentError: shapes or options that do not fit, or strides together with dilations, which
-            :func:`conv1d`, :func:`conv2d` and :func:`conv3d` take.
-        DTypeError: bools.
+        InvalidArgumentError: shapes or options don't fit, or both strides and dilations are above 1, which
+            :func:`conv1d`, :func:`conv2d` and :func:`conv3d` allow.
+        DTypeError: an input holds bools or strings.
 
     >>> import dualflow as df
     >>> df.nn.convolution(df.ones([1, 4, 1]), df.ones([3, 1, 1]), padding="SAME").numpy().ravel()
@@ -128,9 +130,23 @@ def conv1d(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """:func:`convolution` of ``(batch, length, channels)`` with filters ``(window, channels, outputs)``.
+    """The convolution (cross-correlation) of sequences of vectors with ``filters``.
 
-    The channels come second with "NCW" for ``data_format``.
+    Args:
+        input: numbers other than bools, of shape ``(*batch, length, channels)``.
+        filters: of shape ``(window, channels / groups, outputs)``.
+        stride: the distance between windows, an integer or a list of one.
+        padding: "VALID", "SAME" or a pair for each axis, see :func:`convolution`.
+        data_format: "NWC" or None; "NCW" if the channels are the second axis.
+        dilations: the distance between the elements of a window; None for 1.
+
+    Returns:
+        A tensor of shape ``(*batch, windows, outputs)`` with the common dtype of ``input`` and ``filters``.
+
+    Raises:
+        InvalidArgumentError: ``filters`` doesn't have three axes, its channels don't divide those of the
+            input, or an option is not one of these.
+        DTypeError: an input holds bools or strings.
 
     >>> import dualflow as df
     >>> df.nn.conv1d([[[1.0], [2.0], [4.0]]], [[[-1.0]], [[1.0]]]).numpy().ravel()
@@ -149,12 +165,31 @@ def conv2d(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """:func:`convolution` of ``(batch, height, width, channels)`` with filters ``(h, w, channels, outputs)``.
+    """The convolution (cross-correlation) of images with ``filters``.
 
-    The channels come second with "NCHW" for ``data_format``, in options for every axis too.
+    Args:
+        input: numbers other than bools, of shape ``(*batch, height, width, channels)``.
+        filters: of shape ``(window height, window width, channels / groups, outputs)``.
+        strides: the distance between windows: an integer, or a list of one, two or four (one for each axis of
+            the input, in its order); 1 by default.
+        padding: "VALID" (windows lie inside), "SAME" (zeros around, one window per stride) or a list of
+            pairs: the number of zeros before and after each of the four axes of the input.
+        data_format: "NHWC" or None; "NCHW" if the channels are the second axis, for all options.
+        dilations: the distance between the elements of a window, given as ``strides``; None for 1.
+
+    Returns:
+        A tensor of shape ``(*batch, rows, columns, outputs)``, or ``(batch, outputs, rows, columns)`` for
+        "NCHW", with the common dtype of ``input`` and ``filters``. There are ``ceil(height / stride)`` rows
+        for "SAME", ``ceil((height - window height + 1) / stride)`` for "VALID".
+
+    Raises:
+        InvalidArgumentError: ``filters`` doesn't have four axes, its channels don't divide those of the
+            input, or an option is not one of these.
+        DTypeError: an input holds bools or strings.
 
     >>> import dualflow as df
-    >>> df.nn.conv2d(df.ones([1, 8, 8, 3]), df.ones([3, 3, 3, 5]), strides=2, padding="SAME").shape
+    >>> images, filters = df.ones([1, 8, 8, 3]), df.ones([3, 3, 3, 5])
+    >>> df.nn.conv2d(images, filters, strides=2, padding="SAME").shape
     (1, 4, 4, 5)
     """
     first = named(data_format, "NHWC", "NCHW") == "NCHW"
@@ -170,9 +205,23 @@ def conv3d(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """:func:`convolution` over three axes, with filters ``(d, h, w, channels, outputs)``.
+    """The convolution (cross-correlation) of volumes with ``filters``.
 
-    The channels come second with "NCDHW" for ``data_format``.
+    Args:
+        input: numbers other than bools, of shape ``(*batch, depth, height, width, channels)``.
+        filters: of shape ``(window depth, window height, window width, channels / groups, outputs)``.
+        strides: the distance between windows: an integer, or a list of one, three or five; 1 by default.
+        padding: "VALID", "SAME" or a list of pairs, see :func:`convolution`.
+        data_format: "NDHWC" or None; "NCDHW" if the channels are the second axis, for all options.
+        dilations: the distance between the elements of a window, given as ``strides``; None for 1.
+
+    Returns:
+        A tensor of shape ``(*batch, *windows, outputs)`` with the common dtype of ``input`` and ``filters``.
+
+    Raises:
+        InvalidArgumentError: ``filters`` doesn't have five axes, its channels don't divide those of the
+            input, or an option is not one of these.
+        DTypeError: an input holds bools or strings.
 
     >>> import dualflow as df
     >>> df.nn.conv3d(df.ones([1, 4, 4, 4, 2]), df.ones([2, 2, 2, 2, 3])).shape
@@ -183,7 +232,21 @@ def conv3d(
 
 
 def atrous_conv2d(value: Any, filters: Any, rate: Any, padding: Any, name: str | None = None) -> Tensor:
-    """:func:`conv2d` whose windows take each ``rate``-th element of both axes.
+    """:func:`conv2d` with a window whose elements are ``rate`` apart on both axes.
+
+    Args:
+        value: numbers other than bools, of shape ``(*batch, height, width, channels)``.
+        filters: of shape ``(window height, window width, channels / groups, outputs)``.
+        rate: the distance between the elements of a window, an integer.
+        padding: "VALID", "SAME" or a list of pairs, see :func:`conv2d`.
+
+    Returns:
+        A tensor of shape ``(*batch, rows, columns, outputs)`` with the common dtype of the inputs.
+
+    Raises:
+        InvalidArgumentError: ``filters`` doesn't have four axes, its channels don't divide those of the
+            input, or an option is not one of these.
+        DTypeError: an input holds bools or strings.
 
     >>> import dualflow as df
     >>> df.nn.atrous_conv2d(df.ones([1, 5, 5, 1]), df.ones([2, 2, 1, 1]), rate=2, padding="VALID").shape

@@ -1,0 +1,126 @@
+"""Sections of docstrings that functions of one kind share: written once, added when a function is defined."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import cache
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from dualflow.ops.record import Promotion
+
+if TYPE_CHECKING:
+    from dualflow.ops.elementwise import DTypeRule
+
+F = TypeVar("F", bound=Callable[..., Any])
+_EXAMPLE: Final = ">>> import dualflow as df\n"
+_INDENTED: Final = sys.version_info < (3, 13)  # later compilers remove the indentation of docstrings
+
+
+def documented(sections: str, **values: str) -> Callable[[F], F]:
+    """A decorator that adds shared sections to a function's docstring, before its example.
+
+    Args:
+        sections: the text, not indented, with placeholders such as ``{takes}``.
+        values: the text for each placeholder.
+
+    >>> @documented("Args:\\n    x: {takes}.", takes="numbers")
+    ... def double(x):
+    ...     '''Twice ``x``.'''
+    >>> print(double.__doc__)
+    Twice ``x``.
+    <BLANKLINE>
+    Args:
+        x: numbers.
+    <BLANKLINE>
+    """
+
+    def add_sections(function: F) -> F:
+        if isinstance(function, FunctionType) and function.__doc__:  # python -OO removes docstrings
+            text = function.__doc__.replace("\n    ", "\n") if _INDENTED else function.__doc__
+            head, start, example = text.partition(_EXAMPLE)
+            added = (sections.format(**values) if values else sections).strip()
+            function.__doc__ = f"{head.rstrip()}\n\n{added}\n\n{start}{example}".rstrip() + "\n"
+        return function
+
+    return add_sections
+
+
+def elementwise_docstring(
+    doc: str, rule: DTypeRule, inputs: str, raises: str | None, example: tuple[str, str] | None
+) -> str:
+    """The docstring of an elementwise op: arguments, result and errors follow from its dtype rule.
+
+    Args:
+        doc: what the op computes.
+        rule: the dtypes that it takes and returns.
+        inputs: the names of its inputs, separated by commas.
+        raises: when it raises an InvalidArgumentError, other than for shapes.
+        example: a call, and its result as a list.
+    """
+    shown = f"\n{_EXAMPLE}>>> {example[0]}.numpy().tolist()\n{example[1]}\n" if example else ""
+    return f"{doc}\n\n{_elementwise_sections(rule, inputs, raises)}{shown}"
+
+
+@cache
+def _elementwise_sections(rule: DTypeRule, inputs: str, raises: str | None) -> str:
+    first, *others = inputs.split(", ")
+    values = {
+        "takes": rule.takes,
+        "first": first,
+        "others": "".join(f"    {other}: as ``{first}``; the shapes broadcast.\n" for other in others),
+        "promotion": f"    Dtypes: {rule.promotion.value}.\n" if others else "",
+        "shape": "to which the inputs broadcast" if others else f"of ``{first}``",
+        "dtype": rule.returns or _returned(rule.promotion, first, bool(others)),
+        "no_common": ", or the inputs have no common dtype" if others else "",
+    }
+    reasons = [*(["shapes that do not broadcast"] if others else []), *([raises] if raises else [])]
+    refused = f"    InvalidArgumentError: {'; or '.join(reasons)}.\n" if reasons else ""
+    return _ELEMENTWISE.format(**values) + refused
+
+
+def _returned(promotion: Promotion, first: str, several: bool) -> str:
+    """The dtype of a result that its rule keeps."""
+    common = "the common dtype of the inputs" if several else f"the dtype of ``{first}``"
+    if promotion is Promotion.FLOAT:
+        return f"{common}; float32 for integers and bools"
+    if promotion is Promotion.DIVIDE:
+        return f"{common}; float64 for integers, float32 for those of up to 16 bits and bools"
+    return common
+
+
+_ELEMENTWISE: Final = """Args:
+    {first}: {takes}, of any shape: a tensor, an array, a Python value or a list of them.
+{others}{promotion}
+Returns:
+    A tensor with the shape {shape} and {dtype}.
+
+Raises:
+    DTypeError: an input doesn't hold {takes}{no_common}.
+"""
+REDUCTION: Final = """Args:
+    {input}: {takes}, of any shape.
+    axis: the axes to reduce: an integer or a list; negative ones count from the end. None for all axes.
+    keepdims: whether the reduced axes stay, with size 1.
+
+Returns:
+    A tensor with the shape of ``{input}`` without the reduced axes, and {returns}.
+
+Raises:
+    DTypeError: ``{input}`` doesn't hold {takes}, or ``axis`` is not of integers.
+    InvalidArgumentError: an axis is out of range or occurs twice.
+"""
+SCAN: Final = """Args:
+    x: {takes}, of one axis or more.
+    axis: the axis along which to accumulate; a negative one counts from the end.
+    exclusive: whether each result leaves out its own element: the first one is {neutral}.
+    reverse: whether to accumulate from the end of the axis.
+
+Returns:
+    A tensor with the shape of ``x`` and {returns}.
+
+Raises:
+    DTypeError: ``x`` doesn't hold {takes}.
+    InvalidArgumentError: ``axis`` is out of range{or_gradient}.
+"""

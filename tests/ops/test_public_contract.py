@@ -1,0 +1,89 @@
+"""Public functions of ops document arguments, result, errors and an example, or are listed as incomplete."""
+
+import inspect
+import re
+import types
+from pathlib import Path
+
+import pytest
+
+import dualflow as df
+
+INCOMPLETE = Path(__file__).parent / "incomplete_contracts.txt"
+"""Public names with the sections that they lack: the list only shrinks."""
+NAMESPACES = {
+    "df": df,
+    "df.autodiff": df.autodiff,
+    "df.bitwise": df.bitwise,
+    "df.image": df.image,
+    "df.initializers": df.initializers,
+    "df.io": df.io,
+    "df.io.gfile": df.io.gfile,
+    "df.linalg": df.linalg,
+    "df.math": df.math,
+    "df.math.special": df.math.special,
+    "df.nn": df.nn,
+    "df.nn.experimental": df.nn.experimental,
+    "df.quantization": df.quantization,
+    "df.random": df.random,
+    "df.random.experimental": df.random.experimental,
+    "df.sets": df.sets,
+    "df.signal": df.signal,
+    "df.sparse": df.sparse,
+    "df.strings": df.strings,
+}
+
+
+def _public_functions() -> dict[str, types.FunctionType]:
+    """Each function of ops under the first public name that it has."""
+    paths: dict[types.FunctionType, str] = {}
+    for path, namespace in NAMESPACES.items():
+        for name in dir(namespace):
+            value = getattr(namespace, name)
+            if isinstance(value, types.FunctionType) and (
+                value.__module__.startswith("dualflow.ops.") or path == "df.autodiff"
+            ):
+                paths.setdefault(value, f"{path}.{name}")
+    return {path: function for function, path in paths.items()}
+
+
+FUNCTIONS = _public_functions()
+
+
+def missing_sections(function: types.FunctionType) -> list[str]:
+    """What a docstring lacks: arguments by their names, sections by their titles.
+
+    ``name`` is documented once, in ``dualflow.ops``.
+    """
+    text = inspect.cleandoc(function.__doc__ or "")
+    arguments = text.partition("\nArgs:\n")[2].partition("\n\n")[0]
+    documented = {
+        name.strip(" *`")
+        for names in re.findall(r"^    ([\w, *`]+):", arguments, re.MULTILINE)
+        for name in names.split(",")
+    }
+    parameters = [name for name in inspect.signature(function).parameters if name not in ("self", "name")]
+    missing = [name for name in parameters if name not in documented]
+    missing += [title for title in ("Returns", "Raises") if f"\n{title}:\n" not in text]
+    return missing + ([] if ">>> " in text else ["example"])
+
+
+def _incomplete() -> dict[str, list[str]]:
+    lines = INCOMPLETE.read_text().splitlines()
+    return {path: missing for path, *missing in map(str.split, lines)}
+
+
+@pytest.mark.parametrize("path", FUNCTIONS)
+def test_a_public_function_documents_arguments_result_errors_and_an_example(path: str) -> None:
+    missing = missing_sections(FUNCTIONS[path])
+    assert missing == _incomplete().get(path, []), f"if {path} is complete now, remove it from {INCOMPLETE}"
+
+
+def test_only_public_functions_are_listed_as_incomplete() -> None:
+    assert set(_incomplete()) <= set(FUNCTIONS)
+
+
+@pytest.mark.parametrize("path", FUNCTIONS)
+def test_the_first_line_of_a_docstring_is_a_sentence(path: str) -> None:
+    first = inspect.cleandoc(FUNCTIONS[path].__doc__ or "").splitlines()[0]
+    assert first.endswith((".", ":"))
