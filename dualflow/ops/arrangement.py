@@ -43,17 +43,17 @@ def _reshape_infer(x: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
 
 def _resolved(old: Shape, new: Sequence[int]) -> Shape:
     """``new`` with its -1 replaced by what the number of elements leaves."""
-    count, known = math.prod(d for d in old if d is not None), math.prod(d for d in new if d != -1)
+    count, new_count = math.prod(d for d in old if d is not None), math.prod(d for d in new if d != -1)
     free = len([d for d in new if d == -1])
     _check_sizes(new)
-    if free and count == 0 and known == 0:  # as if no size were 0
-        count, known = (math.prod(d for d in sizes if d not in (0, -1, None)) for sizes in (old, new))
-    if count != known if not free else count % known:
+    if free and count == 0 and new_count == 0:  # as if no size were 0
+        count, new_count = (math.prod(d for d in sizes if d not in (0, -1, None)) for sizes in (old, new))
+    if count != new_count if not free else count % new_count:
         raise InvalidArgumentError(
             f"{count} elements of shape {old} do not fill shape {tuple(new)}"
-            + (f", which has {known}." if not free else f": {count} is no multiple of {known}.")
+            + (f", which has {new_count}." if not free else f": {count} is no multiple of {new_count}.")
         )
-    return Shape(count // known if d == -1 else d for d in new)
+    return Shape(count // new_count if d == -1 else d for d in new)
 
 
 def _check_sizes(shape: Sequence[Dim]) -> None:
@@ -84,15 +84,15 @@ def _reshape_by_infer(x: TensorSpec, sizes: TensorSpec, shape: Shape) -> TensorS
     return TensorSpec.of(Shape(None if d == -1 else d for d in shape), x.dtype)
 
 
-def reshaped_by(read: Any, x: Any, given: Sequence[int]) -> Any:
+def reshaped_by(read: Any, x: Any, new_shape: Sequence[int]) -> Any:
     """``x`` under extents, one of which may be -1, and which the program checks to fit."""
     count = math.prod(x.shape)
-    rests = [math.prod([*given[:i], *given[i + 1 :]]) for i in range(len(given))]
-    none_free = [type(rest) is int and rest == 0 for rest in rests]  # beside a size of 0
-    free = [0 if none else count // rest for none, rest in zip(none_free, rests, strict=True)]
-    target = read.sizes([inferred_size(d, size) for d, size in zip(given, free, strict=True)])
-    found = read.of_size(x, math.prod(target), count)
-    return dispatch.current().apply(RESHAPE, (found,), {"shape": Shape(target)})
+    products = [math.prod([*new_shape[:i], *new_shape[i + 1 :]]) for i in range(len(new_shape))]
+    none_free = [type(product) is int and product == 0 for product in products]  # beside a size of 0
+    free = [0 if none else count // product for none, product in zip(none_free, products, strict=True)]
+    target = read.sizes([inferred_size(d, size) for d, size in zip(new_shape, free, strict=True)])
+    checked = read.of_size(x, math.prod(target), count)
+    return dispatch.current().apply(RESHAPE, (checked,), {"shape": Shape(target)})
 
 
 RESHAPE_BY = register(
@@ -138,15 +138,19 @@ def _with_one_free(shape: Sequence[Dim]) -> Shape:
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
-    """The elements of ``tensor``, in row-major order, under another shape.
+    """The elements of ``tensor``, in row-major order, with another shape.
 
     Args:
-        tensor: a tensor of any shape.
-        shape: the new sizes; one may be -1, for what the others leave.
-        name: ignored; as in TensorFlow.
+        tensor: a tensor of any shape and dtype.
+        shape: the new sizes, of the same product; one may be -1, which is computed from the others. Sizes may
+            be tensors that are known at run time only.
+
+    Returns:
+        A tensor of shape ``shape`` with the dtype of ``tensor``.
 
     Raises:
-        InvalidArgumentError: the numbers of elements differ.
+        InvalidArgumentError: the numbers of elements differ, or a size is below -1.
+        DTypeError: ``shape`` doesn't hold integers.
 
     >>> import dualflow as df
     >>> df.reshape([[1, 2, 3], [4, 5, 6]], [3, -1]).numpy()
@@ -163,14 +167,14 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
 
 
 def _target(shape: Any) -> Shape:
-    """A shape that reshape is given; None stands for sizes that only the run tells, -1 for a single one."""
+    """The target shape of reshape: None for sizes unknown while tracing, -1 for a single one of them."""
     if isinstance(shape, AbstractTensor) and known_value(shape) is None:
         elements = known_elements(shape) if len(shape.shape) else None
         return Shape(open_shape(shape) if elements is None else [None if n == -1 else n for n in elements])
-    found = Shape(sizes(shape))
-    _check_sizes(found)
-    told_by_the_run = None in found and any(isinstance(d, AbstractTensor) for d in shape)
-    return found if told_by_the_run else _with_one_free(found)
+    target = Shape(sizes(shape))
+    _check_sizes(target)
+    has_symbolic_size = None in target and any(isinstance(d, AbstractTensor) for d in shape)
+    return target if has_symbolic_size else _with_one_free(target)
 
 
 # expand_dims, squeeze
@@ -178,10 +182,10 @@ def _target(shape: Any) -> Shape:
 
 def _expanded(sizes: Sequence[Any], axis: tuple[int, ...]) -> list[Any]:
     """``sizes`` with ones inserted, so that they are at the positions ``axis`` of the result."""
-    found = list(sizes)
+    expanded = list(sizes)
     for a in axis:
-        found.insert(a, 1)
-    return found
+        expanded.insert(a, 1)
+    return expanded
 
 
 EXPAND_DIMS = register(
@@ -199,17 +203,25 @@ EXPAND_DIMS = register(
 
 
 def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
-    """``input`` with an axis of size 1 inserted at ``axis`` of the result (several for a tuple of axes).
+    """``input`` with an axis of size 1 inserted.
+
+    Args:
+        input: a tensor of any shape and dtype.
+        axis: the position of the new axis in the result, an integer; or a list for several axes. Negative
+            positions count from the end.
+
+    Returns:
+        A tensor with the elements and the dtype of ``input``.
 
     Raises:
-        InvalidArgumentError: an axis is out of range.
+        InvalidArgumentError: an axis is out of range or occurs twice.
 
     >>> import dualflow as df
     >>> df.expand_dims([1, 2], -1).shape
     (2, 1)
     """
-    given = ints(axis, "axis")
-    axes = normalize_axes(given, len(shape_of(input)) + len(given))
+    requested = ints(axis, "axis")
+    axes = normalize_axes(requested, len(shape_of(input)) + len(requested))
     return dispatch.current().apply(EXPAND_DIMS, (input,), {"axis": axes})
 
 
@@ -241,10 +253,17 @@ def _without(x: Any, axis: tuple[int, ...]) -> Any:
 
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
-    """``input`` without its axes of size 1, or without those of ``axis`` if it names some.
+    """``input`` without axes of size 1.
+
+    Args:
+        input: a tensor of any shape and dtype.
+        axis: the axes to remove: an integer or a list; None for all that have size 1.
+
+    Returns:
+        A tensor with the elements and the dtype of ``input``.
 
     Raises:
-        InvalidArgumentError: an axis of ``axis`` has another size than 1.
+        InvalidArgumentError: an axis in ``axis`` has another size than 1, or is out of range.
 
     >>> import dualflow as df
     >>> df.squeeze([[[1], [2]]]).shape
@@ -284,16 +303,18 @@ TRANSPOSE: Op = register(
 
 
 def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | None = None) -> Tensor:
-    """``a`` with its axes in the order ``perm``; reversed by default.
+    """``a`` with its axes in another order.
 
     Args:
-        a: a tensor of any shape.
-        perm: for each axis of the result the axis of ``a`` that it is.
-        conjugate: whether to conjugate the elements.
-        name: ignored; as in TensorFlow.
+        a: a tensor of any shape and dtype.
+        perm: for each axis of the result, the axis of ``a`` that it is; None reverses the order.
+        conjugate: whether to conjugate complex elements.
+
+    Returns:
+        A tensor of shape ``[a.shape[axis] for axis in perm]`` with the dtype of ``a``.
 
     Raises:
-        InvalidArgumentError: ``perm`` does not name each axis once.
+        InvalidArgumentError: ``perm`` doesn't contain each axis once.
 
     >>> import dualflow as df
     >>> df.transpose([[1, 2, 3], [4, 5, 6]]).numpy().tolist()
@@ -306,10 +327,21 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | Non
 
 
 def matrix_transpose(a: Any, name: str | None = None, conjugate: bool = False) -> Tensor:
-    """``a`` with its last two axes swapped, and conjugated with ``conjugate``.
+    """``a`` with its last two axes swapped.
+
+    Args:
+        a: a tensor of two axes or more, of any dtype.
+        conjugate: whether to conjugate complex elements.
+
+    Returns:
+        A tensor of shape ``(..., m, n)`` for ``a`` of shape ``(..., n, m)``, with its dtype.
 
     Raises:
-        InvalidArgumentError: fewer than two axes.
+        InvalidArgumentError: ``a`` has fewer than two axes.
+
+    >>> import dualflow as df
+    >>> df.linalg.matrix_transpose([[[1, 2, 3], [4, 5, 6]]]).numpy().tolist()
+    [[[1, 4], [2, 5], [3, 6]]]
     """
     rank = len(shape_of(a))
     if rank < 2:

@@ -53,8 +53,10 @@ def _spread_by(x: Any, sizes: Any, shape: tuple[int, ...]) -> Any:
 
 def _broadcast_by_infer(x: TensorSpec, sizes: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
     size = dict(enumerate(reversed(shape)))
-    known = [d if size.get(i, d) is not None else 1 for i, d in enumerate(reversed(x.shape))]
-    return _broadcast_infer(TensorSpec.of(Shape(known[::-1]), x.dtype), shape)  # of others the run will tell
+    static_sizes = [d if size.get(i, d) is not None else 1 for i, d in enumerate(reversed(x.shape))]
+    return _broadcast_infer(
+        TensorSpec.of(Shape(static_sizes[::-1]), x.dtype), shape
+    )  # of others the run will tell
 
 
 def _spread(x: Any, shape: tuple[int, ...]) -> Any:
@@ -153,10 +155,10 @@ def sum_to(x: Any, shape: Shape) -> Tensor:
 
     A size that only the run knows is taken for one that is not 1.
     """
-    given = x.shape
-    extra = len(given) - len(shape)
+    old_shape = x.shape
+    extra = len(old_shape) - len(shape)
     kept = (
-        tuple([extra + a for a, size in enumerate(shape) if size == 1 != given[extra + a]])
+        tuple([extra + a for a, size in enumerate(shape) if size == 1 != old_shape[extra + a]])
         if 1 in shape
         else ()
     )

@@ -1,6 +1,6 @@
-"""Values that are passed on if a bool holds; else it is an error to use them.
+"""Values that are returned if a bool holds; otherwise their use is an error.
 
-Like any op without an effect these fail only where their results are used.
+As ops without an effect, they fail only where their results are used.
 """
 
 from __future__ import annotations
@@ -92,5 +92,5 @@ def required(x: Any, ok: Any, message: str) -> Any:
 
 
 def required_size(x: Any, message: str = "a shape has no negative sizes.") -> Any:
-    """The scalar ``x``, which only the run knows, or there an InvalidArgumentError if it is below 0."""
+    """The symbolic scalar ``x``; an InvalidArgumentError at run time if it is negative."""
     return required(x, greater_equal(x, 0), message)

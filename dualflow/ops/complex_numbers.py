@@ -82,10 +82,10 @@ _WITH_PARTS = {"float32": complex64, "float64": complex128}
 
 
 def _joined(dtype: DType) -> DType:
-    found = _WITH_PARTS.get(dtype.name)
-    if found is None:
+    complex_dtype = _WITH_PARTS.get(dtype.name)
+    if complex_dtype is None:
         raise DTypeError(f"takes parts in float32 or float64, not {dtype.name}; convert them with df.cast.")
-    return found
+    return complex_dtype
 
 
 def join(real: Any, imag: Any) -> Any:

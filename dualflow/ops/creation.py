@@ -89,14 +89,14 @@ def convert_to_tensor(
     >>> df.convert_to_tensor([1, 2], dtype=df.float64).numpy()
     array([1., 2.])
     """
-    wanted = None if dtype is None else as_dtype(dtype)
+    target = None if dtype is None else as_dtype(dtype)
     nested = isinstance(value, list | tuple) and holds_tensors(value)
     if not nested and not isinstance(value, AbstractTensor | AbstractVariable | AbstractComposite):
-        return dispatch.current().constant(_array(value, wanted, dtype_hint))
+        return dispatch.current().constant(_array(value, target, dtype_hint))
     tensor: Tensor = identity.op.prepare((value,), dispatch.current())[0]
-    if wanted is not None and tensor.dtype is not wanted:
+    if target is not None and tensor.dtype is not target:
         raise InvalidArgumentError(
-            f"A tensor of dtype {tensor.dtype.name} was given where {wanted.name} is asked for; "
+            f"A tensor of dtype {tensor.dtype.name} was given where {target.name} is required; "
             "convert it with df.cast."
         )
     return tensor

@@ -1,4 +1,4 @@
-"""``x[...]``: views by integers, slices, ``...`` and new axes, and the slots they came from; and masks."""
+"""``x[...]``: views by integers, slices, ``...`` and new axes, assignments to their parts, and masks."""
 
 from __future__ import annotations
 
@@ -53,19 +53,19 @@ def _sliced(dim: Dim, entry: tuple[int | None, int | None, int | None]) -> Dim:
 
 def _getitem_infer(x: TensorSpec, key: Key) -> TensorSpec:
     dims = iter(x.shape)
-    found: list[Dim] = []
+    sizes: list[Dim] = []
     for entry in key:
         if entry is None:
-            found.append(1)
+            sizes.append(1)
         elif isinstance(entry, tuple):
-            found.append(_sliced(next(dims), entry))
+            sizes.append(_sliced(next(dims), entry))
         else:
             size = next(dims)
             if size is not None and not -size <= entry < size:  # known only now, as it was left open
                 raise OutOfRangeError(
                     f"index {entry} is out of range for an axis of size {size}; check the arguments' sizes."
                 )
-    return TensorSpec.of(Shape([*found, *dims]), x.dtype)
+    return TensorSpec.of(Shape([*sizes, *dims]), x.dtype)
 
 
 _X = (Domain(-50, 50, "fib", (4, 5, 6)),)
@@ -204,7 +204,7 @@ def getitem(x: Any, key: Any) -> Tensor:
 
 
 def is_plain(key: Any) -> bool:
-    """Whether ``key`` is made of ints, slices of ints, ``...`` and None: NumPy reads it alike."""
+    """Whether ``key`` consists of ints, slices of ints, ``...`` and None, which NumPy reads the same way."""
     kind = type(key)
     if kind is slice:
         return (
@@ -235,13 +235,13 @@ def _item(x: Any, key: Any) -> Any:
             return x
     entries, dynamic = _canonical(items, shape)
     whole = dynamic and entries == tuple((0, size, 1) for size in shape)
-    found = x if whole else dispatch.current().apply(GETITEM, (x,), {"key": entries})
+    part = x if whole else dispatch.current().apply(GETITEM, (x,), {"key": entries})
     if len(dynamic) == 1 and not len(shape_of(dynamic[0][1])):
         axis, index = dynamic[0]
-        size = shape_of(found)[axis]
+        size = shape_of(part)[axis]
         if size is not None:
-            return gather(found, where(index < 0, add(index, size), index), axis=axis)
-    return pick(convert_to_tensor(found), dynamic, _front(items, key)) if dynamic else found
+            return gather(part, where(index < 0, add(index, size), index), axis=axis)
+    return pick(convert_to_tensor(part), dynamic, _front(items, key)) if dynamic else part
 
 
 def _is_mask(key: Any) -> bool:
@@ -269,7 +269,7 @@ def _is_open(item: slice) -> bool:
 
 
 def _open_slices(x: Any, items: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    """``x`` after the open slices among ``items``, and what is left of these to do."""
+    """``x`` after the slices with symbolic ends, and the items with full slices in their place."""
     left = list(items)
     axis = 0
     for i, item in enumerate(items):
@@ -287,7 +287,7 @@ _PLAIN: Final = frozenset({int, slice, type(None), type(Ellipsis)})
 
 
 def _expanded(key: Any, shape: Shape) -> tuple[Any, ...]:
-    """One index an axis, and the new axes; masks as the integers where they hold, ``...`` as slices."""
+    """One index for each axis, and the new axes; masks as the integers where they hold, ``...`` as slices."""
     items = key if isinstance(key, tuple) else (key,)
     if not all(type(item) in _PLAIN or _is_scalar(item) for item in items):
         items = tuple(_indices_of(items, shape))
@@ -314,26 +314,26 @@ def _indices_of(items: tuple[Any, ...], shape: Shape) -> Iterator[Any]:
         rank for item, rank in zip(items, ranks, strict=True) if item is not None and item is not Ellipsis
     )
     axis = 0
-    for item, found, rank in zip(items, arrays, ranks, strict=True):
-        if found is not None and dtype_of(found).is_bool:
-            yield from places(found, shape[axis:])
+    for item, indices, rank in zip(items, arrays, ranks, strict=True):
+        if indices is not None and dtype_of(indices).is_bool:
+            yield from places(indices, shape[axis:])
         else:
-            yield item if found is None else found
+            yield item if indices is None else indices
         axis += len(shape) - used if item is Ellipsis else 0 if item is None else rank
 
 
 def _front(items: tuple[Any, ...], key: Any) -> int:
-    """Where the axes of picked elements go: in the place of indices that stand together, else first."""
+    """The position of the axes of gathered elements: that of the indices if they are adjacent, else 0."""
     picked = [i for i, item in enumerate(items) if not isinstance(item, slice | None)]
-    given = [
+    is_view = [
         isinstance(i, slice | None) or i is Ellipsis for i in (key if isinstance(key, tuple) else (key,))
     ]
-    between = given[given.index(False) : len(given) - given[::-1].index(False)]
+    between = is_view[is_view.index(False) : len(is_view) - is_view[::-1].index(False)]
     return 0 if any(between) else picked[0]
 
 
 def _canonical(items: tuple[Any, ...], shape: Shape) -> tuple[Key, list[tuple[int, Any]]]:
-    """The entries, one an axis, and what picks along an axis of the result: arrays, and symbolic integers."""
+    """The entries, one for each axis, and the gathers along axes of the result."""
     entries: list[Entry] = []
     dynamic: list[tuple[int, Any]] = []
     axis, position = 0, 0

@@ -37,20 +37,22 @@ def _concat_infer(*inputs: TensorSpec, axis: int) -> TensorSpec:
             f"shapes {', '.join(map(str, shapes))} must have one rank of 1 or more; "
             "join along a new axis with df.stack."
         )
-    rest = [_same([s[a] for s in shapes], shapes, a) if a != axis else None for a in range(len(first))]
+    sizes_of_result = [
+        _same([s[a] for s in shapes], shapes, a) if a != axis else None for a in range(len(first))
+    ]
     sizes = [s[axis] for s in shapes]
-    rest[axis] = None if None in sizes else sum(d for d in sizes if d is not None)
-    return TensorSpec.of(Shape(rest), inputs[0].dtype)
+    sizes_of_result[axis] = None if None in sizes else sum(d for d in sizes if d is not None)
+    return TensorSpec.of(Shape(sizes_of_result), inputs[0].dtype)
 
 
 def _same(sizes: Sequence[Dim], shapes: Sequence[Shape], axis: int) -> Dim:
-    known = {d for d in sizes if d is not None}
-    if len(known) > 1:
+    static_sizes = {d for d in sizes if d is not None}
+    if len(static_sizes) > 1:
         raise InvalidArgumentError(
             f"shapes {', '.join(map(str, shapes))} differ on axis {axis}, which is not joined; only the "
             "axis along which they are joined may."
         )
-    return known.pop() if known else None
+    return static_sizes.pop() if static_sizes else None
 
 
 def _concat_pieces(out: Any, *inputs: Any, axis: int) -> list[tuple[Any, Any]]:
@@ -139,10 +141,10 @@ def _listed(values: Any, op: str) -> tuple[Any, ...]:
         values = unstack(values)
     if not isinstance(values, Iterable):
         raise DTypeError(f"{op} takes a list of tensors, not {values!r}.")
-    found = tuple(values)
-    if not found:
+    tensors = tuple(values)
+    if not tensors:
         raise InvalidArgumentError(f"{op} takes one tensor or more, but the list is empty.")
-    return found
+    return tensors
 
 
 # stack
@@ -292,15 +294,15 @@ def split(
     return [part(value, where, a, b) for a, b in pairwise(starts)]
 
 
-def _parts(given: Any, size: int) -> list[int]:
-    if not isinstance(given, list | tuple) and not len(shape_of(given)):
-        count = static_int(given, "num_or_size_splits")
+def _parts(splits: Any, size: int) -> list[int]:
+    if not isinstance(splits, list | tuple) and not len(shape_of(splits)):
+        count = static_int(splits, "num_or_size_splits")
         if count < 1 or size % count:
             raise InvalidArgumentError(
                 f"an axis of size {size} can't be cut into {count} equal parts; give a list of sizes."
             )
         return [size // count] * count
-    parts = list(ints(given, "num_or_size_splits"))
+    parts = list(ints(splits, "num_or_size_splits"))
     if parts.count(-1) == 1:
         parts[parts.index(-1)] = size - sum(parts) - 1
     return parts

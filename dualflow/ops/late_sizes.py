@@ -1,4 +1,4 @@
-"""What is computed once sizes are known."""
+"""Computations that run once sizes are known."""
 
 from __future__ import annotations
 
@@ -19,33 +19,35 @@ Result = Callable[..., Any]
 def once_sized(
     compute: Compute, result: Result, *inputs: Any, integers: Sequence[Any] = (), generator: Any = None
 ) -> Any:
-    """``compute(*inputs, *integers)``: now if all sizes are known, else when a call's sizes are.
+    """``compute(*inputs, *integers)``: now if all sizes are known, else when a call has them.
 
     Args:
         compute: a pure function of tensors, made of ops, that returns one tensor or a tuple of them.
-        result: the spec of what it returns (a tuple of specs for a tuple), for the specs of all it takes;
-            sizes may be left open.
-        inputs: the tensors that it takes.
+        result: returns the spec of the result (a tuple of specs for a tuple) from the specs of all arguments;
+            sizes may be None.
+        *inputs: the tensors that it takes.
         integers: tensors of integers, of one axis or none, whose values it takes as a tuple or an int.
-        generator: what it draws random numbers from, if it does, which it takes before the tensors.
+        generator: the generator of random numbers, if it takes one, before the tensors.
     """
     engine = dispatch.current()
     tensors = tuple([convert_to_tensor(x) for x in inputs])
     numbers = tuple([convert_to_tensor(x) for x in integers])
-    known = [known_value(x) for x in numbers]
-    is_known = all(x.shape.is_static for x in tensors) and not any(x is None for x in known)
+    values = [known_value(x) for x in numbers]
+    is_known = all(x.shape.is_static for x in tensors) and not any(x is None for x in values)
     if engine.sizing is None or is_known:
-        return drawing_from(generator, compute)(*tensors, *[None if x is None else as_ints(x) for x in known])
+        return drawing_from(generator, compute)(
+            *tensors, *[None if x is None else as_ints(x) for x in values]
+        )
     attrs = {"compute": compute, "result": result, "integers": len(numbers)}
     op = engine.sizing
     if generator is not None:
         op, attrs = engine.drawing, {**attrs, "generator": generator}
-    found = engine.apply(op, (*tensors, *numbers), attrs)
-    return found if isinstance(result(*[x.spec for x in (*tensors, *numbers)]), tuple) else found[0]
+    results = engine.apply(op, (*tensors, *numbers), attrs)
+    return results if isinstance(result(*[x.spec for x in (*tensors, *numbers)]), tuple) else results[0]
 
 
 def drawing_from(generator: Any, compute: Compute) -> Compute:
-    """``compute``, which takes ``generator`` first if it draws random numbers: if that is not None."""
+    """``compute`` with ``generator`` as its first argument; unchanged if that is None."""
     return compute if generator is None else partial(compute, generator)
 
 
@@ -61,7 +63,7 @@ def like(place: int = 0) -> Result:
 
 
 def open_like(place: int = 0, *axes: int) -> Result:
-    """The rule for results that have the spec of an input but for the sizes of ``axes``, which stay open."""
+    """The rule for results that have the spec of an input, except for unknown sizes of ``axes``."""
 
     def result(*specs: TensorSpec) -> TensorSpec:
         shape: list[int | None] = list(specs[place].shape)

@@ -1,4 +1,4 @@
-"""Picking elements by a mask: how many is known only when it runs."""
+"""Elements selected by a mask: their number is known at run time only."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _number_of(counts: Any) -> Any:
 
 
 def all_positions(read: Any, counts: Any) -> Any:
-    """The positions of ``counts``, of which there are as many as it counts together."""
+    """The positions of ``counts``, each repeated as often as its count."""
     if counts.dtype.kind == "i":
         counts = required(counts, equal(_number_of(less(counts, 0)), 0), _FEWER)
     if counts.dtype.kind != "b":  # the sum of integers may be more than an integer holds
@@ -144,7 +144,7 @@ def _places(read: Any, mask: Any) -> Any:
 
 
 def size_as_tensor(size: int) -> Any:
-    """A size as a scalar."""
+    """A size, which may be symbolic, as a scalar tensor."""
     if type(size) is int:
         return dispatch.current().constant(np.array(size, np.int64))
     return reshape(dispatch.current().apply(SIZES, (), {"values": (size,), "dtype": int64}), ())
@@ -208,20 +208,20 @@ WHERE_TRUE = register(
 
 
 def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str | None = None) -> Tensor:
-    """The elements (or rows) of ``tensor`` where ``mask`` holds, in order: ``tensor[mask]``.
+    """The elements, or slices, of ``tensor`` where ``mask`` is true, in order: ``tensor[mask]``.
 
     Args:
-        tensor: of one axis or more.
-        mask: bools, whose shape matches the axes of ``tensor`` from ``axis`` on.
-        axis: the first axis that is masked; 0 by default.
-        name: ignored; as in TensorFlow.
+        tensor: a tensor of one axis or more, of any dtype.
+        mask: bools of one axis or more, whose shape is that of consecutive axes of ``tensor``.
+        axis: the first of these axes; None for 0.
 
     Returns:
-        The masked axes become one, as long as there are true elements.
+        A tensor of the dtype of ``tensor``. One axis, whose size is the number of true elements, replaces the
+        masked ones.
 
     Raises:
         InvalidArgumentError: the shapes do not match.
-        DTypeError: ``mask`` is not of bools.
+        DTypeError: ``mask`` doesn't hold bools.
 
     >>> import dualflow as df
     >>> df.boolean_mask([1, 2, 3], [True, False, True]).numpy()

@@ -1,4 +1,4 @@
-"""A tensor's sizes as integers of another tensor."""
+"""The sizes of a tensor as integers of another tensor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slices whose ends only the run tells."""
+"""Slices whose ends are known at run time only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``x[...]`` with arrays of integers among the indices: which elements they name, and where these go."""
+"""``x[...]`` with arrays of integers among the indices: the elements, and the positions of their axes."""
 
 from __future__ import annotations
 
@@ -28,60 +28,60 @@ _TENSORS: Final = (AbstractTensor, AbstractVariable)
 
 
 def as_indices(item: Any) -> Any:
-    """The integers or bools of an array, a tensor or a list; None for an item that is none of these.
+    """The integers or bools of an array, a tensor or a list; None for other items.
 
     Raises:
         DTypeError: elements of other kinds.
     """
-    found: Any
+    indices: Any
     if isinstance(item, _TENSORS):
-        found = item
+        indices = item
     elif isinstance(item, AbstractComposite):
-        found = item.as_tensor()
+        indices = item.as_tensor()
     elif isinstance(item, list):
-        found = convert_to_tensor(item) if holds_tensors(item) else _from_list(item)
+        indices = convert_to_tensor(item) if holds_tensors(item) else _from_list(item)
     elif isinstance(item, range) or hasattr(item, "__array__"):
-        found = np.asarray(item)
+        indices = np.asarray(item)
     else:
         return None
-    dtype = dtype_of(found)
+    dtype = dtype_of(indices)
     if not (dtype.is_integer or dtype.is_bool):
         raise DTypeError(
             f"An index is made of integers or bools, not of {dtype.name} as this one of shape "
-            f"{shape_of(found)}; convert it with df.cast."
+            f"{shape_of(indices)}; convert it with df.cast."
         )
-    return found
+    return indices
 
 
 def _from_list(item: list[Any]) -> Any:
     try:
-        found = np.asarray(item)
+        indices = np.asarray(item)
     except ValueError:
         raise InvalidArgumentError(
             f"Rows of different lengths can't be one index: {item!r}; give as many in each."
         ) from None
-    return found if found.size else found.astype(np.int64)
+    return indices if indices.size else indices.astype(np.int64)
 
 
 def places(mask: Any, sizes: Sequence[Dim]) -> list[Any]:
-    """The indices, an array for each of its axes, of where a mask holds.
+    """The positions where a mask is true: an array of indices for each of its axes.
 
     Raises:
-        DTypeError: only a run will tell the mask.
-        InvalidArgumentError: the mask does not have the sizes of the axes that it stands for.
+        DTypeError: the mask is symbolic.
+        InvalidArgumentError: the mask does not have the sizes of the axes that it indexes.
     """
-    known = known_value(mask)
-    if known is None:
+    array = known_value(mask)
+    if array is None:
         raise DTypeError(
             "A mask beside other indices must be known while tracing; pick with df.boolean_mask first, then "
             "index the result."
         )
-    if known.shape != tuple(sizes[: known.ndim]):
+    if array.shape != tuple(sizes[: array.ndim]):
         raise InvalidArgumentError(
-            f"A mask of shape {known.shape} does not fit axes of sizes {tuple(sizes[: known.ndim])}; they "
+            f"A mask of shape {array.shape} does not fit axes of sizes {tuple(sizes[: array.ndim])}; they "
             "must be known and equal."
         )
-    return list(np.nonzero(known))
+    return list(np.nonzero(array))
 
 
 def pick(x: Any, indices: Sequence[tuple[int, Any]], front: int) -> Any:
@@ -97,48 +97,48 @@ def pick(x: Any, indices: Sequence[tuple[int, Any]], front: int) -> Any:
         InvalidArgumentError: the integers do not broadcast together.
     """
     axes = [axis for axis, _ in indices]
-    given = [_inside(index, x, axis) for axis, index in indices]
-    rank = len(broadcast([shape_of(index) for index in given]))
+    positive = [_inside(index, x, axis) for axis, index in indices]
+    rank = len(broadcast([shape_of(index) for index in positive]))
     if len(axes) == 1:
-        found, at = gather(x, given[0], axis=axes[0]), axes[0]
+        elements, at = gather(x, positive[0], axis=axes[0]), axes[0]
     else:
-        found, at = _pick_points(x, axes, given), 0
+        elements, at = _pick_points(x, axes, positive), 0
     if at == front:
-        return found
-    others = [a for a in range(len(found.shape)) if not at <= a < at + rank]
-    return transpose(found, [*others[:front], *range(at, at + rank), *others[front:]])
+        return elements
+    others = [a for a in range(len(elements.shape)) if not at <= a < at + rank]
+    return transpose(elements, [*others[:front], *range(at, at + rank), *others[front:]])
 
 
-def _pick_points(x: Any, axes: list[int], given: list[Any]) -> Any:
-    """The elements, the axes of the integers first; by gather where these are known, as it is native."""
+def _pick_points(x: Any, axes: list[int], positions: list[Any]) -> Any:
+    """The elements, the axes of the integers first; by gather, which is compiled, for known integers."""
     others = [a for a in range(len(x.shape)) if a not in axes]
     ordered = transpose(x, [*axes, *others])
-    sizes, rest = ordered.shape[: len(axes)], ordered.shape[len(axes) :]
-    if all(isinstance(index, np.ndarray) for index in given) and None not in sizes:
-        merged = reshape(ordered, [math.prod(sizes), *rest])
+    sizes, other_sizes = ordered.shape[: len(axes)], ordered.shape[len(axes) :]
+    if all(isinstance(index, np.ndarray) for index in positions) and None not in sizes:
+        merged = reshape(ordered, [math.prod(sizes), *other_sizes])
         if not math.prod(sizes):  # nothing can be picked, and no index is right
-            flat = np.zeros(np.broadcast_shapes(*(index.shape for index in given)), np.int64)
+            flat = np.zeros(np.broadcast_shapes(*(index.shape for index in positions)), np.int64)
         else:
-            flat = np.ravel_multi_index(np.broadcast_arrays(*given), sizes)
+            flat = np.ravel_multi_index(np.broadcast_arrays(*positions), sizes)
         return gather(merged, flat, axis=0)
-    common = broadcast([shape_of(index) for index in given])
-    whole = tuple(broadcast_to(index, common) for index in given)
+    common = broadcast([shape_of(index) for index in positions])
+    whole = tuple(broadcast_to(index, common) for index in positions)
     points = dispatch.current().apply(REGISTRY["stack"], whole, {"axis": len(common)})
     return dispatch.current().apply(REGISTRY["gather_nd"], (ordered, points), {})
 
 
 def _inside(index: Any, x: Any, axis: int) -> Any:
-    """Integers of ``axis`` counted from its start; those known now as an array, and checked."""
+    """Integers of ``axis`` as counted from its start; a checked array if they are known while tracing."""
     size = x.shape[axis]
-    known = known_value(index)
-    if known is None or size is None:
+    values = known_value(index)
+    if values is None or size is None:
         index = cast(index, int64)
         return where(index < 0, add(index, shape(x, int64)[axis] if size is None else size), index)
-    known = known.astype(np.int64)
-    outside = known[(known < -size) | (known >= size)]
+    values = values.astype(np.int64)
+    outside = values[(values < -size) | (values >= size)]
     if outside.size:
         raise OutOfRangeError(
             f"index {outside.flat[0]} is out of range for axis {axis} of shape {x.shape}, which has size "
             f"{size}; use {-size} to {size - 1}."
         )
-    return np.where(known < 0, known + size, known)
+    return np.where(values < 0, values + size, values)

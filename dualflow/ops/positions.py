@@ -105,7 +105,7 @@ def _check_range(numbers: Sequence[TensorSpec]) -> None:
 
 
 def _counted(read: Any, start: Any, limit: Any, delta: Any) -> Any:
-    """The numbers, once ``read`` has told how many there are."""
+    """The numbers, once ``read`` returns their count at run time."""
     whole = start.dtype.is_integer
     step = read(delta)[0] if whole else None
     if type(step) is int and step:
@@ -113,8 +113,8 @@ def _counted(read: Any, start: Any, limit: Any, delta: Any) -> Any:
         (count,) = read.sizes([largest(-((first - last) // step), 0)])
     else:
         nonzero = required(delta, not_equal(delta, zeros_like(delta)), _NO_DELTA)
-        wanted = -floordiv(start - limit, nonzero) if whole else ceil((limit - start) / nonzero)
-        (count,) = read(cast(maximum(wanted, zeros_like(wanted)), int64), 0)
+        count_of_steps = -floordiv(start - limit, nonzero) if whole else ceil((limit - start) / nonzero)
+        (count,) = read(cast(maximum(count_of_steps, zeros_like(count_of_steps)), int64), 0)
     positions = dispatch.current().apply(IOTA, (), {"shape": (count,), "axis": 0, "dtype": start.dtype})
     return positions * delta + start
 
@@ -152,18 +152,20 @@ def _count(start: Any, limit: Any, delta: Any) -> int:
 def range(
     start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = None
 ) -> Tensor:
-    """``start``, ``start + delta``, ... up to and without ``limit``; ``range(n)`` starts at 0.
+    """The numbers ``start``, ``start + delta``, ... below ``limit``; ``range(n)`` starts at 0.
 
     Args:
-        start: the first number, or the limit if that is not given.
-        limit: where to stop.
-        delta: the step; 1 by default.
-        dtype: of the result; by default that in which the three meet.
-        name: ignored; as in TensorFlow.
+        start: the first number, a real scalar; the limit if ``limit`` is None.
+        limit: the end, which is excluded.
+        delta: the step, not 0; a negative one counts down to above ``limit``.
+        dtype: the dtype of the result; None for the common dtype of the three numbers.
+
+    Returns:
+        A tensor of one axis.
 
     Raises:
-        InvalidArgumentError: ``delta`` is 0.
-        DTypeError: floats where ``dtype`` is of integers.
+        InvalidArgumentError: ``delta`` is 0, or a number is not a scalar.
+        DTypeError: a number is not real, or a float where ``dtype`` is an integer dtype.
 
     >>> import dualflow as df
     >>> df.range(3, 18, 3).numpy()
@@ -171,35 +173,41 @@ def range(
     """
     if limit is None:
         start, limit = 0, start
-    given = [as_dtype(float32 if type(x) is float else dtype_of(x)) for x in (start, limit, delta)]
-    known = [np.asarray(x) if type(x) is float else known_value(x) for x in (start, limit, delta)]
-    if any(x is None for x in known):
-        found = dispatch.current().apply(RANGE, (start, limit, delta), {})
-        return found if dtype is None else cast(found, dtype)
-    arrays = [x for x in known if x is not None]
-    _check_range([TensorSpec(x.shape, t) for x, t in zip(arrays, given, strict=True)])
-    meeting = np.result_type(*([t.dtype for t in given if t.is_floating] or [t.dtype for t in given]))
-    target = as_dtype(meeting if dtype is None else dtype)
-    if target.is_integer and meeting.kind == "f":
+    dtypes = [as_dtype(float32 if type(x) is float else dtype_of(x)) for x in (start, limit, delta)]
+    values = [np.asarray(x) if type(x) is float else known_value(x) for x in (start, limit, delta)]
+    if any(x is None for x in values):
+        numbers = dispatch.current().apply(RANGE, (start, limit, delta), {})
+        return numbers if dtype is None else cast(numbers, dtype)
+    arrays = [x for x in values if x is not None]
+    _check_range([TensorSpec(x.shape, t) for x, t in zip(arrays, dtypes, strict=True)])
+    common = np.result_type(*([t.dtype for t in dtypes if t.is_floating] or [t.dtype for t in dtypes]))
+    target = as_dtype(common if dtype is None else dtype)
+    if target.is_integer and common.kind == "f":
         raise DTypeError(f"range makes {target.name} of integers, not of floats; cast its result instead.")
-    wide = meeting if target.is_integer else np.result_type(meeting, target.dtype)
+    wide = common if target.is_integer else np.result_type(common, target.dtype)
     first, last, step = (x.astype(wide) for x in arrays)
     count = _count(first, last, step)
-    found = iota((count,), 0, target)
+    numbers = iota((count,), 0, target)
     if step != 1:
-        found = found * cast(step, target)
-    return found + cast(first, target) if first else found
+        numbers = numbers * cast(step, target)
+    return numbers + cast(first, target) if first else numbers
 
 
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Tensor:
     """``num`` numbers at equal distances from ``start`` to ``stop``, both included.
 
     Args:
-        start: a number, or a tensor of first numbers.
-        stop: the last ones, of the same shape.
-        num: how many, 1 or more.
-        name: ignored; as in TensorFlow.
-        axis: where in the result they lie.
+        start: the first number, or a tensor of first numbers; integers become float64.
+        stop: the last number, or numbers; the shapes broadcast.
+        num: the number of points, an integer of at least 1.
+        axis: the axis of the points in the result; the first by default.
+
+    Returns:
+        A tensor of the broadcast shape with an axis of size ``num``, of the common float dtype.
+
+    Raises:
+        InvalidArgumentError: ``num`` is below 1, or ``axis`` is out of range.
+        DTypeError: ``num`` is not an integer.
 
     >>> import dualflow as df
     >>> df.linspace(0.0, 1.0, 5).numpy().tolist()
@@ -222,7 +230,7 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
 
 
 def _open_linspace(start: Any, stop: Any, count: Any, axis: int) -> Any:
-    """Numbers at equal distances, whose number only the run tells."""
+    """:func:`linspace` of a number of points that is known at run time only."""
     start, stop = divide.op.prepare((start, stop), dispatch.current())
     count = required(count, greater(count, 0), "linspace makes 1 number or more.")
     rank = len(broadcast([start.shape, stop.shape]))
@@ -243,7 +251,20 @@ def eye(
     dtype: Any = float32,
     name: str | None = None,
 ) -> Tensor:
-    """The identity matrix, repeated over ``batch_shape``.
+    """The identity matrix: ones on the main diagonal, zeros elsewhere.
+
+    Args:
+        num_rows: the number of rows.
+        num_columns: the number of columns; None for as many as rows.
+        batch_shape: leading sizes over which the matrix is repeated; None for a single matrix.
+        dtype: the dtype of the result; float32 by default.
+
+    Returns:
+        A tensor of shape ``(*batch_shape, num_rows, num_columns)``.
+
+    Raises:
+        InvalidArgumentError: a size is negative.
+        DTypeError: a size is not an integer.
 
     >>> import dualflow as df
     >>> df.eye(2).numpy().tolist()
@@ -268,16 +289,22 @@ def one_hot(
     dtype: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """For each index a row of ``depth`` elements: ``on_value`` at the index, ``off_value`` elsewhere.
+    """A vector for each index: ``on_value`` at the position of the index, ``off_value`` elsewhere.
 
     Args:
-        indices: integers of any shape; one outside ``[0, depth)`` gives a row of ``off_value``.
+        indices: integers of any shape; an index outside ``[0, depth)`` gives a vector of ``off_value``.
         depth: the size of the new axis.
-        on_value: 1 by default.
-        off_value: 0 by default.
-        axis: where the new axis is; last by default.
-        dtype: float32, or that of the two values.
-        name: ignored; as in TensorFlow.
+        on_value: a scalar; None for 1.
+        off_value: a scalar; None for 0.
+        axis: the position of the new axis; None for the last.
+        dtype: the dtype of the result; None for that of the two values, or float32 without them.
+
+    Returns:
+        A tensor with one axis more than ``indices``, of size ``depth``.
+
+    Raises:
+        DTypeError: ``indices`` or ``depth`` are not integers.
+        InvalidArgumentError: ``depth`` is negative, or ``axis`` is out of range.
 
     >>> import dualflow as df
     >>> df.one_hot([0, 2], 3).numpy().tolist()
@@ -308,9 +335,16 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[
     """The coordinates of the points of a grid, one tensor for each of the vectors ``args``.
 
     Args:
-        *args: the coordinates along each axis.
-        indexing: "xy", where the first vector runs along the columns, or "ij", where it runs along the rows.
-        name: ignored; as in TensorFlow.
+        *args: the coordinates along each axis, which are flattened; of any dtype.
+        indexing: "xy", where the first vector varies along the columns, or "ij", where it varies along the
+            rows.
+
+    Returns:
+        A list of tensors of one shape: the sizes of the vectors, the first two of them swapped for "xy". Each
+        has the dtype of its vector.
+
+    Raises:
+        InvalidArgumentError: ``indexing`` is neither "xy" nor "ij".
 
     >>> import dualflow as df
     >>> [x.numpy().tolist() for x in df.meshgrid([1, 2], [3, 4, 5], indexing="ij")]
@@ -332,13 +366,18 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[
 
 
 def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = bool_, name: str | None = None) -> Tensor:
-    """For each length a row of ``maxlen`` elements, of which the first so many hold.
+    """A row for each length, True at the positions below it.
 
     Args:
-        lengths: integers of any shape.
-        maxlen: the size of the new axis; by default the greatest length.
-        dtype: of the result.
-        name: ignored; as in TensorFlow.
+        lengths: integers or floats of any shape.
+        maxlen: the size of the rows; None for the greatest length.
+        dtype: the dtype of the result; bool by default.
+
+    Returns:
+        A tensor of shape ``(*lengths.shape, maxlen)`` and dtype ``dtype``.
+
+    Raises:
+        DTypeError: ``lengths`` doesn't hold integers or floats.
 
     >>> import dualflow as df
     >>> df.sequence_mask([1, 3], 3).numpy().tolist()
@@ -348,14 +387,14 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = bool_, name: st
     if not (x.dtype.is_integer or x.dtype.is_floating):
         raise DTypeError(f"lengths are integers, not {x.dtype.name}.")
     count = _longest(x) if maxlen is None else int_or_symbol(maxlen, "maxlen")
-    found = less(iota((count,), 0, x.dtype), expand_dims(x, -1))
-    return found if as_dtype(dtype) is bool_ else cast(found, dtype)
+    mask = less(iota((count,), 0, x.dtype), expand_dims(x, -1))
+    return mask if as_dtype(dtype) is bool_ else cast(mask, dtype)
 
 
 def _longest(lengths: Any) -> Any:
-    """The greatest length, 0 where there is none."""
-    known = known_value(lengths)
-    if known is not None:
-        return int(known.max(initial=0))
-    given = concat([reshape(lengths, [-1]), np.zeros(1, lengths.dtype.dtype)], 0)
-    return dispatch.current().apply(REGISTRY["reduce_max"], (given,), {"axis": (0,), "keepdims": False})
+    """The greatest length; 0 if there are none."""
+    values = known_value(lengths)
+    if values is not None:
+        return int(values.max(initial=0))
+    with_zero = concat([reshape(lengths, [-1]), np.zeros(1, lengths.dtype.dtype)], 0)
+    return dispatch.current().apply(REGISTRY["reduce_max"], (with_zero,), {"axis": (0,), "keepdims": False})

@@ -56,22 +56,21 @@ def print(
     end: str = "\n",
     name: str | None = None,
 ) -> Any:
-    """Print when the program runs: inside of a traced function on every call, not once while tracing.
+    """Print tensors and other objects at run time: in a traced function at every call.
 
     Args:
-        inputs: strings, tensors, variables, other objects, and lists, tuples and dicts of them.
+        *inputs: strings, tensors, variables, other objects, and lists, tuples and dicts of them.
         output_stream: an open text file, a function that takes the text (such as ``logging.info``), or
-            ``"file://"`` and the path of a file to append to; ``sys.stderr`` by default.
-        summarize: how many elements are shown at each end of an axis; -1 for all.
-        sep: goes between the inputs.
-        end: goes after the last one.
-        name: ignored; as in TensorFlow.
+            ``"file://"`` and the path of a file to append to; None for ``sys.stderr``.
+        summarize: the number of elements to print at each end of an axis; -1 for all.
+        sep: the text between the inputs.
+        end: the text after the last one.
 
     Returns:
         None; in an explicit graph the operation that prints.
 
     Raises:
-        DTypeError: a stream of another kind.
+        DTypeError: ``output_stream`` is something else.
 
     >>> import dualflow as df
     >>> df.print("sum is", df.reduce_sum([1.0, 2.0]), {"x": df.range(9)}, output_stream=sys.stdout)
@@ -97,7 +96,7 @@ def print(
 
 
 def _template(x: Any, texts: list[str], tensors: list[Any]) -> None:
-    """Add ``x`` to the texts, which a tensor divides."""
+    """Add ``x`` to the texts; a tensor begins a new one."""
     if isinstance(x, TENSORS):
         tensors.append(x)
         texts.append("")
@@ -174,7 +173,7 @@ def _axis(array: Array, axis: int, edge: int, element: Callable[[Any], str]) -> 
 
 
 def _float(x: Any) -> str:
-    """As C prints it with the fewest of two numbers of digits that tell it from its neighbours."""
+    """As C prints it, with 6 digits if these identify the number, else with 9; for float64 with 15 or 17."""
     wide = x.dtype == np.float64
     short = f"{float(x):.{15 if wide else 6}g}"
     if not np.isfinite(x) or x.dtype.type(float(short)) == x:
@@ -187,7 +186,7 @@ def _complex(x: Any) -> str:
 
 
 def _text(x: bytes) -> str:
-    """A string as text; each byte that is no UTF-8 is U+FFFD."""
+    """A string as text; each byte that is not UTF-8 becomes U+FFFD."""
     return x.decode("utf-8", "replace")
 
 

@@ -27,19 +27,22 @@ def matvec(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The product of matrices ``a`` of shape ``(..., n, k)`` and vectors ``b`` of shape ``(..., k)``.
+    """The product of matrices and vectors.
 
     Args:
-        a: the matrices.
-        b: the vectors.
-        transpose_a: take ``a`` as of shape ``(..., k, n)``.
-        adjoint_a: as ``transpose_a``, and conjugate ``a``.
-        a_is_sparse: ignored: ``a`` is multiplied as it is.
+        a: numbers of shape ``(..., n, k)``.
+        b: numbers of shape ``(..., k)``; leading axes broadcast.
+        transpose_a: whether ``a`` is given as ``(..., k, n)``.
+        adjoint_a: as ``transpose_a``, and conjugates ``a``.
+        a_is_sparse: ignored; TensorFlow chooses another algorithm for matrices with many zeros.
         b_is_sparse: ignored, likewise.
-        name: ignored; as in TensorFlow.
+
+    Returns:
+        A tensor of shape ``(..., n)`` with the common dtype of ``a`` and ``b``.
 
     Raises:
-        InvalidArgumentError: sizes that differ, or both ``transpose_a`` and ``adjoint_a``.
+        InvalidArgumentError: the inner sizes differ, or both ``transpose_a`` and ``adjoint_a`` are set.
+        DTypeError: an argument holds bools or strings.
 
     >>> import dualflow as df
     >>> df.linalg.matvec([[1, 2], [3, 4]], [1, 1]).numpy()
@@ -48,24 +51,25 @@ def matvec(
     a, b = agreed(a, b)
     if len(a.shape) == 2 <= len(b.shape) and not adjoint_a:  # one product, not one for each vector
         return matmul(b, a, transpose_b=not transpose_a)
-    found = matmul(a, expand_dims(b, -1), transpose_a=transpose_a, adjoint_a=adjoint_a)
-    return squeeze(found, -1)
+    product = matmul(a, expand_dims(b, -1), transpose_a=transpose_a, adjoint_a=adjoint_a)
+    return squeeze(product, -1)
 
 
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     """The sum of products of ``a`` and ``b`` over pairs of axes.
 
     Args:
-        a: a tensor.
-        b: a tensor.
-        axes: how many last axes of ``a`` meet the first ones of ``b``, or two lists of axes that meet.
-        name: ignored; as in TensorFlow.
+        a: numbers of any shape.
+        b: numbers of any shape.
+        axes: the number of last axes of ``a`` to pair with the first axes of ``b``; or two lists of axes,
+            paired in order.
 
     Returns:
-        The other axes of ``a``, then those of ``b``.
+        A tensor of the other axes of ``a``, then those of ``b``, with the common dtype.
 
     Raises:
-        InvalidArgumentError: the lists differ in length, or the sizes that meet differ.
+        InvalidArgumentError: the lists differ in length, or the sizes of a pair differ.
+        DTypeError: an argument holds bools or strings.
 
     >>> import dualflow as df
     >>> int(df.tensordot([1, 2, 3], [4, 5, 6], 1))
@@ -99,19 +103,22 @@ def _paired(axes: Any, left: int, right: int) -> tuple[list[int], list[int]]:
 
 
 def einsum(equation: str, *inputs: Any, optimize: Any = None, name: str | None = None) -> Tensor:
-    """The sum of products that ``equation`` writes in Einstein's notation, such as ``"bij,bjk->bik"``.
+    """The sum of products that ``equation`` describes in Einstein's notation, such as ``"bij,bjk->bik"``.
 
     Args:
-        equation: one group of letters an input, one letter an axis; after ``->`` the letters that stay.
-            Without ``->`` those that appear once stay, in alphabetical order. A letter twice in a group is
-            the diagonal of its axes. ``...`` stands for further axes, which broadcast; without ``->`` they
-            come first.
-        *inputs: the tensors, which are multiplied from left to right.
+        equation: a group of letters for each input, with a letter for each axis; after ``->`` the letters of
+            the result. Without ``->`` the result has the letters that occur once, in alphabetical order. A
+            letter that occurs twice in a group is the diagonal of its axes. ``...`` stands for further axes,
+            which broadcast; without ``->`` they come first.
+        *inputs: the tensors, which are multiplied from left to right; their dtypes promote to a common one.
         optimize: ignored: TensorFlow's choice of another order.
-        name: ignored; as in TensorFlow.
+
+    Returns:
+        A tensor whose axes are those of the letters of the result, with the common dtype.
 
     Raises:
-        InvalidArgumentError: an equation that doesn't fit the inputs.
+        InvalidArgumentError: the equation doesn't fit the inputs, or sizes of one letter differ.
+        DTypeError: an input holds bools or strings.
 
     >>> import dualflow as df
     >>> df.einsum("ij,j->i", [[1, 2], [3, 4]], [1, 1]).numpy()
@@ -124,12 +131,12 @@ def einsum(equation: str, *inputs: Any, optimize: Any = None, name: str | None =
     groups, result = _spelt_out(equation, groups, result, [x.shape for x in tensors])
     size = _sizes(equation, groups, result, [x.shape for x in tensors])
     operands = [_distinct(x, group, size) for x, group in zip(tensors, groups, strict=True)]
-    found, labels = operands[0]
+    product, labels = operands[0]
     for i, (x, group) in enumerate(operands[1:], start=2):
-        wanted = set(result).union(*groups[i:])
-        found, labels = _pair(found, labels, x, group, wanted)
-    found, labels = _summed(found, labels, set(result))
-    return transpose(found, [labels.index(x) for x in result]) if labels != result else found
+        kept = set(result).union(*groups[i:])
+        product, labels = _pair(product, labels, x, group, kept)
+    product, labels = _summed(product, labels, set(result))
+    return transpose(product, [labels.index(x) for x in result]) if labels != result else product
 
 
 _DOTS = "..."
@@ -180,23 +187,25 @@ def _unnamed(count: int) -> str:
 
 def _sizes(equation: str, groups: list[str], result: str, shapes: Sequence[Shape]) -> dict[str, int | None]:
     """The size of each label; those of ``...`` broadcast."""
-    found: dict[str, int | None] = {}
+    size_of: dict[str, int | None] = {}
     for group, shape in zip(groups, shapes, strict=True):
         for label, size in zip(group, shape, strict=True):
-            known = found.setdefault(label, size)
-            if known is None or (known == 1 and ord(label) >= _FIRST_UNNAMED):
-                found[label] = size
-            elif size not in (known, None) and not (size == 1 and ord(label) >= _FIRST_UNNAMED):
-                raise InvalidArgumentError(f"einsum({equation!r}): {label!r} is both {known} and {size}.")
-    if not set(result) <= set(found) or len(set(result)) != len(result):
+            size_before = size_of.setdefault(label, size)
+            if size_before is None or (size_before == 1 and ord(label) >= _FIRST_UNNAMED):
+                size_of[label] = size
+            elif size not in (size_before, None) and not (size == 1 and ord(label) >= _FIRST_UNNAMED):
+                raise InvalidArgumentError(
+                    f"einsum({equation!r}): {label!r} is both {size_before} and {size}."
+                )
+    if not set(result) <= set(size_of) or len(set(result)) != len(result):
         raise InvalidArgumentError(
             f"einsum({equation!r}): {result!r} has letters that no input has, or one twice."
         )
-    return found
+    return size_of
 
 
 def _distinct(x: Any, labels: str, size: dict[str, int | None]) -> tuple[Any, str]:
-    """``x`` with one axis for each label: diagonals of axes with one label, none for what only broadcasts."""
+    """``x`` with one axis for each label: diagonals for repeated ones, none for broadcast axes of size 1."""
     for label in dict.fromkeys(labels):
         at = [i for i, other in enumerate(labels) if other == label]
         if x.shape[at[0]] == 1 != size[label]:
@@ -208,27 +217,27 @@ def _distinct(x: Any, labels: str, size: dict[str, int | None]) -> tuple[Any, st
 
 
 def _diagonal(x: Any, labels: str, first: int, second: int) -> tuple[Any, str]:
-    """The two axes as one, the last: in a row of all elements of a matrix it has every ``n + 1``-th."""
-    rest = [i for i in range(len(labels)) if i not in (first, second)]
-    x = transpose(x, [*rest, first, second])
+    """The two axes as one, the last: every ``n + 1``-th element of a flattened matrix."""
+    others = [i for i in range(len(labels)) if i not in (first, second)]
+    x = transpose(x, [*others, first, second])
     n = x.shape[-1]
     known_sizes(x.shape, "a diagonal")
     flat = reshape(x, [*x.shape[:-2], n * n])
-    return flat[..., :: n + 1], "".join(labels[i] for i in rest) + labels[first]
+    return flat[..., :: n + 1], "".join(labels[i] for i in others) + labels[first]
 
 
-def _summed(x: Any, labels: str, wanted: set[str]) -> tuple[Any, str]:
-    """``x`` without the axes that nobody wants any more."""
-    gone = tuple(i for i, label in enumerate(labels) if label not in wanted)
-    return (reduce_sum(x, gone), "".join(c for c in labels if c in wanted)) if gone else (x, labels)
+def _summed(x: Any, labels: str, kept: set[str]) -> tuple[Any, str]:
+    """``x`` summed over the axes that are not in ``kept``."""
+    gone = tuple(i for i, label in enumerate(labels) if label not in kept)
+    return (reduce_sum(x, gone), "".join(c for c in labels if c in kept)) if gone else (x, labels)
 
 
-def _pair(a: Any, left: str, b: Any, right: str, wanted: set[str]) -> tuple[Any, str]:
-    """The product of two tensors, summed over shared axes that nobody wants later: one matrix product."""
-    a, left = _summed(a, left, wanted | set(right))
-    b, right = _summed(b, right, wanted | set(left))
-    batch = [c for c in left if c in right and c in wanted]
-    inner = [c for c in left if c in right and c not in wanted]
+def _pair(a: Any, left: str, b: Any, right: str, kept: set[str]) -> tuple[Any, str]:
+    """The product of two tensors, summed over shared axes that no later input has: one matrix product."""
+    a, left = _summed(a, left, kept | set(right))
+    b, right = _summed(b, right, kept | set(left))
+    batch = [c for c in left if c in right and c in kept]
+    inner = [c for c in left if c in right and c not in kept]
     rows = [c for c in left if c not in right]
     columns = [c for c in right if c not in left]
     shapes = (*known_sizes(a.shape, "einsum"), *known_sizes(b.shape, "einsum"))

@@ -138,10 +138,10 @@ class Op:
     def specs(self, inputs: Sequence[TensorSpec], attrs: dict[str, Any]) -> Specs:
         """The output specs; errors name the op and what it was given."""
         try:
-            found = self.infer(*inputs, **attrs)
+            outputs = self.infer(*inputs, **attrs)
         except (InvalidArgumentError, DTypeError) as error:
             raise type(error)(f"{self.name}({self._shown(inputs, attrs)}): {error}") from None
-        return found if isinstance(found, tuple) else (found,)
+        return outputs if isinstance(outputs, tuple) else (outputs,)
 
     def cotangent(self, i: int, g: Any, out: Any, inputs: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """The cotangent of input ``i`` given ``g``, the output's; None where no gradient flows."""
@@ -174,13 +174,13 @@ REGISTRY: dict[str, Op] = {}
 def _registered(name: str) -> Op:
     if name not in REGISTRY:
         load_families()
-    found = REGISTRY.get(name)
-    if found is None:
+    op = REGISTRY.get(name)
+    if op is None:
         raise InvalidArgumentError(
             f"What was pickled uses the op {name}, which is not registered here; import the module that "
             "defines it, then unpickle."
         )
-    return found
+    return op
 
 
 def _constant(module: str, attribute: str) -> Any:

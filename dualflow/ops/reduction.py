@@ -137,11 +137,11 @@ def _prod_vjp(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -
 
 def _before(rows: Any, count: int, direction: int) -> Any:
     """The product of the elements before (or, for -1, after) each, along the last axis, by doubling."""
-    found, reach = _shifted(rows, count, 1, direction), 1
+    products, reach = _shifted(rows, count, 1, direction), 1
     while reach < count:
-        found = found * _shifted(found, count, reach, direction)
+        products = products * _shifted(products, count, reach, direction)
         reach *= 2
-    return found
+    return products
 
 
 def _shifted(rows: Any, count: int, by: int, direction: int) -> Any:
@@ -348,12 +348,14 @@ ARGMIN = _position("argmin", """Where the first minimum is along an axis.""", np
 
 
 def _search(op: Op, x: Any, axis: Any, output_type: Any) -> Any:
-    where = normalize_axis(static_int(0 if axis is None else axis, "axis"), len(shape_of(x)))
-    found = dispatch.current().apply(op, (x,), {"axis": (where,), "keepdims": False})
-    if shape_of(x)[where] is None:
-        found = required(found, greater(sizes_of(x)[where], 0), "no position exists among no elements.")
+    position = normalize_axis(static_int(0 if axis is None else axis, "axis"), len(shape_of(x)))
+    indices = dispatch.current().apply(op, (x,), {"axis": (position,), "keepdims": False})
+    if shape_of(x)[position] is None:
+        indices = required(
+            indices, greater(sizes_of(x)[position], 0), "no position exists among no elements."
+        )
     target = as_dtype(output_type)
-    return found if target is int64 else cast(found, target)
+    return indices if target is int64 else cast(indices, target)
 
 
 def argmax(input: Any, axis: Any = None, output_type: Any = int64, name: str | None = None) -> Tensor:

@@ -1,4 +1,4 @@
-"""A tensor with more around it, beside itself, backwards or moved along."""
+"""Padding, tiling, reversing, rolling and repeating."""
 
 from __future__ import annotations
 
@@ -138,19 +138,22 @@ PAD_BY = register(
 def pad(
     tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None
 ) -> Tensor:
-    """``tensor`` with elements added around it.
+    """``tensor`` with elements added before and after it on each axis.
 
     Args:
-        tensor: of any shape.
-        paddings: for each axis how many before and after: ``[[before, after], ...]``.
+        tensor: a tensor of any shape and dtype.
+        paddings: integers of shape ``(rank, 2)``: the numbers of elements before and after, for each axis.
         mode: "CONSTANT", "REFLECT" (mirrored, without the edge) or "SYMMETRIC" (mirrored, with it).
-        constant_values: the number to add, in the tensor's dtype; no gradient flows to it. For strings 0
-            is the empty one.
-        name: ignored; as in TensorFlow.
+        constant_values: the scalar to pad with, in the dtype of the tensor; no gradient flows to it. For
+            strings, 0 is the empty string.
+
+    Returns:
+        A tensor of the dtype of ``tensor``; the size of each axis grows by its two paddings.
 
     Raises:
-        InvalidArgumentError: an unknown mode, or paddings that do not fit the shape.
-        DTypeError: ``constant_values`` is no number, or a float beside integers.
+        InvalidArgumentError: the mode is unknown, paddings are negative or of another shape, or an axis is
+            too short to mirror.
+        DTypeError: ``constant_values`` is not a scalar, or a float for a tensor of integers.
 
     >>> import dualflow as df
     >>> df.pad([1, 2, 3], [[2, 1]], "REFLECT").numpy()
@@ -183,11 +186,11 @@ def _known_paddings(paddings: Any) -> Any:
 
 
 def _padded_openly(tensor: Any, paddings: Any, mode: str, value: Any) -> Any:
-    """``tensor`` with one value around it, in numbers that only the run tells."""
+    """``tensor`` padded with one value, by paddings that are known at run time only."""
     is_constant = isinstance(mode, str) and mode.upper() == "CONSTANT"
     if not is_constant or tuple(paddings.shape) != (len(tensor.shape), 2):
         raise InvalidArgumentError(
-            f"paddings that only the run tells are of shape ({len(tensor.shape)}, 2), for mode CONSTANT, not "
+            f"paddings known at run time only have shape ({len(tensor.shape)}, 2) and mode CONSTANT, not "
             f"{paddings!r} for {mode!r}; give them as Python ints."
         )
     return _surrounded(tensor, paddings, value)
@@ -200,9 +203,9 @@ def _surrounded(tensor: Any, pairs: Any, value: Any) -> Any:
     if not isinstance(value, TENSORS):
         absent = tensor.dtype.is_string and type(value) is int and value == 0
         value = convert_to_tensor("" if absent else value, tensor.dtype)
-    known = known_value(value)
-    if known is not None:
-        number = known.astype(tensor.dtype.dtype).item()
+    static = known_value(value)
+    if static is not None:
+        number = static.astype(tensor.dtype.dtype).item()
         if not isinstance(pairs, tuple):
             return dispatch.current().apply(PAD_BY, (tensor, pairs), {"value": number})
         return dispatch.current().apply(PAD, (tensor,), {"paddings": pairs, "value": number})
@@ -225,7 +228,19 @@ def _mirrored(x: Any, axis: int, before: int, after: int, skip: int) -> Any:
 
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
-    """``input`` repeated ``multiples[axis]`` times along each axis.
+    """``input`` repeated along each axis.
+
+    Args:
+        input: a tensor of any shape and dtype.
+        multiples: the number of repetitions for each axis, 0 or more; entries may be tensors known at run
+            time only.
+
+    Returns:
+        A tensor of the dtype of ``input``; the size of each axis is multiplied by its number of repetitions.
+
+    Raises:
+        InvalidArgumentError: ``multiples`` doesn't have one number of 0 or more for each axis.
+        DTypeError: ``multiples`` doesn't hold integers.
 
     >>> import dualflow as df
     >>> df.tile([1, 2], [2]).numpy()
@@ -244,7 +259,17 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
 
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
-    """``tensor`` backwards along each axis of ``axis``.
+    """``tensor`` with the elements along some axes in reverse order.
+
+    Args:
+        tensor: a tensor of one axis or more, of any dtype.
+        axis: the axes to reverse: an integer or a list.
+
+    Returns:
+        A tensor with the shape and dtype of ``tensor``.
+
+    Raises:
+        InvalidArgumentError: an axis is out of range or occurs twice.
 
     >>> import dualflow as df
     >>> df.reverse([1, 2, 3], [0]).numpy()
@@ -258,16 +283,20 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
 
 
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
-    """``input`` moved by ``shift`` places along ``axis``, what leaves at one end coming in at the other.
+    """``input`` shifted along some axes; elements that leave at one end come in at the other.
 
     Args:
-        input: numbers, bools or strings.
-        shift: an integer, or one for each axis; it may be a tensor.
-        axis: an axis, or several, known now.
-        name: ignored; as in TensorFlow.
+        input: a tensor of one axis or more, of any dtype.
+        shift: the number of places, an integer or one for each axis; it may be a tensor known at run time
+            only.
+        axis: an axis, or a list of axes.
+
+    Returns:
+        A tensor with the shape and dtype of ``input``.
 
     Raises:
-        InvalidArgumentError: more or fewer shifts than axes.
+        InvalidArgumentError: there are more or fewer shifts than axes, or an axis is out of range.
+        DTypeError: ``shift`` or ``axis`` doesn't hold integers.
 
     >>> import dualflow as df
     >>> df.roll([1, 2, 3, 4], 1, 0).numpy()
@@ -289,19 +318,25 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
 
 
 def _rolled(x: Any, places: Any, axis: int) -> Any:
-    """:func:`roll` by a number of places, or along a size, that only the run tells."""
+    """:func:`roll` by a number of places, or along a size, that is known at run time only."""
     size = sizes_of(x, int64)[axis]
     return gather(x, mod(count_up(size) - cast(places, int64), maximum(size, 1)), axis=axis)
 
 
 def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Tensor:
-    """Each element of ``input`` (or slice along ``axis``) as often in a row as ``repeats`` says.
+    """Each element of ``input``, or each slice along ``axis``, repeated in place.
 
     Args:
-        input: a tensor, which is flattened if no axis is given.
-        repeats: a number, or one for each slice.
-        axis: whose slices to repeat.
-        name: ignored; as in TensorFlow.
+        input: a tensor of any dtype.
+        repeats: the number of repetitions, 0 or more: one for all slices, or one for each.
+        axis: the axis of the slices; None to flatten ``input`` first.
+
+    Returns:
+        A tensor of the dtype of ``input``, whose size on ``axis`` is the sum of the repetitions.
+
+    Raises:
+        InvalidArgumentError: ``repeats`` doesn't have one number, or one for each slice; or one is negative.
+        DTypeError: ``repeats`` doesn't hold integers.
 
     >>> import dualflow as df
     >>> df.repeat([1, 2], [3, 1]).numpy().tolist()

@@ -38,14 +38,14 @@ def _cumsum(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
 def accumulated(ufunc: np.ufunc, start: float, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
     """The running results of ``ufunc`` along ``axis``; ``start`` is the first of ``exclusive`` ones."""
     before = (slice(None),) * axis
-    way = (*before, slice(None, None, -1))
-    source = x[way] if reverse else x
+    backwards = (*before, slice(None, None, -1))
+    source = x[backwards] if reverse else x
     if exclusive:
         moved = np.full(x.shape, start, x.dtype)
         moved[(*before, slice(1, None))] = source[(*before, slice(None, -1))]
         source = moved
-    found = ufunc.accumulate(source, axis, x.dtype)
-    return found[way] if reverse else found
+    accumulations = ufunc.accumulate(source, axis, x.dtype)
+    return accumulations[backwards] if reverse else accumulations
 
 
 def running(join: Callable[[Any, Any], Any], neutral: float, first: float) -> Scan:
@@ -62,6 +62,11 @@ def running(join: Callable[[Any, Any], Any], neutral: float, first: float) -> Sc
     return Scan(fold(neutral), fold(first))
 
 
+def _vjp(g: Any, out: Any, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+    """The sums of the cotangents in the other direction."""
+    return cumsum(g, axis, exclusive, not reverse)
+
+
 CUMSUM = register(
     Op(
         name="cumsum",
@@ -70,7 +75,7 @@ CUMSUM = register(
         kernel=_cumsum,
         kind=running(operator.add, -0.0, 0.0),  # -0.0 + x is x, also for -0.0
         rows=ALONG,
-        vjp=(lambda g, out, x, axis, exclusive, reverse: cumsum(g, axis, exclusive, not reverse),),
+        vjp=(_vjp,),
         samples=tuple(
             Sample(
                 (Domain(-50, 50, "fi", (3, 4)),), {"axis": axis, "exclusive": exclusive, "reverse": reverse}

@@ -259,8 +259,8 @@ def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None =
 
 def _with_batch(params: Any, indices: Any, count: int) -> Any:
     """Positions that also name the ``count`` axes of the batch."""
-    batch, given = indices.shape[:count], shape_of(params)[:count]
-    if not 0 <= count < len(indices.shape) or tuple(batch) != tuple(given) or None in batch:
+    batch, params_batch = indices.shape[:count], shape_of(params)[:count]
+    if not 0 <= count < len(indices.shape) or tuple(batch) != tuple(params_batch) or None in batch:
         raise InvalidArgumentError(
             f"gather_nd with batch_dims={count} needs params and indices whose first sizes are known and "
             f"equal, before the last axis of the indices, not shapes {shape_of(params)} and {indices.shape}."

@@ -25,7 +25,17 @@ if TYPE_CHECKING:
 
 
 def shape(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
-    """The sizes of ``input``, as a tensor of one axis: int32, or ``out_type``.
+    """The sizes of ``input`` as a tensor.
+
+    Args:
+        input: a tensor of any shape and dtype.
+        out_type: an integer dtype; None for int32.
+
+    Returns:
+        A tensor of one axis, with an element for each axis of ``input``.
+
+    Raises:
+        DTypeError: tensors can't have the dtype ``out_type``.
 
     >>> import dualflow as df
     >>> df.shape([[1, 2, 3]]).numpy()
@@ -38,7 +48,22 @@ def shape(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
 
 
 def size(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
-    """How many elements ``input`` has, as a scalar tensor: int32, or ``out_type``."""
+    """The number of elements of ``input`` as a tensor.
+
+    Args:
+        input: a tensor of any shape and dtype.
+        out_type: an integer dtype; None for int32.
+
+    Returns:
+        A scalar.
+
+    Raises:
+        DTypeError: tensors can't have the dtype ``out_type``.
+
+    >>> import dualflow as df
+    >>> df.size([[1, 2, 3]]).numpy()
+    np.int32(3)
+    """
     dtype, sizes = as_dtype(out_type or int32), shape_of(input)
     if sizes.is_static:
         return dispatch.current().constant(np.array(sizes.num_elements(), dtype.dtype))
@@ -46,7 +71,21 @@ def size(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:
-    """How many axes ``input`` has, as a scalar tensor."""
+    """The number of axes of ``input`` as a tensor.
+
+    Args:
+        input: a tensor of any shape and dtype.
+
+    Returns:
+        A scalar of dtype int32.
+
+    Raises:
+        DTypeError: ``input`` can't become a tensor.
+
+    >>> import dualflow as df
+    >>> df.rank([[1, 2, 3]]).numpy()
+    np.int32(2)
+    """
     return dispatch.current().constant(np.array(len(shape_of(input)), np.int32))
 
 
@@ -71,20 +110,29 @@ ENSURED: Final = register(
 
 
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
-    """``x``, once its shape is known to be ``shape``, in which None stands for any size.
+    """``x``, after a check that its shape is ``shape``.
 
-    While a function is traced, the result has the sizes that ``shape`` tells, and those that are open in
-    ``x`` are compared when the function runs.
+    In a traced function, the result has the static sizes of both; sizes that are unknown in ``x`` are checked
+    at run time.
+
+    Args:
+        x: a tensor of any dtype.
+        shape: the expected sizes; None for any size.
+
+    Returns:
+        A tensor with the elements and the dtype of ``x``.
 
     Raises:
-        InvalidArgumentError: another shape.
+        InvalidArgumentError: ``x`` has another shape.
 
     >>> import dualflow as df
     >>> df.ensure_shape(df.zeros([2, 3]), [None, 3]).shape
     (2, 3)
     """
-    found, wanted = shape_of(x), as_shape(shape)
-    if not found.is_compatible_with(wanted):
-        raise InvalidArgumentError(f"a tensor of shape {found} should have shape {wanted}.")
-    known = found.merge_with(wanted)
-    return identity(x) if known == found else dispatch.current().apply(ENSURED, (x,), {"sizes": known})
+    shape_before, expected = shape_of(x), as_shape(shape)
+    if not shape_before.is_compatible_with(expected):
+        raise InvalidArgumentError(f"a tensor of shape {shape_before} should have shape {expected}.")
+    merged = shape_before.merge_with(expected)
+    return (
+        identity(x) if merged == shape_before else dispatch.current().apply(ENSURED, (x,), {"sizes": merged})
+    )

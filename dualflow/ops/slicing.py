@@ -1,4 +1,4 @@
-"""TensorFlow's functions for a part of a tensor, beside ``x[...]``."""
+"""TensorFlow's ``slice``; see :mod:`dualflow.ops.indexing` for ``x[...]``."""
 
 from __future__ import annotations
 
@@ -15,10 +15,19 @@ if TYPE_CHECKING:
 
 
 def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
-    """The part of ``input_`` that starts at ``begin`` and has the sizes ``size``; -1 is all that is left.
+    """The part of ``input_`` that starts at ``begin`` and has the sizes ``size``.
+
+    Args:
+        input_: a tensor of any dtype.
+        begin: the first position on each axis, 0 or more.
+        size: the size of the part on each axis; -1 for all after ``begin``.
+
+    Returns:
+        A tensor of the dtype of ``input_``.
 
     Raises:
-        InvalidArgumentError: the part does not lie inside of ``input_``.
+        InvalidArgumentError: the part is not inside of ``input_``, or there isn't one number for each axis.
+        DTypeError: ``begin`` or ``size`` doesn't hold integers.
 
     >>> import dualflow as df
     >>> df.slice([[1, 2, 3], [4, 5, 6]], [0, 1], [-1, 2]).numpy().tolist()

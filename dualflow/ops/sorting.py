@@ -59,22 +59,22 @@ def order(x: Any, axis: int, descending: bool) -> Any:
     if not descending:
         return _ascending(x, axis)
     back = (slice(None),) * axis + (slice(None, None, -1),)
-    found = _ascending(x[back], axis)[back]
-    return found.dtype.type(max(0, x.shape[axis] - 1)) - found
+    positions = _ascending(x[back], axis)[back]
+    return positions.dtype.type(max(0, x.shape[axis] - 1)) - positions
 
 
 def _ascending(x: Any, axis: int) -> Any:
     """The positions that sort."""
-    found = sorted_pairs(x, axis)
-    if found is not None:
-        return found.positions()
+    sorted_keys = sorted_pairs(x, axis)
+    if sorted_keys is not None:
+        return sorted_keys.positions()
     if x.dtype.itemsize == 8 and x.shape[axis] >= _VERY_LONG and not _in_runs(np.moveaxis(x, axis, -1)):
         return _ascending_wide(x, axis)
     return x.argsort(axis, kind="stable")
 
 
 def _in_runs(rows: Any) -> bool:
-    """Whether rows are a few stretches that rise or fall, which NumPy's stable sort merges."""
+    """Whether rows consist of a few rising or falling runs, which NumPy's stable sort merges."""
     falls = rows[..., 1:] < rows[..., :-1]
     turns = np.count_nonzero(falls[..., 1:] != falls[..., :-1])
     return bool(turns <= _RUNS * (rows.size // rows.shape[-1]))
@@ -83,17 +83,22 @@ def _in_runs(rows: Any) -> bool:
 def _ascending_wide(x: Any, axis: int) -> Any:
     """The positions that sort elements of 64 bits.
 
-    NumPy's sort that keeps no order of equal elements is much the faster: so these are sorted again, each
-    position below the number of its group.
+    NumPy's unstable sort is much faster, but doesn't keep the order of equal elements. So the positions are
+    sorted again as integers ``group << 32 | position``, where the group is the number of smaller distinct
+    elements.
+
+    For elements ``[7, 3, 7]``, the unstable sort may return positions ``[1, 2, 0]``. Their groups are
+    ``[0, 1, 1]``, and the integers ``[0|1, 1|2, 1|0]`` sort to ``[0|1, 1|0, 1|2]``: the positions are
+    ``[1, 0, 2]``.
     """
-    found = x.argsort(axis)
-    rows, places = np.moveaxis(x, axis, -1), np.moveaxis(found, axis, -1)
+    positions = x.argsort(axis)
+    rows, places = np.moveaxis(x, axis, -1), np.moveaxis(positions, axis, -1)
     ordered = np.take_along_axis(rows, places, -1)
     if np.isnan(ordered[..., -1]).any():  # nans are not told from their neighbours
         return x.argsort(axis, kind="stable")
     differs = ordered[..., 1:] != ordered[..., :-1]
     if differs.all():
-        return found
+        return positions
     both = np.zeros(rows.shape, np.uint64)
     np.cumsum(differs, -1, out=both[..., 1:])
     both <<= np.uint64(32)
@@ -126,23 +131,23 @@ class Pairs(NamedTuple):
 
 
 def sorted_pairs(x: Any, axis: int) -> Pairs | None:
-    """Keys and positions of the elements, sorted along an axis; None where rows are short or elements wide.
+    """Keys and positions of the elements, sorted along an axis; None for short rows or wide elements.
 
-    NumPy sorts numbers far faster than positions: so both are sorted together, as one number.
+    NumPy sorts numbers far faster than positions, so keys and positions are sorted together, as one integer.
     """
-    found = pairs(x, axis)
-    if found is not None:
-        found.both.sort(axis)
-    return found
+    unsorted = pairs(x, axis)
+    if unsorted is not None:
+        unsorted.both.sort(axis)
+    return unsorted
 
 
 def pairs(x: Any, axis: int) -> Pairs | None:
-    """Keys and positions of the elements as they stand; None where rows are short or elements wide."""
+    """Keys and positions of the elements in their present order; None for short rows or wide elements."""
     size = x.shape[axis]
-    found = _range(x) if size >= _LONG and x.size else None
-    if found is None:
+    key_range = _range(x) if size >= _LONG and x.size else None
+    if key_range is None:
         return None
-    least, reach = found
+    least, reach = key_range
     places = np.arange(size, dtype=np.uint32).reshape((size,) + (1,) * (x.ndim - 1 - axis))
     shift = (size - 1).bit_length()
     if reach.bit_length() + shift <= 32:
@@ -169,7 +174,7 @@ def _range(x: Any) -> tuple[Any, int] | None:
 
 
 def _keys(x: Any, least: Any) -> Any:
-    """Integers of 32 bits without sign that compare as the elements do; ``least`` is None of floats."""
+    """Unsigned integers of 32 bits that compare as the elements do; ``least`` is None for floats."""
     if least is not None:
         return (x - least).astype(np.uint32)
     single = np.add(x, np.float32(0), dtype=np.float32)  # one zero in the place of two
@@ -183,19 +188,19 @@ def _keys(x: Any, least: Any) -> Any:
 
 
 def _sort(x: Any, axis: int, descending: bool) -> Any:
-    """Elements in order; those that compare equal, zeros of both signs and nans, in the order they had."""
+    """Elements in order; those that compare equal, zeros of both signs and nans, keep their order."""
     if x.dtype.kind == "c":
         raise TypeError("sort takes real numbers")
     rows = np.moveaxis(x, axis, -1)
     # Of bytes NumPy's stable sort is much the fastest, since it counts them.
-    found = np.sort(rows, -1, "stable" if x.dtype.itemsize == 1 else "quicksort")
-    found = found[..., ::-1] if descending else found
+    ordered = np.sort(rows, -1, "stable" if x.dtype.itemsize == 1 else "quicksort")
+    ordered = ordered[..., ::-1] if descending else ordered
     if x.dtype.kind == "f":
         for same in (lambda a: a == 0, np.isnan):
-            there = same(found)
+            there = same(ordered)
             if there.any():
-                found[there] = rows[same(rows)]
-    return np.ascontiguousarray(np.moveaxis(found, -1, axis))
+                ordered[there] = rows[same(rows)]
+    return np.ascontiguousarray(np.moveaxis(ordered, -1, axis))
 
 
 ARGSORT = register(
@@ -252,7 +257,9 @@ def _take_along(x: Any, indices: Any, axis: int) -> Any:
 
 def _along_sizes(indices: Any, shape: Shape) -> Shape:
     """``shape``, whose open sizes are those of the indices: along the axis itself it has to be known."""
-    return Shape(own if own is not None else given for own, given in zip(shape, indices.shape, strict=True))
+    return Shape(
+        own if own is not None else index_size for own, index_size in zip(shape, indices.shape, strict=True)
+    )
 
 
 def _add_along(indices: Any, updates: Any, axis: int, shape: Shape) -> Any:
@@ -330,10 +337,23 @@ def take_along_axis(x: Any, indices: Any, axis: int) -> Any:
 def argsort(
     values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
 ) -> Tensor:
-    """The positions along ``axis``, by default the last, that sort ``values``; nan counts as largest.
+    """The positions along an axis that sort ``values``; nan counts as largest.
+
+    Equal elements keep their order, also in descending order. Rows of narrow keys are sorted together with
+    their positions as single integers of 32 or 64 bits.
+
+    Args:
+        values: real numbers of one axis or more.
+        axis: the axis to sort along; the last by default.
+        direction: "ASCENDING" or "DESCENDING".
+        stable: ignored: the sort is always stable.
+
+    Returns:
+        A tensor with the shape of ``values`` and dtype int32.
 
     Raises:
-        InvalidArgumentError: ``direction`` is neither "ASCENDING" nor "DESCENDING".
+        InvalidArgumentError: ``direction`` is neither of these, or ``axis`` is out of range.
+        DTypeError: ``values`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.argsort([3, 1, 2]).numpy()
@@ -350,7 +370,19 @@ def _way(values: Any, axis: Any, direction: str) -> dict[str, Any]:
 
 
 def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
-    """``values`` in order along ``axis`` (the last by default); see :func:`argsort`.
+    """``values`` sorted along an axis; nan counts as largest.
+
+    Args:
+        values: real numbers of one axis or more.
+        axis: the axis to sort along; the last by default.
+        direction: "ASCENDING" or "DESCENDING".
+
+    Returns:
+        A tensor with the shape and dtype of ``values``.
+
+    Raises:
+        InvalidArgumentError: ``direction`` is neither of these, or ``axis`` is out of range.
+        DTypeError: ``values`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.sort([3, 1, 2], direction="DESCENDING").numpy()

@@ -143,11 +143,11 @@ def static_shape(shape: Any) -> tuple[int, ...]:
         DTypeError: an entry is symbolic or not an integer.
         InvalidArgumentError: an entry is negative.
     """
-    found = sizes(shape)
-    if None in found:
-        raise DTypeError(f"every size of a new tensor must be known while tracing, but got {tuple(found)}.")
-    check_size(found)
-    return tuple(d for d in found if d is not None)
+    entries = sizes(shape)
+    if None in entries:
+        raise DTypeError(f"every size of a new tensor must be known while tracing, but got {tuple(entries)}.")
+    check_size(entries)
+    return tuple(d for d in entries if d is not None)
 
 
 def known_sizes(shape: Iterable[Dim], what: str, axes: Iterable[int] | None = None) -> tuple[int, ...]:
@@ -178,9 +178,9 @@ def open_shape(shape: Any) -> tuple[Dim, ...]:
         InvalidArgumentError: an entry is negative.
     """
     elements = known_elements(shape) if isinstance(shape, AbstractTensor) and len(shape.shape) else None
-    found = sizes(shape) if elements is None else elements
-    check_size(found)
-    return found
+    entries = sizes(shape) if elements is None else elements
+    check_size(entries)
+    return entries
 
 
 def int_or_symbol(x: Any, what: str) -> Any:
@@ -230,8 +230,8 @@ def ints(x: Any, what: str) -> tuple[int, ...]:
 def dtype_of(x: Any) -> DType:
     """The dtype of a tensor, variable, array, Python value, or list of such."""
     if isinstance(x, _TENSORS):
-        found = x.dtype  # a composite of another library may name it
-        return found if type(found) is DType else as_dtype(found)
+        dtype = x.dtype  # a composite of another library may name it
+        return dtype if type(dtype) is DType else as_dtype(dtype)
     if isinstance(x, _LISTS) and holds_tensors(x):
         return functools.reduce(promote, [dtype_of(row) for row in x if holds_tensors([row])])
     return as_dtype(as_array(x).dtype)
@@ -240,8 +240,8 @@ def dtype_of(x: Any) -> DType:
 def shape_of(x: Any) -> Shape:
     """The shape of a tensor, variable, array, Python value, or list of such."""
     if isinstance(x, _TENSORS):
-        found = x.shape
-        return Shape(found) if type(found) is tuple else found
+        shape = x.shape
+        return Shape(shape) if type(shape) is tuple else shape
     if isinstance(x, _LISTS) and holds_tensors(x):
         return Shape([len(x), *shape_of(x[0])])
     return Shape(np.shape(x))

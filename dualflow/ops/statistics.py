@@ -142,8 +142,8 @@ def reduce_logsumexp(
 def _logsumexp(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     high = reduce_max(x, axes, keepdims=True)
     high = stop_gradient(masked(isfinite(high), high))
-    found = log(reduce_sum(exp(x - high), axes, keepdims))
-    return found + (high if keepdims or not axes else squeeze(high, axes))
+    logarithm = log(reduce_sum(exp(x - high), axes, keepdims))
+    return logarithm + (high if keepdims or not axes else squeeze(high, axes))
 
 
 @documented(

@@ -1,4 +1,4 @@
-"""Picking elements along an axis by integers: ``gather`` and its gradient."""
+"""Gather along an axis, and its gradient."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ def _gather(params: Any, indices: Any, axis: int, batch_dims: int = 0) -> Any:
         raise ValueError("sizes of the batch differ")
     check_indices(indices, params.shape[axis], axis)
     places = [place.reshape(*place.shape, *(1,) * rank) for place in np.indices(batch, sparse=True)]
-    found = np.moveaxis(params, axis, batch_dims)[(*places, indices)]
+    slices = np.moveaxis(params, axis, batch_dims)[(*places, indices)]
     between = range(axis - batch_dims)
-    return np.moveaxis(found, [batch_dims + rank + i for i in between], [batch_dims + i for i in between])
+    return np.moveaxis(slices, [batch_dims + rank + i for i in between], [batch_dims + i for i in between])
 
 
 def _gather_vjp(g: Any, out: Any, params: Any, indices: Any, axis: int, batch_dims: int = 0) -> Any:
-    """``g`` added where it was picked; of a batch, the rows of all its members are one axis."""
+    """``g`` added at the gathered positions; the rows of all batch elements become one axis."""
     if not batch_dims:
         return _scatter_like(indices, g, params, axis)
     axes, what = range(len(g.shape)), "the gradient of gather with batch_dims"
@@ -152,7 +152,7 @@ SCATTER_ADD = register(
 
 
 def _onto_infer(tensor: TensorSpec, indices: TensorSpec, updates: TensorSpec, axis: int) -> TensorSpec:
-    """A graph's own op: whoever makes it has updates that fit."""
+    """The spec of ``tensor``; only graphs create this op, with updates that fit."""
     return _scatter_infer(indices, updates, axis, tensor.shape[axis])
 
 
@@ -208,21 +208,21 @@ def gather(
     """The slices of ``params`` along ``axis`` at the positions ``indices``.
 
     Args:
-        params: a tensor of one axis or more.
+        params: a tensor of one axis or more, of any dtype.
         indices: integers of any shape, each in ``[0, size of the axis)``: negative ones are errors.
         validate_indices: ignored: indices are always checked.
-        axis: where to pick; by default the first axis behind the batch.
-        batch_dims: how many first axes of ``params`` and ``indices`` belong together; a negative number
-            counts from the end of the shape of ``indices``.
-        name: ignored; as in TensorFlow.
+        axis: the axis of the slices; None for the first axis after the batch.
+        batch_dims: the number of leading axes that ``params`` and ``indices`` share; a negative number counts
+            from the end of the shape of ``indices``.
 
     Returns:
-        Of shape ``params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]``.
+        A tensor of shape ``params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]`` with
+        the dtype of ``params``.
 
     Raises:
         OutOfRangeError: an index is outside the axis.
-        InvalidArgumentError: the sizes of the batch differ, or there is no such axis behind the batch.
-        DTypeError: ``indices`` are not integers.
+        InvalidArgumentError: the sizes of the shared axes differ, or ``axis`` is not after them.
+        DTypeError: ``indices`` doesn't hold integers.
 
     >>> import dualflow as df
     >>> df.gather([10, 20, 30], [2, 0]).numpy()

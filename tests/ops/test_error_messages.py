@@ -425,7 +425,7 @@ CASES = {
     "open padding of another rank": (
         lambda: traced(lambda x: df.pad(x, df.cast(x, df.int32)), [3]),
         Invalid,
-        "paddings that only the run tells",
+        "paddings known at run time only",
         "as Python ints",
     ),
     "negative padding of open numbers": (

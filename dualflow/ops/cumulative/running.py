@@ -80,13 +80,13 @@ def _product_vjp(g: Any, out: Any, x: Any, axis: int, exclusive: bool, reverse: 
     doubling solves: after each round a sum covers twice as many terms.
     """
     (size,) = known_sizes(x.shape, "the gradient of cumprod", [axis])
-    way = 1 if reverse else -1
-    sums = _moved(g, axis, way, 0) if exclusive else g
-    factors = _moved(x, axis, way, 0)
+    direction = 1 if reverse else -1
+    sums = _moved(g, axis, direction, 0) if exclusive else g
+    factors = _moved(x, axis, direction, 0)
     reach = 1
     while reach < size:
-        sums = sums + factors * _moved(sums, axis, way * reach, 0)
-        factors = factors * _moved(factors, axis, way * reach, 0)
+        sums = sums + factors * _moved(sums, axis, direction * reach, 0)
+        factors = factors * _moved(factors, axis, direction * reach, 0)
         reach *= 2
     return sums * cumprod(x, axis, True, reverse)
 
@@ -110,8 +110,8 @@ def _exponentials_vjp(g: Any, out: Any, x: Any, axis: int, exclusive: bool, reve
         terms = where(some, log(where(some, share, 1)) - safe, -math.inf)
         return exp(cumulative_logsumexp(terms, axis, exclusive, not reverse) + x)
 
-    found = part(g) - part(-g)
-    return masked(isfinite(x), found)
+    gradient = part(g) - part(-g)
+    return masked(isfinite(x), gradient)
 
 
 CUMPROD = _running(

@@ -106,8 +106,8 @@ def _convolved(x: Any, w: Any, strides: Any, padding: Any, first: bool, dilation
     # one open size can be computed with where it is not divided by strides
     strided = max(per_axis(strides, axes, "strides", first)) > 1
     late = None in x.shape[-axes - 1 : -1] and (strided or x.shape.count(None) > 1)
-    found = once_sized(correlation, result, x, w) if late else correlation(x, w)
-    return channels_second(found) if first else found
+    result_tensor = once_sized(correlation, result, x, w) if late else correlation(x, w)
+    return channels_second(result_tensor) if first else result_tensor
 
 
 def _over(

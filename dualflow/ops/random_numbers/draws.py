@@ -86,12 +86,12 @@ def _in_width(draw: Callable[..., Any], shape: tuple[int, ...], dtype: DType) ->
 
 def _truncated(shape: tuple[int, ...], dtype: DType, generator: Source) -> Any:
     draw = generator.philox.standard_normal
-    found = draw(size=shape)
-    far = np.abs(found) > 2
+    numbers = draw(size=shape)
+    far = np.abs(numbers) > 2
     while far.any():
-        found = np.where(far, draw(size=shape), found)
-        far = np.abs(found) > 2
-    return found.astype(dtype.dtype)
+        numbers = np.where(far, draw(size=shape), numbers)
+        far = np.abs(numbers) > 2
+    return numbers.astype(dtype.dtype)
 
 
 NORMAL = _record(
@@ -179,10 +179,12 @@ POISSON = _record(
 
 
 def _floating(dtype: Any, what: str) -> DType:
-    found = as_dtype(dtype)
-    if not found.is_floating:
-        raise DTypeError(f"{what} numbers are floats, not {found.name}; df.random.uniform draws integers.")
-    return found
+    float_dtype = as_dtype(dtype)
+    if not float_dtype.is_floating:
+        raise DTypeError(
+            f"{what} numbers are floats, not {float_dtype.name}; df.random.uniform draws integers."
+        )
+    return float_dtype
 
 
 def _draw(op: Op, generator: Source, shape: tuple[int, ...], dtype: DType, **attrs: Any) -> Any:
@@ -196,16 +198,16 @@ def _state(generator: Source) -> DrawState:
 
 def _once_sized(draw: Draw, generator: Source, shape: Any, dtype: DType) -> Any:
     """``draw(generator, shape, dtype)``, where ``shape`` may be known only when the function runs."""
-    known = open_shape(shape)
-    if None not in known:
-        return draw(generator, static_shape(known), dtype)
+    sizes_now = open_shape(shape)
+    if None not in sizes_now:
+        return draw(generator, static_shape(sizes_now), dtype)
 
     def drawn(source: Source, *sizes: int) -> Any:
         check_size(sizes)
         return draw(source, sizes, dtype)
 
     sizes_given = [convert_to_tensor(size) for size in ints_or_symbols(shape, "shape")]
-    spec = TensorSpec.of(Shape(known), dtype)
+    spec = TensorSpec.of(Shape(sizes_now), dtype)
     return once_sized(drawn, lambda *_: spec, integers=sizes_given, generator=generator)
 
 
@@ -263,11 +265,11 @@ def uniform(
     low, high = known_value(minval), known_value(maxval)
     if low is not None and high is not None and not low.any() and (high == 1).all():
         return x
-    found = add(multiply(x, maxval - minval), minval)
+    numbers = add(multiply(x, maxval - minval), minval)
     if high is None or low is None:
-        return found
+        return numbers
     below = np.nextafter(high.astype(target.dtype), low.astype(target.dtype))
-    return minimum(found, below) if (high > low).all() else found  # for rounding can reach maxval
+    return minimum(numbers, below) if (high > low).all() else numbers  # for rounding can reach maxval
 
 
 def _uniform_integers(generator: Source, shape: Any, minval: Any, maxval: Any, dtype: DType) -> Any:
@@ -311,9 +313,9 @@ def gamma(generator: Source, shape: Any, alpha: Any, beta: Any = None, dtype: An
     if not alpha.dtype.is_floating:
         raise DTypeError(f"alpha is of floats, not {alpha.dtype.name}; use df.cast.")
     wide = _for_each(alpha, shape)
-    found = dispatch.current().apply(GAMMA, (wide,), {"generator": generator})
-    found = found if beta is None else found / beta
-    return maximum(found, float(np.finfo(found.dtype.dtype).tiny))
+    numbers = dispatch.current().apply(GAMMA, (wide,), {"generator": generator})
+    numbers = numbers if beta is None else numbers / beta
+    return maximum(numbers, float(np.finfo(numbers.dtype.dtype).tiny))
 
 
 def poisson(generator: Source, shape: Any, lam: Any, dtype: Any = float32) -> Tensor:
