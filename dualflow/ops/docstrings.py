@@ -6,15 +6,12 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from dualflow.ops.record import Promotion
 
-if TYPE_CHECKING:
-    from dualflow.ops.elementwise import DTypeRule
-
 F = TypeVar("F", bound=Callable[..., Any])
-_EXAMPLE: Final = ">>> import dualflow as df\n"
+EXAMPLE: Final = ">>> import dualflow as df\n"
 _INDENTED: Final = sys.version_info < (3, 13)  # later compilers remove the indentation of docstrings
 
 
@@ -39,7 +36,7 @@ def documented(sections: str, **values: str) -> Callable[[F], F]:
     def add_sections(function: F) -> F:
         if isinstance(function, FunctionType) and function.__doc__:  # python -OO removes docstrings
             text = function.__doc__.replace("\n    ", "\n") if _INDENTED else function.__doc__
-            head, start, example = text.partition(_EXAMPLE)
+            head, start, example = text.partition(EXAMPLE)
             added = (sections.format(**values) if values else sections).strip()
             function.__doc__ = f"{head.rstrip()}\n\n{added}\n\n{start}{example}".rstrip() + "\n"
         return function
@@ -47,32 +44,27 @@ def documented(sections: str, **values: str) -> Callable[[F], F]:
     return add_sections
 
 
-def elementwise_docstring(
-    doc: str, rule: DTypeRule, inputs: str, raises: str | None, example: tuple[str, str] | None
+@cache
+def elementwise_sections(
+    takes: str, promotion: Promotion, returns: str | None, inputs: str, raises: str | None
 ) -> str:
-    """The docstring of an elementwise op: arguments, result and errors follow from its dtype rule.
+    """Arguments, result and errors of an elementwise op, as its dtype rule decides them.
 
     Args:
-        doc: what the op computes.
-        rule: the dtypes that it takes and returns.
+        takes: the kinds of values that it takes, in words.
+        promotion: how its inputs agree on a dtype.
+        returns: the dtype of the result in words; None for that on which the inputs agree.
         inputs: the names of its inputs, separated by commas.
         raises: when it raises an InvalidArgumentError, other than for shapes.
-        example: a call, and its result as a list.
     """
-    shown = f"\n{_EXAMPLE}>>> {example[0]}.numpy().tolist()\n{example[1]}\n" if example else ""
-    return f"{doc}\n\n{_elementwise_sections(rule, inputs, raises)}{shown}"
-
-
-@cache
-def _elementwise_sections(rule: DTypeRule, inputs: str, raises: str | None) -> str:
     first, *others = inputs.split(", ")
     values = {
-        "takes": rule.takes,
+        "takes": takes,
         "first": first,
         "others": "".join(f"    {other}: as ``{first}``; the shapes broadcast.\n" for other in others),
-        "promotion": f"    Dtypes: {rule.promotion.value}.\n" if others else "",
+        "promotion": f"    Dtypes: {promotion.value}.\n" if others else "",
         "shape": "to which the inputs broadcast" if others else f"of ``{first}``",
-        "dtype": rule.returns or _returned(rule.promotion, first, bool(others)),
+        "dtype": returns or _common_dtype(promotion, first, bool(others)),
         "no_common": ", or the inputs have no common dtype" if others else "",
     }
     reasons = [*(["shapes that do not broadcast"] if others else []), *([raises] if raises else [])]
@@ -80,8 +72,8 @@ def _elementwise_sections(rule: DTypeRule, inputs: str, raises: str | None) -> s
     return _ELEMENTWISE.format(**values) + refused
 
 
-def _returned(promotion: Promotion, first: str, several: bool) -> str:
-    """The dtype of a result that its rule keeps."""
+def _common_dtype(promotion: Promotion, first: str, several: bool) -> str:
+    """The dtype on which the inputs agree, in words."""
     common = "the common dtype of the inputs" if several else f"the dtype of ``{first}``"
     if promotion is Promotion.FLOAT:
         return f"{common}; float32 for integers and bools"

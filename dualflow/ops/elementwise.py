@@ -16,7 +16,7 @@ from dualflow.core.shape import broadcast
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import hide_frames_of
 from dualflow.ops import maths_reference
-from dualflow.ops.docstrings import elementwise_docstring
+from dualflow.ops.docstrings import EXAMPLE, elementwise_sections
 from dualflow.ops.op_kinds import Elementwise
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
@@ -208,7 +208,9 @@ def elementwise(
     )
     names = inputs or _INPUTS[len(domains)]
     function = _function(op, names)
-    function.__doc__ = elementwise_docstring(doc, dtype, names, raises, example)
+    sections = elementwise_sections(dtype.takes, dtype.promotion, dtype.returns, names, raises)
+    shown = f"\n{EXAMPLE}>>> {example[0]}.numpy().tolist()\n{example[1]}\n" if example else ""
+    function.__doc__ = f"{doc}\n\n{sections}{shown}"
     function.__module__ = code.__module__
     return function
 
