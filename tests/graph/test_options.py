@@ -16,7 +16,7 @@ from dualflow.graph.cost_model import CostModel
 from dualflow.graph.ir import Graph, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import PASSES, Pass, optimise
-from dualflow.graph.passes.bodies import in_bodies
+from dualflow.graph.passes.bodies import map_bodies
 from dualflow.ops.contraction import MATMUL
 from dualflow.ops.op_kinds import Loop
 
@@ -122,19 +122,24 @@ def test_equal_options_are_equal():
     assert hash(CompileOptions()) == hash(CompileOptions())
 
 
-def broken(graph: Graph) -> Graph:
+def broken(graph: Graph, options: CompileOptions) -> Graph:
     """A pass that forgets a node."""
     return graph.with_results([Value(v.spec) for v in graph.results])
 
 
+def broken_inside(graph: Graph, options: CompileOptions) -> Graph:
+    """A pass that forgets a node of each body."""
+    return map_bodies(graph, lambda body: broken(body, options))
+
+
 def test_checking_finds_the_pass_that_breaks_a_rule(traced):
-    graph, passes = traced(df.exp, [3]), (*PASSES[:2], Pass("broken", broken, "none"), *PASSES[2:])
+    graph, passes = traced(df.exp, [3]), (*PASSES[:2], Pass("broken", "none", broken), *PASSES[2:])
     with pytest.raises(InternalError, match="made by no node"):
         optimise(graph, CompileOptions(checking=True), passes=passes)
 
 
 def test_checking_looks_into_bodies():
-    graph, passes = graph_of(drawing, [3]), (*PASSES[:2], Pass("broken", in_bodies(broken), "none"))
+    graph, passes = graph_of(drawing, [3]), (*PASSES[:2], Pass("broken", "none", broken_inside))
     with pytest.raises(InternalError, match="made by no node"):
         optimise(graph, CompileOptions(checking=True), passes=passes)
 

@@ -1,21 +1,22 @@
 """The passes, in the one order in which they run.
 
-A pass is a plain function from a graph to a graph that computes the same results, value for value.
+A pass is a function from a graph, and the options of the compile, to a graph that computes the same results,
+value for value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Final
 
 from dualflow.core.records import NamedTuple
-from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.ir import Graph, verify
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.algebra import simplify_algebra
 from dualflow.graph.passes.assignments import drop_assignments
 from dualflow.graph.passes.batching import batch_products
-from dualflow.graph.passes.bodies import in_bodies
+from dualflow.graph.passes.bodies import map_bodies
 from dualflow.graph.passes.branches import take_branches
 from dualflow.graph.passes.common_subexpressions import merge_common_subexpressions
 from dualflow.graph.passes.complex_parts import part_complex
@@ -34,136 +35,119 @@ from dualflow.graph.passes.scatters import add_in_scatters
 from dualflow.graph.passes.sparse_updates import step_on_rows
 from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.passes.unroll_trivial_loops import count_trips
-from dualflow.graph.scalars import bodies
+
+PassFunction = Callable[[Graph, CompileOptions], Graph]
 
 
 class Pass(NamedTuple):
-    """One step of the optimiser, and why it stands where it does."""
+    """A step of the optimiser.
+
+    Attributes:
+        name: unique among the passes.
+        reason: why it stands where it does.
+        function: returns the graph after the step.
+        in_bodies: whether it runs on the bodies of conditions and loops, too. A run of such passes is applied
+            to a graph first, then to the bodies that are left in it, the outer ones first. Other passes leave
+            bodies alone, or reach them themselves.
+    """
 
     name: str
-    function: Callable[[Graph], Graph]
     reason: str
-
-    def run(self, graph: Graph, options: CompileOptions) -> Graph:
-        """``graph`` after the step."""
-        return self.function(graph)
+    function: PassFunction
+    in_bodies: bool = False
 
 
-class RoomyPass(NamedTuple):
-    """A step that takes memory to save time, and is told how many bytes of it."""
-
-    name: str
-    function: Callable[[Graph, int], Graph]
-    reason: str
-
-    def run(self, graph: Graph, options: CompileOptions) -> Graph:
-        """``graph`` after the step."""
-        return self.function(graph, options.stack_budget)
+def _plain(function: Callable[[Graph], Graph]) -> PassFunction:
+    """The pass function of one that reads no options."""
+    return lambda graph, options: function(graph)
 
 
-class LoopPass(NamedTuple):
-    """A step for a backend whose loops hold complex numbers, as the default's do."""
-
-    name: str
-    function: Callable[[Graph], Graph]
-    reason: str
-
-    def run(self, graph: Graph, options: CompileOptions) -> Graph:
-        """``graph`` after the step."""
-        return self.function(graph) if options.backend == "llvm" else graph
+def _for_llvm(function: Callable[[Graph], Graph]) -> PassFunction:
+    """The pass function of one for a backend whose loops hold complex numbers, as the default's do."""
+    return lambda graph, options: function(graph) if options.backend == "llvm" else graph
 
 
-class OptionPass(NamedTuple):
-    """A step that reads the options, such as the figures of the cost model."""
-
-    name: str
-    function: Callable[[Graph, CompileOptions], Graph]
-    reason: str
-
-    def run(self, graph: Graph, options: CompileOptions) -> Graph:
-        """``graph`` after the step."""
-        return self.function(graph, options)
-
-
-AnyPass = Pass | RoomyPass | LoopPass | OptionPass
-
-
-def simplify_body(graph: Graph) -> Graph:
-    """A body after the passes that go before those for bodies."""
-    for step in _INSIDE:
-        graph = step.function(graph)
-    return graph
-
-
-def fuse_bodies(graph: Graph, costs: CostModel = CPU) -> Graph:
-    """``graph`` whose bodies have gone through the passes that end with fusion."""
-    return in_bodies(lambda body: fuse(_before_fusion_of_body(body, costs), costs))(graph)
-
-
-def _before_fusion_of_body(graph: Graph, costs: CostModel) -> Graph:
-    return add_in_scatters(step_on_rows(add_in_products(graph), costs))
-
-
-_INSIDE: Final = (
-    Pass("loops", merge_loops, "first: a loop is found again by its inputs, which others would replace"),
-    Pass("stacks", loop_over_stacks, "no other pass knows what to do with sizes that are not known"),
-    Pass("unused", eliminate_dead_code, "the later passes need not look at what nobody reads"),
-    Pass("constants", fold_constants, "what is known now isn't computed at each call"),
-    Pass("branches", take_branches, "an index is known once constants are"),
-    Pass("trip counts", count_trips, "what a loop of one iteration hides, the passes below see"),
-    Pass("algebra", simplify_algebra, "an identity removed is a loop, or a copy, saved"),
-    Pass("common", merge_common_subexpressions, "gradients repeat the forward pass; once is enough"),
-    Pass("leftovers", eliminate_dead_code, "the rewrites above leave their old nodes behind"),
-    Pass("cut", cut_products, "once the leftovers, which read products too, are gone"),
-    Pass("trimming", trim_control, "values of choices, loops and qr are needed one by one, not as a node"),
-)
-
-SIMPLIFICATIONS: Final[tuple[AnyPass, ...]] = (
-    Pass("assignments", drop_assignments, "only calls that failed ask what a variable held on the way"),
-    *_INSIDE,
-    Pass("bodies", in_bodies(simplify_body), "what is inside branches and loops runs as often as anything"),
+SIMPLIFICATIONS: Final = (
     Pass(
-        "invariants",
-        hoist_invariants,
-        "what each iteration computes again is what the passes have left of it",
+        "assignments",
+        "a variable's value along the way is read only by calls that fail, from the trace",
+        _plain(drop_assignments),
     ),
-    RoomyPass(
-        "draws", draw_before_loops, "the number of iterations is known by now, and what else a body does"
+    Pass("loops", "first: equal loops are recognised by their inputs", _plain(merge_loops), in_bodies=True),
+    Pass(
+        "stacks", "later passes need the sizes of a loop's results", _plain(loop_over_stacks), in_bodies=True
+    ),
+    Pass("unused", "later passes need not read unused nodes", _plain(eliminate_dead_code), in_bodies=True),
+    Pass("constants", "computed once, not at each call", _plain(fold_constants), in_bodies=True),
+    Pass("branches", "the index of a branch may be a constant now", _plain(take_branches), in_bodies=True),
+    Pass(
+        "iterations", "opens loops of one iteration to the passes below", _plain(count_trips), in_bodies=True
+    ),
+    Pass(
+        "algebra", "an identity removed is a loop, or a copy, saved", _plain(simplify_algebra), in_bodies=True
+    ),
+    Pass("common", "gradients repeat the forward pass", _plain(merge_common_subexpressions), in_bodies=True),
+    Pass(
+        "leftovers",
+        "the rewrites above leave their old nodes behind",
+        _plain(eliminate_dead_code),
+        in_bodies=True,
+    ),
+    Pass("cut", "after the leftovers, which read products too", _plain(cut_products), in_bodies=True),
+    Pass(
+        "trimming",
+        "results of conditions, loops and qr are needed one by one, not as a node",
+        _plain(trim_control),
+        in_bodies=True,
+    ),
+    Pass("invariants", "bodies are simple by now", _plain(hoist_invariants)),
+    Pass(
+        "draws",
+        "trip counts and the other effects of a body are final by now",
+        lambda graph, options: draw_before_loops(graph, options.stack_budget),
     ),
 )
+"""The passes that make no kernels, and no ops of one backend: they suit any use of a graph."""
 
-_BEFORE_FUSION: Final[tuple[AnyPass, ...]] = (
+PASSES: Final = (
     *SIMPLIFICATIONS,
-    LoopPass(
-        "parts", part_complex, "algebra and gradients see each op once; loops compute with real numbers"
+    Pass(
+        "parts",
+        "algebra and gradients see each op once; loops compute with real numbers",
+        _for_llvm(part_complex),
     ),
-    Pass("halves", widen_halves, "algebra and gradients see each op once, all that follow see no float16"),
-    OptionPass(
+    Pass(
+        "halves", "algebra and gradients see each op once; no later pass sees float16", _plain(widen_halves)
+    ),
+    Pass(
         "products",
+        "many small products are slower than one, and prevent fusion",
         lambda graph, options: batch_products(graph, options.stack_budget, options.cost_model),
-        "many small products are slower than one, and hold what could be fused",
     ),
-    Pass("epilogues", add_in_products, "BLAS adds a product to a matrix as fast as it writes one"),
-    LoopPass("fourier", transform_in_steps, "tables are for what is left of transforms when all is simple"),
-    OptionPass(
+    Pass("fourier", "the transforms that are left are final by now", _for_llvm(transform_in_steps)),
+    Pass(
+        "epilogues",
+        "BLAS adds a product to a matrix as fast as it writes one",
+        _plain(add_in_products),
+        in_bodies=True,
+    ),
+    Pass(
         "rows",
-        lambda graph, options: step_on_rows(graph, options.cost_model),
         "before sums are scattered onto what they are added to",
+        lambda graph, options: step_on_rows(graph, options.cost_model),
+        in_bodies=True,
     ),
-    Pass("scatters", add_in_scatters, "a row added in its place saves zeros and a sum over everything"),
-)
-
-PASSES: Final[tuple[AnyPass, ...]] = (
-    *_BEFORE_FUSION,
-    OptionPass(
+    Pass(
+        "scatters",
+        "a row added in place saves zeros, and a sum over all rows",
+        _plain(add_in_scatters),
+        in_bodies=True,
+    ),
+    Pass(
         "fusion",
+        "last: it hides nodes in bodies of kernels, where no other pass looks",
         lambda graph, options: fuse(graph, options.cost_model),
-        "last: it hides nodes in bodies, where no other pass looks",
-    ),
-    OptionPass(
-        "inside",
-        lambda graph, options: fuse_bodies(graph, options.cost_model),
-        "choices and loops that no kernel holds have kernels of their own",
+        in_bodies=True,
     ),
 )
 
@@ -172,20 +156,28 @@ def optimise(
     graph: Graph,
     options: CompileOptions,
     observe: Callable[[str, Graph], None] | None = None,
-    passes: Sequence[AnyPass] = PASSES,
+    passes: Sequence[Pass] = PASSES,
 ) -> Graph:
     """``graph`` after every pass of ``passes`` in turn; ``observe(name, graph)`` sees each result.
 
     Raises:
         InternalError: the options ask for checking, and a pass has broken a rule of the IR.
     """
-    for step in passes:
-        graph = step.run(graph, options)
-        if options.checking:
-            _check(graph)
-        if observe is not None:
-            observe(step.name, graph)
+    for in_bodies, group in groupby(passes, key=lambda step: step.in_bodies):
+        run = tuple(group)
+        for step in run:
+            graph = step.function(graph, options)
+            if in_bodies and step is run[-1]:
+                graph = _with_optimised_bodies(graph, options, run)
+            if options.checking:
+                _check(graph)
+            if observe is not None:
+                observe(step.name, graph)
     return graph
+
+
+def _with_optimised_bodies(graph: Graph, options: CompileOptions, passes: Sequence[Pass]) -> Graph:
+    return map_bodies(graph, lambda body: optimise(body, options, passes=passes))
 
 
 def _check(graph: Graph) -> None:
@@ -197,11 +189,15 @@ def _check(graph: Graph) -> None:
         pending += [body for node in current.nodes for _, body in node.bodies]
 
 
-def before_fusion(graph: Graph, options: CompileOptions) -> Iterator[Graph]:
-    """What fusion is given when ``graph`` is optimised: it, and bodies of loops and choices in no kernel."""
-    pending = [optimise(graph, options, passes=_BEFORE_FUSION)]
-    while pending:
-        given = pending.pop()
-        yield given
-        inside = [body for node in fuse(given, options.cost_model).nodes for body in bodies(node)]
-        pending += [_before_fusion_of_body(body, options.cost_model) for body in inside]
+def before_fusion(graph: Graph, options: CompileOptions) -> list[Graph]:
+    """The graphs that fusion transforms when ``graph`` is optimised: it, and the bodies that it leaves."""
+    graphs: list[Graph] = []
+
+    def collect(graph: Graph, options: CompileOptions) -> Graph:
+        graphs.append(graph)
+        return graph
+
+    *earlier, fusion = PASSES
+    observer = Pass("collect", "it shows the graphs before fusion", collect, in_bodies=True)
+    optimise(graph, options, passes=(*earlier, observer, fusion))
+    return graphs

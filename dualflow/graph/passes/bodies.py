@@ -11,16 +11,6 @@ from dualflow.ops.op_kinds import Cond, Loop
 Transform = Callable[[Graph], Graph]
 
 
-def in_bodies(transform: Transform) -> Transform:
-    """The pass that applies ``transform`` to every graph inside a choice or loop, the outer ones first."""
-
-    def run(graph: Graph) -> Graph:
-        """Nested graphs are simplified as the outer one is."""
-        return map_bodies(graph, lambda body: run(transform(body)))
-
-    return run
-
-
 def inside_out(transform: Transform) -> Transform:
     """The pass that applies ``transform`` to the graphs inside choices and loops, then to the one around."""
 
