@@ -137,7 +137,7 @@ def _has_kernel(op: Op, inputs: Sequence[EagerTensor], attrs: Mapping[str, Any])
     """Whether compiled functions have kernels for such ops, as far as forms tell."""
     kind = op.kind
     if isinstance(kind, Opaque):
-        return kind.unless is not None and kind.unless(*[x._array for x in inputs], **attrs)
+        return kind.fourier is not None and kind.fourier(*[x._array for x in inputs], **attrs)
     return isinstance(kind, _KINDS)
 
 

@@ -15,8 +15,10 @@ from dualflow.core.errors import DualflowError, InternalError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Graph, Node, Value
+from dualflow.ops.broadcasting import BROADCAST_TO
+from dualflow.ops.creation import CONSTANT
 from dualflow.ops.op_kinds import Check
-from dualflow.ops.record import REGISTRY, Effect, Op
+from dualflow.ops.record import Effect, Op
 
 
 class DeferredError:
@@ -84,9 +86,7 @@ def failing_branch(
     for spec in results:
         zero = _constant(np.zeros((), spec.dtype.dtype))
         shape = Shape([0 if n is None else n for n in spec.shape])
-        whole = Node(
-            REGISTRY["broadcast_to"], [zero.output], {"shape": shape}, [TensorSpec.of(shape, spec.dtype)]
-        )
+        whole = Node(BROADCAST_TO, [zero.output], {"shape": shape}, [TensorSpec.of(shape, spec.dtype)])
         nodes += [zero, whole]
         outputs.append(whole.output)
     return Graph(graph.name, inputs, tuple(nodes), tuple(outputs))
@@ -94,5 +94,4 @@ def failing_branch(
 
 def _constant(array: Any) -> Node:
     attrs = {"value": array}
-    op = REGISTRY["constant"]
-    return Node(op, [], attrs, op.specs([], attrs))
+    return Node(CONSTANT, [], attrs, CONSTANT.specs([], attrs))

@@ -4,11 +4,11 @@ Three doors lead to it. :func:`rewrite` takes rules, small functions whose docst
 
     def double_negation(node: Node, make: Make) -> Replacement:
         '''--x = x'''
-        inner = producer(node.inputs[0], "negative")
+        inner = producer(node.inputs[0], negative.op)
         return inner.inputs if inner else None
 
 A rule sees the node with its inputs already rewritten and returns the values that take the place of the
-node's outputs, or None to keep the node. ``make(op name, inputs, attrs)`` adds a node and returns its value;
+node's outputs, or None to keep the node. ``make(op, inputs, attrs)`` adds a node and returns its value;
 rules apply to the nodes they make. The walk carries over the lines of the nodes that a made node replaces.
 
 :func:`expand` takes a function that names whole nodes instead, and :func:`rebuild` one that decides by the
@@ -25,7 +25,7 @@ from dualflow.core.errors import InternalError
 from dualflow.core.records import NamedTuple
 from dualflow.graph.ir import Graph, Node, Origin, Value
 from dualflow.ops.op_kinds import Literal
-from dualflow.ops.record import REGISTRY
+from dualflow.ops.record import Op
 
 Replacement = Sequence[Value] | None
 _ORIGINS = 4
@@ -34,7 +34,7 @@ _ORIGINS = 4
 class Make(Protocol):
     """Adds a node to the graph that is being written."""
 
-    def __call__(self, op: str, inputs: Sequence[Value], attrs: Mapping[str, Any] | None = None) -> Value: ...
+    def __call__(self, op: Op, inputs: Sequence[Value], attrs: Mapping[str, Any] | None = None) -> Value: ...
 
 
 Rule = Callable[[Node, Make], Replacement]
@@ -152,10 +152,10 @@ def first_of(rules: Iterable[Rule]) -> Rule:
     return rule
 
 
-def producer(value: Value, op: str) -> Node | None:
-    """The node that made ``value`` if it is an ``op``."""
+def producer(value: Value, op: Op) -> Node | None:
+    """The node that computes ``value`` if its op is ``op``."""
     node = value.node
-    return node if node is not None and node.op.name == op else None
+    return node if node is not None and node.op is op else None
 
 
 class _Applied:
@@ -175,10 +175,10 @@ class _Applied:
         made, self._made = self._made, []
         return Expansion(made, found)
 
-    def _make(self, op: str, inputs: Sequence[Value], attrs: Mapping[str, Any] | None = None) -> Value:
-        record, given = REGISTRY[op], dict(attrs or {})
-        specs = record.specs([v.spec for v in inputs], given)
-        node = Node(record, inputs, given, specs, self._replaced.origin, self._merged(inputs))
+    def _make(self, op: Op, inputs: Sequence[Value], attrs: Mapping[str, Any] | None = None) -> Value:
+        own_attrs = dict(attrs or {})
+        specs = op.specs([v.spec for v in inputs], own_attrs)
+        node = Node(op, inputs, own_attrs, specs, self._replaced.origin, self._merged(inputs))
         found = self._rule(node, self._make)
         if found is None:
             self._made.append(node)

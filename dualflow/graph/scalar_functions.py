@@ -12,7 +12,7 @@ from dualflow.graph.exact_equality import exact_attrs
 from dualflow.graph.fused import fold_of
 from dualflow.graph.ir import Node
 from dualflow.ops.op_kinds import Elementwise, Reduce
-from dualflow.scalar import ScalarFunction, trace
+from dualflow.scalar import ScalarFunction, ScalarOp, trace
 
 _REMEMBERED: Final = 4096
 """The number of different element functions that are remembered, the most recently used ones."""
@@ -48,6 +48,19 @@ def function_of(node: Node) -> ScalarFunction:
     """The element function of ``node``, whose op is elementwise: of its inputs' dtypes, to its output's."""
     inputs = tuple([v.spec.dtype for v in node.inputs])
     return _element_function(_ElementKey(node, inputs))
+
+
+def scalar_op_of(node: Node) -> ScalarOp | None:
+    """The scalar op that ``node`` applies to its two inputs, in order; None if it computes anything else."""
+    if len(node.inputs) != 2 or not isinstance(node.op.kind, Elementwise) or node.attrs:
+        return None
+    if any(v.spec.dtype.is_string for v in node.inputs):
+        return None
+    function = function_of(node)
+    if len(function.instructions) != 1 or function.results != (2,):
+        return None
+    (instruction,) = function.instructions
+    return instruction.op if instruction.operands == (0, 1) else None
 
 
 def reduction_of(node: Node) -> ReductionFunctions:

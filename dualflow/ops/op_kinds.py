@@ -144,12 +144,15 @@ class Literal(NamedTuple):
 class Opaque(NamedTuple):
     """Runs as its NumPy or Python kernel also inside a compiled function, for the reason given.
 
-    But where ``unless(*inputs, **attrs)`` returns True, which looks at the inputs' shapes alone, the default
-    backend has code of its own.
+    ``fourier(x, **attrs)`` reads the shape of the one input, and returns whether the op is the Fourier
+    transform, or the inverse one for the ``attrs["kind"]`` "ifft", of long rows: some backends have code for
+    that. Where it is ``drawn_singly``, a draw of the shape ``attrs["shape"]`` results in the numbers of as
+    many draws of one.
     """
 
     reason: str
-    unless: Callable[..., bool] | None = None
+    fourier: Callable[..., bool] | None = None
+    drawn_singly: bool = False
 
 
 class Cond(NamedTuple):

@@ -13,9 +13,10 @@ from dualflow.graph.axes import sizes
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.scalar_functions import scalar_op_of
 from dualflow.ops.broadcasting import REDUCE_SUM
 from dualflow.ops.op_kinds import CopyPieces, View
-from dualflow.ops.record import REGISTRY
+from dualflow.scalar import ScalarOp
 from dualflow.schedule.operands import PRODUCT_CHARS
 from dualflow.schedule.sliding import WINDOW_SUM, SlidingAxis, SlidingWindows
 
@@ -50,7 +51,7 @@ def _summed_axes(body: Graph) -> tuple[int, ...] | None:
         return None
     product, total = body.nodes
     whole = (
-        product.op is REGISTRY["multiply"]
+        scalar_op_of(product) is ScalarOp.MULTIPLY
         and set(product.inputs) == set(body.inputs)
         and total.op is REDUCE_SUM
         and total.inputs[0] is product.output

@@ -212,5 +212,5 @@ def test_a_custom_gradients_values_stand_for_themselves(traced):
 
 def test_every_rule_says_its_algebra_and_is_for_an_op_that_exists():
     for op, rules in RULES.items():
-        assert op in {*REGISTRY, CUSTOM.name}
+        assert op is REGISTRY.get(op.name, CUSTOM)
         assert all(rule.__doc__ for rule in rules)

@@ -43,15 +43,17 @@ def test_results_and_updates_are_replaced_too(traced):
 
 def test_rules_apply_to_the_nodes_they_make(traced):
     def lower(node, make):
-        steps = {"exp": "sin", "sin": "cos"}
-        return (make(steps[node.op.name], node.inputs),) if node.op.name in steps else None
+        steps = {df.exp.op: df.sin.op, df.sin.op: df.cos.op}
+        return (make(steps[node.op], node.inputs),) if node.op in steps else None
 
     assert [n.op.name for n in rewrite(traced(df.exp, [3]), lower).nodes] == ["cos"]
 
 
 def test_a_made_node_keeps_the_replaced_ones_line(traced):
     graph = traced(lambda x: df.exp(x), [3])
-    made = rewrite(graph, lambda node, make: (make("sin", node.inputs),) if node.op.name == "exp" else None)
+    made = rewrite(
+        graph, lambda node, make: (make(df.sin.op, node.inputs),) if node.op.name == "exp" else None
+    )
     assert made.nodes[0].origin == graph.nodes[0].origin
 
 
@@ -61,8 +63,8 @@ def test_a_made_node_takes_over_the_lines_of_what_it_skips(traced):
         return y * 2.0
 
     def skip(node, make):
-        inner = producer(node.inputs[0], "negative") if node.op.name == "multiply" else None
-        return (make("multiply", (inner.inputs[0], node.inputs[1])),) if inner else None
+        inner = producer(node.inputs[0], df.negative.op) if node.op.name == "multiply" else None
+        return (make(df.multiply.op, (inner.inputs[0], node.inputs[1])),) if inner else None
 
     graph = traced(two_lines, [3])
     made = rewrite(graph, skip).nodes[-1]
@@ -77,6 +79,6 @@ def test_a_replacement_of_another_spec_is_refused(traced):
 
 
 def test_the_first_rule_that_answers_wins(traced):
-    to_sin = lambda node, make: (make("sin", node.inputs),) if node.op.name == "exp" else None  # noqa: E731
-    to_cos = lambda node, make: (make("cos", node.inputs),) if node.op.name == "exp" else None  # noqa: E731
+    to_sin = lambda node, make: (make(df.sin.op, node.inputs),) if node.op.name == "exp" else None  # noqa: E731
+    to_cos = lambda node, make: (make(df.cos.op, node.inputs),) if node.op.name == "exp" else None  # noqa: E731
     assert rewrite(traced(df.exp, [3]), first_of([to_sin, to_cos])).nodes[0].op.name == "sin"

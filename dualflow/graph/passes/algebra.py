@@ -17,9 +17,18 @@ from dualflow.core.dtypes import DType, finfo
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.constant_folding import fold
 from dualflow.graph.rewrite import Make, Replacement, Rule, first_of, producer, rewrite
+from dualflow.ops.arithmetic import add, divide, multiply, negative, subtract
+from dualflow.ops.arrangement import EXPAND_DIMS, RESHAPE, SQUEEZE, TRANSPOSE
+from dualflow.ops.broadcasting import BROADCAST_TO, REDUCE_SUM
+from dualflow.ops.conversion import CAST, identity, stop_gradient
+from dualflow.ops.creation import CONSTANT
+from dualflow.ops.own_gradient import CUSTOM
+from dualflow.ops.powers import pow
+from dualflow.ops.record import Op
+from dualflow.ops.reduction import REDUCE_ALL, REDUCE_ANY, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD
 
 _LOOKED_AT = 4096
-_ROW_MAJOR = ("reshape", "expand_dims", "squeeze")
+_ROW_MAJOR = (RESHAPE, EXPAND_DIMS, SQUEEZE)
 
 
 def simplify_algebra(graph: Graph) -> Graph:
@@ -28,7 +37,7 @@ def simplify_algebra(graph: Graph) -> Graph:
 
 
 def _rule(node: Node, make: Make) -> Replacement:
-    simpler = _BY_OP.get(node.op.name)
+    simpler = _BY_OP.get(node.op)
     found = simpler(node, make) if simpler is not None else None
     return found if found is not None else fold(node, make)
 
@@ -36,9 +45,9 @@ def _rule(node: Node, make: Make) -> Replacement:
 def uniform(value: Value) -> Any:
     """The number that every element of a constant is; None if they differ or ``value`` is no constant."""
     node = value.node
-    while node is not None and node.op.name in ("broadcast_to", *_ROW_MAJOR):
+    while node is not None and node.op in (BROADCAST_TO, *_ROW_MAJOR):
         node = node.inputs[0].node
-    if node is None or node.op.name != "constant":
+    if node is None or node.op is not CONSTANT:
         return None
     array = node.attrs["value"]
     if not 0 < array.size <= _LOOKED_AT:
@@ -72,7 +81,7 @@ def _spread(value: Value, node: Node, make: Make) -> Replacement:
     shape = node.output.spec.shape
     if value.spec.shape == shape:
         return (value,)
-    return (make("broadcast_to", (value,), {"shape": shape}),) if shape.is_static else None
+    return (make(BROADCAST_TO, (value,), {"shape": shape}),) if shape.is_static else None
 
 
 def _either(node: Node, test: Callable[[Value], bool]) -> Value | None:
@@ -92,13 +101,13 @@ def times_minus_one(node: Node, make: Make) -> Replacement:
     x = _either(node, lambda v: _is(v, -1))
     if x is None or x.spec.dtype.kind not in "if":
         return None
-    return _spread(make("negative", (x,)), node, make)
+    return _spread(make(negative.op, (x,)), node, make)
 
 
 def product_of_negatives(node: Node, make: Make) -> Replacement:
     """-x * -y = x * y"""
-    x, y = (producer(v, "negative") for v in node.inputs)
-    return (make(node.op.name, (x.inputs[0], y.inputs[0])),) if x and y else None
+    x, y = (producer(v, negative.op) for v in node.inputs)
+    return (make(node.op, (x.inputs[0], y.inputs[0])),) if x and y else None
 
 
 def quotient_of_negatives(node: Node, make: Make) -> Replacement:
@@ -121,10 +130,10 @@ def plus_zero(node: Node, make: Make) -> Replacement:
 def plus_negative(node: Node, make: Make) -> Replacement:
     """x + -y = x - y"""
     x, y = node.inputs
-    if minus := producer(y, "negative"):
-        return (make("subtract", (x, minus.inputs[0])),)
-    minus = producer(x, "negative")
-    return (make("subtract", (y, minus.inputs[0])),) if minus else None
+    if minus := producer(y, negative.op):
+        return (make(subtract.op, (x, minus.inputs[0])),)
+    minus = producer(x, negative.op)
+    return (make(subtract.op, (y, minus.inputs[0])),) if minus else None
 
 
 def minus_zero(node: Node, make: Make) -> Replacement:
@@ -135,28 +144,28 @@ def minus_zero(node: Node, make: Make) -> Replacement:
 
 def minus_negative(node: Node, make: Make) -> Replacement:
     """x - -y = x + y"""
-    minus = producer(node.inputs[1], "negative")
-    return (make("add", (node.inputs[0], minus.inputs[0])),) if minus else None
+    minus = producer(node.inputs[1], negative.op)
+    return (make(add.op, (node.inputs[0], minus.inputs[0])),) if minus else None
 
 
 def double_negation(node: Node, make: Make) -> Replacement:
     """--x = x"""
-    inner = producer(node.inputs[0], "negative")
+    inner = producer(node.inputs[0], negative.op)
     return inner.inputs if inner else None
 
 
 def integer_chain(node: Node, make: Make) -> Replacement:
     """(n + a) + b = n + (a + b) of integers, which wrap, and the same of their products"""
-    name, (x, y) = node.op.name, node.inputs
-    inner = producer(x, name)
-    if inner is None or node.output.spec.dtype.kind not in "iu" or producer(y, "constant") is None:
+    op, (x, y) = node.op, node.inputs
+    inner = producer(x, op)
+    if inner is None or node.output.spec.dtype.kind not in "iu" or producer(y, CONSTANT) is None:
         return None
     n, a = inner.inputs
-    if producer(a, "constant") is None or inner.output.spec.shape != node.output.spec.shape:
+    if producer(a, CONSTANT) is None or inner.output.spec.shape != node.output.spec.shape:
         return None
-    constant = make(name, (a, y))
-    regrouped = producer(constant, "constant") is not None
-    return (make(name, (n, constant)),) if regrouped and n.spec.shape == node.output.spec.shape else None
+    constant = make(op, (a, y))
+    regrouped = producer(constant, CONSTANT) is not None
+    return (make(op, (n, constant)),) if regrouped and n.spec.shape == node.output.spec.shape else None
 
 
 def small_power(node: Node, make: Make) -> Replacement:
@@ -166,7 +175,7 @@ def small_power(node: Node, make: Make) -> Replacement:
         return None
     if _is(y, 1):
         return (x,)
-    return (make("multiply", (x, x)),) if _is(y, 2) else None
+    return (make(multiply.op, (x, x)),) if _is(y, 2) else None
 
 
 def same_value(node: Node, make: Make) -> Replacement:
@@ -187,7 +196,7 @@ def cast_chain(node: Node, make: Make) -> Replacement:
     x, target = node.inputs[0], node.attrs["dtype"]
     if x.spec.dtype is target:
         return (x,)
-    inner = producer(x, "cast")
+    inner = producer(x, CAST)
     if inner is None:
         return None
     source = inner.inputs[0]
@@ -196,7 +205,7 @@ def cast_chain(node: Node, make: Make) -> Replacement:
         return None
     if x.spec.dtype.is_inexact and target.is_integer and not _holds(target, own):
         return None
-    return (source,) if own is target else (make("cast", (source,), {"dtype": target}),)
+    return (source,) if own is target else (make(CAST, (source,), {"dtype": target}),)
 
 
 def _holds(wide: DType, narrow: DType) -> bool:
@@ -212,11 +221,11 @@ def reshape_chain(node: Node, make: Make) -> Replacement:
     x, shape = node.inputs[0], node.output.spec.shape
     if not shape.is_static:
         return None
-    inner = x.node if x.node is not None and x.node.op.name in _ROW_MAJOR else None
+    inner = x.node if x.node is not None and x.node.op in _ROW_MAJOR else None
     source = inner.inputs[0] if inner else x
     if source.spec.shape == shape:
         return (source,)
-    return (make("reshape", (source,), {"shape": shape}),) if inner else None
+    return (make(RESHAPE, (source,), {"shape": shape}),) if inner else None
 
 
 def broadcast_chain(node: Node, make: Make) -> Replacement:
@@ -224,8 +233,8 @@ def broadcast_chain(node: Node, make: Make) -> Replacement:
     x = node.inputs[0]
     if x.spec.shape == node.output.spec.shape and x.spec.shape.is_static:
         return (x,)
-    inner = producer(x, "broadcast_to")
-    return (make("broadcast_to", inner.inputs, node.attrs),) if inner else None
+    inner = producer(x, BROADCAST_TO)
+    return (make(BROADCAST_TO, inner.inputs, node.attrs),) if inner else None
 
 
 def transpose_chain(node: Node, make: Make) -> Replacement:
@@ -233,11 +242,11 @@ def transpose_chain(node: Node, make: Make) -> Replacement:
     x, perm = node.inputs[0], node.attrs["perm"]
     if perm == tuple(range(len(perm))):
         return (x,)
-    inner = producer(x, "transpose")
+    inner = producer(x, TRANSPOSE)
     if inner is None:
         return None
     first = inner.attrs["perm"]
-    return (make("transpose", inner.inputs, {"perm": tuple([first[axis] for axis in perm])}),)
+    return (make(TRANSPOSE, inner.inputs, {"perm": tuple([first[axis] for axis in perm])}),)
 
 
 def reduction_of_one(node: Node, make: Make) -> Replacement:
@@ -247,7 +256,7 @@ def reduction_of_one(node: Node, make: Make) -> Replacement:
     if any(size != 1 for size in sizes) or x.spec.dtype is not node.output.spec.dtype:
         return None
     shape = node.output.spec.shape
-    return (make("reshape", (x,), {"shape": shape}),) if shape.is_static else None
+    return (make(RESHAPE, (x,), {"shape": shape}),) if shape.is_static else None
 
 
 def product_of_one(node: Node, make: Make) -> Replacement:
@@ -261,30 +270,30 @@ def sum_of_one(node: Node, make: Make) -> Replacement:
     dtype = node.output.spec.dtype
     if found is None or not dtype.is_inexact:
         return found
-    return (make("add", (found[0], make("constant", (), {"value": np.zeros((), dtype.dtype)}))),)
+    return (make(add.op, (found[0], make(CONSTANT, (), {"value": np.zeros((), dtype.dtype)}))),)
 
 
-RULES: Final[dict[str, tuple[Rule, ...]]] = {
-    "add": (plus_zero, plus_negative, integer_chain),
-    "subtract": (minus_zero, minus_negative),
-    "multiply": (times_one, times_minus_one, product_of_negatives, integer_chain),
-    "divide": (over_one, quotient_of_negatives),
-    "negative": (double_negation,),
-    "pow": (small_power,),
-    "identity": (same_value,),
-    "stop_gradient": (same_value,),
-    "custom_gradient": (custom_gradient_values,),
-    "cast": (cast_chain,),
-    "reshape": (reshape_chain,),
-    "expand_dims": (reshape_chain,),
-    "squeeze": (reshape_chain,),
-    "broadcast_to": (broadcast_chain,),
-    "transpose": (transpose_chain,),
-    "reduce_sum": (sum_of_one,),
-    "reduce_prod": (product_of_one,),
-    "reduce_max": (reduction_of_one,),
-    "reduce_min": (reduction_of_one,),
-    "reduce_any": (reduction_of_one,),
-    "reduce_all": (reduction_of_one,),
+RULES: Final[dict[Op, tuple[Rule, ...]]] = {
+    add.op: (plus_zero, plus_negative, integer_chain),
+    subtract.op: (minus_zero, minus_negative),
+    multiply.op: (times_one, times_minus_one, product_of_negatives, integer_chain),
+    divide.op: (over_one, quotient_of_negatives),
+    negative.op: (double_negation,),
+    pow.op: (small_power,),
+    identity.op: (same_value,),
+    stop_gradient.op: (same_value,),
+    CUSTOM: (custom_gradient_values,),
+    CAST: (cast_chain,),
+    RESHAPE: (reshape_chain,),
+    EXPAND_DIMS: (reshape_chain,),
+    SQUEEZE: (reshape_chain,),
+    BROADCAST_TO: (broadcast_chain,),
+    TRANSPOSE: (transpose_chain,),
+    REDUCE_SUM: (sum_of_one,),
+    REDUCE_PROD: (product_of_one,),
+    REDUCE_MAX: (reduction_of_one,),
+    REDUCE_MIN: (reduction_of_one,),
+    REDUCE_ANY: (reduction_of_one,),
+    REDUCE_ALL: (reduction_of_one,),
 }
-_BY_OP: Final = {name: first_of(rules) for name, rules in RULES.items()}
+_BY_OP: Final = {op: first_of(rules) for op, rules in RULES.items()}

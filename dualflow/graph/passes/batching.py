@@ -22,9 +22,11 @@ from dualflow.graph.passes.batching_analysis import Batchable, Product, Sum
 from dualflow.graph.passes.bodies import inside_out
 from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.rewrite import Expansion, copied, expand, rebuilt, without
+from dualflow.ops.arithmetic import add
+from dualflow.ops.arrangement import RESHAPE
 from dualflow.ops.contraction import MATMUL
 from dualflow.ops.op_kinds import Loop
-from dualflow.ops.record import REGISTRY, Op
+from dualflow.ops.record import Op
 
 
 def batch_products(graph: Graph, room: int, costs: CostModel = CPU) -> Graph:
@@ -127,11 +129,11 @@ class _LoopRewriter:
         for x, y, rows in found.products:
             width, height = x.spec.size // max(rows, 1), y.spec.size // max(rows, 1)
             term = self._add(MATMUL, (self._flat(x, width), self._flat(y, height)), transpose_a=True)
-            result = self._add(REGISTRY["add"], (result, term))
+            result = self._add(add.op, (result, term))
         for node in found.folds:
             axes = (0, *[axis + 1 for axis in node.attrs["axis"]])
             term = self._add(node.op, (self.outer[node.inputs[0]],), axis=axes, keepdims=False)
-            result = self._add(REGISTRY["add"], (result, term))
+            result = self._add(add.op, (result, term))
         return result
 
     def _flat(self, value: Value, width: int) -> Value:
@@ -140,7 +142,7 @@ class _LoopRewriter:
         return self._reshaped(self.outer[row_major(value)], count, width)
 
     def _reshaped(self, value: Value, *shape: int) -> Value:
-        return self._add(REGISTRY["reshape"], (value,), shape=Shape(shape))
+        return self._add(RESHAPE, (value,), shape=Shape(shape))
 
     def _add(self, op: Op, inputs: Sequence[Value], **attrs: Any) -> Value:
         specs = op.specs([v.spec for v in inputs], attrs)
@@ -154,6 +156,6 @@ def _sum(values: Sequence[Value], like: Node | None) -> tuple[Value, list[Node]]
     nodes: list[Node] = []
     total = values[0]
     for value in values[1:]:
-        nodes.append(Node(REGISTRY["add"], (total, value), {}, (total.spec,), origin))
+        nodes.append(Node(add.op, (total, value), {}, (total.spec,), origin))
         total = nodes[-1].output
     return total, nodes

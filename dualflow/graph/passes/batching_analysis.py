@@ -12,8 +12,11 @@ from dualflow.graph.axes import is_view, row_major, sizes
 from dualflow.graph.control_spec import LoopSpec, loop_of
 from dualflow.graph.cost_model import CostModel
 from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.scalar_functions import scalar_op_of
+from dualflow.ops.broadcasting import REDUCE_SUM
 from dualflow.ops.contraction import MATMUL
 from dualflow.ops.op_kinds import Literal
+from dualflow.scalar import ScalarOp
 
 _DTYPES = "fd"
 
@@ -174,7 +177,7 @@ class Batchable:
 
     def _with_folds(self, found: Sum) -> Sum:
         """``found``, where sums over axes of what is stacked anyway wait for the end as well."""
-        nodes = {v: v.node for v in found.kept if v.node is not None and v.node.op.name == "reduce_sum"}
+        nodes = {v: v.node for v in found.kept if v.node is not None and v.node.op is REDUCE_SUM}
         folds = {
             v: n
             for v, n in nodes.items()
@@ -207,7 +210,11 @@ def _addends(value: Value, readers: Counter[Value]) -> list[Value]:
     while pending:
         at = pending.pop()
         node = at.node if readers[at] == 1 else None
-        if node is not None and node.op.name == "add" and all(v.spec == at.spec for v in node.inputs):
+        if (
+            node is not None
+            and scalar_op_of(node) is ScalarOp.ADD
+            and all(v.spec == at.spec for v in node.inputs)
+        ):
             pending += node.inputs
         else:
             leaves.append(at)

@@ -11,6 +11,8 @@ from dualflow.graph.axes import base_of, is_scalar_literal, is_view
 from dualflow.graph.interpret import run_node
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Make, Replacement, rewrite
+from dualflow.ops.broadcasting import BROADCAST_TO
+from dualflow.ops.creation import CONSTANT
 from dualflow.ops.op_kinds import Literal, View
 
 Array = np.ndarray[Any, Any]
@@ -45,9 +47,9 @@ def fold(node: Node, make: Make) -> Replacement:
     except Exception:  # whatever the kernel raises, it raises again at run time
         return None
     if len(results) == 1 and all(map(is_scalar_literal, node.inputs)) and _repeats_one(results[0]):
-        number = make("constant", (), {"value": results[0].reshape(-1)[:1].reshape(()).copy()})
-        return [make("broadcast_to", (number,), {"shape": node.output.spec.shape})]
-    return [make("constant", (), {"value": array.copy()}) for array in results]
+        number = make(CONSTANT, (), {"value": results[0].reshape(-1)[:1].reshape(()).copy()})
+        return [make(BROADCAST_TO, (number,), {"shape": node.output.spec.shape})]
+    return [make(CONSTANT, (), {"value": array.copy()}) for array in results]
 
 
 def _repeats_one(array: Array) -> bool:

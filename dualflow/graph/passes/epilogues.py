@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from dualflow.core.records import NamedTuple
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.algebra import uniform
 from dualflow.graph.rewrite import Expansion, by, reading, rebuild, without
+from dualflow.graph.scalar_functions import scalar_op_of
 from dualflow.ops.contraction import MATMUL, PRODUCT_ADD
+from dualflow.scalar import ScalarOp
 
-_SIGNS = {"add": 1.0, "subtract": -1.0}
+_SIGNS: Final = {ScalarOp.ADD: 1.0, ScalarOp.SUBTRACT: -1.0}
 _DTYPES = "fd"
 
 
@@ -40,7 +44,8 @@ def add_in_products(graph: Graph) -> Graph:
 
 
 def _match(node: Node, single: set[Value]) -> _Sum | None:
-    sign = _SIGNS.get(node.op.name)
+    op = scalar_op_of(node)
+    sign = None if op is None else _SIGNS.get(op)
     if sign is None or node.output.spec.dtype.char not in _DTYPES:
         return None
     x, y = node.inputs
@@ -60,7 +65,7 @@ def _scaled_product(value: Value, single: set[Value]) -> tuple[float, Node, tupl
         gone.append(node)
         if node.op is MATMUL:
             return scale, node, tuple(gone)
-        factor = _scalar_factor(node) if node.op.name == "multiply" else None
+        factor = _scalar_factor(node) if scalar_op_of(node) is ScalarOp.MULTIPLY else None
         if factor is None:
             return None
         scale, value = scale * factor[0], factor[1]

@@ -14,8 +14,9 @@ from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.passes.bodies import inside_out
 from dualflow.graph.rewrite import Expansion, rebuild
+from dualflow.ops.creation import CONSTANT
 from dualflow.ops.op_kinds import Opaque
-from dualflow.ops.record import REGISTRY, Op
+from dualflow.ops.record import Op
 
 Array = np.ndarray[Any, Any]
 REGISTER_BYTES: Final = 64
@@ -46,13 +47,13 @@ transform_in_steps = inside_out(_with_steps)
 
 def _steps(node: Node) -> Expansion | None:
     kind = node.op.kind
-    if node.op.name != "fourier_transform" or not isinstance(kind, Opaque) or kind.unless is None:
+    if not isinstance(kind, Opaque) or kind.fourier is None:
         return None
     (x,) = node.inputs
-    if not kind.unless(x.spec, **node.attrs):
+    if not kind.fourier(x.spec, **node.attrs):
         return None
     found = tables(x.spec.shape[-1] or 0, x.spec.dtype.real, node.attrs["kind"] == "ifft")
-    made = [Node(REGISTRY["constant"], [], {"value": table}, [_spec(table)]) for table in found]
+    made = [Node(CONSTANT, [], {"value": table}, [_spec(table)]) for table in found]
     step = Node(
         FOUR_STEPS, [x, *(n.output for n in made)], {"transform": node}, node.specs, node.origin, node.also
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from dualflow.core.records import replace
 from dualflow.core.shape import Shape
@@ -11,11 +11,8 @@ from dualflow.graph.control import LOOP
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Expansion, expand, rebuild, without
-from dualflow.ops.op_kinds import Loop
+from dualflow.ops.op_kinds import Loop, Opaque
 from dualflow.ops.record import Effect
-
-_ONE_BY_ONE: Final = ("random_normal", "random_uniform", "random_words")
-"""The draws that NumPy's generators make number by number, so that many are many draws of few."""
 
 
 def draw_before_loops(graph: Graph, room: int) -> Graph:
@@ -48,7 +45,10 @@ def only_draw(body: Graph, length: int, room: int) -> Node | None:
     ``room`` is how many bytes there are for that.
     """
     effects = [n for n in body.nodes if n.effect not in (None, Effect.ASSIGN)]
-    if len(effects) != 1 or effects[0].op.name not in _ONE_BY_ONE:
+    if len(effects) != 1:
+        return None
+    kind = effects[0].op.kind
+    if not isinstance(kind, Opaque) or not kind.drawn_singly:
         return None
     nbytes = length * effects[0].output.spec.nbytes
     return effects[0] if nbytes <= room else None

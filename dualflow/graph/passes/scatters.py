@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Expansion, by, reading, rebuild, without
+from dualflow.graph.scalar_functions import scalar_op_of
 from dualflow.ops.op_kinds import Scatter
-from dualflow.ops.record import REGISTRY
+from dualflow.ops.scattering import ADD_ND
+from dualflow.ops.taking import SCATTER_ONTO
+from dualflow.scalar import ScalarOp
 
 
 def add_in_scatters(graph: Graph) -> Graph:
@@ -31,7 +34,7 @@ def add_in_scatters(graph: Graph) -> Graph:
 
 def _match(node: Node, single: set[Value]) -> tuple[Value, Node] | None:
     """What ``node`` adds to, and the scatter that it adds."""
-    if node.op is not REGISTRY["add"]:
+    if scalar_op_of(node) is not ScalarOp.ADD:
         return None
     for onto, term in (node.inputs, node.inputs[::-1]):
         maker = term.node
@@ -45,7 +48,7 @@ def _match(node: Node, single: set[Value]) -> tuple[Value, Node] | None:
 
 def _onto(node: Node, onto: Value, scattered: Node) -> Node:
     if "axis" in scattered.attrs:
-        op, attrs = REGISTRY["scatter_onto"], {"axis": scattered.attrs["axis"]}
+        op, attrs = SCATTER_ONTO, {"axis": scattered.attrs["axis"]}
     else:
-        op, attrs = REGISTRY["tensor_scatter_nd_add"], {}
+        op, attrs = ADD_ND, {}
     return Node(op, (onto, *scattered.inputs), attrs, node.specs, scattered.origin, node.also)

@@ -14,8 +14,16 @@ from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.rewrite import Expansion, rebuild
+from dualflow.graph.scalar_functions import scalar_op_of
+from dualflow.ops.arithmetic import multiply, subtract
+from dualflow.ops.arrangement import RESHAPE
+from dualflow.ops.broadcasting import BROADCAST_TO
+from dualflow.ops.creation import CONSTANT
 from dualflow.ops.op_kinds import Literal
-from dualflow.ops.record import REGISTRY
+from dualflow.ops.record import Op
+from dualflow.ops.scattering import UPDATE_ND
+from dualflow.ops.taking import GATHER, SCATTER_ADD
+from dualflow.scalar import ScalarOp
 
 
 def step_on_rows(graph: Graph, costs: CostModel = CPU) -> Graph:
@@ -39,18 +47,18 @@ class _Step(NamedTuple):
 
 
 def _step(node: Node, once: set[Value], costs: CostModel) -> _Step | None:
-    if node.op is not REGISTRY["subtract"] or node.inputs[0].spec != node.output.spec:
+    if scalar_op_of(node) is not ScalarOp.SUBTRACT or node.inputs[0].spec != node.output.spec:
         return None
     term, factor = node.inputs[1], None
     maker = term.node
-    if maker is not None and maker.op is REGISTRY["multiply"] and term in once:
+    if maker is not None and term in once and scalar_op_of(maker) is ScalarOp.MULTIPLY:
         known = [v for v in maker.inputs if _is_positive(v)]
         others = [v for v in maker.inputs if v not in known]
         if len(known) != 1 or len(others) != 1:
             return None
         (factor,), (term,) = known, others
     scatter = term.node
-    if scatter is None or scatter.op is not REGISTRY["scatter_add"] or term not in once:
+    if scatter is None or scatter.op is not SCATTER_ADD or term not in once:
         return None
     return _Step(scatter, factor) if _pays(scatter, node.output, costs) else None
 
@@ -81,8 +89,7 @@ def _on_rows(original: Node, node: Node, once: set[Value], costs: CostModel) -> 
         return None
     made: list[Node] = []
 
-    def add(name: str, *inputs: Value, **attrs: Any) -> Value:
-        op = REGISTRY[name]
+    def append(op: Op, *inputs: Value, **attrs: Any) -> Value:
         specs = op.specs([v.spec for v in inputs], attrs)
         made.append(Node(op, inputs, attrs, specs, step.scatter.origin, step.scatter.also))
         return made[-1].output
@@ -92,17 +99,17 @@ def _on_rows(original: Node, node: Node, once: set[Value], costs: CostModel) -> 
     size, *row = sizes(old)
     count = math.prod(sizes(indices))
     flat = indices.spec.rank == 1
-    at = indices if flat else add("reshape", indices, shape=Shape((count,)))
-    places = add("reshape", indices, shape=Shape((count, 1)))
-    zero = add("constant", value=np.zeros((), np.int32))
-    table = add("broadcast_to", zero, shape=Shape((size,)))
-    numbers = add("constant", value=np.arange(count, dtype=np.int32))
-    table = add("tensor_scatter_nd_update", table, places, numbers)
-    number = add("gather", table, at, axis=0)
-    rows = rows if flat else add("reshape", rows, shape=Shape((count, *row)))
-    sums = add("scatter_add", number, rows, axis=0, size=count)
-    change = add("gather", sums, number, axis=0)
+    at = indices if flat else append(RESHAPE, indices, shape=Shape((count,)))
+    places = append(RESHAPE, indices, shape=Shape((count, 1)))
+    zero = append(CONSTANT, value=np.zeros((), np.int32))
+    table = append(BROADCAST_TO, zero, shape=Shape((size,)))
+    numbers = append(CONSTANT, value=np.arange(count, dtype=np.int32))
+    table = append(UPDATE_ND, table, places, numbers)
+    number = append(GATHER, table, at, axis=0)
+    rows = rows if flat else append(RESHAPE, rows, shape=Shape((count, *row)))
+    sums = append(SCATTER_ADD, number, rows, axis=0, size=count)
+    change = append(GATHER, sums, number, axis=0)
     if step.factor is not None:
-        change = add("multiply", change, step.factor)
-    new = add("subtract", add("gather", old, at, axis=0), change)
-    return Expansion(made, [add("tensor_scatter_nd_update", old, places, new)])
+        change = append(multiply.op, change, step.factor)
+    new = append(subtract.op, append(GATHER, old, at, axis=0), change)
+    return Expansion(made, [append(UPDATE_ND, old, places, new)])

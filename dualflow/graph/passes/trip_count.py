@@ -14,24 +14,32 @@ from dualflow.graph.extract import ancestors
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import producer
+from dualflow.graph.scalar_functions import scalar_op_of
+from dualflow.ops.conversion import CAST
+from dualflow.scalar import ScalarOp
 
 Array = np.ndarray[Any, Any]
 
-_TESTS: Final[dict[str, Callable[[int, int], bool]]] = {
-    "less": operator.lt,
-    "less_equal": operator.le,
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
-    "not_equal": operator.ne,
+_TESTS: Final[dict[ScalarOp, Callable[[int, int], bool]]] = {
+    ScalarOp.LESS: operator.lt,
+    ScalarOp.LESS_EQUAL: operator.le,
+    ScalarOp.GREATER: operator.gt,
+    ScalarOp.GREATER_EQUAL: operator.ge,
+    ScalarOp.NOT_EQUAL: operator.ne,
 }
 _MIRRORED: Final = {
-    "less": "greater",
-    "less_equal": "greater_equal",
-    "greater": "less",
-    "greater_equal": "less_equal",
-    "not_equal": "not_equal",
+    ScalarOp.LESS: ScalarOp.GREATER,
+    ScalarOp.LESS_EQUAL: ScalarOp.GREATER_EQUAL,
+    ScalarOp.GREATER: ScalarOp.LESS,
+    ScalarOp.GREATER_EQUAL: ScalarOp.LESS_EQUAL,
+    ScalarOp.NOT_EQUAL: ScalarOp.NOT_EQUAL,
 }
-_RISES: Final = {"less": True, "less_equal": True, "greater": False, "greater_equal": False}
+_RISES: Final = {
+    ScalarOp.LESS: True,
+    ScalarOp.LESS_EQUAL: True,
+    ScalarOp.GREATER: False,
+    ScalarOp.GREATER_EQUAL: False,
+}
 
 
 def trip_count(loop: LoopSpec, initial: Sequence[Array | None]) -> int | None:
@@ -61,7 +69,7 @@ class _Comparison(NamedTuple):
     """A counter, ``begin + k * step`` in iteration ``k``, that is compared, ``more`` added, with
     ``bound``."""
 
-    test: str
+    test: ScalarOp
     begin: int
     more: int
     step: int
@@ -79,7 +87,7 @@ class _Comparison(NamedTuple):
         if step == 0 or (step > 0) is not _RISES.get(test, bound > start):
             return None
         count, rest = divmod(bound - start, step)
-        if test == "not_equal" and rest:
+        if test == ScalarOp.NOT_EQUAL and rest:
             return None
         while _TESTS[test](start + count * step, bound):  # once at most
             count += 1
@@ -133,10 +141,11 @@ class _Known(NamedTuple):
 
     def _compared(self, graph: Graph, node: Node) -> _Comparison | None:
         """The comparison that ``node`` of the condition, or of the body, is."""
-        if node.op.name not in _TESTS:
+        comparison = scalar_op_of(node)
+        if comparison not in _TESTS:
             return None
-        name = node.op.name
-        for (counter, other), test in ((node.inputs, name), (node.inputs[::-1], _MIRRORED[name])):
+        mirrored = _MIRRORED[comparison]
+        for (counter, other), test in ((node.inputs, comparison), (node.inputs[::-1], mirrored)):
             bound = self.value(graph, other, first=False)
             counted = self._counter(graph, counter)
             if bound is not None and bound.size == 1 and counted is not None:
@@ -155,21 +164,22 @@ class _Known(NamedTuple):
     def _sum(self, graph: Graph, value: Value) -> tuple[int | None, int]:
         """The carried scalar to which ``graph`` adds a known number to get ``value``, and that number."""
         more, node = 0, value.node
-        if node is not None and node.op.name in ("add", "subtract"):
+        op = None if node is None else scalar_op_of(node)
+        if node is not None and op in (ScalarOp.ADD, ScalarOp.SUBTRACT):
             x, y = node.inputs
-            if node.op.name == "add" and x.node is not None:
+            if op is ScalarOp.ADD and x.node is not None:
                 x, y = y, x
             known = self.value(graph, y, first=False)
             if known is None or known.size != 1:
                 return None, 0
-            value, more = x, int(known.item()) * (1 if node.op.name == "add" else -1)
+            value, more = x, int(known.item()) * (1 if op is ScalarOp.ADD else -1)
         places = [i for i in range(self.carried) if graph.inputs[i] is value]
         return (places[0], more) if places and value.spec.shape.num_elements() == 1 else (None, 0)
 
 
 def _uncast(value: Value) -> Value:
     """``value`` as it was before casts to its own dtype, which bodies have until they are simplified."""
-    while (node := producer(value, "cast")) is not None and node.inputs[0].spec == value.spec:
+    while (node := producer(value, CAST)) is not None and node.inputs[0].spec == value.spec:
         value = node.inputs[0]
     return value
 

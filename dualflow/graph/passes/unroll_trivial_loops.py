@@ -16,8 +16,10 @@ from dualflow.graph.passes.trip_count import trip_count
 from dualflow.graph.rewrite import Expansion, by, copied, expand
 from dualflow.graph.run_time_sizes import has_extents
 from dualflow.graph.scalars import is_scalar_control
+from dualflow.ops.arrangement import RESHAPE
+from dualflow.ops.creation import CONSTANT
 from dualflow.ops.op_kinds import Literal, Loop
-from dualflow.ops.record import REGISTRY
+from dualflow.ops.record import Op
 
 COUNTED_STACK_BYTES: Final = 1 << 28
 """Stacks of a loop with a condition that are larger are made one iteration at a time."""
@@ -90,7 +92,7 @@ def _none(node: Node) -> Expansion:
     """What a loop without iterations gives."""
     carried = loop_of(node).carried
     stacks = [
-        _made(node, "constant", (), value=np.empty((0, *v.spec.shape[1:]), v.spec.dtype.dtype))
+        _made(node, CONSTANT, (), value=np.empty((0, *v.spec.shape[1:]), v.spec.dtype.dtype))
         for v in node.outputs[carried:]
     ]
     return Expansion(stacks, (*node.inputs[:carried], *[n.output for n in stacks]))
@@ -107,17 +109,16 @@ def _one(node: Node) -> Expansion:
     loop = loop_of(node)
     body, carried, end = loop.body, loop.carried, loop.end
     rows = [
-        _made(node, "reshape", (x,), shape=v.spec.shape)
+        _made(node, RESHAPE, (x,), shape=v.spec.shape)
         for x, v in zip(node.inputs[carried:end], body.inputs[carried:end], strict=True)
     ]
     given = (*node.inputs[:carried], *[n.output for n in rows], *node.inputs[end:])
     moved = dict(zip(body.inputs, given, strict=True))
     nodes = copied(body.nodes, moved)
     results = [moved[v] for v in body.outputs]
-    stacks = [_made(node, "reshape", (v,), shape=Shape((1, *v.spec.shape))) for v in results[carried:]]
+    stacks = [_made(node, RESHAPE, (v,), shape=Shape((1, *v.spec.shape))) for v in results[carried:]]
     return Expansion((*rows, *nodes, *stacks), (*results[:carried], *[n.output for n in stacks]))
 
 
-def _made(like: Node, name: str, inputs: tuple[Value, ...], **attrs: Any) -> Node:
-    op = REGISTRY[name]
+def _made(like: Node, op: Op, inputs: tuple[Value, ...], **attrs: Any) -> Node:
     return Node(op, inputs, attrs, op.specs([v.spec for v in inputs], attrs), like.origin)

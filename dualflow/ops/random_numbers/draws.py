@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 Draw = Callable[[Any, "tuple[int, ...]", DType], Any]
 _KIND = Opaque("random numbers come from NumPy's generators")
+_SINGLY: Final = _KIND._replace(drawn_singly=True)
 _FEW: Final = 1 << 15
 """So many normal or uniform numbers are drawn by NumPy one by one; more are made of a drawn state."""
 
@@ -72,9 +73,10 @@ def _record(
     kernel: Callable[..., Any],
     infer: Callable[..., TensorSpec] = _drawn,
     rows: RowRule | None = OF_SHAPE,
+    kind: Opaque = _KIND,
 ) -> Op:
     return register(
-        Op(name=name, doc=doc, infer=infer, kernel=kernel, kind=_KIND, rows=rows, effect=Effect.RANDOM)
+        Op(name=name, doc=doc, infer=infer, kernel=kernel, kind=kind, rows=rows, effect=Effect.RANDOM)
     )
 
 
@@ -98,11 +100,13 @@ NORMAL = _record(
     "random_normal",
     """Numbers of the normal distribution of mean 0 and variance 1.""",
     lambda shape, dtype, generator: _in_width(generator.philox.standard_normal, shape, dtype),
+    kind=_SINGLY,
 )
 UNIFORM = _record(
     "random_uniform",
     """Numbers of equal chance in [0, 1).""",
     lambda shape, dtype, generator: _in_width(generator.philox.random, shape, dtype),
+    kind=_SINGLY,
 )
 TRUNCATED_NORMAL = _record(
     "truncated_normal", """Standard normal numbers within 2 of 0; others are drawn again.""", _truncated
@@ -111,6 +115,7 @@ WORDS = _record(
     "random_words",
     """Integers of 64 random bits.""",
     lambda shape, dtype, generator: generator.philox.integers(0, 1 << 64, shape, dtype.dtype),
+    kind=_SINGLY,
 )
 INTEGERS = _record(
     "random_integers",
