@@ -84,7 +84,6 @@ from dualflow.ops.arrangement import squeeze as squeeze
 from dualflow.ops.arrangement import transpose as transpose
 from dualflow.ops.broadcasting import broadcast_to as broadcast_to
 from dualflow.ops.broadcasting import reduce_sum as reduce_sum
-from dualflow.ops.choice import where as where
 from dualflow.ops.clipping import clip_by_global_norm as clip_by_global_norm
 from dualflow.ops.clipping import clip_by_norm as clip_by_norm
 from dualflow.ops.clipping import clip_by_value as clip_by_value
@@ -163,6 +162,7 @@ from dualflow.ops.scattering import gather_nd as gather_nd
 from dualflow.ops.scattering import scatter_nd as scatter_nd
 from dualflow.ops.scattering import tensor_scatter_nd_add as tensor_scatter_nd_add
 from dualflow.ops.scattering import tensor_scatter_nd_update as tensor_scatter_nd_update
+from dualflow.ops.selection import where as where
 from dualflow.ops.shapes import ensure_shape as ensure_shape
 from dualflow.ops.shapes import rank as rank
 from dualflow.ops.shapes import shape as shape

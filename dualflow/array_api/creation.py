@@ -17,13 +17,13 @@ from dualflow.core.dtypes import DType, as_dtype, complex128, float64, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import make_entries
 from dualflow.ops.broadcasting import broadcast_like, broadcast_to
-from dualflow.ops.choice import where
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.positions import iota
 from dualflow.ops.positions import meshgrid as grid
 from dualflow.ops.positions import range as positions
 from dualflow.ops.record import holds_tensors
+from dualflow.ops.selection import where
 from dualflow.ops.static import known_value, static_shape
 from dualflow.ops.tensor import Tensor
 

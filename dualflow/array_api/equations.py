@@ -18,9 +18,9 @@ from dualflow.ops import reduction
 from dualflow.ops.arithmetic import multiply
 from dualflow.ops.arrangement import expand_dims, squeeze
 from dualflow.ops.broadcasting import broadcast_to, reduce_sum
-from dualflow.ops.choice import where
 from dualflow.ops.conversion import cast
 from dualflow.ops.positions import eye
+from dualflow.ops.selection import where
 from dualflow.ops.static import known_sizes
 from dualflow.ops.tensor import Tensor
 

@@ -13,12 +13,12 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError, OutOfRangeErr
 from dualflow.core.shape import Shape
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.broadcasting import broadcast_like
-from dualflow.ops.choice import where
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.indexing import getitem, replace
 from dualflow.ops.positions import iota
 from dualflow.ops.scattering import tensor_scatter_nd_update
+from dualflow.ops.selection import where
 from dualflow.ops.static import known_value
 from dualflow.ops.tensor import Tensor
 

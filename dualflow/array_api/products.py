@@ -9,13 +9,13 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops import contraction
 from dualflow.ops.arithmetic import divide, floordiv, multiply, square, subtract
 from dualflow.ops.arrangement import expand_dims, squeeze
-from dualflow.ops.choice import where
 from dualflow.ops.comparison import equal, isfinite, isinf
 from dualflow.ops.complex_numbers import complex as complex_of
 from dualflow.ops.complex_numbers import imag, real
 from dualflow.ops.conversion import stop_gradient
 from dualflow.ops.exponential import exp, expm1
 from dualflow.ops.record import agreed
+from dualflow.ops.selection import where
 from dualflow.ops.trigonometric import cos, sin
 
 

@@ -14,12 +14,12 @@ from dualflow.ops import reduction, sorting, statistics
 from dualflow.ops.arithmetic import add
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.broadcasting import broadcast_to
-from dualflow.ops.choice import where as choose
 from dualflow.ops.comparison import not_equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.indexing import getitem
 from dualflow.ops.joining import unstack
 from dualflow.ops.ordering.search import searchsorted as positions_in
+from dualflow.ops.selection import where as choose
 from dualflow.ops.tensor import Tensor
 
 # Picking

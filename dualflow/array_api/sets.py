@@ -11,7 +11,6 @@ from dualflow.array_api.searching import order_of
 from dualflow.core.dtypes import int64
 from dualflow.core.tracebacks import make_entries
 from dualflow.ops.arrangement import expand_dims, reshape
-from dualflow.ops.choice import where
 from dualflow.ops.comparison import not_equal
 from dualflow.ops.complex_numbers import imag, real
 from dualflow.ops.conversion import cast
@@ -20,6 +19,7 @@ from dualflow.ops.joining import concat
 from dualflow.ops.masking import boolean_mask
 from dualflow.ops.scans import cumsum
 from dualflow.ops.scattering import scatter_nd
+from dualflow.ops.selection import where
 from dualflow.ops.shapes import size
 from dualflow.ops.tensor import Tensor
 

@@ -17,12 +17,12 @@ from dualflow.ops.arithmetic import abs as magnitude
 from dualflow.ops.arithmetic import mod
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import broadcast_like, broadcast_to, reduce_sum
-from dualflow.ops.choice import where as choose
 from dualflow.ops.comparison import equal, logical_and, not_equal
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.joining import concat
 from dualflow.ops.repetition import pad
 from dualflow.ops.scans import cumsum
+from dualflow.ops.selection import where as choose
 from dualflow.ops.static import ints, static_int
 from dualflow.ops.taking import gather
 from dualflow.ops.tensor import Tensor

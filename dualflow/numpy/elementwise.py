@@ -13,12 +13,12 @@ from dualflow.numpy.ufuncs import universal
 from dualflow.ops import arithmetic, bitwise, comparison, complex_numbers, exponential, powers, rounding
 from dualflow.ops import trigonometric as circular
 from dualflow.ops.arithmetic import multiply_no_nan
-from dualflow.ops.choice import where
 from dualflow.ops.conversion import cast, identity
 from dualflow.ops.creation import ones_like, zeros_like
 from dualflow.ops.elementary import values
 from dualflow.ops.floating_point import exponentials, logarithms, parts
 from dualflow.ops.reduction import reduce_any
+from dualflow.ops.selection import where
 
 
 def _as_bool(x: Any) -> Any:

@@ -13,13 +13,13 @@ from dualflow.numpy import sorting
 from dualflow.numpy.operands import agreed, flat, has_axes, tensor, to
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import reduce_sum
-from dualflow.ops.choice import where as choose
 from dualflow.ops.comparison import logical_and
 from dualflow.ops.counting import bins as bins_of
 from dualflow.ops.creation import ones_like
 from dualflow.ops.joining import concat
 from dualflow.ops.reduction import reduce_max, reduce_min
 from dualflow.ops.scattering import scatter_nd
+from dualflow.ops.selection import where as choose
 from dualflow.ops.static import ints, known_value
 from dualflow.ops.tensor import Tensor
 

@@ -19,7 +19,6 @@ from dualflow.ops.arithmetic import floordiv, maximum, minimum, mod
 from dualflow.ops.arrangement import expand_dims, reshape, transpose
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.checks import required
-from dualflow.ops.choice import where as picked
 from dualflow.ops.comparison import equal, logical_and
 from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.creation import zeros as filled_with_zeros
@@ -28,6 +27,7 @@ from dualflow.ops.joining import unstack
 from dualflow.ops.masking import boolean_mask
 from dualflow.ops.positions import range as counted
 from dualflow.ops.reduction import reduce_all
+from dualflow.ops.selection import where as picked
 from dualflow.ops.static import ints, static_int
 from dualflow.ops.taking import gather
 from dualflow.ops.tensor import Tensor

@@ -19,7 +19,6 @@ from dualflow.numpy.norms import vector_norm as vector_norm
 from dualflow.numpy.operands import agreed, flat, inexact, refuse, tensor, to
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.broadcasting import broadcast_to, reduce_sum
-from dualflow.ops.choice import where
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.linear_algebra import (
     cholesky as factors,
@@ -32,6 +31,7 @@ from dualflow.ops.linear_algebra import (
     solving,
 )
 from dualflow.ops.reduction import reduce_max
+from dualflow.ops.selection import where
 from dualflow.ops.static import ints, static_int
 from dualflow.ops.statistics import squared_magnitude
 from dualflow.ops.tensor import Tensor

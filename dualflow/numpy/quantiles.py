@@ -14,11 +14,11 @@ from dualflow.numpy.operands import flat, inexact, refuse, tensor, to
 from dualflow.ops.arithmetic import maximum, minimum
 from dualflow.ops.arrangement import expand_dims, reshape, transpose
 from dualflow.ops.broadcasting import broadcast_like, reduce_sum
-from dualflow.ops.choice import where as choose
 from dualflow.ops.comparison import isnan, logical_not
 from dualflow.ops.reduction import reduce_any
 from dualflow.ops.rounding import ceil, floor, round
 from dualflow.ops.scans import cumsum
+from dualflow.ops.selection import where as choose
 from dualflow.ops.sorting import take_along_axis
 from dualflow.ops.static import ints, known_value
 from dualflow.ops.taking import gather

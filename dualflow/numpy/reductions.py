@@ -19,13 +19,13 @@ from dualflow.ops.arithmetic import add as plus
 from dualflow.ops.arithmetic import divide, maximum, minimum, multiply
 from dualflow.ops.arrangement import expand_dims, reshape, transpose
 from dualflow.ops.broadcasting import reduction_axes
-from dualflow.ops.choice import where as choose
 from dualflow.ops.complex_numbers import complex as complex_of
 from dualflow.ops.complex_numbers import imag, real
 from dualflow.ops.creation import ones_like, zeros_like
 from dualflow.ops.cumulative import running
 from dualflow.ops.joining import concat
 from dualflow.ops.powers import sqrt
+from dualflow.ops.selection import where as choose
 from dualflow.ops.tensor import Tensor
 
 

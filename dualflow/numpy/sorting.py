@@ -14,7 +14,6 @@ from dualflow.numpy import operands
 from dualflow.numpy.operands import agreed, flat, tensor, to
 from dualflow.ops import sorting
 from dualflow.ops.arrangement import reshape, transpose
-from dualflow.ops.choice import where as choose
 from dualflow.ops.comparison import equal, isnan, logical_and, logical_not, logical_or, not_equal
 from dualflow.ops.complex_numbers import imag, real
 from dualflow.ops.conversion import cast
@@ -24,6 +23,7 @@ from dualflow.ops.masking import boolean_mask
 from dualflow.ops.ordering import search
 from dualflow.ops.reduction import reduce_any
 from dualflow.ops.scans import cumsum
+from dualflow.ops.selection import where as choose
 from dualflow.ops.static import ints
 from dualflow.ops.taking import gather
 from dualflow.ops.tensor import Tensor

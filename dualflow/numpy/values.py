@@ -14,11 +14,11 @@ from dualflow.numpy.operands import agreed, inexact, refuse, tensor, to
 from dualflow.ops import complex_numbers, rounding
 from dualflow.ops.arithmetic import abs as magnitude
 from dualflow.ops.arithmetic import maximum, minimum
-from dualflow.ops.choice import where as choose
 from dualflow.ops.comparison import equal, isfinite, isinf, isnan, logical_and, logical_or, not_equal
 from dualflow.ops.conversion import identity
 from dualflow.ops.creation import ones_like, zeros_like
 from dualflow.ops.reduction import reduce_all
+from dualflow.ops.selection import where as choose
 from dualflow.ops.special_functions.bessel import bessel_i0
 from dualflow.ops.static import known_value, static_int
 from dualflow.ops.tensor import Tensor

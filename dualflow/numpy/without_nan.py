@@ -12,10 +12,10 @@ from dualflow.numpy import reductions
 from dualflow.numpy.operands import inexact, refuse, tensor, to
 from dualflow.ops.arithmetic import maximum
 from dualflow.ops.checks import required
-from dualflow.ops.choice import where as choose
 from dualflow.ops.comparison import isnan, logical_and, logical_not
 from dualflow.ops.powers import sqrt
 from dualflow.ops.reduction import reduce_all
+from dualflow.ops.selection import where as choose
 from dualflow.ops.statistics import squared_magnitude
 from dualflow.ops.tensor import Tensor
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualflow.core.errors import InvalidArgumentError
-from dualflow.ops.choice import masked, unmasked, where
 from dualflow.ops.comparison import equal
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.complex_numbers import real as real_part
@@ -26,6 +25,7 @@ from dualflow.ops.elementwise import (
 )
 from dualflow.ops.record import agreed
 from dualflow.ops.samples import Domain, numbers, reals
+from dualflow.ops.selection import masked, unmasked, where
 from dualflow.ops.static import several
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.arithmetic import maximum, minimum, multiply
 from dualflow.ops.broadcasting import reduce_sum
-from dualflow.ops.choice import where
 from dualflow.ops.comparison import isfinite
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import stack
 from dualflow.ops.powers import sqrt
+from dualflow.ops.selection import where
 from dualflow.ops.static import several
 from dualflow.ops.statistics import as_float, squared_magnitude
 

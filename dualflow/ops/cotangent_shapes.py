@@ -16,13 +16,13 @@ from dualflow.core.shape import UNKNOWN_RANK, Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.symbolic_sizes import SymInt
 from dualflow.ops.broadcasting import BROADCAST_TO, broadcast_like, reduce_sum, sum_to
-from dualflow.ops.choice import where
 from dualflow.ops.comparison import equal
 from dualflow.ops.masking import size_as_tensor
 from dualflow.ops.op_kinds import Decompose
 from dualflow.ops.record import Op, register
 from dualflow.ops.rows import APART
 from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.selection import where
 from dualflow.ops.summation import total
 
 _NOT_BACK: Final = "a cotangent of shape {0} doesn't sum back to shape {1}"

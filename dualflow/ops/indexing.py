@@ -19,7 +19,6 @@ from dualflow.core.tracebacks import hide_frames
 from dualflow.ops.arithmetic import add
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.assembly import assembling
-from dualflow.ops.choice import where
 from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.masking import boolean_mask
 from dualflow.ops.op_kinds import CopyPieces, View
@@ -28,6 +27,7 @@ from dualflow.ops.picking import as_indices, pick, places
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.rows import RowRule
 from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.selection import where
 from dualflow.ops.static import dtype_of, known_value, shape_of, static_int
 from dualflow.ops.taking import gather
 

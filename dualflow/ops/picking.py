@@ -16,10 +16,10 @@ from dualflow.core.shape import Dim, broadcast
 from dualflow.ops.arithmetic import add
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.broadcasting import broadcast_to
-from dualflow.ops.choice import where
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.record import REGISTRY, holds_tensors
+from dualflow.ops.selection import where
 from dualflow.ops.shapes import shape
 from dualflow.ops.static import dtype_of, known_value, shape_of
 from dualflow.ops.taking import gather

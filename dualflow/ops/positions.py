@@ -19,7 +19,6 @@ from dualflow.ops.arithmetic import divide, floordiv, maximum
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.checks import required, required_size
-from dualflow.ops.choice import where
 from dualflow.ops.comparison import equal, greater, less, logical_and, not_equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, zeros_like
@@ -28,6 +27,7 @@ from dualflow.ops.op_kinds import Decompose, Elementwise
 from dualflow.ops.record import REGISTRY, Op, Promotion, register
 from dualflow.ops.rounding import ceil
 from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.selection import where
 from dualflow.ops.static import (
     dtype_of,
     int_or_symbol,

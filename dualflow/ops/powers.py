@@ -9,10 +9,10 @@ import numpy as np
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops import maths_reference
 from dualflow.ops.arithmetic import multiply_no_nan
-from dualflow.ops.choice import where
 from dualflow.ops.comparison import not_equal
 from dualflow.ops.elementwise import as_float, elementwise, signed
 from dualflow.ops.samples import Domain, numbers
+from dualflow.ops.selection import where
 
 if TYPE_CHECKING:
     pass

@@ -17,7 +17,6 @@ from dualflow.ops import maths_reference
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.broadcasting import reduce_sum, reduced, reduction_axes, spread
 from dualflow.ops.checks import required
-from dualflow.ops.choice import masked, where
 from dualflow.ops.comparison import equal, greater, logical_or, not_equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
@@ -29,6 +28,7 @@ from dualflow.ops.positions import iota
 from dualflow.ops.record import Op, register
 from dualflow.ops.repetition import pad
 from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.selection import masked, where
 from dualflow.ops.static import known_sizes, shape_of, static_int
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from dualflow.ops.arithmetic import maximum, mod
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.assembly import assembling
 from dualflow.ops.broadcasting import broadcast_to
-from dualflow.ops.choice import where
 from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import convert_to_tensor, ones_like
 from dualflow.ops.indexing import GETITEM
@@ -29,6 +28,7 @@ from dualflow.ops.positions import range as count_up
 from dualflow.ops.record import Op, holds_tensors, register
 from dualflow.ops.rows import RowRule
 from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.selection import where
 from dualflow.ops.static import ints, ints_or_symbols, known_sizes, known_value, shape_of, static_int
 from dualflow.ops.taking import gather
 

@@ -9,7 +9,6 @@ from dualflow.core.dtypes import DType, as_dtype, float16, float32, float_for, i
 from dualflow.ops.arithmetic import abs, divide, maximum, square, truncatemod
 from dualflow.ops.arrangement import squeeze
 from dualflow.ops.broadcasting import REDUCE_SUM, reduce_sum, reduction_axes
-from dualflow.ops.choice import masked
 from dualflow.ops.comparison import isfinite, not_equal
 from dualflow.ops.complex_numbers import conj, real
 from dualflow.ops.conversion import cast, stop_gradient
@@ -18,6 +17,7 @@ from dualflow.ops.docstrings import REDUCTION, documented
 from dualflow.ops.exponential import exp
 from dualflow.ops.powers import log, sqrt
 from dualflow.ops.reduction import reduce_max
+from dualflow.ops.selection import masked
 from dualflow.ops.shapes import shape
 from dualflow.ops.static import dtype_of, shape_of
 

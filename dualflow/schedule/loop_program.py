@@ -229,10 +229,10 @@ class Branch(NamedTuple):
 
 
 class Choose(NamedTuple):
-    """``registers`` are the results of branch number ``choice``, of the last one beyond their number."""
+    """``registers`` are the results of branch number ``selector``, of the last one beyond their number."""
 
     registers: tuple[Register, ...]
-    choice: Operand
+    selector: Operand
     branches: tuple[Branch, ...]
 
 

@@ -49,7 +49,7 @@ def read(statement: Statement) -> tuple[Register, ...]:
         case Compute():
             needed = statement.operands
         case Choose():
-            needed = (statement.choice,)
+            needed = (statement.selector,)
         case Repeat():
             needed = statement.starts
         case Load(place=Place(picked=(position, _))):

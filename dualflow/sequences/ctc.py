@@ -18,7 +18,6 @@ from dualflow.function.control.maps import foldl
 from dualflow.ops.arithmetic import maximum
 from dualflow.ops.arrangement import expand_dims, reshape, transpose
 from dualflow.ops.broadcasting import broadcast_to, reduce_sum
-from dualflow.ops.choice import where
 from dualflow.ops.comparison import equal, less, logical_or, not_equal
 from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import convert_to_tensor
@@ -27,6 +26,7 @@ from dualflow.ops.joining import concat, stack
 from dualflow.ops.neural.activations import log_softmax
 from dualflow.ops.positions import range as range_of
 from dualflow.ops.powers import log
+from dualflow.ops.selection import where
 from dualflow.ops.sparse.dense import to_dense
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
 from dualflow.ops.static import static_int

@@ -19,7 +19,7 @@ import numpy as np
 
 from dualflow.backends.llvm.entry import chunk_of
 from dualflow.backends.llvm.executable import Executable, heavy_call
-from dualflow.backends.llvm.product import choice
+from dualflow.backends.llvm.product import selection
 from dualflow.backends.llvm.runtime import threads
 from dualflow.backends.llvm.steps import BEGINNING, PFOR, POOL, WALK
 from dualflow.core.memory_errors import out_of_memory
@@ -92,7 +92,7 @@ class AnyLength:
         Raises:
             UndecidedSize: the plan of ``graph`` depends on a size that it leaves open.
         """
-        own = choice.own()
+        own = selection.own()
         costs = self._executable.plan.costs
         sized = plan(graph, strided_products=own, window_products=own, costs=costs)
         if not _is_one_kernel(sized):

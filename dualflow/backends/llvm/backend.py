@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from dualflow.backends.llvm.executable import KEPT_ARENA, Executable, planned
-from dualflow.backends.llvm.product import choice
+from dualflow.backends.llvm.product import selection
 from dualflow.backends.llvm.program import write
 from dualflow.backends.llvm.runtime import target
 from dualflow.backends.llvm.runtime.jit import CompileReport
@@ -38,7 +38,7 @@ def build(graph: Graph, options: CompileOptions) -> Executable:
 
 def footprint(graph: Graph) -> Footprint:
     """The memory that a call takes of ``graph``."""
-    own = choice.own()
+    own = selection.own()
     return planning.footprint(graph, strided_products=own, window_products=own)
 
 

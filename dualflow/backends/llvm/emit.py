@@ -207,7 +207,7 @@ class KernelEmitter(KernelValues):
     # Choices and loops over scalars
 
     def _choose(self, choose: lp.Choose) -> None:
-        self._set(choose.registers, self._chosen(self._operand(choose.choice), choose.branches))
+        self._set(choose.registers, self._chosen(self._operand(choose.selector), choose.branches))
 
     def _chosen(self, index: EmittedValue, branches: Sequence[lp.Branch]) -> list[EmittedValue]:
         first, *others = branches

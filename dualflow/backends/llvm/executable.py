@@ -16,7 +16,7 @@ import numpy as np
 
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.host_step import HostStep
-from dualflow.backends.llvm.product import choice
+from dualflow.backends.llvm.product import selection
 from dualflow.backends.llvm.program import Program, write
 from dualflow.backends.llvm.runtime import interrupts, jit, threads
 from dualflow.backends.llvm.runtime.call_memory import CallMemory, aligned_bytes
@@ -60,7 +60,7 @@ class NativePart(NamedTuple):
 
 def planned(graph: Graph, costs: CostModel) -> Plan:
     """The plan of an executable of ``graph``, where loops and conditions around host calls are host calls."""
-    own, separate = choice.own(), bool(switches.checked_side())
+    own, separate = selection.own(), bool(switches.checked_side())
     native = with_host_fallbacks(graph)
     return plan(native, strided_products=own, window_products=own, separate=separate, costs=costs)
 

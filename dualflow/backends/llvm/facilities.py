@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from dualflow.backends.llvm.product import choice
+from dualflow.backends.llvm.product import selection
 from dualflow.backends.llvm.runtime import blocks, elf, fastcall, threads
 from dualflow.backends.runtime import object_cache, switches
 from dualflow.core.records import dataclass
@@ -56,7 +56,7 @@ def facilities(tensor_class: type) -> tuple[Facility, ...]:
         _unless("builtin call", "builtin_call", fastcall.obstacle(tensor_class)),
         _unless("linker", "linker", elf.obstacle()),
         Facility("threads", "pool", pool.threads > 1, pool.reason or f"{pool.threads} for a kernel"),
-        Facility("matrix product", "product", choice.own(), _product()),
+        Facility("matrix product", "product", selection.own(), _product()),
         Facility("disk cache", "cache", not no_cache, no_cache or object_cache.folder() or ""),
         _unless("kept blocks", "blocks", fastcall.obstacle(tensor_class) or blocks.obstacle()),
     )
@@ -71,5 +71,5 @@ def _unless(name: str, switch: str, obstacle: str) -> Facility:
 
 
 def _product() -> str:
-    obstacle = choice.obstacle()
-    return f"{obstacle}, but none is found" if obstacle and choice.own() else obstacle
+    obstacle = selection.obstacle()
+    return f"{obstacle}, but none is found" if obstacle and selection.own() else obstacle

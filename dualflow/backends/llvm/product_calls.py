@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dualflow.backends.llvm.entry import Entry
-from dualflow.backends.llvm.product.choice import own
 from dualflow.backends.llvm.product.gemm_kernel import Field
 from dualflow.backends.llvm.product.product import Batch, blas_function, blas_symbols
+from dualflow.backends.llvm.product.selection import own
 from dualflow.backends.llvm.steps import StepKind
 from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.ir import Node

@@ -364,7 +364,7 @@ class _Writer:
     # Choices and loops over scalars
 
     def _choose(self, choose: lp.Choose) -> None:
-        found = self._chosen(self._operand(choose.choice), choose.branches)
+        found = self._chosen(self._operand(choose.selector), choose.branches)
         for register, value in zip(choose.registers, found, strict=True):
             self._bind(register, value)
 

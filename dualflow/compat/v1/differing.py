@@ -15,7 +15,6 @@ from dualflow.function.control.control_flow import while_loop as repeat
 from dualflow.function.tracing.symbol import Symbol
 from dualflow.ops.arithmetic import divide, floordiv
 from dualflow.ops.arrangement import expand_dims
-from dualflow.ops.choice import where as where_broadcasting
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
 from dualflow.ops.creation import ones as ones_of_sizes
@@ -29,6 +28,7 @@ from dualflow.ops.random_numbers.functions import normal, uniform
 from dualflow.ops.random_numbers.functions import poisson as poisson_of_shape
 from dualflow.ops.random_numbers.streams import stream
 from dualflow.ops.record import Effect, Op, register
+from dualflow.ops.selection import where as where_broadcasting
 
 
 def div(x: Any, y: Any, name: str | None = None) -> Any:

@@ -15,13 +15,13 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.graph_mode import graph_recording
 from dualflow.ops.arithmetic import minimum
-from dualflow.ops.choice import where
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.exponential import exp
 from dualflow.ops.powers import log, sqrt
 from dualflow.ops.random_numbers.functions import normal
 from dualflow.ops.rounding import ceil, floor
+from dualflow.ops.selection import where
 from dualflow.ops.trigonometric import cos
 
 Rate = Any

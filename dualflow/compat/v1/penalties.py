@@ -7,9 +7,9 @@ from typing import Any
 from dualflow.compat.v1.train import Optimizer
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.arithmetic import maximum, sign
-from dualflow.ops.choice import where
 from dualflow.ops.creation import zeros_like
 from dualflow.ops.powers import sqrt
+from dualflow.ops.selection import where
 
 
 def _require_penalties(**given: float) -> None:

@@ -20,11 +20,11 @@ from dualflow.function.control.row_loop import repeat, repeat_while
 from dualflow.graph.control_spec import ChoiceSpec, LoopSpec
 from dualflow.graph.ir import Graph
 from dualflow.ops.arrangement import expand_dims
-from dualflow.ops.choice import where
 from dualflow.ops.comparison import equal, logical_and, logical_not
 from dualflow.ops.creation import zeros
 from dualflow.ops.joining import stack
 from dualflow.ops.reduction import argmax, reduce_any
+from dualflow.ops.selection import where
 from dualflow.ops.taking import gather
 
 Run = Callable[[Graph, Sequence[Mapped]], list[Mapped]]

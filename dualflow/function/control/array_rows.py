@@ -16,7 +16,6 @@ from dualflow.core.spec import TensorSpec
 from dualflow.function.control.raising import require
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.broadcasting import BROADCAST_TO
-from dualflow.ops.choice import where
 from dualflow.ops.comparison import equal, greater_equal, less, logical_and
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import zeros_like
@@ -26,6 +25,7 @@ from dualflow.ops.positions import IOTA
 from dualflow.ops.record import Op
 from dualflow.ops.repetition import PAD
 from dualflow.ops.scattering import UPDATE_ND
+from dualflow.ops.selection import where
 from dualflow.ops.shapes import shape
 from dualflow.ops.taking import gather
 

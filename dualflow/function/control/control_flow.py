@@ -28,10 +28,10 @@ from dualflow.function.errors import here
 from dualflow.function.tracing.collect_results import collect
 from dualflow.ops.arithmetic import add_n
 from dualflow.ops.checks import required
-from dualflow.ops.choice import where
 from dualflow.ops.comparison import not_equal
 from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.selection import where
 
 _NUMBERS: Final = (bool, int, float, complex)
 _SEVERAL: Final = "several predicates of case(exclusive=True) hold; let them exclude each other."

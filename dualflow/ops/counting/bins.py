@@ -10,7 +10,6 @@ from dualflow.ops.arithmetic import maximum, minimum
 from dualflow.ops.arrangement import expand_dims, reshape, transpose
 from dualflow.ops.broadcasting import broadcast_like
 from dualflow.ops.checks import required
-from dualflow.ops.choice import where
 from dualflow.ops.comparison import equal, greater, less, logical_and
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, ones_like
@@ -29,6 +28,7 @@ from dualflow.ops.segments.rows import (
     filled_rows,
     summed_rows,
 )
+from dualflow.ops.selection import where
 from dualflow.ops.shapes import shape
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError
 from dualflow.core.shape import normalize_axis
 from dualflow.core.spec import TensorSpec
-from dualflow.ops.choice import masked, where
 from dualflow.ops.comparison import greater, isfinite
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.docstrings import SCAN, documented
@@ -26,6 +25,7 @@ from dualflow.ops.repetition import pad
 from dualflow.ops.rows import ALONG
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.scans import accumulated, running
+from dualflow.ops.selection import masked, where
 from dualflow.ops.static import known_sizes, shape_of, static_int
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, broadcast
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import add, add_n, multiply
-from dualflow.ops.choice import where
 from dualflow.ops.clipping import clip_by_value
 from dualflow.ops.comparison import less
 from dualflow.ops.complex_numbers import complex as complex_of
@@ -25,6 +24,7 @@ from dualflow.ops.op_kinds import Elementwise, Opaque
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.selection import where
 from dualflow.ops.trigonometric import atan2
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.ops.arithmetic import mod
 from dualflow.ops.arrangement import reshape
-from dualflow.ops.choice import where
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.image.adjustment import adjust_brightness, adjust_contrast
 from dualflow.ops.image.colours import adjust_hue, adjust_saturation
@@ -21,6 +20,7 @@ from dualflow.ops.positions import iota
 from dualflow.ops.random_numbers.functions import uniform
 from dualflow.ops.random_numbers.stateless import stateless_uniform
 from dualflow.ops.repetition import reverse
+from dualflow.ops.selection import where
 from dualflow.ops.static import ints, known_sizes, static_float
 from dualflow.ops.taking import gather
 

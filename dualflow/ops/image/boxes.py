@@ -14,7 +14,6 @@ from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import mod
 from dualflow.ops.arrangement import expand_dims, reshape
-from dualflow.ops.choice import where
 from dualflow.ops.comparison import equal, logical_and, logical_or
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant, convert_to_tensor
@@ -25,6 +24,7 @@ from dualflow.ops.positions import iota
 from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import reduce_max
 from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.selection import where
 from dualflow.ops.static import static_int
 from dualflow.ops.taking import gather
 

@@ -11,12 +11,12 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.ops.arithmetic import divide_no_nan, maximum, minimum, mod
 from dualflow.ops.broadcasting import reduce_sum
-from dualflow.ops.choice import where
 from dualflow.ops.clipping import clip_by_value
 from dualflow.ops.creation import constant, convert_to_tensor
 from dualflow.ops.image.dtypes import convert_image_dtype, in_floats
 from dualflow.ops.joining import concat, stack, unstack
 from dualflow.ops.products import tensordot
+from dualflow.ops.selection import where
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from dualflow.core.dtypes import float32, int32
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.arrangement import expand_dims, reshape
-from dualflow.ops.choice import where
 from dualflow.ops.clipping import clip_by_value
 from dualflow.ops.comparison import logical_and
 from dualflow.ops.conversion import cast
@@ -16,6 +15,7 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.neural.windows import Geometry, windows
 from dualflow.ops.positions import iota
 from dualflow.ops.rounding import ceil, floor
+from dualflow.ops.selection import where
 from dualflow.ops.static import ints, static_int
 from dualflow.ops.taking import gather
 

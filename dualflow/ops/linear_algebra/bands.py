@@ -9,8 +9,8 @@ import numpy as np
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.ops.arrangement import expand_dims, reshape
-from dualflow.ops.choice import where
 from dualflow.ops.conversion import cast
+from dualflow.ops.selection import where
 from dualflow.ops.static import ints
 from dualflow.ops.taking import gather
 

@@ -11,7 +11,6 @@ from dualflow.core.shape import Shape
 from dualflow.ops.arithmetic import minimum
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.broadcasting import reduce_sum
-from dualflow.ops.choice import masked, where
 from dualflow.ops.comparison import equal, logical_and, logical_or
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
@@ -19,6 +18,7 @@ from dualflow.ops.linear_algebra.bands import as_band, construct, extract
 from dualflow.ops.measuring import sizes_of
 from dualflow.ops.positions import iota
 from dualflow.ops.record import agreed
+from dualflow.ops.selection import masked, where
 from dualflow.ops.static import int_or_symbol, known_sizes
 
 if TYPE_CHECKING:

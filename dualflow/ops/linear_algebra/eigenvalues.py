@@ -14,7 +14,6 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import abs
 from dualflow.ops.arrangement import expand_dims, matrix_transpose
 from dualflow.ops.broadcasting import reduce_sum
-from dualflow.ops.choice import masked
 from dualflow.ops.comparison import equal
 from dualflow.ops.complex_numbers import conj, imag, real
 from dualflow.ops.contraction import matmul
@@ -29,6 +28,7 @@ from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import argmax
 from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.selection import masked
 from dualflow.ops.static import dtype_of
 
 if TYPE_CHECKING:

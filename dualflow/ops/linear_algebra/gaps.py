@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from dualflow.ops.arithmetic import abs, divide_no_nan
 from dualflow.ops.arrangement import expand_dims
-from dualflow.ops.choice import masked, where
 from dualflow.ops.comparison import not_equal
 from dualflow.ops.complex_numbers import conj, real
 from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.reduction import reduce_max
+from dualflow.ops.selection import masked, where
 
 _WIDTH: Final = 1e-20
 """The square of what counts as none, where the largest value is 1."""

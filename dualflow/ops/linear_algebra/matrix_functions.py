@@ -11,7 +11,6 @@ from dualflow.core.errors import DTypeError
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import abs, maximum
 from dualflow.ops.arrangement import matrix_transpose
-from dualflow.ops.choice import where
 from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import zeros_like
 from dualflow.ops.joining import concat
@@ -22,6 +21,7 @@ from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import reduce_max
 from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.selection import where
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor

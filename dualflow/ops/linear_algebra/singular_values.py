@@ -13,7 +13,6 @@ from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import expand_dims, matrix_transpose
 from dualflow.ops.broadcasting import reduce_sum
-from dualflow.ops.choice import where
 from dualflow.ops.complex_numbers import conj, imag
 from dualflow.ops.contraction import matmul
 from dualflow.ops.conversion import cast
@@ -26,6 +25,7 @@ from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import reduce_max
 from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.selection import where
 from dualflow.ops.shapes import shape
 from dualflow.ops.statistics import as_float
 

@@ -12,7 +12,6 @@ from dualflow.core.dtypes import float32
 from dualflow.core.errors import DTypeError
 from dualflow.ops.arithmetic import abs, minimum, negative, square
 from dualflow.ops.broadcasting import reduce_sum
-from dualflow.ops.choice import masked, where
 from dualflow.ops.comparison import logical_and
 from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import convert_to_tensor
@@ -22,6 +21,7 @@ from dualflow.ops.joining import concat
 from dualflow.ops.powers import log
 from dualflow.ops.reduction import reduce_max
 from dualflow.ops.samples import Domain
+from dualflow.ops.selection import masked, where
 from dualflow.ops.special import ndtr
 from dualflow.ops.trigonometric import tanh
 

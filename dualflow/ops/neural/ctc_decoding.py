@@ -15,7 +15,6 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.ops.arrangement import expand_dims, transpose
 from dualflow.ops.broadcasting import reduce_sum
-from dualflow.ops.choice import where
 from dualflow.ops.comparison import equal, greater_equal, less, logical_and, not_equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
@@ -28,6 +27,7 @@ from dualflow.ops.reduction import argmax, reduce_max, reduce_min
 from dualflow.ops.samples import Domain, Sample, reals
 from dualflow.ops.scans import cumsum
 from dualflow.ops.scattering import gather_nd
+from dualflow.ops.selection import where
 from dualflow.ops.shapes import shape as shape_tensor
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
 from dualflow.ops.static import static_int

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.ops.choice import where
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.measuring import sizes_of
 from dualflow.ops.random_numbers.draws import uniform
 from dualflow.ops.random_numbers.stateless import stateless_uniform
 from dualflow.ops.random_numbers.streams import stream
+from dualflow.ops.selection import where
 from dualflow.ops.static import known_value, shape_of
 
 if TYPE_CHECKING:

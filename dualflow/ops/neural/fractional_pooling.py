@@ -20,7 +20,6 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import minimum
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.broadcasting import reduce_sum
-from dualflow.ops.choice import where
 from dualflow.ops.comparison import less_equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
@@ -31,6 +30,7 @@ from dualflow.ops.random_numbers.draws import Source
 from dualflow.ops.random_numbers.streams import Stream, stream
 from dualflow.ops.record import Effect, Op, register
 from dualflow.ops.reduction import reduce_first_max
+from dualflow.ops.selection import where
 from dualflow.ops.static import known_value, static_int
 from dualflow.ops.taking import gather
 

@@ -14,7 +14,6 @@ from dualflow.core.tracebacks import entry
 from dualflow.ops.arithmetic import divide_no_nan, multiply
 from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.broadcasting import reduce_sum
-from dualflow.ops.choice import masked, where
 from dualflow.ops.comparison import equal, logical_and, logical_not
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
@@ -25,6 +24,7 @@ from dualflow.ops.positions import iota
 from dualflow.ops.powers import log
 from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Sample, integers
+from dualflow.ops.selection import masked, where
 from dualflow.ops.shapes import shape as shape_tensor
 from dualflow.ops.static import known_sizes, known_value, static_int
 from dualflow.ops.statistics import reduce_logsumexp

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.arithmetic import add, negative
-from dualflow.ops.choice import where
 from dualflow.ops.comparison import logical_and
 from dualflow.ops.contraction import MATMUL
 from dualflow.ops.neural.window_options import check_kind, geometry, named
@@ -15,6 +14,7 @@ from dualflow.ops.neural.window_reductions import inside, lowest
 from dualflow.ops.neural.windows import windows
 from dualflow.ops.reduction import reduce_first_max
 from dualflow.ops.repetition import reverse
+from dualflow.ops.selection import where
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 from dualflow.core.dtypes import int64
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.broadcasting import reduce_sum
-from dualflow.ops.choice import where
 from dualflow.ops.comparison import equal
 from dualflow.ops.contraction import matmul
 from dualflow.ops.conversion import cast, stop_gradient
@@ -17,6 +16,7 @@ from dualflow.ops.neural.candidates import Candidates, log_uniform_candidate_sam
 from dualflow.ops.neural.losses import sigmoid_cross_entropy_with_logits, softmax_cross_entropy_with_logits
 from dualflow.ops.powers import log
 from dualflow.ops.reduction import reduce_any
+from dualflow.ops.selection import where
 from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from dualflow.core.shape import Shape
 from dualflow.ops.arithmetic import divide_no_nan, maximum
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import reduce_sum
-from dualflow.ops.choice import where
 from dualflow.ops.comparison import greater, greater_equal, logical_and
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.neural.embedding import embedding_lookup
 from dualflow.ops.powers import sqrt
 from dualflow.ops.scattering import scatter_nd
+from dualflow.ops.selection import where
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
 from dualflow.ops.static import static_int
 

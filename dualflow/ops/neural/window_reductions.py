@@ -17,12 +17,12 @@ from dualflow.core.records import dataclass
 from dualflow.core.shape import Shape
 from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.broadcasting import reduce_sum
-from dualflow.ops.choice import masked, where
 from dualflow.ops.comparison import equal, logical_and, logical_or, not_equal
 from dualflow.ops.creation import constant, convert_to_tensor, ones_like
 from dualflow.ops.neural.windows import Geometry, interleaved, over_strides, windows
 from dualflow.ops.own_gradient import with_gradient
 from dualflow.ops.reduction import reduce_max, reduce_min
+from dualflow.ops.selection import masked, where
 
 _NOWHERE: Final = -1
 """What stands for the chosen element around windows: no element has this number."""

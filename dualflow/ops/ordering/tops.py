@@ -10,13 +10,13 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import normalize_axis
 from dualflow.ops.arrangement import expand_dims, transpose
 from dualflow.ops.broadcasting import reduce_sum
-from dualflow.ops.choice import where
 from dualflow.ops.comparison import equal, greater, isfinite, less, logical_and
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.ordering.extremes import TopK, extremes
 from dualflow.ops.positions import range as count_up
 from dualflow.ops.reduction import reduce_all, reduce_max
+from dualflow.ops.selection import where
 from dualflow.ops.shapes import shape
 from dualflow.ops.static import static_int
 from dualflow.ops.taking import gather

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import NamedTuple
 from dualflow.ops.broadcasting import reduce_sum
-from dualflow.ops.choice import where
 from dualflow.ops.comparison import equal, greater, greater_equal, less, less_equal, logical_and
 from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.quantizing.grids import along, clamped, floats, half_up, straight_through
+from dualflow.ops.selection import where
 from dualflow.ops.static import static_int
 
 if TYPE_CHECKING:

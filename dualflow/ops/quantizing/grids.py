@@ -12,7 +12,6 @@ from dualflow.ops.arithmetic import abs as magnitude
 from dualflow.ops.arithmetic import maximum, minimum, sign
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import broadcast_like
-from dualflow.ops.choice import where
 from dualflow.ops.comparison import greater, greater_equal, less
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
@@ -20,6 +19,7 @@ from dualflow.ops.own_gradient import with_gradient
 from dualflow.ops.record import agreed
 from dualflow.ops.rounding import floor, trunc
 from dualflow.ops.rounding import round as round_to_even
+from dualflow.ops.selection import where
 
 
 def straight_through(value: Any, x: Any) -> Any:

@@ -12,7 +12,6 @@ from dualflow.ops.arithmetic import abs as magnitude
 from dualflow.ops.arithmetic import maximum, minimum
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.checks import required
-from dualflow.ops.choice import where
 from dualflow.ops.comparison import equal, less_equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
@@ -28,6 +27,7 @@ from dualflow.ops.quantizing.grids import (
     stored,
 )
 from dualflow.ops.reduction import reduce_all
+from dualflow.ops.selection import where
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import normalize_axis
 from dualflow.ops.checks import required
-from dualflow.ops.choice import where
 from dualflow.ops.comparison import greater_equal, less_equal, logical_and
 from dualflow.ops.quantizing.grids import (
     ROUNDINGS,
@@ -19,6 +18,7 @@ from dualflow.ops.quantizing.grids import (
     straight_through,
 )
 from dualflow.ops.reduction import reduce_all, reduce_max, reduce_min
+from dualflow.ops.selection import where
 from dualflow.ops.static import static_int
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.arrangement import expand_dims, transpose
 from dualflow.ops.checks import required
-from dualflow.ops.choice import where
 from dualflow.ops.comparison import less, less_equal, logical_and
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.positions import range as counting
 from dualflow.ops.reduction import reduce_all
 from dualflow.ops.segments.rows import as_places
+from dualflow.ops.selection import where
 from dualflow.ops.shapes import shape
 from dualflow.ops.taking import gather
 

@@ -13,7 +13,6 @@ from dualflow.core.shape import Shape, as_shape, broadcast
 from dualflow.core.tracebacks import entry
 from dualflow.ops.arithmetic import floordiv, maximum, mod
 from dualflow.ops.checks import required
-from dualflow.ops.choice import where
 from dualflow.ops.comparison import equal, less, logical_and, logical_or
 from dualflow.ops.conversion import identity
 from dualflow.ops.creation import convert_to_tensor
@@ -22,6 +21,7 @@ from dualflow.ops.record import agreed
 from dualflow.ops.reduction import reduce_all, reduce_prod
 from dualflow.ops.repetition import pad
 from dualflow.ops.segments.rows import as_places
+from dualflow.ops.selection import where
 from dualflow.ops.shapes import shape
 from dualflow.ops.static import known_value, several
 

@@ -12,7 +12,6 @@ from dualflow.core.dtypes import int32
 from dualflow.core.errors import DTypeError
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import maximum
-from dualflow.ops.choice import masked, where
 from dualflow.ops.comparison import equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.op_kinds import Scatter
@@ -20,6 +19,7 @@ from dualflow.ops.record import Op, register
 from dualflow.ops.rows import RowRule
 from dualflow.ops.samples import Domain, Sample, integers
 from dualflow.ops.scattering import adapted, gather_nd, tensor_scatter_nd_add, update_infer, updated
+from dualflow.ops.selection import masked, where
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor

@@ -11,7 +11,6 @@ from dualflow.core.records import NamedTuple
 from dualflow.ops.arithmetic import divide, maximum
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.checks import required
-from dualflow.ops.choice import where
 from dualflow.ops.comparison import equal, less, less_equal, logical_and
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
@@ -29,6 +28,7 @@ from dualflow.ops.segments.rows import (
     filled_rows,
     summed_rows,
 )
+from dualflow.ops.selection import where
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor

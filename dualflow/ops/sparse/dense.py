@@ -12,13 +12,13 @@ from dualflow.core.dtypes import float32, int64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.ops.checks import required
-from dualflow.ops.choice import where
 from dualflow.ops.comparison import equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, fill, ones
 from dualflow.ops.joining import concat
 from dualflow.ops.reduction import reduce_all
 from dualflow.ops.scattering import gather_nd, tensor_scatter_nd_update
+from dualflow.ops.selection import where
 from dualflow.ops.shapes import shape as shape_tensor
 from dualflow.ops.sparse.places import place_numbers, sparse
 from dualflow.ops.sparse.sparse_tensor import SparseTensor

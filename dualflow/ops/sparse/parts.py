@@ -10,7 +10,6 @@ import numpy as np
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import entry
-from dualflow.ops.choice import where
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.joining import concat as join
@@ -18,6 +17,7 @@ from dualflow.ops.joining import stack
 from dualflow.ops.masking import boolean_mask
 from dualflow.ops.reduction import reduce_all, reduce_any
 from dualflow.ops.scattering import scatter_nd
+from dualflow.ops.selection import where
 from dualflow.ops.sparse.indexed_slices import IndexedSlices
 from dualflow.ops.sparse.places import reorder, sparse
 from dualflow.ops.sparse.sparse_tensor import SparseTensor

@@ -10,7 +10,6 @@ from dualflow.core.dtypes import int32, int64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import normalize_axes
 from dualflow.ops.arrangement import expand_dims, reshape
-from dualflow.ops.choice import where
 from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import ones_like, zeros_like
 from dualflow.ops.exponential import exp
@@ -18,6 +17,7 @@ from dualflow.ops.joining import concat
 from dualflow.ops.masking import boolean_mask
 from dualflow.ops.scattering import scatter_nd
 from dualflow.ops.segments.segments import unsorted_segment_max, unsorted_segment_sum
+from dualflow.ops.selection import where
 from dualflow.ops.shapes import shape as shape_tensor
 from dualflow.ops.shapes import size
 from dualflow.ops.sparse.places import joined, place_numbers, sparse

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dualflow.ops.arithmetic import sign
-from dualflow.ops.choice import where
 from dualflow.ops.comparison import equal
+from dualflow.ops.selection import where
 from dualflow.ops.special_functions.scipys import SpecialFunction, apply, between, by_scipy
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from dualflow.ops.arithmetic import square
-from dualflow.ops.choice import where
 from dualflow.ops.comparison import equal
 from dualflow.ops.exponential import exp
 from dualflow.ops.powers import log
+from dualflow.ops.selection import where
 from dualflow.ops.special_functions.scipys import SpecialFunction, apply, between, by_scipy
 from dualflow.ops.trigonometric import cos, sin
 

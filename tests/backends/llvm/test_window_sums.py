@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow.backends.llvm.product import choice
+from dualflow.backends.llvm.product import selection
 from dualflow.backends.llvm.window_sums import STREAM_BYTES
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.sliding import WINDOW_SUM
 
-pytestmark = pytest.mark.skipif(not choice.own(), reason="NumPy's BLAS reads no windows, so neither do sums")
+pytestmark = pytest.mark.skipif(
+    not selection.own(), reason="NumPy's BLAS reads no windows, so neither do sums"
+)
 
 Array = np.ndarray[Any, Any]
 GEOMETRIES = [

@@ -13,9 +13,9 @@ from dualflow.core.tracebacks import entry
 from dualflow.graph_mode import name_scope
 from dualflow.ops.arithmetic import divide_no_nan, maximum, minimum
 from dualflow.ops.broadcasting import reduce_sum
-from dualflow.ops.choice import where
 from dualflow.ops.creation import zeros_like
 from dualflow.ops.powers import log
+from dualflow.ops.selection import where
 
 
 def _of_pairs(labels: Any, predictions: Any, what: str = "predictions") -> tuple[Any, Any]:

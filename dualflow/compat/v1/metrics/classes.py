@@ -11,13 +11,13 @@ from dualflow.core.tracebacks import entry
 from dualflow.ops.arithmetic import divide_no_nan, maximum
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import reduce_sum
-from dualflow.ops.choice import where
 from dualflow.ops.comparison import equal, greater, not_equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.counting.confusion import confusion_matrix
 from dualflow.ops.creation import ones_like
 from dualflow.ops.linear_algebra.diagonals import tensor_diag_part
 from dualflow.ops.segments.segments import unsorted_segment_sum
+from dualflow.ops.selection import where
 from dualflow.ops.statistics import reduce_mean
 
 

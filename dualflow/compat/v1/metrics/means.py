@@ -10,11 +10,11 @@ from dualflow.core.dtypes import float32
 from dualflow.core.tracebacks import entry
 from dualflow.ops.arithmetic import divide_no_nan
 from dualflow.ops.broadcasting import reduce_sum
-from dualflow.ops.choice import where
 from dualflow.ops.comparison import equal, less
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import ones_like, zeros_like
 from dualflow.ops.powers import sqrt
+from dualflow.ops.selection import where
 from dualflow.ops.shapes import size
 
 

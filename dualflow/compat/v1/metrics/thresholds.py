@@ -15,13 +15,13 @@ from dualflow.core.tracebacks import entry
 from dualflow.ops.arithmetic import divide_no_nan, maximum, minimum
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import reduce_sum
-from dualflow.ops.choice import where
 from dualflow.ops.comparison import logical_and, logical_not
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant, ones_like
 from dualflow.ops.powers import log
 from dualflow.ops.reduction import argmin
 from dualflow.ops.repetition import reverse
+from dualflow.ops.selection import where
 from dualflow.ops.taking import gather
 
 _EPSILON: Final = 1e-7
