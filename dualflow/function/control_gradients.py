@@ -1,4 +1,4 @@
-"""Provides the gradients of choices and loops, which trace graphs.
+"""Provides the gradients of conditionals and loops, which trace graphs.
 
 A gradient that is asked for inside a trace extends that trace. Elsewhere, where a traced function runs op by
 op, as under a ``ForwardAccumulator``, it is a trace of its own, which is replayed at once.
@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from dualflow.core import dispatch
 from dualflow.core.spec import TensorSpec
-from dualflow.function.control.choice_gradient import pull_choice
+from dualflow.function.control.cond_gradient import pull_cond
 from dualflow.function.control.loop_gradient import pull_loop
 from dualflow.function.options import compile_options
 from dualflow.function.tracing.tracer import Tracer, tracing
-from dualflow.graph.control import CHOICE, CHOICE_GRADIENT, LOOP, LOOP_GRADIENT
+from dualflow.graph.control import COND, COND_GRADIENT, LOOP, LOOP_GRADIENT
 from dualflow.graph.interpret import replay
 from dualflow.ops.record import Op
 
@@ -48,5 +48,5 @@ def _pull(
     return found
 
 
-CHOICE_GRADIENT.fill(partial(_pull, CHOICE, pull_choice))
+COND_GRADIENT.fill(partial(_pull, COND, pull_cond))
 LOOP_GRADIENT.fill(partial(_pull, LOOP, pull_loop))

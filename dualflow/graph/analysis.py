@@ -23,8 +23,8 @@ Vertex = Node | Value
 class Workload:
     """How much a graph computes, and how much of that waits for each other.
 
-    A step is a node that computes: a kernel, a matrix product, an op that NumPy runs. Steps inside of choices
-    and loops belong to the step around them.
+    A step is a node that computes: a kernel, a matrix product, an op that NumPy runs. Steps inside of
+    conditionals and loops belong to the step around them.
 
     Attributes:
         operations: the work of all steps in additions of two numbers, by the costs that the ops' records

@@ -1,8 +1,8 @@
-"""The two ops of control flow: a choice between graphs, and a graph that runs again and again.
+"""The two ops of control flow: a conditional between graphs, and a graph that runs again and again.
 
-What a node of theirs does is its one attribute, a :class:`~dualflow.graph.control_spec.ChoiceSpec` or
+What a node of theirs does is its one attribute, a :class:`~dualflow.graph.control_spec.CondSpec` or
 :class:`~dualflow.graph.control_spec.LoopSpec`. Their gradients trace graphs, which only the room of traced
-functions can: it fills :data:`CHOICE_GRADIENT` and :data:`LOOP_GRADIENT` when it is imported.
+functions can: it fills :data:`COND_GRADIENT` and :data:`LOOP_GRADIENT` when it is imported.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dualflow.core.errors import InvalidArgumentError, ResourceExhaustedError
 from dualflow.core.shape import Shape
 from dualflow.core.slot import Slot, unfilled
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.control_spec import ChoiceSpec, LoopSpec
+from dualflow.graph.control_spec import CondSpec, LoopSpec
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import Graph
 from dualflow.graph.unequal_rows import UnequalRows
@@ -28,7 +28,9 @@ Array = np.ndarray[Any, Any]
 Pullback = Callable[..., Sequence[Any]]
 
 
-CHOICE_GRADIENT: Final[Slot[Pullback]] = Slot("the gradient of choice", unfilled("the gradient of choice"))
+COND_GRADIENT: Final[Slot[Pullback]] = Slot(
+    "the gradient of conditional", unfilled("the gradient of conditional")
+)
 LOOP_GRADIENT: Final[Slot[Pullback]] = Slot("the gradient of loop", unfilled("the gradient of loop"))
 
 
@@ -37,10 +39,10 @@ def _pullback_in(slot: Slot[Pullback]) -> Pullback:
     return lambda *args, **attrs: slot.value(*args, **attrs)
 
 
-def _infer_choice(index: TensorSpec, *operands: TensorSpec, choice: ChoiceSpec) -> tuple[TensorSpec, ...]:
+def _infer_cond(index: TensorSpec, *operands: TensorSpec, cond: CondSpec) -> tuple[TensorSpec, ...]:
     if index.shape or not index.dtype.is_integer:
         raise InvalidArgumentError(f"a branch is chosen by an integer scalar, not {index}.")
-    first, *others = [[v.spec for v in branch.outputs] for branch in choice.branches]
+    first, *others = [[v.spec for v in branch.outputs] for branch in cond.branches]
     for specs in others:
         if specs != first:  # sizes in which branches differ are open
             first = [
@@ -50,18 +52,18 @@ def _infer_choice(index: TensorSpec, *operands: TensorSpec, choice: ChoiceSpec) 
     return tuple(first)
 
 
-def _run_choice(index: Array, *operands: Array, choice: ChoiceSpec) -> tuple[Array, ...]:
-    at, branches = int(index), choice.branches
+def _run_cond(index: Array, *operands: Array, cond: CondSpec) -> tuple[Array, ...]:
+    at, branches = int(index), cond.branches
     return tuple(evaluate(branches[at if 0 <= at < len(branches) else -1], operands))
 
 
-CHOICE: Final = Op(
-    name="choice",
+COND: Final = Op(
+    name="cond",
     doc="The results of one of several graphs, by an index; one that is out of range takes the last.",
-    infer=_infer_choice,
-    kernel=_run_choice,
+    infer=_infer_cond,
+    kernel=_run_cond,
     kind=Cond(),
-    pullback=_pullback_in(CHOICE_GRADIENT),
+    pullback=_pullback_in(COND_GRADIENT),
     outputs=None,
     effect=Effect.INSIDE,
 )
@@ -141,10 +143,10 @@ LOOP: Final = Op(
 )
 
 
-def run_choice(index: Any, operands: Sequence[Any], branches: Sequence[Graph]) -> list[Any]:
-    """The results of a choice through the current engine, for its tensors."""
-    attrs = {"choice": ChoiceSpec(tuple(branches))}
-    return list(dispatch.current().run(CHOICE, (index, *operands), attrs))
+def run_cond(index: Any, operands: Sequence[Any], branches: Sequence[Graph]) -> list[Any]:
+    """The results of a conditional through the current engine, for its tensors."""
+    attrs = {"cond": CondSpec(tuple(branches))}
+    return list(dispatch.current().run(COND, (index, *operands), attrs))
 
 
 def run_loop(loop: LoopSpec, inputs: Sequence[Any]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What a choice or a loop does with its inputs: the graphs inside it, and which of them runs how often.
+"""What a conditional or a loop does with its inputs: the graphs inside it, and which of them runs how often.
 
 The graphs capture nothing: whatever they read is among the node's inputs, so that a pass sees all that flows.
 """
@@ -25,7 +25,7 @@ def effect_of(graphs: Iterable[Graph]) -> Effect | None:
 
 
 @dataclass(frozen=True, slots=True)
-class ChoiceSpec(BodySpec):
+class CondSpec(BodySpec):
     """One of several graphs runs, chosen by a number.
 
     Attributes:
@@ -48,9 +48,9 @@ class ChoiceSpec(BodySpec):
     def settings(self) -> Mapping[str, Any]:
         return {}
 
-    def with_bodies(self, change: Callable[[Graph], Graph]) -> ChoiceSpec:
+    def with_bodies(self, change: Callable[[Graph], Graph]) -> CondSpec:
         made = tuple(map(change, self.branches))
-        return self if _same(made, self.branches) else ChoiceSpec(made)
+        return self if _same(made, self.branches) else CondSpec(made)
 
 
 def _new_lineage() -> tuple[int, ...]:
@@ -150,9 +150,9 @@ class LoopSpec(BodySpec):
         return self.lineage[: len(other.lineage)] == other.lineage
 
 
-def branches_of(choice: Node) -> tuple[Graph, ...]:
-    """The graphs that a choice chooses from."""
-    spec: ChoiceSpec = choice.attrs["choice"]
+def branches_of(cond: Node) -> tuple[Graph, ...]:
+    """The graphs that a conditional chooses from."""
+    spec: CondSpec = cond.attrs["cond"]
     return spec.branches
 
 

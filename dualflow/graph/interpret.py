@@ -126,7 +126,7 @@ def replay(graph: Graph, tensors: Sequence[Any], note: Callable[[Any, Any], None
     """The results of ``graph`` (outputs, then updates) for one tensor per input, through the current engine.
 
     Eager engines run the ops, a trace records them as its own with their lines, tapes watch each. Bodies of
-    choices and loops get the sizes that the tensors have. ``note`` is told of each assignment outside of
+    conditionals and loops get the sizes that the tensors have. ``note`` is told of each assignment outside of
     bodies: the variable, and the tensor that it holds from there on.
     """
     engine = dispatch.current()

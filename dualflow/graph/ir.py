@@ -132,7 +132,7 @@ class Node:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The attributes that are no graphs, those beside the graphs of a choice or loop one by one."""
+        """The attributes that are no graphs, those beside the graphs of a conditional or loop one by one."""
         found: dict[str, Any] = {}
         for name, value in self.attrs.items():
             if isinstance(value, BodySpec):

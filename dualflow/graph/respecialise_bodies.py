@@ -9,7 +9,7 @@ from dualflow.core.errors import DualflowError
 from dualflow.core.records import replace
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.control_spec import ChoiceSpec, LoopSpec, branches_of, loop_of
+from dualflow.graph.control_spec import CondSpec, LoopSpec, branches_of, loop_of
 from dualflow.graph.deferred_errors import deferrable, failing_branch, failing_loop_body
 from dualflow.graph.error_notes import note_place
 from dualflow.graph.ir import Graph, Node, Value
@@ -20,7 +20,7 @@ from dualflow.ops.op_kinds import Cond, Loop
 def attrs_for(node: Node, specs: Sequence[TensorSpec]) -> Mapping[str, Any]:
     """The attributes of ``node`` for inputs of ``specs``: those of before, with the bodies in these sizes."""
     if isinstance(node.op.kind, Cond):
-        return {"choice": ChoiceSpec(_resized_branches(branches_of(node), specs[1:]))}
+        return {"cond": CondSpec(_resized_branches(branches_of(node), specs[1:]))}
     if isinstance(node.op.kind, Loop):
         return {"loop": _resized_loop(loop_of(node), specs)}
     return node.attrs

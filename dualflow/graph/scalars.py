@@ -1,4 +1,4 @@
-"""Choices and loops over scalars alone, which a kernel can hold in registers."""
+"""Conditionals and loops over scalars alone, which a kernel can hold in registers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ def in_registers(value: Value) -> bool:
 
 
 def is_scalar_control(node: Node) -> bool:
-    """Whether ``node`` is a choice or loop all of whose values, however deep, are scalars in registers."""
+    """Whether ``node`` is a conditional or loop all of whose values, however deep, are scalars in
+    registers."""
+
     if not isinstance(node.op.kind, Cond | Loop) or node.effect is not None or not node.outputs:
         return False
     if isinstance(node.op.kind, Loop):
@@ -27,7 +29,7 @@ def is_scalar_control(node: Node) -> bool:
 
 
 def bodies(node: Node) -> tuple[Graph, ...]:
-    """The graphs inside a choice or loop; none for any other node."""
+    """The graphs inside a conditional or loop; none for any other node."""
     if isinstance(node.op.kind, Cond):
         return branches_of(node)
     return loop_of(node).graphs if isinstance(node.op.kind, Loop) else ()

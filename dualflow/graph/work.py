@@ -14,8 +14,8 @@ from dualflow.ops.op_kinds import Cond, Elementwise, Gather, Literal, Loop, MatM
 def work(node: Node) -> float:
     """The cost of a node in additions, from its op's form and its sizes.
 
-    A kernel costs what its ops do, a choice its dearest branch, a loop all of its iterations: one iteration
-    where their number is not known. Sizes that are not known count as none.
+    A kernel costs what its ops do, a conditional its dearest branch, a loop all of its iterations: one
+    iteration where their number is not known. Sizes that are not known count as none.
     """
     kind, body = node.op.kind, body_of(node)
     made = float(sum(_size(spec) for spec in node.specs))

@@ -156,7 +156,7 @@ class Opaque(NamedTuple):
 
 
 class Cond(NamedTuple):
-    """The results of one of several graphs: see :class:`dualflow.graph.control_spec.ChoiceSpec`."""
+    """The results of one of several graphs: see :class:`dualflow.graph.control_spec.CondSpec`."""
 
 
 class Loop(NamedTuple):

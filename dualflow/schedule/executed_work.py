@@ -37,8 +37,8 @@ Edges = Mapping[Edge, float]
 def executed(run: Run) -> float:
     """The additions that one call of a kernel takes, with the join of its partial results.
 
-    Loads and stores are not counted, nor a choice but for its dearest branch, nor more than one iteration of
-    a loop over scalars.
+    Loads and stores are not counted, nor a conditional but for its dearest branch, nor more than one
+    iteration of a loop over scalars.
     """
     join = 0.0 if run.join is None else executed(run.join)
     return join + _statements(run, run.kernel.body, {})

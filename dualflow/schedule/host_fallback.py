@@ -1,4 +1,5 @@
-"""Which choices and loops run natively: the others are host calls, which run their bodies node by node."""
+"""Which conditionals and loops run natively: the others are host calls, which run their bodies node by
+node."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from dualflow.schedule.operands import CallKind, is_control, kind_of
 
 
 def with_host_fallbacks(graph: Graph, moved: dict[Value, Value] | None = None) -> Graph:
-    """``graph`` where each choice or loop that can't run natively is opaque, with the reason.
+    """``graph`` where each conditional or loop that can't run natively is opaque, with the reason.
 
     ``moved`` learns which values take the place of others.
     """
@@ -37,7 +38,7 @@ def with_host_fallbacks(graph: Graph, moved: dict[Value, Value] | None = None) -
 
 
 def why_not(node: Node) -> str | None:
-    """Why a choice or loop can't run natively, None if it can."""
+    """Why a conditional or loop can't run natively, None if it can."""
     inner = next((n for body in bodies(node) for n in body.nodes if _is_host(n)), None)
     if inner is None:
         return None

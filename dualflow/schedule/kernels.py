@@ -361,7 +361,7 @@ class KernelWriter:
         picked = index, self._stride(("pick", step), step.pick.stride)
         yield MaskedLoad(Load(self._bind(step.node.output), place._replace(picked=picked)), inside)
 
-    # Choices and loops over scalars
+    # Conditionals and loops over scalars
 
     def _scalars(
         self, node: Node, operands: Sequence[Operand], known: dict[Any, Operand]

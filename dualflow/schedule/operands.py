@@ -57,7 +57,7 @@ class CallKind(StrEnum):
     BOUNDS = "bounds"
     """A check of a scatter's integers."""
     CONTROL = "control"
-    """A choice or loop over bodies of such calls."""
+    """A conditional or loop over bodies of such calls."""
     CHECK = "check"
     """What may end them all."""
     MEASURE = "measure"
@@ -107,7 +107,7 @@ def kind_of(node: Node) -> CallKind:
 
 
 def is_control(node: Node) -> bool:
-    """Whether ``node`` is a choice or loop that runs natively."""
+    """Whether ``node`` is a conditional or loop that runs natively."""
     return isinstance(node.op.kind, Cond | Loop)
 
 

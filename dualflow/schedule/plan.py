@@ -6,8 +6,10 @@ copied there last. Nothing that may fail comes after the first write to a variab
 has changed none. Nodes that have no native form are host calls between native parts, and what crosses to
 them has a buffer of its own.
 
-The bodies of choices and loops are planned as graphs inside the graph. What a loop carries lives where the
-loop's results do, and is updated there as a variable is; a row of a stack is a buffer whose address moves.
+The bodies of conditionals and loops are planned as graphs inside the graph. What a loop carries lives where
+the loop's results do, and is updated there as a variable is; a row of a stack is a buffer whose address
+moves.
+
 """
 
 from __future__ import annotations
@@ -381,7 +383,7 @@ class _Scope:
 
 
 def _scopes(node: Node, table: _Table) -> list[_Scope]:
-    """The graphs inside a choice or loop; what is carried is updated in place."""
+    """The graphs inside a conditional or loop; what is carried is updated in place."""
     if isinstance(node.op.kind, Cond):
         return [_Scope(branch, table) for branch in branches_of(node)]
     loop = loop_of(node)

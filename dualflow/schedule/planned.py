@@ -75,7 +75,9 @@ class PlannedLoop(NamedTuple):
 class PlannedCall(NamedTuple):
     """One step of the program: ``node`` on inputs and outputs that lie as given.
 
-    A choice has a block for each branch; a loop one for its condition, if it has one, and one for its body.
+    A conditional has a block for each branch; a loop one for its condition, if it has one, and one for its
+    body.
+
     """
 
     node: Node
@@ -155,6 +157,6 @@ class Plan(NamedTuple):
         return self.first_temporary + len(self.temporaries)
 
     def walk(self) -> Iterator[PlannedCall]:
-        """All calls, those inside choices and loops too."""
+        """All calls, those inside conditionals and loops too."""
         for call in self.calls:
             yield from call.walk()

@@ -242,7 +242,7 @@ def statements(plan: Plan) -> tuple[Statement, ...]:
 
 
 def walk(program: Iterable[Statement]) -> Iterator[Statement]:
-    """All statements, those inside choices and loops too, in order."""
+    """All statements, those inside conditionals and loops too, in order."""
     for statement in program:
         yield statement
         if isinstance(statement, RunLoop):
@@ -252,7 +252,7 @@ def walk(program: Iterable[Statement]) -> Iterator[Statement]:
 
 
 def bodies(statement: Statement) -> tuple[tuple[Statement, ...], ...]:
-    """What a choice may run, and a loop in each iteration."""
+    """What a conditional may run, and a loop in each iteration."""
     if isinstance(statement, ChooseBranch):
         return statement.branches
     return (statement.test, statement.body) if isinstance(statement, RunLoop) else ()

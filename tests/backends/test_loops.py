@@ -1,4 +1,5 @@
-"""Choices, loops and scatters as machine code: where values live, how a loop is stopped, what it costs."""
+"""Conditionals, loops and scatters as machine code: where values live, how a loop is stopped, what it
+costs."""
 
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ def test_values_that_change_places_are_copied() -> None:
     assert (a.numpy().tolist(), b.numpy().tolist()) == ([3.0, 4.0], [1.0, 2.0])
 
 
-def test_the_bodies_of_a_choice_take_turns_in_the_arena() -> None:
+def test_the_bodies_of_a_cond_take_turns_in_the_arena() -> None:
     def both(x: Any, n: Any) -> Any:
         return df.cond(n > 0, lambda: (x @ x) @ x, lambda: (x + x @ x) @ x)
 
@@ -87,7 +88,7 @@ def test_a_loop_with_a_host_call_inside_says_so() -> None:
     assert part.reason.startswith("it runs sort: ")
 
 
-def test_the_listing_shows_loops_and_choices() -> None:
+def test_the_listing_shows_loops_and_conds() -> None:
     def f(x: Any, n: Any) -> Any:
         x = repeated(lambda i, h: df.tanh(h @ h))(x, n)
         return df.cond(df.reduce_sum(x) > 0.0, lambda: x * 2.0, lambda: x @ x)

@@ -30,7 +30,7 @@ def kinds(compiled):
     return {p.kind for c in compiled.concrete_functions for p in c.parts}
 
 
-# choices
+# conditionals
 
 
 def test_if_takes_the_branch_that_holds():

@@ -40,7 +40,8 @@ VECTORS = Language(
 
 
 class Writer:
-    """Writes the body of a function of three numbers: choices and loops in each other, all of which end."""
+    """Writes the body of a function of three numbers: conditionals and loops in each other, all of which
+    end."""
 
     def __init__(self, seed: int, language: Language) -> None:
         self._draw = random.Random(seed)
@@ -62,7 +63,7 @@ class Writer:
     def _statement(self, depth: int, in_loop: bool) -> list[str]:
         kinds = [self._assignment] * 2
         if depth:
-            kinds += [self._choice, self._choice, self._while, self._for]
+            kinds += [self._cond, self._cond, self._while, self._for]
             kinds += [self._leave] * (1 + in_loop)
         kind = self._draw.choice(kinds)
         return kind(depth - 1, in_loop)
@@ -72,7 +73,7 @@ class Writer:
             return [f"v = {self._filled(self._language.vectors)}"]
         return [f"{self._draw.choice(NAMES)} = {self._number()}"]
 
-    def _choice(self, depth: int, in_loop: bool) -> list[str]:
+    def _cond(self, depth: int, in_loop: bool) -> list[str]:
         lines = [f"if {self._condition()}:", *self._indented(depth, in_loop)]
         if self._draw.random() < 0.4:
             lines += [f"elif {self._condition()}:", *self._indented(depth, in_loop)]

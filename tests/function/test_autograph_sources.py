@@ -67,13 +67,13 @@ def test_a_called_function_without_source_is_named():
 KEPT = sys.version_info >= (3, 13)
 """Whether Python keeps the source of ``python -c``."""
 
-CHOICE = (
+COND = (
     "import dualflow as df\nf = df.function(lambda x: x if x > 0 else -x)\nprint(int(f(df.constant(-7))))\n"
 )
 
 
 def test_python_c_is_converted_where_python_keeps_its_source():
-    done = subprocess.run([sys.executable, "-c", CHOICE], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", COND], capture_output=True, text=True, check=False)
     if KEPT:
         assert done.stdout == "7\n"
     else:

@@ -1,4 +1,4 @@
-"""Choices and loops over tensors: the same answer now, traced and compiled."""
+"""Conditionals and loops over tensors: the same answer now, traced and compiled."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ def looped(x):
 
 FUNCTIONS = {
     "ops": decorated,
-    "loops and choices": df.function(looped),
+    "loops and conditionals": df.function(looped),
     "parts": df.function(lambda x: df.gather(df.concat([x, x[::-1]], 0), [3, 0])[1:]),
     "Python inside": df.function(lambda x: df.py_function(plain, [x], df.float32) + 1.0),
 }

@@ -115,7 +115,7 @@ def test_what_is_run_fails_with_the_line(backend: str) -> None:
         traced(df.ones([1]), df.constant(1))
 
 
-def test_a_choice_of_which_both_branches_refuse_the_sizes_fails() -> None:
+def test_a_cond_of_which_both_branches_refuse_the_sizes_fails() -> None:
     traced = df.function(
         lambda x: df.cond(df.reduce_sum(x) > 0.0, lambda: x[1], lambda: x[2]),
         input_signature=[df.TensorSpec([None])],

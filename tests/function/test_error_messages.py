@@ -413,14 +413,19 @@ CASES = {
         "can't be evaluated",
         "tensors of a Graph",
     ),
-    # choices and loops
-    "a choice by a vector": (
+    # conditionals and loops
+    "a conditional by a vector": (
         lambda: df.cond(V, lambda: 1, lambda: 2),
         Invalid,
         r"shape \(2,\)",
         "use df.where",
     ),
-    "a choice of nothing": (lambda: df.switch_case(0, []), Invalid, "switch_case", "at least one branch"),
+    "a conditional of nothing": (
+        lambda: df.switch_case(0, []),
+        Invalid,
+        "switch_case",
+        "at least one branch",
+    ),
     "a case of nothing": (lambda: df.case([]), Invalid, "case takes", "one pair of a predicate"),
     "a condition that is a vector": (
         lambda: run(lambda x: df.while_loop(lambda i: x > 0.0, lambda i: i, [ONE]), V),

@@ -62,7 +62,7 @@ def nested(x: Any, w: Any) -> Any:
 
 
 def branching(x: Any, w: Any) -> Any:
-    """A choice in each iteration."""
+    """A conditional in each iteration."""
 
     def body(i: Any, h: Any) -> Any:
         even = df.equal(i % 2, 0)

@@ -115,7 +115,7 @@ LAYERS: dict[str, Callable[[Any, Any], Any]] = {
     "gelu": lambda x, w: df.nn.gelu(x @ w) + x,
     "turned": lambda x, w: df.reshape(df.transpose(df.reshape(x * w, [2, 4, 8]), [1, 0, 2]), [8, 8]),
     "pieces": lambda x, w: df.concat([df.exp(-(x[:4] ** 2)), (x @ w)[4:]], 0),
-    "choice": lambda x, w: df.where(x > 0.0, x @ w, w),
+    "cond": lambda x, w: df.where(x > 0.0, x @ w, w),
 }
 
 
@@ -217,7 +217,7 @@ def test_a_call_that_fails_changes_no_variable() -> None:
     f(x, df.constant(1e30))
 
 
-def test_loops_and_choices_are_part_of_the_plan() -> None:
+def test_loops_and_conds_are_part_of_the_plan() -> None:
     def f(x: Any) -> Any:
         with df.GradientTape() as tape:
             tape.watch(x)

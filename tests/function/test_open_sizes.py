@@ -94,7 +94,7 @@ def slope(x):
     return tape.gradient(y, x)
 
 
-def test_loops_and_choices_take_the_sizes_of_each_call():
+def test_loops_and_conds_take_the_sizes_of_each_call():
     for n in (1, 3, 4):
         x = df.fill([n], 2.0)
         np.testing.assert_array_equal(grown(x), grown.python_function(x))

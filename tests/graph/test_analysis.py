@@ -148,7 +148,7 @@ def test_a_loop_whose_iterations_only_the_run_knows_counts_as_one(traced):
     assert found.operations == 10 + 2 + 10  # the sum; the comparison, as a bool; the product
 
 
-def test_a_choice_costs_its_dearest_branch(traced):
+def test_a_cond_costs_its_dearest_branch(traced):
     def pick(x):
         return df.cond(x[0] > 0.0, lambda: x + 1.0, lambda: df.exp(x))
 

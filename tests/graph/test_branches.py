@@ -1,4 +1,4 @@
-"""Choices whose index is known are made while compiling; others take and answer what is needed."""
+"""Conditionals whose index is known are made while compiling; others take and answer what is needed."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def simplified(graph):
 
 
 @pytest.mark.parametrize("index", [-1, 0, 1, 2, 7])
-def test_the_branch_of_a_known_index_stands_for_the_choice(traced, keeps, index):
+def test_the_branch_of_a_known_index_stands_for_the_cond(traced, keeps, index):
     graph = traced(lambda x, y: three(df.constant(index), x, y), [3], [3])
     assert not choices(keeps(simplified, graph, X, Y))
 
 
-def test_an_unknown_index_leaves_the_choice(traced, keeps):
+def test_an_unknown_index_leaves_the_cond(traced, keeps):
     graph = keeps(simplified, traced(three, INDEX, [3], [3]), np.int32(1), X, Y)
     assert len(choices(graph)) == 1
 
 
-def test_choices_inside_a_branch_that_is_taken_are_made_too(traced, keeps):
+def test_conds_inside_a_branch_that_is_taken_are_made_too(traced, keeps):
     def f(x, y):
         return df.cond(df.constant(True), lambda: three(df.constant(1), x, y), lambda: x)
 
@@ -70,7 +70,7 @@ def test_a_result_that_is_the_same_operand_in_all_branches_is_that(traced, keeps
     assert len(choices(graph)[0].outputs) == 1
 
 
-def test_a_choice_that_changes_nothing_goes(traced, keeps):
+def test_a_cond_that_changes_nothing_goes(traced, keeps):
     graph = traced(lambda i, x: df.cond(i > 0, lambda: x, lambda: x), INDEX, [3])
     assert not choices(keeps(simplified, graph, np.int32(0), X))
 
@@ -105,7 +105,7 @@ def test_branches_with_effects_keep_what_these_read(traced):
 
 
 @pytest.mark.parametrize("index", [0, 1, 2])
-def test_compiled_choices_and_their_gradients_are_those_of_eager_runs(index):
+def test_compiled_conds_and_their_gradients_are_those_of_eager_runs(index):
     def run(i, x, y):
         with df.GradientTape() as tape:
             tape.watch([x, y])
@@ -120,7 +120,7 @@ def test_compiled_choices_and_their_gradients_are_those_of_eager_runs(index):
             assert np.array_equal(mine.numpy(), theirs.numpy())
 
 
-def test_values_of_operands_under_a_choice_are_evaluated_as_before(traced):
+def test_values_of_operands_under_a_cond_are_evaluated_as_before(traced):
     graph = traced(three, INDEX, [3], [3])
     for index in (0, 1, 2):
         wanted = evaluate(graph, [np.int32(index), X, Y])[0]

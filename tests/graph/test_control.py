@@ -1,4 +1,4 @@
-"""Choices and loops as nodes: one op each, whose attribute says what their graphs are and do."""
+"""Conditionals and loops as nodes: one op each, whose attribute says what their graphs are and do."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 import dualflow as df
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.control import CHOICE, LOOP
-from dualflow.graph.control_spec import ChoiceSpec, LoopSpec, effect_of
+from dualflow.graph.control import COND, LOOP
+from dualflow.graph.control_spec import CondSpec, LoopSpec, effect_of
 from dualflow.graph.ir import GraphBuilder
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import optimise
@@ -71,9 +71,9 @@ def loop(body, *, iterations=3):
     return recorded(LOOP, {"loop": LoopSpec(body, 1, 0, iterations)}, TensorSpec([]))
 
 
-def choice(*branches):
-    attrs = {"choice": ChoiceSpec(branches)}
-    return recorded(CHOICE, attrs, TensorSpec([], "int32"), TensorSpec([]))
+def cond(*branches):
+    attrs = {"cond": CondSpec(branches)}
+    return recorded(COND, attrs, TensorSpec([], "int32"), TensorSpec([]))
 
 
 @with_each_effect
@@ -81,7 +81,7 @@ def test_a_node_has_the_effect_of_what_its_graphs_do(effect, step):
     body = graph_of(step)
     for graph in (
         loop(body),
-        choice(graph_of(adds), body),
+        cond(graph_of(adds), body),
         loop(loop(body)),
         loop(loop(loop(body))),
     ):
@@ -99,9 +99,9 @@ def test_there_is_one_op_whatever_the_graphs_do(effect, step):
 
     graph = f.get_concrete_function(TensorSpec([]), TensorSpec([], "int32")).graph
     (outer,) = [n for n in graph.nodes if n.op.name == "loop"]
-    (inner,) = [n for _, body in outer.bodies for n in body.nodes if n.op.name == "choice"]
+    (inner,) = [n for _, body in outer.bodies for n in body.nodes if n.op.name == "cond"]
     assert outer.op is LOOP
-    assert inner.op is CHOICE
+    assert inner.op is COND
     assert outer.effect is inner.effect is effect
 
 
@@ -189,7 +189,7 @@ def test_the_inputs_of_a_loop_come_in_three_parts(traced):
 
 def test_bodies_that_stay_leave_the_spec_as_it_is(traced):
     body, test = graph_of(adds), traced(lambda x: x < 3.0, [])
-    for spec in (ChoiceSpec((body, body)), LoopSpec(body, 1, 0, 3), LoopSpec(body, 1, 0, 3, condition=test)):
+    for spec in (CondSpec((body, body)), LoopSpec(body, 1, 0, 3), LoopSpec(body, 1, 0, 3, condition=test)):
         assert spec.with_bodies(lambda graph: graph) is spec
         changed = spec.with_bodies(lambda graph: replace(graph, name="new"))
         assert {graph.name for _, graph in changed.bodies} == {"new"}

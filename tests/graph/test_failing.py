@@ -16,7 +16,7 @@ SAFE = {
     "sum": (lambda x, n: x + x * 2.0, X, N),
     "integers": (lambda x, n: n + n * 2 - df.abs(n), X, N),
     "comparison": (lambda x, n: (n > 2) & (x < 1.0), X, N),
-    "choice by element": (lambda x, n: df.where(n > 2, x, -x), X, N),
+    "conditional by element": (lambda x, n: df.where(n > 2, x, -x), X, N),
     "conversion": (lambda x, n: df.cast(n, df.float32) / x, X, N),
     "reduction": (lambda x, n: df.reduce_sum(x) + df.reduce_max(x), X, N),
     "product": (lambda x, n: df.tensordot(x, x, 1), X, N),

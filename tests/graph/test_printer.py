@@ -56,12 +56,12 @@ def test_the_body_of_a_fused_node_is_indented(traced):
     assert any(line.startswith(" " * 12) and "exp(" in line for line in lines)
 
 
-def test_the_branches_of_a_choice_are_indented_graphs(traced):
+def test_the_branches_of_a_cond_are_indented_graphs(traced):
     def pick(x):
         return df.cond(x > 0.0, lambda: x * 2.0, lambda: df.exp(x))
 
     lines = str(traced(pick, [])).split("\n")
-    (at,) = (i for i, line in enumerate(lines) if "= choice(" in line)
+    (at,) = (i for i, line in enumerate(lines) if "= cond(" in line)
     assert "branches" not in lines[at]
     assert [line.split("(")[0] for line in lines[at:] if "graph" in line] == [
         "        branches[0]: graph <lambda>",

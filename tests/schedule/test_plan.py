@@ -469,7 +469,7 @@ def test_two_results_that_differ_in_shape_alone() -> None:
 
 @pytest.mark.parametrize("shape", [[3], [3, 1, 1], [1, 3, 1]])
 def test_a_branch_may_hand_back_a_sum_under_another_shape(shape: list[int]) -> None:
-    """The sum is made where the choice's result lies, with the strides of its own shape."""
+    """The sum is made where the conditional's result lies, with the strides of its own shape."""
 
     @df.function
     def f(x: Any, first: Any) -> Any:

@@ -189,7 +189,7 @@ def test_the_integers_of_a_scatter_onto_a_variable_are_looked_at_before_it() -> 
     assert scatter.onto is None
 
 
-# Checks, choices and loops
+# Checks, conditionals and loops
 
 
 def test_an_assertion_reads_what_its_error_tells() -> None:
@@ -205,13 +205,13 @@ def test_an_assertion_reads_what_its_error_tells() -> None:
     assert [place for place, _ in required.reads] == list(required.inputs[1:])
 
 
-def test_a_choice_has_its_branches_in_order() -> None:
+def test_a_cond_has_its_branches_in_order() -> None:
     def function(n: Any, x: Any) -> Any:
         return df.switch_case(n, [lambda: x @ x, lambda: df.sin(x), lambda: df.concat([x, x], 0)[3:9]])
 
-    choice = only(ChooseBranch, program(function, COUNT, SPEC))
-    assert choice.number[0] == choice.inputs[0]
-    kinds = [{type(s) for s in branch} for branch in choice.branches]
+    cond = only(ChooseBranch, program(function, COUNT, SPEC))
+    assert cond.number[0] == cond.inputs[0]
+    kinds = [{type(s) for s in branch} for branch in cond.branches]
     assert Multiply in kinds[0]
     assert kinds[1] == {Launch}
     assert len(kinds) == 3
@@ -277,12 +277,12 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Sequence[df.TensorSpec]]] = {
     ),
     "host calls": (lambda x: df.exp(df.linalg.det(df.sin(x)) + x), [SPEC]),
     "training": (a_step_of_training, [SPEC]),
-    "choice": (lambda n, x: df.cond(n > 0, lambda: x @ x, lambda: df.sin(x)) + 1.0, [COUNT, SPEC]),
+    "cond": (lambda n, x: df.cond(n > 0, lambda: x @ x, lambda: df.sin(x)) + 1.0, [COUNT, SPEC]),
     "loop": (looped(lambda i, h: df.tanh(h @ h) + h), [SPEC, COUNT]),
     "loop over rows": (stepped, [ROWS]),
     "gradient of a loop": (with_gradient(looped(lambda i, h: df.sin(h) @ h)), [SPEC, COUNT]),
     "gradient of rows": (with_gradient(stepped), [ROWS]),
-    "choice in a loop": (
+    "conditional in a loop": (
         looped(lambda i, h: df.cond(i > 2, lambda: h @ h, lambda: df.concat([h[1:], h[:1]], 0))),
         [SPEC, COUNT],
     ),

@@ -204,7 +204,7 @@ class KernelEmitter(KernelValues):
     def _reduce_finalize(self, fold: lp.ReduceFinalize) -> None:
         self._set([fold.register], self._results(fold.reduction.finalize, self._values(fold.accumulator)))
 
-    # Choices and loops over scalars
+    # Conditionals and loops over scalars
 
     def _choose(self, choose: lp.Choose) -> None:
         self._set(choose.registers, self._chosen(self._operand(choose.selector), choose.branches))

@@ -1,7 +1,7 @@
 """An entry of a program: what calls kernels and products in the order of its statements.
 
-Such calls are steps in the table of integers. Around choices, loops and sizes that the run tells an entry is
-a function, which is written from the first time on that its builder is asked for.
+Such calls are steps in the table of integers. Around conditionals, loops and sizes that the run tells an
+entry is a function, which is written from the first time on that its builder is asked for.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Unit:
         asks: whether some kernel may run so long that it looks for signals.
         steps: what the table has of them, for reports.
         node: that of the statement being written, and
-        around: the choice or loop that it is in.
+        around: the conditional or loop that it is in.
         workspace: scratch memory, a block for each statement, where memory is checked; else None.
     """
 

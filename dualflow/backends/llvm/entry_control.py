@@ -1,4 +1,4 @@
-"""Choices and loops of an entry: branches of machine code around calls, with nothing of Python between
+"""Conditionals and loops of an entry: branches of machine code around calls, with nothing of Python between
 iterations.
 
 

@@ -3,8 +3,8 @@
     void entry(ptr buffers, ptr params, ptr status)
 
 Kernels are modules of LLVM IR, the same for all sizes and graphs; the integers they read from ``params`` are
-listed beside them. The entry is the driver of steps, or, where there are choices, loops or sizes that the run
-tells, a module too. A plan with host calls has an entry for each native part between them.
+listed beside them. The entry is the driver of steps, or, where there are conditionals, loops or sizes that
+the run tells, a module too. A plan with host calls has an entry for each native part between them.
 """
 
 from __future__ import annotations

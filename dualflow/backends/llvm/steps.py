@@ -1,7 +1,7 @@
 """What an entry does as data: steps in the table of integers, which a driver walks (``runtime/steps.ll``).
 
-Steps that follow one another are a *stretch*, linked from its head on. So a graph without choices, loops and
-sizes that the run tells has no code of its own beside its kernels.
+Steps that follow one another are a *stretch*, linked from its head on. So a graph without conditionals, loops
+and sizes that the run tells has no code of its own beside its kernels.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class StepRecord(NamedTuple):
         place: where it is in the table of integers.
         kind: what it does.
         node: whose work that is.
-        around: the choice or loop that the node is in; None for none.
+        around: the conditional or loop that the node is in; None for none.
     """
 
     place: int

@@ -326,18 +326,18 @@ class CallWriter(ABC):
         layout, value = placed
         return f"{self.buffer(layout.buffer, value.spec.dtype)}[{self.number(layout.offset)}]"
 
-    # Choices and loops
+    # Conditionals and loops
 
     def control(self, statement: ChooseBranch | RunLoop) -> None:
-        """A choice or a loop around statements of this level."""
+        """A conditional or a loop around statements of this level."""
         if isinstance(statement, RunLoop):
             self._loop(statement)
         else:
-            self._choice(statement)
+            self._cond(statement)
 
-    def _choice(self, choice: ChooseBranch) -> None:
-        index = self._element(choice.number)
-        *first, last = choice.branches
+    def _cond(self, cond: ChooseBranch) -> None:
+        index = self._element(cond.number)
+        *first, last = cond.branches
         for number, branch in enumerate(first):
             with self.lines.block(f"{'elif' if number else 'if'} {index} == {number}:"):
                 self.statements(branch)

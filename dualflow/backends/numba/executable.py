@@ -41,7 +41,7 @@ class NumbaExecutable:
         graph: what it computes, after all passes.
         options: what it is compiled for.
         plan: where values live.
-        source: the program, its kernels, and its functions for choices and loops.
+        source: the program, its kernels, and its functions for conditionals and loops.
         compile_seconds: what Numba took for these, or for loading them.
         origin: where they came from; see :class:`dualflow.graph.compiled.CompileCosts`.
     """
@@ -61,9 +61,9 @@ class NumbaExecutable:
         source = self.source
         what = counted(len(source.shelf.kernels), "kernel")
         if source.functions:
-            what += f" and {counted(len(source.functions), 'choice or loop', 'choices and loops')}"
+            what += f" and {counted(len(source.functions), 'conditional or loop', 'conditionals and loops')}"
         detours = ", ".join(dict.fromkeys(source.detours))
-        reason = f"a choice or loop is Python's own: {detours}" if detours else ""
+        reason = f"a conditional or loop is Python's own: {detours}" if detours else ""
         own = PartReport(PartKind.NATIVE, f"{what} through Numba", reason)
         return (own, *(_report(call.node) for call in self.source.hosts))
 

@@ -1,4 +1,4 @@
-"""The files that Numba compiles: one for each kernel, one for each choice or loop, one for all routines.
+"""The files that Numba compiles: one for each kernel, one for each conditional or loop, one for all routines.
 
 What a file calls from another it imports by that file's name, which is the hash of its text. So a file's own
 text says all that its code depends on, as Numba's cache needs it.

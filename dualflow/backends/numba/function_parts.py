@@ -12,15 +12,17 @@ from typing import Final
 from dualflow.schedule.statements import Statement, walk
 
 LONG: Final = 100
-"""A function of more statements than these, those inside its choices and loops counted too, is cut."""
+"""A function of more statements than these, those inside its conditionals and loops counted too, is cut."""
 PART: Final = 40
-"""So many statements a part has at most, unless it is one choice or loop. It is no more than ``LONG``."""
+"""So many statements a part has at most, unless it is one conditional or loop. It is no more than
+``LONG``."""
+
 FEW: Final = 3
 """So many statements are worth a function."""
 
 
 def length(program: Sequence[Statement]) -> int:
-    """How many statements these are, with those inside of choices and loops."""
+    """How many statements these are, with those inside of conditionals and loops."""
     return sum(1 for _ in walk(program))
 
 

@@ -1,4 +1,4 @@
-"""A choice or loop as one compiled function, with all that is inside it.
+"""A conditional or loop as one compiled function, with all that is inside it.
 
 The function takes the buffers, sizes and numbers that it uses, so that other sizes are the same source. It
 leaves the number of a check that failed in ``status``, with what the check's error is made of in ``kept``
@@ -88,7 +88,7 @@ class FunctionSource:
 
 
 def function_source(outer: CallWriter, control: ChooseBranch | RunLoop, name: str) -> FunctionSource:
-    """A choice or loop as a function of that name, which ``outer`` calls."""
+    """A conditional or loop as a function of that name, which ``outer`` calls."""
     return _FunctionWriter(outer, name).function((control,))
 
 

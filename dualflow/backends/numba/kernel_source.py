@@ -361,7 +361,7 @@ class _Writer:
         accumulator = [self._register(r) for r in fold.accumulator]
         self._assign([fold.register], self._results(fold.reduction.finalize, accumulator))
 
-    # Choices and loops over scalars
+    # Conditionals and loops over scalars
 
     def _choose(self, choose: lp.Choose) -> None:
         found = self._chosen(self._operand(choose.selector), choose.branches)

@@ -1,7 +1,7 @@
 """A graph's program as the text of one Python file, with comments: it needs NumPy and Numba only.
 
-What a person reads is what runs: the functions that kernels call, the kernels, the choices and loops, and the
-function that calls them in order.
+What a person reads is what runs: the functions that kernels call, the kernels, the conditionals and loops,
+and the function that calls them in order.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What keeps a choice or loop from being a compiled function, and how much work its iterations are."""
+"""What keeps a conditional or loop from being a compiled function, and how much work its iterations are."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def is_shared(run: Run) -> bool:
 
 
 def obstacle(shelf: Shelf, statement: Statement) -> str | None:
-    """Why a choice or loop is not compiled; None if it is.
+    """Why a conditional or loop is not compiled; None if it is.
 
     Only a function that Python calls may use threads, of Numba or of BLAS.
     """

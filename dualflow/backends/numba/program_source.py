@@ -1,8 +1,10 @@
-"""A plan as source: kernels, functions for choices and loops, and a Python function that calls them in order.
+"""A plan as source: kernels, functions for conditionals and loops, and a Python function that calls them in
+order.
+
 
 The Python function takes an array for each input of the graph, and returns the outputs. The graph's constants
 are global names, flat arrays.
-Products are ``np.matmul``. A choice or loop is a compiled function of its own (``function_source.py``),
+Products are ``np.matmul``. A conditional or loop is a compiled function of its own (``function_source.py``),
 unless its iterations are so heavy that threads and BLAS are worth more than what Python costs: then it is
 Python's own ``if`` or ``while`` around compiled kernels. Beside kernels and routines the function calls
 ``fail`` (raises the error of a check), ``mark`` (is told of the loop that runs), ``rows_within`` (how many
@@ -69,11 +71,11 @@ class ProgramSource(CallWriter):
         plan: what it does.
         direct: the names of the kernels that the Python function calls.
         shared: the names of those whose range threads share there.
-        functions: the choices and loops that are compiled, in the order of their calls.
+        functions: the conditionals and loops that are compiled, in the order of their calls.
         checks: what the numbers mean with which the program calls ``fail``, from 1 on.
         hosts: the statements that run as their op's own kernel, in the order of ``host0``, ``host1``, ...
         marks: the outermost loops, in the order of ``mark(0)``, ``mark(1)``, ...
-        detours: why choices and loops are Python's own.
+        detours: why conditionals and loops are Python's own.
     """
 
     def __init__(self, plan: Plan, names: Sequence[str | None]) -> None:
@@ -225,7 +227,7 @@ class ProgramSource(CallWriter):
                 flat = name if None in value.spec.shape else f"{name}.reshape(-1)"
                 self.lines.add(f"{names[layout.buffer]} = {flat}")
 
-    # Choices and loops
+    # Conditionals and loops
 
     def end_iteration(self, loop: RunLoop, iteration: str) -> None:
         """Python looks for signals itself."""
@@ -253,8 +255,8 @@ class ProgramSource(CallWriter):
             self.settle(found.checks, ())
 
     def _call(self, statement: ChooseBranch | RunLoop) -> FunctionSource:
-        """A choice or loop as a compiled function, and a call of it."""
-        stem = "choice" if isinstance(statement, ChooseBranch) else "loop"
+        """A conditional or loop as a compiled function, and a call of it."""
+        stem = "cond" if isinstance(statement, ChooseBranch) else "loop"
         found = function_source(self, statement, f"{stem}{len(self.functions)}")
         self.functions.append(found)
         for kept in found.kept:
@@ -277,7 +279,7 @@ class ProgramSource(CallWriter):
 
 
 def _has_loop(node: Node) -> bool:
-    """Whether a node is a loop, or a choice with one inside."""
+    """Whether a node is a loop, or a conditional with one inside."""
     return isinstance(node.op.kind, Loop) or any(_has_loop(n) for g in bodies(node) for n in g.nodes)
 
 
@@ -317,7 +319,7 @@ def is_free(name: str) -> bool:
 _RESERVED = re.compile(
     r"np|u|b1|inf|nan|[iuf]\d+|k\d+(_parallel)?|status|fail|mark|rows_within|array|grown|product|plus|signalled"
     r"|scatter_\w+|arena\w*|(in|const|out|temp|part|made|host|iteration|row|kept|most|[trxcnb])\d+"
-    r"|(loop|choice)\d+(_\d+)*"
+    r"|(loop|conditional)\d+(_\d+)*"
     r"|range|len|max|min|zero|one|given|updated|run|base64|njit|prange|ir|types|cgutils|intrinsic|FAILURES"
 )
 

@@ -166,7 +166,7 @@ class SourceMaths:
     round, sqrt, copysign = _instruction("roundeven"), _instruction("sqrt"), _instruction("copysign")
     fma = _instruction("fma")
 
-    # Choice and conversion
+    # Cond and conversion
 
     def where(self, condition: SourceValue, x: SourceValue, y: SourceValue) -> SourceValue:
         name = self.support.primitive("select")

@@ -10,7 +10,7 @@ Where a condition is no tensor, Python's statements are Python's: they run while
 Where it is one:
 
 * ``if``, ``while``, ``for``, ``match``, ``and``, ``or``, ``not``, ``break``, ``continue``, ``return`` and the
-  ``else`` of loops become choices and loops of the graph. What a branch or an iteration assigns must be
+  ``else`` of loops become conditionals and loops of the graph. What a branch or an iteration assigns must be
   tensors or numbers, of one shape and dtype on all ways.
 * A variable that a loop assigns first has no value where no iteration has run: to read it then is an
   ``UnassignedError``, which is an ``UnboundLocalError`` too. Where nothing reads it, nothing fails.

@@ -27,7 +27,7 @@ from dualflow.function.autograph.merge_values import (
 from dualflow.function.autograph.unassigned import is_provisional, provisional, taken_apart
 from dualflow.function.control.bodies import Body, inner_tracer, tracer_of
 from dualflow.function.control.control_flow import cond
-from dualflow.function.control.control_nodes import choice_node
+from dualflow.function.control.control_nodes import cond_node
 from dualflow.function.control.open_shapes import may_merge
 from dualflow.function.control.raising import Ended, TracedBranch, check, conditional, settled, stop
 from dualflow.function.control.spec_checks import MAIN_AND_ELSE, check_spec, check_structure
@@ -54,7 +54,7 @@ def if_stmt(
     symbol_names: Sequence[str],
     nouts: int,
 ) -> None:
-    """``if condition: body() else: orelse()``, as a choice in the graph where ``condition`` is a symbol.
+    """``if condition: body() else: orelse()``, as a conditional in the graph where ``condition`` is a symbol.
 
     Args:
         condition: anything that has a truth.
@@ -116,7 +116,7 @@ def choose(
         for name, a, b in zip(names[:count], left[:count], right[:count], strict=True)
     ]
     bodies = [Body(t, (), LEAF, tuple(v)) for t, v in zip(tracers, merger.outputs, strict=True)]
-    results = iter(choice_node(as_index(condition), bodies[::-1]))
+    results = iter(cond_node(as_index(condition), bodies[::-1]))
     set_state((*[plan(results) for plan in plans], *before[count:]))
 
 
@@ -134,7 +134,7 @@ def _brought_out(tracer: Tracer, values: Sequence[Any]) -> list[Any]:
     flat = [flatten(x) for x in values]
     own = [x for leaves, _ in flat for x in leaves if type(x) is Symbol and x._tracer is tracer]
     outputs = tuple([x._value for x in own])
-    results = choice_node(convert_to_tensor(0), [Body(tracer, (), LEAF, outputs)])
+    results = cond_node(convert_to_tensor(0), [Body(tracer, (), LEAF, outputs)])
     found = {id(x): result for x, result in zip(own, results, strict=True)}
     return [unflatten(structure, [found.get(id(x), x) for x in leaves]) for leaves, structure in flat]
 
@@ -160,7 +160,7 @@ def _implied(condition: Any, main: Any, other: Any, tracers: Sequence[Tracer]) -
 
 
 class _Merger:
-    """Decides which values of two branches become results of the choice, and collects them."""
+    """Decides which values of two branches become results of the conditional, and collects them."""
 
     def __init__(self, tracers: Sequence[Tracer], fill: bool) -> None:
         self.outputs: tuple[list[Value], list[Value]] = ([], [])
@@ -168,7 +168,7 @@ class _Merger:
         self._fill = fill
 
     def merge(self, name: str, main: Any, other: Any) -> Callable[[Any], Any]:
-        """How the variable ``name`` is made of the choice's results, which come from an iterator."""
+        """How the variable ``name`` is made of the conditional's results, which come from an iterator."""
         if is_same(main, other):
             return lambda results: main
         if name == _RESULT and all(x is None or is_undefined(x) for x in (main, other)):
@@ -201,7 +201,7 @@ class _Merger:
         return main, other
 
     def _leaf(self, name: str, main: Any, other: Any, missing: Sequence[bool]) -> Any:
-        """The leaf itself where both branches have it, else a mark that it comes from the choice.
+        """The leaf itself where both branches have it, else a mark that it comes from the conditional.
 
         A leaf that may be ``missing`` on a way, or that a loop may not have assigned, has a bool with it.
         """
@@ -220,7 +220,7 @@ class _Merger:
         return _NOTHING
 
     def _join(self, what: str, main: Any, other: Any) -> None:
-        """Make the leaf a result of the choice."""
+        """Make the leaf a result of the conditional."""
         for which, x in zip(_NAMES, (main, other), strict=True):
             if not is_value(x):
                 raise DTypeError(
@@ -236,7 +236,7 @@ class _Merger:
 
 
 def _merged(name: str, leaf: Any, results: Iterator[Any]) -> Any:
-    """A leaf of the variable ``name``, of the choice's results where it differs between the branches."""
+    """A leaf of the variable ``name``, of the conditional's results where it differs between the branches."""
     if leaf is _UNSURE:
         x = next(results)
         return provisional(x, next(results), name)

@@ -91,7 +91,7 @@ def for_stmt(
     """``for x in iterated: body(x)`` while ``extra_test()`` holds: a loop in the graph over a symbol.
 
     Python's iterables run in Python; from the iteration on whose test is a symbol (a ``break`` under a tensor
-    ``if``), each iteration is a choice.
+    ``if``), each iteration is a conditional.
 
     Raises:
         InvalidArgumentError: a variable's shape or structure differs after one iteration, or a scalar is

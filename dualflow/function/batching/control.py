@@ -1,6 +1,6 @@
-"""Choices and loops for all rows at once.
+"""Conditionals and loops for all rows at once.
 
-Where a condition is the same for all rows, a choice stays a choice. Where it differs, each branch runs for
+Where a condition is the same for all rows, a spec stays a spec. Where it differs, each branch runs for
 all rows if one row takes it, and each row keeps the results of its own branch; a loop iterations until the
 last row is done, and a row that is done keeps what it has. Rows that a branch or iteration is not for are
 computed with the values of a row that it is for: they raise no errors, and their gradients are no infinities
@@ -17,7 +17,7 @@ from dualflow.function.batching.dependence import by_row, carried_by_row
 from dualflow.function.batching.mapped import Mapped, UnbatchableError, moved_axis
 from dualflow.function.control.control_flow import cond, switch_case
 from dualflow.function.control.row_loop import repeat, repeat_while
-from dualflow.graph.control_spec import ChoiceSpec, LoopSpec
+from dualflow.graph.control_spec import CondSpec, LoopSpec
 from dualflow.graph.ir import Graph
 from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.comparison import equal, logical_and, logical_not
@@ -31,23 +31,21 @@ Run = Callable[[Graph, Sequence[Mapped]], list[Mapped]]
 """The outputs of a graph for all rows."""
 
 
-def choose(choice: ChoiceSpec, index: Mapped, operands: Sequence[Mapped], count: int, run: Run) -> list[Any]:
-    """The outputs of a choice for each of ``count`` rows, stacked."""
+def choose(spec: CondSpec, index: Mapped, operands: Sequence[Mapped], count: int, run: Run) -> list[Any]:
+    """The outputs of a spec for each of ``count`` rows, stacked."""
     if index.by_row:
-        return _choose_by_row(choice, index.tensor, operands, count, run)
+        return _choose_by_row(spec, index.tensor, operands, count, run)
 
     def taking(branch: Graph) -> Callable[[], list[Any]]:
         return lambda: [y.stacked(count) for y in run(branch, operands)]
 
-    branches = [taking(branch) for branch in choice.branches]
+    branches = [taking(branch) for branch in spec.branches]
     found: list[Any] = branches[0]() if len(branches) == 1 else switch_case(index.tensor, branches)
     return found
 
 
-def _choose_by_row(
-    choice: ChoiceSpec, index: Any, operands: Sequence[Mapped], count: int, run: Run
-) -> list[Any]:
-    *first, last = choice.branches
+def _choose_by_row(spec: CondSpec, index: Any, operands: Sequence[Mapped], count: int, run: Run) -> list[Any]:
+    *first, last = spec.branches
     masks = [equal(index, i) for i in range(len(first))]
     rest = logical_not(reduce_any(stack(masks), 0)) if masks else equal(index, index)
     found = _where_taken(last, rest, operands, count, run)

@@ -67,7 +67,7 @@ def _outputs(node: Node, given: Sequence[Mapped], count: int, note: Note | None)
     given = [x.rows_first for x in given]
     if isinstance(node.op.kind, Cond):
         index, *operands = given
-        stacks = choose(attrs["choice"], index, operands, count, run)
+        stacks = choose(attrs["cond"], index, operands, count, run)
     else:
         stacks = over_rows(node.op, given, attrs, count)
     return [Mapped(y, True, active=active) for y in stacks]

@@ -30,7 +30,7 @@ from dualflow.function.calling.small_integers import SmallIntegers
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph import origin
 from dualflow.graph.axes import sizes as sizes_of
-from dualflow.graph.control_spec import ChoiceSpec, branches_of, loop_of
+from dualflow.graph.control_spec import CondSpec, branches_of, loop_of
 from dualflow.graph.deferred_errors import deferrable, failing_branch, failing_loop_body
 from dualflow.graph.error_notes import note_place
 from dualflow.graph.exact_equality import exact_attrs
@@ -130,7 +130,7 @@ class _Sizing:
             results = found if isinstance(found, tuple) else (found,)
             return [self.tracer.lift(x)._value for x in results]
         if isinstance(kind, Cond):
-            return self._choice(node, inputs)
+            return self._cond(node, inputs)
         if isinstance(kind, Loop):
             return self._loop(node, inputs)
         try:
@@ -164,7 +164,7 @@ class _Sizing:
         message = f"the shape of a tensor and {sizes} are incompatible; reshape it"
         return self.tracer.lift(self.of_shape(self.tracer.symbol(value), shape, message))._value
 
-    # choices and loops
+    # conditionals and loops
 
     def _body(
         self, graph: Graph, specs: Sequence[TensorSpec], sources: Sequence[Value | None]
@@ -184,7 +184,7 @@ class _Sizing:
     def _branches(
         self, branches: Sequence[Graph], specs: Sequence[TensorSpec], operands: Sequence[Value]
     ) -> list[_RecordedBody]:
-        """The branches of a choice; one that refuses the sizes fails where it is taken.
+        """The branches of a conditional; one that refuses the sizes fails where it is taken.
 
         Raises:
             DualflowError: all refuse them.
@@ -206,8 +206,8 @@ class _Sizing:
             for branch, body in zip(branches, bodies, strict=True)
         ]
 
-    def _choice(self, node: Node, inputs: Sequence[Value]) -> Sequence[Value]:
-        """A choice; sizes in which its branches differ are symbols that each branch gives a number."""
+    def _cond(self, node: Node, inputs: Sequence[Value]) -> Sequence[Value]:
+        """A conditional; sizes in which its branches differ are symbols that each branch gives a number."""
         operands = inputs[1:]
         specs = [v.spec for v in operands]
         bodies = self._branches(branches_of(node), specs, operands)
@@ -220,8 +220,8 @@ class _Sizing:
                         body.name_size(place, axis, merged)
         for body in bodies:
             self.measured |= body.merged
-        spec = ChoiceSpec(tuple([b.graph() for b in bodies]))
-        return self.tracer.builder.add(node.op, inputs, {"choice": spec}, node.origin).outputs
+        spec = CondSpec(tuple([b.graph() for b in bodies]))
+        return self.tracer.builder.add(node.op, inputs, {"cond": spec}, node.origin).outputs
 
     def _loop(self, node: Node, inputs: Sequence[Value]) -> Sequence[Value]:
         """A loop; a size that iterations change is a symbol, which has another number in each iteration."""
@@ -423,7 +423,7 @@ def _fixed(spec: TensorSpec) -> TensorSpec:
 
 
 class _RecordedBody:
-    """A graph inside a choice or loop, recorded.
+    """A graph inside a conditional or loop, recorded.
 
     Attributes:
         outputs: its results.

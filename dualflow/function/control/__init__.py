@@ -1,1 +1,1 @@
-"""Choices, loops, maps and TensorArrays of traced functions, and their gradients."""
+"""Conditionals, loops, maps and TensorArrays of traced functions, and their gradients."""

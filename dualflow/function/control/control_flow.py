@@ -1,4 +1,4 @@
-"""Choices and loops over tensors: Python's own where ops run now, nodes of the graph while tracing."""
+"""Conditionals and loops over tensors: Python's own where ops run now, nodes of the graph while tracing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.function.control.bodies import Body, inner_tracer, trace_body
-from dualflow.function.control.control_nodes import choice_node, loop_node
+from dualflow.function.control.control_nodes import cond_node, loop_node
 from dualflow.function.control.open_shapes import invariant_specs, keeps, may_merge
 from dualflow.function.control.raising import Ended, TracedBranch, check
 from dualflow.function.control.spec_checks import (
@@ -258,7 +258,7 @@ def _as_vars(structure: Structure, result: Any) -> Any:
 
 
 def _choose(index: Any, functions: Sequence[Callable[[], Any]]) -> Any:
-    """A choice node for ``functions``, and its results in their structure.
+    """A cond node for ``functions``, and its results in their structure.
 
     Assigned variables get their new values. A function that ends with a ``raise`` is a check before it.
     """
@@ -270,7 +270,7 @@ def _choose(index: Any, functions: Sequence[Callable[[], Any]]) -> Any:
     if not bodies:
         raise Ended(None)
     _check_branches(bodies)
-    results = choice_node(index, [bodies[0] if body is None else body for _, body in traced])
+    results = cond_node(index, [bodies[0] if body is None else body for _, body in traced])
     return unflatten(bodies[0].structure, results)
 
 

@@ -1,4 +1,4 @@
-"""Adds a choice between traced branches, or a loop with a traced body, to the graph as one node."""
+"""Adds a conditional between traced branches, or a loop with a traced body, to the graph as one node."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 from dualflow.function.control.bodies import Body
 from dualflow.function.control.closures import close_over
-from dualflow.graph.control import run_choice, run_loop
+from dualflow.graph.control import run_cond, run_loop
 from dualflow.graph.control_spec import LoopSpec
 
 
-def choice_node(index: Any, bodies: Sequence[Body]) -> list[Any]:
+def cond_node(index: Any, bodies: Sequence[Body]) -> list[Any]:
     """The outputs of ``bodies[index]``; variables that a body assigns get their new values.
 
     Args:
@@ -20,7 +20,7 @@ def choice_node(index: Any, bodies: Sequence[Body]) -> list[Any]:
     """
     closure = close_over(bodies, len(bodies[0].outputs))
     variables, read = closure.operands()
-    results, _ = closure.assign(run_choice(index, [*variables, *read], closure.graphs))
+    results, _ = closure.assign(run_cond(index, [*variables, *read], closure.graphs))
     return results
 
 

@@ -1,7 +1,7 @@
 """Exceptions that a graph raises when it runs: the user's own, where the branch that asks for it is taken.
 
 While tracing, the branch ends at its ``raise``. What becomes of it is a check in the graph, behind which the
-other branch goes on as if there were no choice.
+other branch goes on as if there were no conditional.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dualflow.core.tree import LEAF, Structure, flatten, unflatten
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
 from dualflow.function.control.bodies import Body, inner_tracer, operands, tracer_of
-from dualflow.function.control.control_nodes import choice_node
+from dualflow.function.control.control_nodes import cond_node
 from dualflow.function.tracing.symbol import Symbol
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph import origin
@@ -206,7 +206,7 @@ def check(holds: Any, branch: TracedBranch) -> None:
         with tracing(inner):
             stop(ended)
         nothing = Body(inner_tracer("nothing"), (), LEAF, ())
-        choice_node(cast(holds, int32), [Body(inner, (), LEAF, ()), nothing])
+        cond_node(cast(holds, int32), [Body(inner, (), LEAF, ()), nothing])
     flag, truth = stripped(holds)
     tracer.settled[flag] = truth
 

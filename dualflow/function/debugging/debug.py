@@ -1,8 +1,8 @@
 """``f.debug``: the trace of a call, run op by op with real values, for a debugger or a function of one's own.
 
 What runs is the graph as it was traced, before any pass, by the ops' NumPy kernels: each op on the line that
-asked for it. The bodies of choices and loops are entered: the graph interpreter tells an observer of every
-node that it comes to.
+asked for it. The bodies of conditionals and loops are entered: the graph interpreter tells an observer of
+every node that it comes to.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What a drawing of a graph shows: boxes, the wires between them, and diagrams inside of boxes.
 
 Inputs, ops, updates and the result are boxes; a value is a wire, labelled with its name and spec where it
-begins. Constants are part of the boxes that read them. Kernels, choices and loops hold the diagrams of their
-bodies, whose inputs bear the names of the outer values.
+begins. Constants are part of the boxes that read them. Kernels, conditionals and loops hold the diagrams of
+their bodies, whose inputs bear the names of the outer values.
 """
 
 from __future__ import annotations

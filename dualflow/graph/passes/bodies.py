@@ -1,4 +1,4 @@
-"""Passes inside control flow: the bodies of choices and loops are graphs too."""
+"""Passes inside control flow: the bodies of conditionals and loops are graphs too."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ Transform = Callable[[Graph], Graph]
 
 
 def inside_out(transform: Transform) -> Transform:
-    """The pass that applies ``transform`` to the graphs inside choices and loops, then to the one around."""
+    """The pass that applies ``transform`` to the graphs inside conditionals and loops, then to the one
+    around."""
 
     def run(graph: Graph) -> Graph:
         """What leaves an inner graph is in the outer one before this is looked at."""
@@ -22,7 +23,7 @@ def inside_out(transform: Transform) -> Transform:
 
 
 def map_bodies(graph: Graph, change: Transform) -> Graph:
-    """``graph`` whose choices and loops have the bodies that ``change`` makes of theirs."""
+    """``graph`` whose conditionals and loops have the bodies that ``change`` makes of theirs."""
 
     def changed(node: Node) -> Expansion | None:
         ((name, spec),) = node.attrs.items()

@@ -1,4 +1,4 @@
-"""Choices that are made while compiling."""
+"""Conditionals that are made while compiling."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from dualflow.ops.op_kinds import Cond
 
 
 def take_branches(graph: Graph) -> Graph:
-    """``graph`` where the branch stands for a choice whose index is known, or that has one branch."""
+    """``graph`` where the branch stands for a conditional whose index is known, or that has one branch."""
     while (found := expand(graph, _taken, (Cond,))) is not graph:
         graph = fold_constants(found)  # which may tell the index of another
     return graph
 
 
 def _taken(node: Node) -> Expansion | None:
-    """choice(2, *operands) = branches[2](*operands)"""
+    """conditional(2, *operands) = branches[2](*operands)"""
     branches = branches_of(node)
     index = uniform(node.inputs[0]) if len(branches) > 1 else 0
     if index is None:

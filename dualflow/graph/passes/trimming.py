@@ -1,4 +1,4 @@
-"""Remove unused inputs, outputs and carried values of loops and choices, and outputs of other nodes."""
+"""Remove unused inputs, outputs and carried values of loops and conditionals, and outputs of other nodes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from dualflow.core.records import NamedTuple, replace
-from dualflow.graph.control_spec import ChoiceSpec, LoopSpec, branches_of, loop_of
+from dualflow.graph.control_spec import CondSpec, LoopSpec, branches_of, loop_of
 from dualflow.graph.extract import ancestors
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Expansion, rebuild, without
@@ -14,7 +14,7 @@ from dualflow.ops.op_kinds import Cond, Loop
 
 
 def trim_control(graph: Graph) -> Graph:
-    """``graph`` without the inputs, outputs and carried values of choices and loops that nothing uses.
+    """``graph`` without the inputs, outputs and carried values of conditionals and loops that nothing uses.
 
     Other nodes lose the outputs that nothing uses where their op can leave them out.
     """
@@ -28,7 +28,7 @@ def trim_control(graph: Graph) -> Graph:
         needed.add(node)
         if isinstance(node.op.kind, Cond | Loop):
             found = needs[node] = (
-                _loop_needs(node, live) if isinstance(node.op.kind, Loop) else _choice_needs(node, live)
+                _loop_needs(node, live) if isinstance(node.op.kind, Loop) else _cond_needs(node, live)
             )
             live.update([node.inputs[i] for i in found.inputs])
             live.update([node.inputs[i] for o, i in found.same.items() if node.outputs[o] in live])
@@ -65,7 +65,7 @@ def _part_of(node: Node, attrs: dict[str, Any], outputs: Sequence[int]) -> Expan
 
 
 class _Needs(NamedTuple):
-    """What of a choice or loop is needed: places among its inputs, and among its outputs.
+    """What of a conditional or loop is needed: places among its inputs, and among its outputs.
 
     ``same`` are outputs that are always an input, each with its place: the others need not ask for them.
     """
@@ -89,7 +89,7 @@ def _expansion(node: Node, needs: _Needs) -> Expansion:
     return Expansion((made,) if made.outputs or made.effect is not None else (), values)
 
 
-def _choice_needs(node: Node, live: Container[Value]) -> _Needs:
+def _cond_needs(node: Node, live: Container[Value]) -> _Needs:
     branches = branches_of(node)
     same: dict[int, int] = {}
     for i in range(len(node.outputs)):
@@ -135,7 +135,7 @@ def _trimmed(node: Node, needs: _Needs) -> Node:
     else:
         operands = [i - 1 for i in needs.inputs[1:]]
         parts = [_part(b, operands, [b.outputs[i] for i in needs.outputs]) for b in branches_of(node)]
-        attrs = {"choice": ChoiceSpec(tuple(parts))}
+        attrs = {"cond": CondSpec(tuple(parts))}
     specs = [node.outputs[i].spec for i in needs.outputs]
     return Node(node.op, [node.inputs[i] for i in needs.inputs], attrs, specs, node.origin, node.also)
 

@@ -1,4 +1,4 @@
-"""A long choice or loop is several functions, which give what one function gives."""
+"""A long conditional or loop is several functions, which give what one function gives."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAIR = df.TensorSpec([2])
 
 
 def steps(x: Any) -> Any:
-    """A loop of unknown length with a loop, a choice and a check inside."""
+    """A loop of unknown length with a loop, a conditional and a check inside."""
     while df.reduce_sum(x) < 60.0:
         df.debugging.assert_less(df.reduce_max(x), 50.0, message="too large")
         for row in df.constant([[1.0, 2.0], [3.0, 1.0]]):
@@ -51,8 +51,8 @@ def source(function: Any) -> str:
 
 
 def lengths(text: str) -> dict[str, int]:
-    """The lines of each choice and loop."""
-    bodies = re.findall(r"^def ((?:loop|choice)\w+)\(.*\n((?:    .*\n)+)", text, re.M)
+    """The lines of each conditional and loop."""
+    bodies = re.findall(r"^def ((?:loop|conditional)\w+)\(.*\n((?:    .*\n)+)", text, re.M)
     return {name: body.count("\n") for name, body in bodies}
 
 

@@ -218,7 +218,7 @@ except KeyboardInterrupt:
     assert told.stdout.strip() == "stopped"
 
 
-def test_a_loop_inside_of_a_choice_is_noted_while_it_runs() -> None:
+def test_a_loop_inside_of_a_cond_is_noted_while_it_runs() -> None:
     """What a signal ends has to be known, to keep what the lines before it have assigned."""
 
     @df.function(backend="numba")
@@ -231,4 +231,4 @@ def test_a_loop_inside_of_a_choice_is_noted_while_it_runs() -> None:
     assert [int(next_multiple(df.constant(i))) for i in (0, 3)] == [0, 7]
     (concrete,) = next_multiple.concrete_functions
     (noted,) = concrete.subtrace.compiled.executable.source.marks
-    assert noted.op.name == "choice"
+    assert noted.op.name == "cond"

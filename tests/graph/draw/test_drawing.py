@@ -70,9 +70,9 @@ def test_branches_and_loops_hold_theirs(traced) -> None:
     def pick(x):
         return df.cond(x > 0.0, lambda: x * 2.0, lambda: df.exp(x))
 
-    choice = boxes_of(traced(pick, TensorSpec([], name="x")))["choice"]
-    assert [name for name, _ in choice.panels] == ["branches[0]", "branches[1]"]
-    assert [[b.title for b in inside.boxes] for _, inside in choice.panels] == [
+    cond = boxes_of(traced(pick, TensorSpec([], name="x")))["cond"]
+    assert [name for name, _ in cond.panels] == ["branches[0]", "branches[1]"]
+    assert [[b.title for b in inside.boxes] for _, inside in cond.panels] == [
         ["%x", "exp", "return"],
         ["%x", "multiply", "return"],
     ]

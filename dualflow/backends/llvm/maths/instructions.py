@@ -108,7 +108,7 @@ class Instructions:
         re, im = values(re, im)
         return re.beside(im)
 
-    # Choice
+    # Cond
 
     def where(self, condition: EmittedValue, x: Operand, y: Operand) -> EmittedValue:
         """`x` where the condition holds, `y` elsewhere."""

@@ -1,4 +1,4 @@
-"""The gradient of a choice: a choice between the gradients of its branches."""
+"""The gradient of a conditional: a conditional between the gradients of its branches."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from dualflow.core.spec import TensorSpec
 from dualflow.eager.tape import GradientTape, pull_back
 from dualflow.function.control.bodies import traced
 from dualflow.gradient.sweep import filled
-from dualflow.graph.control import run_choice
-from dualflow.graph.control_spec import ChoiceSpec
+from dualflow.graph.control import run_cond
+from dualflow.graph.control_spec import CondSpec
 from dualflow.graph.interpret import replay
 from dualflow.graph.ir import Graph
 from dualflow.ops.shapes import ensure_shape
 
 
-def pull_choice(
+def pull_cond(
     needed: Sequence[bool],
     g: Any,
     out: Any,
     index: Any,
     *operands: Any,
-    choice: ChoiceSpec,
+    cond: CondSpec,
 ) -> list[Any]:
-    """The cotangents of the inputs, by a choice between the gradients of the branches."""
+    """The cotangents of the inputs, by a conditional between the gradients of the branches."""
     wanted = [i for i, x in enumerate(operands) if needed[i + 1] and x.dtype.is_inexact]
     several = filled(g, out)
     cotangents = [
-        c for c, v in zip(several, choice.branches[0].outputs, strict=True) if v.spec.dtype.is_inexact
+        c for c, v in zip(several, cond.branches[0].outputs, strict=True) if v.spec.dtype.is_inexact
     ]
     if not wanted or not cotangents:
         return [None] * len(needed)
-    graphs = [_pull_graph(b, operands, cotangents, wanted) for b in choice.branches]
-    found = run_choice(index, [*operands, *cotangents], graphs)
+    graphs = [_pull_graph(b, operands, cotangents, wanted) for b in cond.branches]
+    found = run_cond(index, [*operands, *cotangents], graphs)
     flows: list[Any] = [None] * len(needed)
     for i, flow in zip(wanted, found, strict=True):
         flows[i + 1] = flow
