@@ -1,8 +1,9 @@
-"""What the documents show runs: their Python, as a reader would type it; and the README's two commands."""
+"""Pages: their Python runs as a reader would type it, what they name exists, and they are short."""
 
 from __future__ import annotations
 
 import ast
+import doctest
 import os
 import re
 import subprocess
@@ -13,13 +14,33 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+PACKAGES = (ROOT / "dualflow", ROOT / "keras_dualflow")
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *(p for r in PACKAGES for p in r.rglob("*.md"))])
 FENCE = re.compile(r"^([ ]*)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)\s]+)\)|<img src=\"([^\"]+)\"")
 
 
-def blocks(document: str, language: str) -> list[str]:
-    """The fenced blocks of one language in a document of the project's root."""
-    text = (ROOT / document).read_text(encoding="utf-8")
-    return [textwrap.dedent(found[3]) for found in FENCE.finditer(text) if found[2] == language]
+def name_of(page: Path) -> str:
+    """The path of a page from the project's root."""
+    return page.relative_to(ROOT).as_posix()
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The fenced blocks of one language in a page."""
+    text = page.read_text(encoding="utf-8")
+    return [textwrap.dedent(match[3]) for match in FENCE.finditer(text) if match[2] == language]
+
+
+def is_of_a_package(page: Path) -> bool:
+    """Whether a page is beside the code of a package."""
+    return any(root in page.parents for root in PACKAGES)
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub derives them."""
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def as_session(block: str) -> str:
@@ -35,11 +56,11 @@ def as_session(block: str) -> str:
     return "\n".join(typed)
 
 
-@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "docs/array_api.md"])
-def test_the_python_of_a_document_runs(document: str, tmp_path: Path) -> None:
-    session = "\n\n".join(map(as_session, blocks(document, "python")))
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=name_of)
+def test_the_python_of_a_page_runs(page: Path, tmp_path: Path) -> None:
+    session = "\n\n".join(map(as_session, blocks(page, "python")))
     assert ">>>" in session
-    script = tmp_path / f"{Path(document).stem}.txt"
+    script = tmp_path / f"{page.stem}.txt"
     script.write_text(session, encoding="utf-8")
     command = [sys.executable, "-m", "doctest", "-o", "ELLIPSIS", "-o", "NORMALIZE_WHITESPACE", str(script)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
@@ -49,8 +70,8 @@ def test_the_python_of_a_document_runs(document: str, tmp_path: Path) -> None:
 
 def test_the_readme_opens_with_two_commands_of_one_line() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    shell = [found for found in FENCE.finditer(text) if found[2] == "sh"]
-    train, test = (found[3].strip() for found in shell[:2])
+    shell = [match for match in FENCE.finditer(text) if match[2] == "sh"]
+    train, test = (match[3].strip() for match in shell)
     assert "\n" not in train
     assert "\n" not in test
     assert train.endswith("examples/train_digits.py")
@@ -60,15 +81,69 @@ def test_the_readme_opens_with_two_commands_of_one_line() -> None:
         assert command.startswith("python3 -m venv"), "nothing is assumed to be installed"
 
 
-def test_what_the_documents_name_exists() -> None:
-    for document in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"):
-        text = (ROOT / document).read_text(encoding="utf-8")
-        paths = re.findall(r"`((?:\w+/)+(?:\w+\.(?:py|ll|md))?)`", text)
-        assert paths
-        missing = [p for p in paths if not (ROOT / p).exists() and not (ROOT / "dualflow" / p).exists()]
-        assert missing == [], document
+@pytest.mark.parametrize(("name", "most"), [("README.md", 150), ("ARCHITECTURE.md", 150)])
+def test_a_page_that_is_read_first_is_short(name: str, most: int) -> None:
+    assert len((ROOT / name).read_text(encoding="utf-8").splitlines()) <= most
 
 
-@pytest.mark.parametrize("document", sorted(path.name for path in ROOT.glob("*.md")))
-def test_nothing_in_a_document_waits_to_be_filled_in(document: str) -> None:
-    assert not re.findall(r"@[A-Z]+@|\bTODO\b|\bTBD\b|<<<<<<<", (ROOT / document).read_text(encoding="utf-8"))
+@pytest.mark.parametrize("page", [page for page in PAGES if is_of_a_package(page)], ids=name_of)
+def test_the_page_of_a_package_is_short_and_names_files_that_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 120
+    files = re.findall(r"`([\w/]+\.(?:py|ll))`", text)
+    folders = (page.parent, ROOT / "dualflow", ROOT)
+    assert [file for file in files if not any((folder / file).is_file() for folder in folders)] == []
+
+
+def test_the_glossary_is_short() -> None:
+    terms = (ROOT / "ARCHITECTURE.md").read_text("utf-8").partition("## Terms")[2].partition("\n## ")[0]
+    assert 1 < len(re.findall(r"^\| (?!term|:)", terms, re.MULTILINE)) <= 20
+
+
+def test_the_architecture_links_the_page_of_each_package() -> None:
+    linked = {target for target, _ in LINK.findall((ROOT / "ARCHITECTURE.md").read_text("utf-8"))}
+    assert {name_of(page) for page in PAGES if is_of_a_package(page)} <= linked
+
+
+def test_the_readme_links_each_guide() -> None:
+    linked = {target.partition("#")[0] for target, _ in LINK.findall((ROOT / "README.md").read_text("utf-8"))}
+    assert {name_of(page) for page in ROOT.glob("docs/*.md")} <= linked
+
+
+def test_the_picture_in_the_readme_is_of_its_example(tmp_path: Path) -> None:
+    examples = doctest.DocTestParser().get_examples(blocks(ROOT / "README.md", "python")[0])
+    (tmp_path / "step.py").write_text("".join(example.source for example in examples), encoding="utf-8")
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "step.py"], cwd=tmp_path, env=environment, check=True, timeout=300)
+    drawn, shown = (
+        sorted(re.findall(r"<text[^>]*>([^<]+)</text>", path.read_text(encoding="utf-8")))
+        for path in (tmp_path / "step.svg", ROOT / "docs" / "step.svg")
+    )
+    assert "matmul" in shown
+    assert drawn == shown, "run the example of the README, and copy step.svg to docs"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    broken = []
+    for target in (link or image for link, image in LINK.findall(text)):
+        if target.startswith("https://"):
+            continue
+        path, _, anchor = target.partition("#")
+        file = page.parent / path if path else page
+        if not file.is_file() or (anchor and anchor not in anchors(file)):
+            broken.append(target)
+    assert broken == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_what_a_page_names_exists(page: Path) -> None:
+    paths = re.findall(r"`((?:\w+/)+(?:\w+\.(?:py|ll|md))?)`", page.read_text(encoding="utf-8"))
+    folders = (ROOT, ROOT / "dualflow", page.parent)
+    assert [path for path in paths if not any((folder / path).exists() for folder in folders)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_nothing_in_a_page_waits_to_be_filled_in(page: Path) -> None:
+    assert not re.findall(r"@[A-Z]+@|\bTODO\b|\bTBD\b|<<<<<<<", page.read_text(encoding="utf-8"))

@@ -451,22 +451,28 @@ def test_a_key_without_one_of_its_components_gives_other_results(
         assert [outcome(call) for call in calls for _ in range(2)] != [x for x in expected for _ in range(2)]
 
 
-def kept_at_the_top() -> Iterator[str]:
+def kept_at_the_top() -> Iterator[tuple[Path, str]]:
     """The tables of modules that begin empty, and the functions with arguments whose results are kept."""
     package = Path(df.__file__).parent
     for path in (*package.rglob("*.py"), *package.with_name("keras_dualflow").rglob("*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef) and node.args.args:
                 if any("cache" in ast.unparse(decorator) for decorator in node.decorator_list):
-                    yield node.name
+                    yield path, node.name
             elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
                 target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
                 empty = re.fullmatch(r"\{\}|(set|dict|[\w.]*Weak\w+)\(\)", ast.unparse(node.value))
                 if empty and not ast.unparse(target).startswith("_NO"):  # an empty constant
-                    yield ast.unparse(target)
+                    yield path, ast.unparse(target)
 
 
-def test_each_table_has_its_key_in_the_document() -> None:
-    text = (Path(__file__).parents[2] / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    section = text.partition("## What is kept, and by which key")[2].partition("\n## ")[0]
-    assert sorted({name for name in kept_at_the_top() if f"`{name}`" not in section}) == []
+def kept_values(path: Path) -> str:
+    """The sections about kept values in the pages of the packages around a file, up to the outermost."""
+    pages = [parent / "README.md" for parent in path.parents if (parent / "README.md").exists()]
+    texts = [page.read_text(encoding="utf-8") for page in pages]
+    return "".join(text.partition("## Kept values")[2].partition("\n## ")[0] for text in texts)
+
+
+def test_each_table_has_its_key_in_the_page_of_its_package() -> None:
+    missing = [(path, name) for path, name in kept_at_the_top() if f"`{name}`" not in kept_values(path)]
+    assert missing == []

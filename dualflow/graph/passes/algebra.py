@@ -1,6 +1,6 @@
 """Algebraic simplification: identities that give every element the same value, to the bit.
 
-So nothing here holds only of real numbers. ``x + 0.0`` stays, as it iterations -0.0 into 0.0; ``x * 0``
+So nothing here holds only of real numbers. ``x + 0.0`` stays, as it makes 0.0 of -0.0; ``x * 0``
 stays, as inf makes it nan; ``pow(x, 0.5)`` stays, as the root of -inf is nan. (Which nan a nan becomes is no
 value.)
 
@@ -122,7 +122,7 @@ def over_one(node: Node, make: Make) -> Replacement:
 
 
 def plus_zero(node: Node, make: Make) -> Replacement:
-    """x + -0.0 = x, and n + 0 = n of integers; x + 0.0 iterations -0.0 into 0.0"""
+    """x + -0.0 = x, and n + 0 = n of integers; x + 0.0 makes 0.0 of -0.0"""
     x = _either(node, lambda v: _is(v, 0, negative_zero=True))
     return _spread(x, node, make) if x is not None else None
 
