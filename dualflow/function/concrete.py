@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dualflow.core import dispatch
@@ -21,20 +21,22 @@ from dualflow.function.arguments.results import Packer
 from dualflow.function.arguments.signature import CallArguments, Key, Signature
 from dualflow.function.arguments.trace_key import Leaf, TensorLeaf, VariableLeaf, static_leaf, variable_leaf
 from dualflow.function.calling.array_ownership import array_of
-from dualflow.function.calling.backend_door import numba_function, numba_source, short_way
+from dualflow.function.calling.backend_door import numba_function, numba_source
+from dualflow.function.calling.call_form import REFUSED, refuse
 from dualflow.function.calling.compiled_graph import CompiledGraph
-from dualflow.function.calling.recent_calls import LongWay, Names
-from dualflow.function.calling.specialise_sizes import SpecialisedSizes
+from dualflow.function.calling.specialise_sizes import ShapeVariants
 from dualflow.function.calling.status import status
-from dualflow.function.calling.subtrace import Subtrace
+from dualflow.function.calling.traced_graph import TracedGraph
+from dualflow.function.tracing.tracer import Tracer
 from dualflow.graph.ir import Graph
+from dualflow.graph.options import CompileOptions
 
 if TYPE_CHECKING:
     from dualflow.function.calling.memory_budget import MemoryReport
     from dualflow.graph.compiled import PartReport
 
 
-class ConcreteFunction:
+class ConcreteFunction(TracedGraph):
     """A function traced for arguments of certain shapes, dtypes and Python values.
 
     Made by :meth:`Function.get_concrete_function`; a :class:`Function` holds one for each kind of call. Takes
@@ -52,51 +54,44 @@ class ConcreteFunction:
     """
 
     def __init__(
-        self, subtrace: Subtrace, signature: Signature, key: Key, structure: Structure, shared: Sequence[Any]
+        self,
+        tracer: Tracer,
+        graph: Graph,
+        *,
+        options: CompileOptions,
+        bound: Mapping[int, int],
+        signature: Signature,
+        key: Key,
+        structure: Structure,
+        shared: Sequence[Any],
     ) -> None:
-        self.subtrace = subtrace
+        super().__init__(tracer, graph, options=options, bound=bound, pack=Packer(structure))
         self.key = key
         self.used = 0
         self._interpreted_at = 0
         self._signature = signature
         self._structure = structure
-        self.pack = Packer(structure)
-        static = all(v.spec.shape.is_static for v in subtrace.graph.arguments)
-        self._specialised = None if static else SpecialisedSizes(subtrace)
+        self._variants = None if all(v.spec.shape.is_static for v in graph.arguments) else ShapeVariants()
         self._shared = tuple(shared)
-        self._short: Callable[..., Any] | None = None
-        self._long_way = LongWay(self._long)
+        self._fast: Callable[..., Any] = refuse
 
     # running
 
-    def run(self, inputs: Sequence[Any]) -> Any:
+    def run(self, arguments: Sequence[Any]) -> Any:
         """The function's result for the tensors and variables among the arguments of a call."""
-        subtrace = self.subtrace_for(inputs)
-        if not subtrace.options.interpret_first:
-            return self.pack(subtrace(inputs))
-        before, call = subtrace.interpreted_calls, self.used
-        outputs = subtrace(inputs)
-        if subtrace.interpreted_calls > before:
+        trace = self.for_shapes(arguments)
+        run = super().run if trace is self else trace.run
+        if not self.options.interpret_first:
+            return run(arguments)
+        before, call = trace.interpreted_calls, self.used
+        result = run(arguments)
+        if trace.interpreted_calls > before:
             self._interpreted_at = call
-        return self.pack(outputs)
+        return result
 
-    def short(
-        self, places: Sequence[int], values: Sequence[Any], names: Names, long_way: LongWay
-    ) -> Callable[..., Any]:
-        """This trace as a function of values like these, of which those at ``places`` are its inputs.
-
-        See ``short_way`` in ``calling/builtin_call.py``. What it can't serve it gives to ``long_way``, with
-        the last values by these names.
-        """
-        compiled = self.subtrace_for([values[i] for i in places]).compiled
-        way = len(values), names, long_way
-        found = compiled.shorts.get(way)
-        if found is None:
-            if compiled.interpreted:
-                return long_way.named(names)
-            found = short_way(compiled, long_way.named(names), self.pack, places, values)
-            compiled.shorts[way] = found
-        return found
+    def for_shapes(self, inputs: Sequence[Any]) -> TracedGraph:
+        """The trace for the shapes of ``inputs``: itself unless it leaves sizes open."""
+        return self if self._variants is None else self._variants.get(self, inputs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function's result.
@@ -106,9 +101,9 @@ class ConcreteFunction:
             InvalidArgumentError: a tensor has another dtype or shape than the traced one.
         """
         try:
-            if self._short is None or kwargs or dispatch.current() is not EAGER:
-                return self._call(args, kwargs)
-            return self._short(*args)
+            if not kwargs and dispatch.current() is EAGER and (result := self._fast(*args)) is not REFUSED:
+                return result
+            return self._call(args, kwargs)
         except Exception as error:
             hide_frames(error)
             raise
@@ -117,42 +112,51 @@ class ConcreteFunction:
         """Whether those of the arguments that are captured variables too are the same ones as when traced."""
         variables = [x for x in inputs if isinstance(x, AbstractVariable)]
         return all(
-            v is same if same is not None else not any(v is c for c in self.subtrace.captured)
+            v is same if same is not None else not any(v is c for c in self.captured)
             for v, same in zip(variables, self._shared, strict=True)
         )
 
     # looking
 
     @property
-    def _compiled(self) -> CompiledGraph:
-        """What runs: for open sizes, what ran last."""
-        return (self.subtrace if self._specialised is None else self._specialised.latest()).compiled
+    def _latest(self) -> CompiledGraph:
+        """The compiled graph: for open sizes, that of the shapes that were new last.
+
+        Raises:
+            FailedPreconditionError: sizes are open, and the trace has not been called yet.
+        """
+        traces = self._traces
+        if not traces:
+            raise FailedPreconditionError(
+                f"{self.name!r} leaves sizes open and is compiled for those of a call; call it."
+            )
+        return traces[-1].compiled
+
+    @property
+    def _traces(self) -> list[TracedGraph]:
+        """Itself, or for open sizes the traces for those of its calls."""
+        return [self] if self._variants is None else self._variants.all()
 
     @property
     def sized(self) -> bool:
         """Whether all sizes are known, from the trace or from a call, so that it can be compiled."""
-        return self._specialised is None or self._specialised.called
+        return bool(self._traces)
 
     @property
     def name(self) -> str:
-        return self.subtrace.graph.name
-
-    @property
-    def graph(self) -> Graph:
-        """The computation as it was traced; print it."""
-        return self.subtrace.graph
+        return self.graph.name
 
     @property
     @entry
     def optimised_graph(self) -> Graph:
         """The computation as it runs, after all passes."""
-        return self._compiled.optimised
+        return self._latest.optimised
 
     @property
     @entry
     def parts(self) -> Sequence[PartReport]:
         """How each part runs: natively, through NumPy or in Python."""
-        return self._compiled.executable.parts
+        return self._latest.executable.parts
 
     @property
     def first_calls(self) -> str:
@@ -166,19 +170,14 @@ class ConcreteFunction:
     @property
     def executed(self) -> str:
         """By how much its kernels execute more than the work of their ops; empty where they do not."""
-        most = max([graph.executed for graph in self._graphs], default=1.0)
+        most = max([graph.executed for trace in self._traces for graph in trace.graphs], default=1.0)
         return "" if most < 1.005 else f"{self!r}: its kernels execute {most:.2f} times the work of their ops"
 
     def wait(self, timeout: float | None) -> bool:
         """Wait for the threads that compile it; whether all have ended after so many seconds at most."""
         end = None if timeout is None else time.monotonic() + timeout
-        return all(g.wait(None if end is None else max(0.0, end - time.monotonic())) for g in self._graphs)
-
-    @property
-    def _graphs(self) -> list[CompiledGraph]:
-        """What runs it, as far as it has been called."""
-        several = (self.subtrace,) if self._specialised is None else self._specialised.all()
-        return [graph for subtrace in several for graph in subtrace.graphs]
+        graphs = [graph for trace in self._traces for graph in trace.graphs]
+        return all(g.wait(None if end is None else max(0.0, end - time.monotonic())) for g in graphs)
 
     @property
     @entry
@@ -198,12 +197,12 @@ class ConcreteFunction:
             raise FailedPreconditionError(
                 f"{self!r} leaves sizes open: its memory is planned for those of a call. Call it first."
             )
-        return self._compiled.memory
+        return self._latest.memory
 
     @property
     def budgeted(self) -> bool:
         """Whether it has a memory budget."""
-        return self.subtrace.options.memory_budget is not None
+        return self.options.memory_budget is not None
 
     @entry
     def status(self) -> str:
@@ -230,7 +229,7 @@ class ConcreteFunction:
         NumPy and Numba only: its function takes an array for each tensor among the arguments, and then for
         each variable and captured tensor. :meth:`source` looks at them and adds the captured tensors.
         """
-        return self._compiled.text
+        return self._latest.text
 
     @entry
     def source(self, backend: str = "numba") -> str:
@@ -256,7 +255,7 @@ class ConcreteFunction:
         """
         if backend != "numba":
             raise InvalidArgumentError(f"There is no source for the backend {backend!r}: take 'numba'.")
-        compiled = self._compiled
+        compiled = self._latest
         tensors = [array_of(c.source) for c in compiled.of_numbers.captures if not c.variable]
         return numba_source(compiled.of_numbers, tensors)
 
@@ -269,8 +268,8 @@ class ConcreteFunction:
         Raises:
             InvalidArgumentError: the graph uses variables, or parts of it don't run natively.
         """
-        compiled = self._compiled
-        return numba_function(compiled.machine_code, [array_of(x) for x in compiled.captured])
+        compiled = self._latest
+        return numba_function(compiled.machine_code, [array_of(x) for x in compiled.sources.captured])
 
     @property
     def variables(self) -> tuple[Any, ...]:
@@ -332,17 +331,12 @@ class ConcreteFunction:
 
     # inside
 
-    def subtrace_for(self, inputs: Sequence[Any]) -> Subtrace:
-        return self.subtrace if self._specialised is None else self._specialised.subtrace_for(inputs)
-
-    def _long(self, *args: Any) -> Any:
-        return self._call(args, {})
-
     def _call(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         inputs = self._fit(args, kwargs).inputs
-        as_given = not kwargs and len(args) == len(inputs) and all(type(x) is EagerTensor for x in args)
-        if as_given and self.subtrace_for(inputs).compiled.called and dispatch.current() is EAGER:
-            self._short = self.short(range(len(args)), args, (), self._long_way)
+        if not kwargs and len(args) == len(inputs) and all(type(x) is EagerTensor for x in args):
+            compiled = self.for_shapes(inputs).compiled
+            if compiled.is_ready and dispatch.current() is EAGER:
+                self._fast = compiled.fast_path()
         return self.run(inputs)
 
     def _fit(self, args: Sequence[Any], kwargs: dict[str, Any]) -> CallArguments:

@@ -12,7 +12,6 @@ from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypedDict, Unp
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.records import NamedTuple
 from dualflow.core.spans import span
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.eager.engine import EAGER
@@ -21,7 +20,8 @@ from dualflow.function.arguments.open_sizes import BATCH, relaxed
 from dualflow.function.arguments.retracing import TraceHistory
 from dualflow.function.arguments.signature import CallArguments, Key, Signature
 from dualflow.function.bound_method import BoundFunction, MethodTable, P, R, WeakMethod
-from dualflow.function.calling.recent_calls import KnownCall, LongWay, Names, as_tensors, kind_of_call
+from dualflow.function.calling.call_form import REFUSED, form_of, refuse
+from dualflow.function.calling.recent_calls import KnownCall, Names, kind_of_call
 from dualflow.function.calling.status import status
 from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.debugging.debug import debug
@@ -29,7 +29,7 @@ from dualflow.function.debugging.stepping import Step
 from dualflow.function.options import bytes_of, known_backend, known_first_call
 from dualflow.function.pickling import Copied
 from dualflow.function.run_eagerly import DETOURS
-from dualflow.function.trace_cache import MAX_TRACES, TraceCache
+from dualflow.function.trace_cache import MAX_TRACES, CacheInfo, TraceCache
 from dualflow.function.trace_function import FunctionTracer
 from dualflow.function.tracing.captured_values import CapturedValues
 from dualflow.function.tracing.python_draws import PythonDraws
@@ -39,15 +39,6 @@ from dualflow.graph.ir import Graph, GraphBuilder
 
 Q = ParamSpec("Q")
 """The parameters of a method, without self."""
-
-
-class CacheInfo(NamedTuple):
-    """How often a function found a trace, how often it made one, how many it may keep and how many it has."""
-
-    hits: int
-    misses: int
-    maxsize: int
-    currsize: int
 
 
 class Function(Copied, Generic[P, R]):
@@ -101,7 +92,6 @@ class Function(Copied, Generic[P, R]):
         self._history = TraceHistory(self._name)
         self._cache = TraceCache()
         self._recent = self._cache.recent
-        self._long_way = LongWay(self.long_way)
         functools.update_wrapper(self, python_function, updated=())
 
     # calling
@@ -114,8 +104,9 @@ class Function(Copied, Generic[P, R]):
                 return self._detour(args, kwargs)
             if kwargs:
                 return self._named(args, kwargs)
-            short = self._recent.short
-            return self.long_way(*args) if short is None or dispatch.current() is not EAGER else short(*args)
+            if dispatch.current() is EAGER and (result := self._recent.fast(*args)) is not REFUSED:
+                return result
+            return self._slow(args)
         except Exception as error:
             hide_frames(error)
             raise
@@ -127,42 +118,49 @@ class Function(Copied, Generic[P, R]):
         if threading.get_ident() in DETOURS.inlining:
             return self._tracer.inline(self._signature.bind(args, kwargs))
         with span("call", self.name):
-            return self.long_way(*args, *kwargs.values(), names=tuple(kwargs))
+            return self._slow((*args, *kwargs.values()), tuple(kwargs))
 
     def _named(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """A call with keywords."""
         names = tuple(kwargs)
-        short = self._recent.named.get((len(args), names))
-        if short is None or dispatch.current() is not EAGER:
-            return self.long_way(*args, *kwargs.values(), names=names)
-        return short(*args, *kwargs.values())
+        values = (*args, *kwargs.values())
+        fast: Callable[..., Any] = self._recent.named.get((len(args), names), refuse)
+        if dispatch.current() is EAGER and (result := fast(*values)) is not REFUSED:
+            return result
+        return self._slow(values, names)
 
-    def long_way(self, *values: Any, names: Names = ()) -> Any:
-        """A call that no short way serves; the last values are keyword arguments of these names."""
-        key = kind_of_call(values, names)
-        found = self._recent.find(key)
-        if found is None:
-            return self._call(values, names, key)
-        found.trace.used = self._calls
-        tensors = as_tensors(values)
-        if dispatch.current() is not EAGER or DETOURS.watched:
-            return found.trace.run(found.inputs(tensors))
-        short = self._recent.shorten(found, tensors, names, self._long_way)
-        if np.ndarray in map(type, values):
-            return short(*tensors)
-        return found.trace.run(found.inputs(tensors))
+    def _slow(self, values: Sequence[Any], names: Names = ()) -> Any:
+        """A call that no fast path served; the last values are keyword arguments of these names."""
+        kind = kind_of_call(values, names)
+        known = self._recent.find(kind)
+        if known is None:
+            return self._bound(values, names, kind)
+        known.trace.used = self._calls
+        return self._run(known, known.inputs(values), names)
 
-    def _call(self, values: Sequence[Any], names: Names, key: Hashable | None) -> Any:
-        """Any call; ``key`` is how to find the trace faster next time, None if there is no such way."""
+    def _bound(self, values: Sequence[Any], names: Names, kind: Hashable | None) -> Any:
+        """Any call; ``kind`` is how to find the trace faster next time, None if there is no such way."""
         count = len(values) - len(names)
         call = self._signature.bind(values[:count], dict(zip(names, values[count:], strict=True)))
         inputs = call.inputs
         concrete = self._concrete(call, inputs)
         tensors = (EagerTensor,) if self.input_signature is not None else (EagerTensor, np.ndarray)
-        if key is not None and len(inputs) == sum(type(x) in tensors for x in values):
-            places = [i for i in self._signature.places(count, names) if type(values[i]) in tensors]
-            self._recent.keep(key, KnownCall(concrete, tuple(places)))
-        return concrete.run(inputs)
+        if kind is None or len(inputs) != sum(type(x) in tensors for x in values):
+            return concrete.run(inputs)
+        places = [i for i in self._signature.places(count, names) if type(values[i]) in tensors]
+        return self._run(self._recent.keep(kind, concrete, form_of(places, values)), inputs, names)
+
+    def _run(self, known: KnownCall[ConcreteFunction], inputs: Sequence[Any], names: Names) -> Any:
+        """The result of a trace; the next call tries its fast path first, from the second call on."""
+        trace = known.trace
+        compiled = trace.for_shapes(inputs).compiled
+        if dispatch.current() is not EAGER or DETOURS.watched or not compiled.is_ready:
+            return trace.run(inputs)
+        values = known.values(inputs)
+        fast = compiled.fast_path(known.form)
+        self._recent.try_first(fast, trace, len(values), names)
+        result = fast(*values)
+        return compiled.execute(*inputs) if result is REFUSED else result
 
     @entry
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
@@ -220,8 +218,7 @@ class Function(Copied, Generic[P, R]):
                 return self._tracer.record(call, builder).graph
 
         concrete = self._concrete(call, inputs)
-        subtrace = concrete.subtrace_for(inputs)
-        return debug(subtrace, concrete.pack, inputs, step, again, self.python_function)
+        return debug(concrete.for_shapes(inputs), inputs, step, again, self.python_function)
 
     # traces
 

@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, Final
 
+from dualflow.core.records import NamedTuple
 from dualflow.function.arguments.open_sizes import open_sizes, serves
 from dualflow.function.arguments.signature import CallArguments, Key
 from dualflow.function.arguments.trace_key import ObjectLeaf
@@ -14,6 +15,15 @@ from dualflow.function.calling.recent_calls import RecentCalls
 from dualflow.function.concrete import ConcreteFunction
 
 MAX_TRACES: Final = 256
+
+
+class CacheInfo(NamedTuple):
+    """How often a function found a trace, how often it made one, how many it may keep and how many it has."""
+
+    hits: int
+    misses: int
+    maxsize: int
+    currsize: int
 
 
 class TraceCache:
@@ -62,7 +72,8 @@ class TraceCache:
             gone = functools.partial(_forget, weakref.ref(self), key)
             self._watched[key] = [leaf.watch(gone) for leaf in objects]
         if len(self.traces) > MAX_TRACES:
-            self.recent.mark_used(now)
+            for tried in self.recent.tried:
+                tried.used = now
             self.forget(min(self._traces, key=lambda k: max(c.used for c in self._traces[k])))
 
     def forget(self, key: Key) -> None:

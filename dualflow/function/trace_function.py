@@ -24,7 +24,6 @@ from dualflow.eager.tensor import wrap
 from dualflow.function.arguments.signature import CallArguments, Key, Signature
 from dualflow.function.arguments.trace_key import TensorLeaf, VariableLeaf, kinds_of
 from dualflow.function.autograph.conversion import Converted, as_written, converted, converted_early
-from dualflow.function.calling.subtrace import Subtrace
 from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.errors import RecursiveTraceError, SymbolicValueError
 from dualflow.function.options import compile_options
@@ -36,7 +35,6 @@ from dualflow.function.tracing.tracer import Tracer, tracing, tracing_lock
 from dualflow.function.tracing.variable_creation import VariableCreation
 from dualflow.graph.ir import GraphBuilder
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes.assignments import acting
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 
 _NO_IDS: Final[frozenset[int]] = frozenset()
@@ -189,7 +187,7 @@ class FunctionTracer:
             self._backend, self._strict, self._memory_budget, interpret_first=self._interpret_first
         )
         concrete = self._run(function, call, options, _NO_IDS, builder)
-        captured = {id(source) for source in concrete.subtrace.captured}
+        captured = {id(source) for source in concrete.captured}
         variables = [x for x in call.inputs if isinstance(x, AbstractVariable)]
         shared = frozenset(id(v) for v in variables if id(v) in captured)
         if not shared:
@@ -217,17 +215,17 @@ class FunctionTracer:
         signature.check_unmodified(values, call.structure, leaves)
         structure, outputs = collect(result, tracer)
         graph = eliminate_dead_code(tracer.builder.finish(outputs, tracer.updates()))
-        subtrace = Subtrace(
+        same = [x if id(x) in shared else None for x in call.inputs if isinstance(x, AbstractVariable)]
+        return ConcreteFunction(
             tracer,
             graph,
-            graph.inputs,
-            graph.outputs,
-            acting(graph.nodes),
             options=options,
             bound=tracer.bound,
+            signature=signature,
+            key=call.key,
+            structure=structure,
+            shared=same,
         )
-        same = [x if id(x) in shared else None for x in call.inputs if isinstance(x, AbstractVariable)]
-        return ConcreteFunction(subtrace, signature, call.key, structure, same)
 
 
 def _symbolic(tracer: Tracer, call: CallArguments, names: Sequence[str], shared: frozenset[int]) -> list[Any]:

@@ -32,7 +32,7 @@ def _the_processs_own_choice(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def backends_of(f: object) -> set[str]:
     """The backends of a function's traces."""
-    return {c.subtrace.options.backend for c in f.concrete_functions}  # type: ignore[attr-defined]
+    return {c.options.backend for c in f.concrete_functions}  # type: ignore[attr-defined]
 
 
 def training_step(w: df.Variable, b: df.Variable, backend: str) -> object:
@@ -70,7 +70,7 @@ def test_the_processs_choice_holds_for_what_is_traced_later() -> None:
     assert df.config.get_backend() == "numpy"
     f(df.ones([2]))
     f(df.ones([3]))
-    assert [c.subtrace.options.backend for c in f.concrete_functions] == ["llvm", "numpy"]
+    assert [c.options.backend for c in f.concrete_functions] == ["llvm", "numpy"]
 
 
 def test_a_functions_own_backend_goes_before_the_processs() -> None:

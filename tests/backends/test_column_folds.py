@@ -89,7 +89,7 @@ def test_the_bits_do_not_depend_on_threads() -> None:
 
 def kernels(f: Callable[..., Any], *shapes: tuple[int, ...]) -> list[Any]:
     concrete = df.function(f).get_concrete_function(*[df.TensorSpec(s) for s in shapes])
-    found: list[Any] = list(concrete.subtrace.compiled.executable.plan.calls)
+    found: list[Any] = list(concrete.compiled.executable.plan.calls)
     return found
 
 

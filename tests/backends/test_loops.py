@@ -21,7 +21,7 @@ COUNT = df.TensorSpec((), df.int32)
 
 
 def executable(function: Callable[..., Any], *specs: df.TensorSpec) -> Executable:
-    found: Executable = df.function(function).get_concrete_function(*specs).subtrace.compiled.executable
+    found: Executable = df.function(function).get_concrete_function(*specs).compiled.executable
     return found
 
 

@@ -20,7 +20,7 @@ def numbers(seed: int = 0) -> np.ndarray[Any, np.dtype[np.float32]]:
 def written(f: Any, *inputs: Any) -> list[int]:
     """How many large arrays each step of the graph of ``f`` writes."""
     concrete = df.function(f).get_concrete_function(*[df.TensorSpec(np.shape(x)) for x in inputs])
-    calls = concrete.subtrace.compiled.executable.plan.calls
+    calls = concrete.compiled.executable.plan.calls
     return [sum(v.spec.shape == SHAPE for v in call.node.outputs) for call in calls]
 
 

@@ -75,7 +75,7 @@ def test_another_size_uses_the_same_machine_code():
     f = df.function(lambda x: df.nn.softmax(x)).get_concrete_function(df.TensorSpec([None, 8]))
     f(df.ones([5, 8]))
     f(df.ones([7, 8]))
-    assert f._compiled.executable.reused
+    assert f._latest.executable.reused
 
 
 @df.function(input_signature=[df.TensorSpec([None])])

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dualflow as df
-from dualflow.function.calling.recent_calls import MAX_KINDS, KnownCall, RecentCalls
+from dualflow.backends.llvm.runtime.fastcall import Descriptor
+from dualflow.function.calling.recent_calls import MAX_KINDS, RecentCalls
 
 pytestmark = pytest.mark.llvm
 X, Y = df.constant([1.0, 2.0]), df.constant([10.0, 20.0])
@@ -125,6 +126,57 @@ def test_a_concrete_function_is_as_short(lines_run):
     assert f([1.0, 1.0], y=X).numpy().tolist() == [4.0, 6.0]
 
 
+def c_functions(name):
+    """The C functions that this process has for graphs of this name."""
+    return sum(type(x) is Descriptor and x.name == name for x in gc.get_objects())
+
+
+@pytest.mark.parametrize(
+    "argument", [lambda *tensors: tensors, lambda *tensors: (list(tensors),)], ids=["tensors", "list"]
+)
+def test_a_trace_has_one_c_function(argument, request):
+    name = request.node.name.partition("[")[0]
+    f = df.function(lambda *args: df.add_n(df.nest.flatten(args)), name=name)
+    concrete = f.get_concrete_function(*argument(X, Y))
+    for _ in range(3):
+        assert f(*argument(X, Y)).numpy().tolist() == [11.0, 22.0]
+        assert concrete(X, Y).numpy().tolist() == [11.0, 22.0]
+        with df.GradientTape():
+            f(*argument(X, Y))
+    assert c_functions(name) == 1
+
+
+def test_calls_with_equal_python_values_share_a_c_function(lines_run):
+    f = df.function(combined, name="shared")
+    for i in range(6):
+        x = (X, X.numpy())[i % 2]
+        assert f(x, Y, scale=float(f"{i * 0.0 + 0.5}")).numpy().tolist() == [5.5, 11.0]
+    assert c_functions("shared") == 1
+
+
+def test_a_call_that_writes_a_variable_by_the_interpreter_skips_the_signature(lines_run):
+    total = df.Variable(0.0)
+
+    @df.function
+    def add(x):
+        return total.assign_add(df.reduce_sum(df.numpy_function(np.negative, [x], df.float32)))
+
+    assert [float(add(X)) for _ in range(4)] == [-3.0, -6.0, -9.0, -12.0]
+    concrete = add.get_concrete_function(X)
+    tensors = (X,)
+    slow = lines_run(lambda: concrete.compiled.execute(*tensors))
+    assert lines_run(lambda: add(X)) <= slow + 20
+
+
+def test_a_refused_call_runs_once_and_counts_once():
+    total = df.Variable([1.0, 2.0])
+    f = df.function(lambda x: total.assign_add(x))
+    for i in range(1, 6):
+        held = total.read_value()  # so that the C call can't write to the variable's buffer
+        assert f(X).numpy().tolist() == [1.0 + i, 2.0 + 2 * i]
+        assert held.numpy().tolist() == [float(i), 2.0 * i]
+
+
 @pytest.mark.parametrize("values", [(1, True, 1.0), (0.0, -0.0), (0, False, None), (1000, 1000.0)])
 def test_python_values_that_are_equal_but_not_the_same_stay_apart(values):
     f = df.function(lambda x, n: df.constant(repr(n) == repr(values[0])))
@@ -207,6 +259,6 @@ def test_shapes_without_end_take_bounded_memory():
     trace = df.function(lambda x: x).get_concrete_function(df.TensorSpec([None]))
     latest = RecentCalls()
     for n in range(3 * MAX_KINDS):
-        latest.keep(n, KnownCall(trace, (0,)))
+        latest.keep(n, trace, None)
     assert latest.find(3 * MAX_KINDS - 1)
     assert sum(latest.find(n) is not None for n in range(3 * MAX_KINDS)) <= MAX_KINDS

@@ -165,8 +165,8 @@ def test_a_trace_of_open_sizes_without_its_sizes_gives_other_results() -> None:
     f = df.function(df.nn.softmax, input_signature=[df.TensorSpec([None])])
     expected = [outcome(lambda x=x: f(x)) for x in (A, LONG)]
     g = df.function(df.nn.softmax, input_signature=[df.TensorSpec([None])])
-    sizes: Any = g.get_concrete_function()._specialised
-    sizes._specialised = OneEntry()
+    sizes: Any = g.get_concrete_function()._variants
+    sizes._traces = OneEntry()
     assert [outcome(lambda x=x: g(x)) for x in (A, LONG)] != expected
 
 
@@ -179,7 +179,7 @@ def test_a_taped_call_without_its_sources_gives_other_results() -> None:
 
     f = df.function(lambda x, y: x * y)
     assert [outcome(lambda s=s: slopes(f, s)) for s in (A, B)] == [outcome(lambda: B), outcome(lambda: A)]
-    f.get_concrete_function(A, B).subtrace._by_sources = OneEntry()
+    f.get_concrete_function(A, B)._by_sources = OneEntry()
     assert [outcome(lambda s=s: slopes(f, s)) for s in (A, B)] != [outcome(lambda: B), outcome(lambda: A)]
 
 

@@ -199,13 +199,13 @@ def test_a_value_made_of_positions_never_gets_memory_when_only_loops_read_it() -
     function = df.function(lambda x: df.reduce_max(x * df.linspace(0.0, 1.0, MANY)))
     concrete = function.get_concrete_function(spec(MANY))
     assert len(concrete.optimised_graph.nodes) == 1
-    plan = concrete.subtrace.compiled.executable.plan
+    plan = concrete.compiled.executable.plan
     assert (plan.inputs, plan.constants, plan.arena_bytes) == (1, (), 0)
 
 
 def test_a_value_made_of_positions_gets_memory_when_a_view_shows_it() -> None:
     function = df.function(lambda x: x * df.linspace(0.0, 1.0, MANY)[::-1])
-    plan = function.get_concrete_function(spec(MANY)).subtrace.compiled.executable.plan
+    plan = function.get_concrete_function(spec(MANY)).compiled.executable.plan
     assert plan.arena_bytes == pytest.approx(4 * MANY, abs=64)
 
 
@@ -280,7 +280,7 @@ def test_kernels_of_a_deep_chain_are_no_longer_than_those_of_a_shallow_one(
             return df.reduce_sum(x * x) if differentiate else x
 
         f = df.function(df.autodiff.grad(chain) if differentiate else chain)
-        program = f.get_concrete_function(MATRIX).subtrace.compiled.executable.program
+        program = f.get_concrete_function(MATRIX).compiled.executable.program
         return max(len(k.nest.steps) for k in program.kernels), max(k.nest.stages for k in program.kernels)
 
     steps, stages = longest(40)

@@ -32,7 +32,7 @@ from dualflow.schedule.runs import run_of
 def run(f: Callable[..., Any], *shapes: list[int]) -> Run:
     """The one kernel of a function of float32 tensors, and what it is given."""
     concrete = df.function(f).get_concrete_function(*[df.TensorSpec(s) for s in shapes])
-    (kernel,) = concrete.subtrace.compiled.executable.program.kernels
+    (kernel,) = concrete.compiled.executable.program.kernels
     return run_of(kernel.nest, 16)
 
 

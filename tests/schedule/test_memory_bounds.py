@@ -221,7 +221,7 @@ def test_a_loop_reads_a_stack_only_as_often_as_the_loop_that_has_made_it() -> No
 def test_a_kernel_for_any_length_is_given_as_many_elements() -> None:
     f = df.function(lambda x, y, z: x * y + z)
     many, few, one = (np.arange(n, dtype=np.float32) for n in (900, 899, 1))
-    executable = f.get_concrete_function(few, few, one[0]).subtrace.compiled.executable
+    executable = f.get_concrete_function(few, few, one[0]).compiled.executable
     kernel = any_length(executable)
     assert kernel is not None
     np.testing.assert_array_equal(kernel.run([many, many, one], (900,)), many * many)
@@ -279,7 +279,7 @@ def test_a_program_compares_what_symbols_do_not_decide() -> None:
 
     x = np.arange(-3, 2000, dtype=np.float32)
     expected = f(df.constant(x), df.constant(1999))
-    compiled = f.concrete_functions[0].subtrace.compiled.executable
+    compiled = f.concrete_functions[0].compiled.executable
     nodes = tuple(node for node in compiled.graph.nodes if node.op is not REQUIRE)
     assert len(nodes) < len(compiled.graph.nodes)
     executable = Executable(replace(compiled.graph, nodes=nodes), compiled.options)

@@ -34,7 +34,7 @@ def variable(*shape: int) -> Any:
 
 
 def executable(function: Callable[..., Any], *specs: df.TensorSpec) -> Executable:
-    found: Executable = df.function(function).get_concrete_function(*specs).subtrace.compiled.executable
+    found: Executable = df.function(function).get_concrete_function(*specs).compiled.executable
     return found
 
 

@@ -51,7 +51,7 @@ FUNCTIONS: dict[str, Function] = {
 def run(f: Function, *shape: int, rows: int) -> Run:
     """The one kernel of a function of a float32 tensor, with so many rows side by side."""
     concrete = df.function(f).get_concrete_function(df.TensorSpec(shape))
-    (kernel,) = concrete.subtrace.compiled.executable.program.kernels
+    (kernel,) = concrete.compiled.executable.program.kernels
     return run_of(kernel.nest, 16, rows)
 
 

@@ -34,7 +34,7 @@ from dualflow.schedule.strips import in_strips
 def kernel(f: Callable[..., Any], *specs: Any) -> Kernel:
     """The one kernel of a function."""
     concrete = df.function(f).get_concrete_function(*specs)
-    (found,) = concrete.subtrace.compiled.executable.program.kernels
+    (found,) = concrete.compiled.executable.program.kernels
     return run_of(found.nest, 16).kernel
 
 

@@ -18,7 +18,7 @@ from dualflow.schedule.structure import structure
 def kernels(f: Callable[..., Any], *specs: df.TensorSpec) -> list[Kernel]:
     """The kernels of a function, in order."""
     concrete = df.function(f, backend="llvm").get_concrete_function(*specs)
-    return [run_of(k.nest, 16).kernel for k in concrete.subtrace.compiled.executable.program.kernels]
+    return [run_of(k.nest, 16).kernel for k in concrete.compiled.executable.program.kernels]
 
 
 def kernel(f: Callable[..., Any], *shape: int, dtype: Any = df.float32) -> Kernel:

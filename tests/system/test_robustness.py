@@ -28,7 +28,7 @@ x, y = (df.constant(np.linspace(-1, 1, n * m, dtype=np.float32).reshape(n, m)) f
 found = f(x, y).numpy()
 assert np.allclose(found, np.tanh(x.numpy() @ y.numpy()).sum(1) * 2, rtol=1e-5), found
 (concrete,) = f.concrete_functions
-libraries = concrete.subtrace.compiled.executable.libraries
+libraries = concrete.compiled.executable.libraries
 print(json.dumps(all(library.report.from_cache for library in libraries)))
 """
 """Runs a function, checks its result and says whether its code came from the cache."""

@@ -20,14 +20,14 @@ from dualflow.eager.tensor import wrap
 from dualflow.function.calling.compiled_graph import CompiledGraph
 from dualflow.function.calling.failed_calls import LoopHistory
 from dualflow.function.calling.specialise_sizes import specialise
-from dualflow.function.calling.subtrace import Subtrace
+from dualflow.function.calling.traced_graph import TracedGraph
 from dualflow.function.control.bodies import Body
 from dualflow.function.control.closures import close_over
 from dualflow.function.errors import here
 from dualflow.function.tracing.tracer import Tracer, tracing_lock
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.passes.assignments import AssigningSpec, acting, with_variables
+from dualflow.graph.passes.assignments import AssigningSpec, with_variables
 from dualflow.graph.trail import note_assigned, take_assigned
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Effect, Op
@@ -112,17 +112,10 @@ class StreamLoop(AssigningSpec):
         """The body with the sizes of an element in the place of open ones."""
         if self._known:
             return self.body
-        subtrace = Subtrace(
-            self.tracer,
-            self.body,
-            self.body.inputs,
-            self.body.outputs,
-            acting(self.body.nodes),
-            options=self.options,
-        )
+        trace = TracedGraph(self.tracer, self.body, options=self.options)
         specs = [v.spec for v in self.body.inputs]
         specs[self.carried : self.carried + len(element)] = [TensorSpec(x.shape, x.dtype) for x in element]
-        return specialise(subtrace, specs).graph
+        return specialise(trace, specs).graph
 
     @cached_attribute
     def _known(self) -> bool:

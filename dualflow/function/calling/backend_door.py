@@ -1,4 +1,4 @@
-"""The one door to the backends, opened at the first compile: what is behind it takes time to import."""
+"""Imports the compiler backends at the first compile: importing them takes time."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from dualflow.backends.llvm.any_length import AnyLength
     from dualflow.backends.llvm.facilities import Facility
     from dualflow.function.arguments.results import Packer
-    from dualflow.function.calling.builtin_call import Callee
-    from dualflow.graph.compiled import Backend
+    from dualflow.function.calling.call_form import CallForm
+    from dualflow.graph.compiled import Backend, Compiled
 
 
 _BACKENDS: Final = {
@@ -30,17 +30,13 @@ def backend_of(name: str) -> Backend:
     return found
 
 
-def short_way(
-    callee: Callee,
-    long_way: Callable[..., Any],
-    pack: Packer | None = None,
-    places: Sequence[int] | None = None,
-    values: Sequence[Any] = (),
-) -> Callable[..., Any]:
-    """``callee`` as a function of positional values; see ``short_way`` in ``builtin_call.py``."""
+def c_call(
+    executable: Compiled, form: CallForm | None, pack: Packer | None, fail: Callable[..., None]
+) -> Callable[..., Any] | None:
+    """See :func:`dualflow.function.calling.builtin_call.c_call`."""
     module = imported("dualflow.function.calling.builtin_call")
-    found: Callable[..., Any] = module.short_way(callee, long_way, pack, places, values)
-    return found
+    call: Callable[..., Any] | None = module.c_call(executable, form, pack, fail)
+    return call
 
 
 def any_length(executable: Any) -> AnyLength | None:

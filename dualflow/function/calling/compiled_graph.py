@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +12,14 @@ from dualflow.core.locks import SharedLock, computed_once, imported, unforkable
 from dualflow.core.records import replace
 from dualflow.core.spans import WATCHED, span
 from dualflow.core.symbolic_sizes import UndecidedSize
-from dualflow.function.calling.backend_door import backend_of, kernel_listing, short_way
+from dualflow.function.calling.array_ownership import array_of
+from dualflow.function.calling.backend_door import backend_of, c_call, kernel_listing
+from dualflow.function.calling.call_form import REFUSED, CallForm
 from dualflow.function.calling.data_sized import as_one_node, sized_by_data
 from dualflow.function.calling.failed_calls import AssignmentHistory
 from dualflow.function.calling.first_calls import FirstCalls
-from dualflow.function.calling.graph_call import GraphCall
-from dualflow.function.calling.recent_calls import LongWay
+from dualflow.function.calling.graph_call import Sources, execute
+from dualflow.function.calling.prepared_call import checked_call, reading_call
 from dualflow.function.calling.sized_graph import with_extents
 from dualflow.function.options import compile_options
 from dualflow.graph.ir import Graph, Node, verify
@@ -30,6 +32,7 @@ from dualflow.graph.strings import holds_strings
 from dualflow.graph.trail import Halted, Trail
 
 if TYPE_CHECKING:
+    from dualflow.function.arguments.results import Packer
     from dualflow.function.calling.memory_budget import MemoryReport
     from dualflow.graph.compiled import Backend, Compiled
     from dualflow.schedule.rematerialisation import WithinBudget
@@ -44,16 +47,21 @@ class CompiledGraph:
     Args:
         graph: a trace, or a part of one.
         options: how it is compiled; by default for the process's own backend.
-        history: what the trace has assigned before a call fails; None where somebody else sees to it.
+        history: what the trace has assigned before a call fails; None if the caller handles failures.
+        pack: puts the outputs into the structure of the result; without it they are a tuple.
 
     Attributes:
         graph: as it was traced.
         called: whether it has run.
-        shorts: short ways into it that have been made, by the form of the calls that they serve.
     """
 
     def __init__(
-        self, graph: Graph, options: CompileOptions | None = None, *, history: AssignmentHistory | None = None
+        self,
+        graph: Graph,
+        options: CompileOptions | None = None,
+        *,
+        history: AssignmentHistory | None = None,
+        pack: Packer | None = None,
     ) -> None:
         self.graph = graph
         self._strings = holds_strings(graph)
@@ -61,9 +69,11 @@ class CompiledGraph:
         self.options = replace(options, backend="numpy") if self._strings else options
         self._history = history
         in_thread = self.options.interpret_first and self.options.backend != "numpy"
-        self._first = FirstCalls(graph, history, self._compile) if in_thread else None
+        self._first = FirstCalls(graph, self._compile) if in_thread else None
+        self._packer = pack
+        self._pack: Callable[[Sequence[Any]], Any] = pack.make if pack is not None else tuple
+        self._fast_paths: dict[CallForm | None, Callable[..., Any]] = {}
         self.called = False
-        self.shorts: dict[Hashable, Callable[..., Any]] = {}
 
     @computed_once(_compiling)
     def optimised(self) -> Graph:
@@ -206,47 +216,60 @@ class CompiledGraph:
         with unforkable():
             return backend_of("llvm").build(graph, options)
 
-    @property
-    def captured(self) -> tuple[Any, ...]:
-        """The variables and tensors behind the inputs that follow the arguments."""
-        return self._call.captured
-
-    @property
-    def written(self) -> tuple[int, ...]:
-        """The inputs that are variables with updates."""
-        return self._call.written
+    @computed_once(_compiling)
+    def sources(self) -> Sources:
+        """What is behind the inputs that follow the arguments, and which of all inputs are updated."""
+        return Sources.of(self.executable.graph)
 
     @property
     def only_reads(self) -> bool:
         """Whether a call changes no variable, even where it fails."""
-        return not self.written and (self._history is None or not self._history.matters)
+        return not self.sources.written and (self._history is None or not self._history.matters)
 
-    def __call__(self, *arguments: Any) -> Sequence[Any]:
-        """The outputs as tensors, for a tensor or variable behind each argument; variables are updated.
+    def __call__(self, *arguments: Any) -> Any:
+        """The result as tensors, for a tensor or variable behind each argument; variables are updated.
 
-        The first call takes the long way: making the short one costs more than it saves once.
+        The first call has no fast path: making one costs more than it saves once.
         """
-        if self._first is not None and (meanwhile := self._meanwhile()) is not None:
-            return meanwhile(*arguments)
+        if self._first is not None and (interpreted := self._interpreted()) is not None:
+            return self._run(interpreted, Sources.of(interpreted.graph), arguments)
         if not self.called or WATCHED.value is not None:
             self.called = True
-            return self._call(*arguments)
-        outputs: Sequence[Any] = self._short(*arguments)
-        return outputs
+            return self.execute(*arguments)
+        result = self.fast_path()(*arguments)
+        return self.execute(*arguments) if result is REFUSED else result
 
-    @computed_once(_compiling)
-    def _short(self) -> Callable[..., Any]:
-        return short_way(self, LongWay(self._long))
+    def execute(self, *arguments: Any) -> Any:
+        """The same, without the fast path."""
+        return self._run(self.executable, self.sources, arguments)
 
-    def _long(self, *arguments: Any) -> Sequence[Any]:
-        return self._call(*arguments)
+    def _run(self, executable: Compiled, sources: Sources, arguments: Sequence[Any]) -> Any:
+        return self._pack(execute(executable, sources, self._history, arguments))
 
-    @computed_once(_compiling)
-    def _call(self) -> GraphCall:
-        return GraphCall(self.executable, self._history)
+    @property
+    def is_ready(self) -> bool:
+        """Whether calls may take a fast path: it has run, and no thread is compiling it."""
+        return self.called and not self.interpreted
+
+    def fast_path(self, form: CallForm | None = None) -> Callable[..., Any]:
+        """The graph as a function of the values of a call, which returns REFUSED for those it doesn't serve.
+
+        There is one for each form of calls.
+        """
+        fast = self._fast_paths.get(form)
+        return fast or self._fast_paths.setdefault(form, self._new_fast_path(form))
+
+    def _new_fast_path(self, form: CallForm | None) -> Callable[..., Any]:
+        call = c_call(self.executable, form, self._packer, self.failed)
+        if call is not None:
+            return call
+        run: Callable[..., Any] = self.execute
+        if self.only_reads:
+            run = reading_call(self.executable, self.sources.captured, self._pack)
+        return checked_call(self.optimised, form, run)
 
     def failed(self, node: Node, make: Callable[[], BaseException] | None, arguments: Sequence[Any]) -> None:
-        """Finish a built-in call that ended at ``node``: assign what was reached, and raise.
+        """Finish a C call that ended at ``node``: assign what was reached, and raise.
 
         Args:
             node: the node that failed, or the outermost loop that a signal ended.
@@ -266,7 +289,10 @@ class CompiledGraph:
 
     def run(self, arguments: list[Array], trail: Trail | None = None) -> list[Array]:
         """The outputs for one array per argument, of which those of updated variables are written to."""
-        return (self._meanwhile() or self._call).run(arguments, trail)
+        interpreted = self._interpreted()
+        executable = interpreted or self.executable
+        captured = self.sources.captured if interpreted is None else Sources.of(interpreted.graph).captured
+        return executable.run(arguments + [array_of(x) for x in captured], trail)
 
     # before it is compiled
 
@@ -284,8 +310,8 @@ class CompiledGraph:
         """Wait for the thread that compiles the graph, if there is one; whether it has ended."""
         return self._first is None or self._first.wait(timeout)
 
-    def _meanwhile(self) -> GraphCall | None:
-        """What runs a call that begins now, if the graph is not compiled yet and need not be."""
+    def _interpreted(self) -> Compiled | None:
+        """What NumPy runs in a call that begins now, if the graph is not compiled yet and need not be."""
         return None if self._first is None or self._is_compiled else self._first.take()
 
     @property

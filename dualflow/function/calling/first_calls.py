@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from dualflow.core.locks import SharedLock
 from dualflow.function.calling.backend_door import backend_of
 from dualflow.function.calling.data_sized import as_one_node, sized_by_data
-from dualflow.function.calling.failed_calls import AssignmentHistory
-from dualflow.function.calling.graph_call import GraphCall
+from dualflow.graph.compiled import Compiled
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.assignments import drop_assignments
@@ -38,7 +37,6 @@ class FirstCalls:
 
     Args:
         graph: the trace, of which no pass has changed a digit.
-        history: what the trace has assigned before a call fails.
         compile_it: compiles the graph, and keeps what it has made; held weakly. An error ends the thread: the
             next call compiles for itself, and raises it where the user sees it.
 
@@ -46,14 +44,11 @@ class FirstCalls:
         count: how many calls it has served.
     """
 
-    def __init__(
-        self, graph: Graph, history: AssignmentHistory | None, compile_it: Callable[[], object]
-    ) -> None:
+    def __init__(self, graph: Graph, compile_it: Callable[[], object]) -> None:
         self.count = 0
         self._graph = graph
-        self._history = history
         self._compile_it = weakref.WeakMethod(compile_it)
-        self._call: GraphCall | None = None
+        self._interpreted: Compiled | None = None
         self._work: _CompileThread | None = None
 
     @property
@@ -64,12 +59,12 @@ class FirstCalls:
             job = self._begin()
         return not job.ended.is_set()
 
-    def take(self) -> GraphCall | None:
+    def take(self) -> Compiled | None:
         """What runs a call that begins now; None where the thread has ended."""
         if not self.serving:
             return None
         self.count += 1
-        return self._call
+        return self._interpreted
 
     def wait(self, timeout: float | None) -> bool:
         """Wait until the thread has ended, at most so many seconds; whether it has, or was never started."""
@@ -83,9 +78,8 @@ class FirstCalls:
             job = self._work
             if job is not None and job.process == os.getpid():
                 return job
-            if self._call is None:
-                interpreted = backend_of("numpy").build(as_traced(self._graph), _NUMPY)
-                self._call = GraphCall(interpreted, self._history)
+            if self._interpreted is None:
+                self._interpreted = backend_of("numpy").build(as_traced(self._graph), _NUMPY)
             job = self._work = _CompileThread()
             try:
                 threading.Thread(target=self._run, args=(job,), name="dualflow compile").start()

@@ -1,132 +1,100 @@
-"""The calls that a function served last: the trace that each kind of call needs, and the short way into it.
+"""The calls that a function served last: the trace for each kind of call, and the fast path to try first.
 
-A *short way* is a callable that goes from the arguments straight to machine code (``builtin_call.py``). Calls
-that it doesn't serve go to its *long way*, which binds the arguments and finds or makes a trace.
+A *fast path* is a callable that goes from the values of a call straight to the executable
+(``builtin_call.py``, ``prepared_call.py``). It returns :data:`REFUSED` for values that it doesn't serve; then
+the slow path binds the arguments and finds or makes a trace. The compiled graph keeps the fast paths.
 """
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 
 from dualflow.core.convert import as_array
 from dualflow.core.records import NamedTuple
 from dualflow.eager.tensor import EagerTensor, wrap
+from dualflow.function.calling.call_form import CallForm, exact, refuse
 
 MAX_KINDS: Final = 1024
-_STATIC: Final = frozenset({bool, int, str, type(None)})
+_STATIC: Final = frozenset({bool, int, float, str, type(None)})
 
 Names = tuple[str, ...]
 """Of the keywords of a call, in its order: they name the last ones of its values."""
 
-
-class LongWay:
-    """A bound method as a callable that holds the method's object weakly.
-
-    The object holds the short way, which holds this.
-    """
-
-    __slots__ = ("_method", "_names")
-
-    def __init__(self, method: Callable[..., Any], names: Names = ()) -> None:
-        self._method = method if isinstance(method, weakref.WeakMethod) else weakref.WeakMethod(method)
-        self._names = names
-
-    def named(self, names: Names) -> LongWay:
-        """The same for calls whose last values have these names."""
-        return LongWay(self._method, names) if names else self
-
-    def __call__(self, *values: Any) -> Any:
-        method = self._method()
-        assert method is not None, "the short way is called through its object"
-        return method(*values, names=self._names) if self._names else method(*values)
-
-
-class Shortened(Protocol):
-    """What can be called in a short way.
-
-    Attributes:
-        used: the number of the call that used it last.
-    """
-
-    used: int
-
-    def short(
-        self, places: Sequence[int], values: Sequence[Any], names: Names, long_way: LongWay
-    ) -> Callable[..., Any]:
-        """A short way for calls that look like ``values``, of which those at ``places`` are the inputs."""
-        ...
-
-
-T = TypeVar("T", bound=Shortened)
+T = TypeVar("T")
 """What the table keeps: traces."""
 
 
 class KnownCall(NamedTuple, Generic[T]):
-    """The trace for calls of one kind, and which of a call's values are its inputs, in their order."""
+    """The trace for calls of one kind, and their form; None for the inputs alone, in order."""
 
     trace: T
-    places: tuple[int, ...]
+    form: CallForm | None
 
     def inputs(self, values: Sequence[Any]) -> list[Any]:
-        """Those of ``values`` that are inputs of the trace."""
-        return [values[i] for i in self.places]
+        """Those of ``values`` that are inputs of the trace; arrays as tensors."""
+        inputs = values if self.form is None else [values[i] for i in self.form.places]
+        return [wrap(as_array(x)) if type(x) is np.ndarray else x for x in inputs]
+
+    def values(self, inputs: Sequence[Any]) -> Sequence[Any]:
+        """The values of a call with these inputs."""
+        return inputs if self.form is None else self.form.values(inputs)
 
 
 class RecentCalls(Generic[T]):
-    """Traces by the kind of call that they serve, and the short ways that calls try first.
+    """Traces by the kind of call that they serve, and the fast paths that calls try first.
 
     Attributes:
-        short: the short way of the latest call without keywords; None if there is none.
+        fast: the fast path of the latest call without keywords.
         named: those of calls with keywords, by the number of values without a keyword and the keywords.
     """
 
-    __slots__ = ("_known", "_shortened", "named", "short")
+    __slots__ = ("_forms", "_known", "_tried", "fast", "named")
 
     def __init__(self) -> None:
         self._known: dict[Hashable, KnownCall[T]] = {}
-        self._shortened: dict[tuple[int, Names], T] = {}
-        self.short: Callable[..., Any] | None = None
+        self._forms: dict[CallForm, CallForm] = {}
+        self._tried: dict[tuple[int, Names], T] = {}
+        self.fast: Callable[..., Any] = refuse
         self.named: dict[tuple[int, Names], Callable[..., Any]] = {}
 
     def find(self, kind: Hashable) -> KnownCall[T] | None:
         """What :meth:`keep` was given for ``kind``."""
         return self._known.get(kind)
 
-    def keep(self, kind: Hashable, known: KnownCall[T]) -> None:
-        """Serve the next calls of this kind, as :func:`kind_of_call` returns it, by ``known``."""
+    def keep(self, kind: Hashable, trace: T, form: CallForm | None) -> KnownCall[T]:
+        """Serve the next calls of this kind, as :func:`kind_of_call` returns it, by ``trace``."""
         if len(self._known) >= MAX_KINDS:
             self.clear()
-        self._known[kind] = known
+        if form is not None:
+            form = self._forms.setdefault(form, form)  # equal forms share their Python values
+        known = self._known[kind] = KnownCall(trace, form)
+        return known
 
-    def shorten(
-        self, known: KnownCall[T], values: Sequence[Any], names: Names, long_way: LongWay
-    ) -> Callable[..., Any]:
-        """Let the next call that looks like ``values`` try the short way first, which is also returned."""
-        short = known.trace.short(known.places, values, names, long_way)
-        way = len(values) - len(names), names
+    def try_first(self, fast: Callable[..., Any], trace: T, count: int, names: Names) -> None:
+        """Let the next call with ``count`` values, the last of them by these names, try ``fast`` first."""
         if names:
-            self.named[way] = short
+            way = count - len(names), names
+            self.named[way] = fast
         else:
-            way = 0, names  # there is one short way without keywords
-            self.short = short
-        self._shortened[way] = known.trace
-        return short
+            way = 0, names  # there is one without keywords
+            self.fast = fast
+        self._tried[way] = trace
 
-    def mark_used(self, call: int) -> None:
-        """Set ``used`` of the traces that have a short way, which doesn't count its calls, to ``call``."""
-        for trace in self._shortened.values():
-            trace.used = call
+    @property
+    def tried(self) -> list[T]:
+        """The traces whose fast paths are tried first: calls by these are not counted."""
+        return list(self._tried.values())
 
     def clear(self) -> None:
         """Forget all."""
         self._known.clear()
-        self._shortened.clear()
+        self._forms.clear()
+        self._tried.clear()
         self.named.clear()
-        self.short = None
+        self.fast = refuse
 
 
 def kind_of_call(values: Sequence[Any], names: Names) -> Hashable | None:
@@ -138,16 +106,9 @@ def kind_of_call(values: Sequence[Any], names: Names) -> Hashable | None:
             array = x._array
             key += (array.dtype, array.shape)
         elif kind in _STATIC:
-            key += (kind, x)
-        elif kind is float:
-            key += (kind, x.hex())
+            key += (kind, exact(x))
         elif kind is np.ndarray:
             key += (kind, x.dtype, x.shape)
         else:
             return None
     return tuple(key)
-
-
-def as_tensors(values: Sequence[Any]) -> list[Any]:
-    """``values`` with arrays made tensors."""
-    return [wrap(as_array(x)) if type(x) is np.ndarray else x for x in values]

@@ -17,15 +17,14 @@ from dualflow.core.locks import imported
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
 from dualflow.function.calling.array_ownership import array_of
-from dualflow.function.calling.subtrace import Subtrace
+from dualflow.function.calling.traced_graph import TracedGraph
 from dualflow.function.debugging.local_names import LocalNames, Names, NamingBuilder
 from dualflow.function.debugging.stepping import Observer, Outputs, Step, Walk, step_of
 from dualflow.graph.ir import Graph, GraphBuilder, Node
 
 
 def debug(
-    subtrace: Subtrace,
-    pack: Callable[[Sequence[Any]], Any],
+    trace: TracedGraph,
     inputs: Sequence[Any],
     step: Callable[[Step], object] | None,
     again: Callable[[GraphBuilder], Graph],
@@ -34,8 +33,7 @@ def debug(
     """Run a trace op by op on ``inputs``; see :meth:`Function.debug`.
 
     Args:
-        subtrace: the trace, for the sizes of the inputs.
-        pack: puts the outputs into the structure that the function returns.
+        trace: the trace, for the sizes of the inputs.
         inputs: the tensors and variables among the arguments.
         step: called after each op; without it, pdb's prompt.
         again: traces the function once more, into a builder, to see what its local names stand for.
@@ -51,13 +49,13 @@ def debug(
             "debug runs a function by itself, which can't be traced, recorded or checked: call it outside of "
             "functions and tapes, and without df.debugging.enable_check_numerics."
         )
-    graph, sources = subtrace.graph, [*inputs, *subtrace.captured]
+    graph, sources = trace.graph, [*inputs, *trace.captured]
     walk = Walk(_telling(step)) if step is not None else _prompting(graph, again, function)
     results = walk.evaluate(graph, [array_of(x) for x in sources])
     count = len(graph.outputs)
     for update, array in zip(graph.updates, results[count:], strict=True):
         EAGER.assign(sources[graph.inputs.index(update.input)], wrap(array))
-    return pack([wrap(array) for array in results[:count]])
+    return trace.packed([wrap(array) for array in results[:count]])
 
 
 def _telling(step: Callable[[Step], object]) -> Observer:

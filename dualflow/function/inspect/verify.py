@@ -110,7 +110,7 @@ class _Verifying:
 
     def __init__(self, call: Inspected) -> None:
         self._call, self._state, self._inputs = call, call.state, call.inputs
-        self._subtrace = call.concrete.subtrace_for(call.inputs)
+        self._trace = call.concrete.for_shapes(call.inputs)
         self._steps: list[_Ran] = []
 
     def report(self) -> Verification:
@@ -121,9 +121,9 @@ class _Verifying:
         culprit = None
         if not difference.agrees:
             known = self._reference()
-            results = [known[v] for v in self._subtrace.graph.results]
+            results = [known[v] for v in self._trace.graph.results]
             culprit = self._miscompiled(known, results) or _mistraced(listening.ran, self._steps, difference)
-        faults = _fusion_faults(self._subtrace.compiled)
+        faults = _fusion_faults(self._trace.compiled)
         frozen = tuple(map(str, self._call.frozen_reads()))
         name, arguments = self._call.concrete.name, self._call.arguments()
         return Verification(name, arguments, difference, culprit, faults, frozen)
@@ -131,8 +131,8 @@ class _Verifying:
     def _reference(self) -> dict[Value, Array]:
         """All values of the trace, by NumPy, and in ``_steps`` what ran, that inside of bodies included."""
         self._state.renew()
-        graph = self._subtrace.graph
-        arrays = [array_of(x).copy() for x in (*self._inputs, *self._subtrace.captured)]
+        graph = self._trace.graph
+        arrays = [array_of(x).copy() for x in (*self._inputs, *self._trace.captured)]
         known = dict(zip(graph.inputs, arrays, strict=True))
 
         def run(node: Node, given: Sequence[Array]) -> Sequence[Array]:
@@ -148,12 +148,12 @@ class _Verifying:
 
     def _miscompiled(self, known: dict[Value, Array], results: Sequence[Array]) -> Culprit | None:
         """The op at which compiled code differs from ``known``; None if its results don't differ."""
-        graph = self._subtrace.graph
+        graph = self._trace.graph
         found = self._compiled_results()
         wrong = [i for i, (a, b) in enumerate(zip(results, found, strict=True)) if not agree(a, b)]
         if not wrong:
             return None
-        search = _Search(graph, known, self._subtrace.compiled)
+        search = _Search(graph, known, self._trace.compiled)
         value = graph.results[wrong[0]]
         node = search.first_to_differ(value)
         if node is None:
@@ -165,10 +165,10 @@ class _Verifying:
     def _compiled_results(self) -> list[Array]:
         """The outputs and updates of the compiled call."""
         self._state.renew()
-        compiled: CompiledGraph = self._subtrace.compiled
-        given = [np.array(array_of(x), order="C") for x in (*self._inputs, *compiled.captured)]
+        compiled: CompiledGraph = self._trace.compiled
+        given = [np.array(array_of(x), order="C") for x in (*self._inputs, *compiled.sources.captured)]
         outputs = compiled.executable.run(given)
-        return [*outputs, *(given[i] for i in compiled.written)]
+        return [*outputs, *(given[i] for i in compiled.sources.written)]
 
 
 class _Search:

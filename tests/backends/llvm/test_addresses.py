@@ -20,7 +20,7 @@ def windows(x: df.Tensor, axes: int) -> df.Tensor:
 def kernel_text(axes: int) -> str:
     f = df.function(lambda x: windows(x, axes))
     shape = [4] * axes + [6]
-    executable = f.get_concrete_function(df.TensorSpec(shape)).subtrace.compiled.executable
+    executable = f.get_concrete_function(df.TensorSpec(shape)).compiled.executable
     assert isinstance(executable, Executable)
     (text,) = [s.text for s in executable.program.sources if s.exports[0].startswith("kernel")]
     return text

@@ -200,7 +200,7 @@ import dualflow as df
 f = df.function(eval(sys.argv[1]))
 f(df.constant(np.linspace(-1, 1, 40, dtype=np.float32).reshape(5, 8)))
 (concrete,) = f.concrete_functions
-print(all(library.report.from_cache for library in concrete.subtrace.compiled.executable.libraries))
+print(all(library.report.from_cache for library in concrete.compiled.executable.libraries))
 """
 
 
@@ -219,7 +219,7 @@ def executable(f: Callable[..., Any], *arrays: Any) -> Any:
     traced = df.function(f)
     traced(*map(df.constant, arrays))
     (concrete,) = traced.concrete_functions
-    return concrete.subtrace.compiled.executable
+    return concrete.compiled.executable
 
 
 def kernels(found: Any) -> set[str]:

@@ -15,7 +15,7 @@ from dualflow.graph.cost_model import CPU
 
 def lanes(f: Callable[..., Any], *shape: int) -> int:
     """The lanes of the one kernel of ``f`` with registers of 512 bits."""
-    executable = df.function(f).get_concrete_function(df.TensorSpec(shape)).subtrace.compiled.executable
+    executable = df.function(f).get_concrete_function(df.TensorSpec(shape)).compiled.executable
     (kernel,) = executable.program.kernels
     return lanes_of(kernel.nest, 512)
 
@@ -72,7 +72,7 @@ def test_rows_that_fit_into_a_register_run_side_by_side_in_several(
 ) -> None:
     """However many rows a batch has; longer rows have one kernel for all lengths."""
     spec = df.TensorSpec(shape, dtype)
-    executable = df.function(f).get_concrete_function(spec).subtrace.compiled.executable
+    executable = df.function(f).get_concrete_function(spec).compiled.executable
     (kernel,) = executable.program.kernels
     assert rows_of(kernel.nest, lanes_of(kernel.nest, 512), 512) == expected
 

@@ -57,7 +57,7 @@ def arrays(shapes: list[tuple[int, ...]]) -> list[np.ndarray]:
 
 
 def executables(function: Any) -> list[Executable]:
-    return [c.subtrace.compiled.executable for c in function.concrete_functions]
+    return [c.compiled.executable for c in function.concrete_functions]
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -167,7 +167,7 @@ WIDE = {"zmm": 512, "ymm": 256}
 @pytest.mark.parametrize("bits", NARROWER)
 def test_narrower_vectors_use_no_wider_registers(bits: int, tmp_path: Path) -> None:
     program = PROGRAM + "\nfor f in (step, halvings, total):\n    for c in f.concrete_functions:\n"
-    program += "        for library in c.subtrace.compiled.executable.libraries:\n"
+    program += "        for library in c.compiled.executable.libraries:\n"
     program += "            print(library.assembly())"
     assembly = told(program, tmp_path, DUALFLOW_VECTOR_BITS=str(bits))
     used = set(re.findall(r"%([xyz]mm)\d", assembly))

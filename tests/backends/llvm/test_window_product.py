@@ -140,7 +140,7 @@ def with_gradients(stride: int) -> Callable[..., Any]:
 
 
 def calls(function: Callable[..., Any], *specs: df.TensorSpec) -> list[Any]:
-    executable = df.function(function).get_concrete_function(*specs).subtrace.compiled.executable
+    executable = df.function(function).get_concrete_function(*specs).compiled.executable
     found: list[Any] = list(executable.plan.calls)
     return found
 

@@ -45,7 +45,7 @@ def depthwise(strides: Any, dilations: Any, padding: str) -> Any:
 
 def kinds(f: Any, *inputs: Array) -> list[CallKind]:
     concrete = f.get_concrete_function(*[df.TensorSpec(x.shape, x.dtype) for x in inputs])
-    return [call.kind for call in concrete.subtrace.compiled.executable.plan.calls]
+    return [call.kind for call in concrete.compiled.executable.plan.calls]
 
 
 def by_position(x: Array, w: Array, strides: Any, dilations: Any, padding: str) -> Array:
@@ -151,6 +151,6 @@ def test_what_a_node_means(shape: Any, size: Any, strides: Any, dilations: Any, 
     """Its NumPy kernel says the same."""
     f, x, w = depthwise(strides, dilations, padding), integers(shape), integers((*size, shape[3], 1))
     concrete = f.get_concrete_function(df.TensorSpec(x.shape), df.TensorSpec(w.shape))
-    (call,) = concrete.subtrace.compiled.executable.plan.calls
+    (call,) = concrete.compiled.executable.plan.calls
     meant = WINDOW_SUM.kernel(x, w, **call.node.attrs)
     np.testing.assert_array_equal(meant, by_position(x, w, strides, dilations, padding))

@@ -19,7 +19,7 @@ LAYERS = 5
 
 
 def executable(f: Function, *specs: df.TensorSpec) -> Executable:
-    found: Executable = df.function(f).get_concrete_function(*specs).subtrace.compiled.executable
+    found: Executable = df.function(f).get_concrete_function(*specs).compiled.executable
     return found
 
 

@@ -30,7 +30,7 @@ def compiled(f: Callable[..., Any], *specs: Any) -> Any:
 
 
 def kernels(concrete: Any) -> dict[str, Any]:
-    return concrete.subtrace.compiled.executable.source.shelf.kernels
+    return concrete.compiled.executable.source.shelf.kernels
 
 
 # Source
@@ -71,7 +71,7 @@ def test_numba_loads_what_an_earlier_process_compiled(cache: Path) -> None:
         "import dualflow as df\n"
         "f = df.function(lambda x: df.sinh(x) * 3.0, backend='numba')\n"
         "f(df.ones([5]))\n"
-        "print(f.concrete_functions[0].subtrace.compiled.executable.origin)\n"
+        "print(f.concrete_functions[0].compiled.executable.origin)\n"
     )
     told = [
         subprocess.run(
@@ -230,5 +230,5 @@ def test_a_loop_inside_of_a_cond_is_noted_while_it_runs() -> None:
 
     assert [int(next_multiple(df.constant(i))) for i in (0, 3)] == [0, 7]
     (concrete,) = next_multiple.concrete_functions
-    (noted,) = concrete.subtrace.compiled.executable.source.marks
+    (noted,) = concrete.compiled.executable.source.marks
     assert noted.op.name == "cond"

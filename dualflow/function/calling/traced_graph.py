@@ -1,12 +1,13 @@
-"""Part of a trace that can be called: compiled, inlined into another trace, or recorded by a tape.
+"""A trace that can be called under any engine: compiled, inlined into another trace, or recorded by a tape.
 
-The part is the whole of a traced function, or its gradient, or the gradient of that. They are nodes of one
-trace, so that the symbols that the closure of a custom gradient holds keep their meaning in all of them.
+It is the whole of a traced function, or its gradient, or the gradient of that. These are nodes of one tracer,
+so that the symbols that the closure of a custom gradient holds keep their meaning in all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from dualflow.core import dispatch
@@ -17,6 +18,7 @@ from dualflow.eager.engine import EAGER
 from dualflow.eager.recording import Recording
 from dualflow.eager.tensor import wrap
 from dualflow.eager.updates import UpdateStep, commit
+from dualflow.function.arguments.results import Packer
 from dualflow.function.calling.compiled_graph import CompiledGraph
 from dualflow.function.calling.failed_calls import AssignmentHistory
 from dualflow.function.calling.taped_call import CALL, ForwardBackward, TapedCall, differentiate
@@ -31,39 +33,46 @@ from dualflow.graph.passes.random_streams import with_streams_of
 _NONE: Final[Mapping[int, int]] = {}
 
 
-class Subtrace:
-    """Some values of a trace as a function of others, callable under any engine.
+class TracedGraph:
+    """Some values of a tracer as a function of others, callable under any engine.
 
     Args:
-        tracer: the trace.
-        graph: these values' part of the trace as a graph of its own.
-        inputs: the trace's values behind the graph's inputs,
-        outputs: and behind its outputs.
-        effects: the trace's nodes that run whoever reads them, in program order.
+        tracer: what recorded them.
+        graph: these values' part of what it recorded, as a graph of its own.
+        inputs: the tracer's values behind the graph's inputs; by default the graph's own,
+        outputs: likewise behind its outputs.
+        effects: the tracer's nodes that run whether or not something reads them, in program order.
         options: how it, and its gradient, are compiled.
         bound: the variables that are arguments in the trace, by their ids, and their places.
+        pack: puts the outputs into the structure of the result; without it they are a sequence.
+
+    Attributes:
+        graph: the computation as it was traced; print it.
+        compiled: the same, compiled when first called.
     """
 
     def __init__(
         self,
         tracer: Tracer,
         graph: Graph,
-        inputs: Sequence[Value],
-        outputs: Sequence[Value],
-        effects: Sequence[Node] = (),
+        inputs: Sequence[Value] | None = None,
+        outputs: Sequence[Value] | None = None,
+        effects: Sequence[Node] | None = None,
         *,
         options: CompileOptions,
         bound: Mapping[int, int] = _NONE,
+        pack: Packer | None = None,
     ) -> None:
         self.tracer = tracer
         self.graph = graph
-        self.inputs = tuple(inputs)
-        self.outputs = tuple(outputs)
-        self.effects = tuple(effects)
         self.options = options
         self.bound = bound
-        self._history = AssignmentHistory(graph, self._behind)
-        self.compiled = CompiledGraph(graph, options, history=self._history)
+        self.pack = pack
+        self._inputs = tuple(graph.inputs if inputs is None else inputs)
+        self._outputs = tuple(graph.outputs if outputs is None else outputs)
+        self._effects = tuple(acting(graph.nodes) if effects is None else effects)
+        self._history = AssignmentHistory(graph, partial(_behind, bound))
+        self.compiled = CompiledGraph(graph, options, history=self._history, pack=pack)
         self._by_sources: dict[tuple[bool, ...], ForwardBackward] = {}
 
     @cached_attribute
@@ -73,7 +82,7 @@ class Subtrace:
 
     @property
     def graphs(self) -> list[CompiledGraph]:
-        """What runs it, as far as it has been needed: its graph, and the halves of calls under tapes."""
+        """The compiled graphs created so far: the plain one and the forward and backward graphs of tapes."""
         return [self.compiled, *(graph for pair in self._by_sources.values() for graph in pair.graphs)]
 
     @property
@@ -82,8 +91,8 @@ class Subtrace:
         forward = sum(pair.forward.interpreted_calls for pair in self._by_sources.values())
         return self.compiled.interpreted_calls + forward
 
-    def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
-        """The outputs as tensors of the current engine, for a tensor or variable behind each argument.
+    def run(self, arguments: Sequence[Any]) -> Any:
+        """The result as tensors of the current engine, for a tensor or variable behind each argument.
 
         Assigns the variables that the graph updates.
         """
@@ -93,13 +102,19 @@ class Subtrace:
         sources = [*arguments, *self.captured]
         tensors = _read(engine, sources)
         if not isinstance(engine, Recording) or engine.base is not EAGER:
-            return self._inline(engine, sources, tensors)
+            return self.packed(self._inline(engine, sources, tensors))
         wanted = self._wanted(engine, tensors)
-        return self._record(engine, sources, wanted) if any(wanted) else self.compiled(*arguments)
+        if not any(wanted):
+            return self.compiled(*arguments)
+        return self.packed(self._record(engine, sources, wanted))
+
+    def packed(self, outputs: Sequence[Any]) -> Any:
+        """The outputs in the structure of the result."""
+        return outputs if self.pack is None else self.pack(outputs)
 
     def _wanted(self, engine: Recording, tensors: Sequence[Any]) -> tuple[bool, ...]:
         """The inputs that a tape watches, if there is an output through which a gradient can flow."""
-        if not any(v.spec.dtype.is_inexact for v in self.outputs):
+        if not any(v.spec.dtype.is_inexact for v in self._outputs):
             return ()
         watched = [tape.watched for tape in engine.tapes]
         return tuple([x.dtype.is_inexact and any(id(x) in ids for ids in watched) for x in tensors])
@@ -114,7 +129,7 @@ class Subtrace:
         if not engine.innermost.eager:
             graph = with_streams_of(graph, engine.innermost)
         results = replay(graph, tensors, note)
-        count = len(self.outputs)
+        count = len(self._outputs)
         made = [x for x, v in zip(results[:count], self.graph.outputs, strict=True) if v.node is not None]
         for update, value in zip(self.graph.updates, results[count:], strict=True):
             variable = sources[self.graph.inputs.index(update.input)]
@@ -145,24 +160,19 @@ class Subtrace:
             return results
         raise told
 
-    def _behind(self, variable: Any, arguments: Sequence[Any]) -> Any:
-        """The variable that is meant where the trace assigns one, which may stand for an argument."""
-        place = self.bound.get(id(variable))
-        return variable if place is None else arguments[place]
-
     def _differentiated(self, wanted: Sequence[bool]) -> ForwardBackward:
         """The graph and the gradient of its outputs with respect to the inputs ``wanted``."""
         tracer = self.tracer
         before = tracer.builder.finish(())
-        results = [*self.outputs, *(u.value for u in self.graph.updates)]
-        needed, _ = ancestors(results, self.inputs, self.effects)
-        taking = [i for i, v in enumerate(self.outputs) if v.spec.dtype.is_inexact]
+        results = [*self._outputs, *(u.value for u in self.graph.updates)]
+        needed, _ = ancestors(results, self._inputs, self._effects)
+        taking = [i for i, v in enumerate(self._outputs) if v.spec.dtype.is_inexact]
         places = [i for i, w in enumerate(wanted) if w]
         cotangents, found = differentiate(
             tracer,
             [n for n in before.nodes if n in needed],
-            [self.inputs[i] for i in places],
-            [self.outputs[i] for i in taking],
+            [self._inputs[i] for i in places],
+            [self._outputs[i] for i in taking],
         )
         flowing = [i for i, flow in zip(places, found, strict=True) if flow is not None]
         flows = [flow for flow in found if flow is not None]
@@ -171,26 +181,26 @@ class Subtrace:
         held = self._held(flows, cotangents)
         joint = extract(
             after,
-            [*self.inputs, *cotangents],
-            [*self.outputs, *held, *flows],
+            [*self._inputs, *cotangents],
+            [*self._outputs, *held, *flows],
             name=self.graph.name,
             updates=self.graph.updates,
-            effects=[*self.effects, *effects],
+            effects=[*self._effects, *effects],
         )
 
-        def whole() -> Subtrace:
-            self._check_held(held, [self.inputs[i] for i in places])
-            inputs = [*self.inputs, *held, *cotangents]
+        def whole() -> Callable[[Sequence[Any]], Sequence[Any]]:
+            self._check_held(held, [self._inputs[i] for i in places])
+            inputs = [*self._inputs, *held, *cotangents]
             graph = extract(after, inputs, flows, name=f"{self.graph.name}_gradient", effects=effects)
             given = [*inputs, *graph.inputs[len(graph.arguments) :]]
-            return Subtrace(tracer, graph, given, flows, effects, options=self.options)
+            return TracedGraph(tracer, graph, given, flows, effects, options=self.options).run
 
         return ForwardBackward(
             joint,
-            inputs=len(self.inputs),
-            outputs=len(self.outputs),
+            inputs=len(self._inputs),
+            outputs=len(self._outputs),
             held=len(held),
-            effects=len(self.effects),
+            effects=len(self._effects),
             flowing=flowing,
             taking=taking,
             whole=whole,
@@ -199,8 +209,8 @@ class Subtrace:
 
     def _held(self, flows: Sequence[Value], cotangents: Sequence[Value]) -> list[Value]:
         """What random and Python ops have given, which the gradient reads and can't compute again."""
-        needed, _ = ancestors(flows, [*self.inputs, *cotangents])
-        return [v for n in self.effects if n in needed for v in n.outputs]
+        needed, _ = ancestors(flows, [*self._inputs, *cotangents])
+        return [v for n in self._effects if n in needed for v in n.outputs]
 
     def _check_held(self, held: Sequence[Value], sources: Sequence[Value]) -> None:
         for node in dict.fromkeys(v.node for v in held):
@@ -216,3 +226,9 @@ class Subtrace:
 def _read(engine: Engine, sources: Sequence[Any]) -> list[Any]:
     """The engine's tensors for ``sources``."""
     return [engine.read(x) if isinstance(x, AbstractVariable) else engine.lift(x) for x in sources]
+
+
+def _behind(bound: Mapping[int, int], variable: Any, arguments: Sequence[Any]) -> Any:
+    """The variable that is meant where the trace assigns one, which may stand for an argument."""
+    place = bound.get(id(variable))
+    return variable if place is None else arguments[place]

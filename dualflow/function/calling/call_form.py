@@ -1,0 +1,87 @@
+"""The form of a call: which of its values are a graph's inputs, and what the others have to be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any, Final
+
+from dualflow.core.records import NamedTuple
+
+
+class Refusal(Enum):
+    """What a fast path returns in the place of a result; see :data:`REFUSED`."""
+
+    REFUSED = "the fast path does not serve this call"
+
+
+REFUSED: Final = Refusal.REFUSED
+"""The fast path does not serve these values, and nothing has run: the slow path has to."""
+
+
+def refuse(*values: Any) -> Refusal:
+    """The fast path that serves no call."""
+    return REFUSED
+
+
+class FixedValue(NamedTuple):
+    """A Python value of a call that was compiled in.
+
+    Attributes:
+        place: its number among the values of the call.
+        kind: its type, and
+        exact: what tells it from other values of the type: 0.0 from -0.0.
+        value: the object, which calls have to pass.
+    """
+
+    place: int
+    kind: type
+    exact: Any
+    value: Any
+
+
+class CallForm(NamedTuple):
+    """Which of a call's values are a graph's inputs, and what the others have to be.
+
+    Attributes:
+        places: where the inputs are among the values, in the graph's order.
+        fixed: the other values.
+    """
+
+    places: tuple[int, ...]
+    fixed: tuple[FixedValue, ...]
+
+    @property
+    def arity(self) -> int:
+        """The number of values."""
+        return len(self.places) + len(self.fixed)
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether the values are the inputs, in the graph's order."""
+        return not self.fixed and self.places == tuple(range(len(self.places)))
+
+    def values(self, inputs: Sequence[Any]) -> list[Any]:
+        """The values of a call with these inputs."""
+        values: list[Any] = [None] * self.arity
+        for place, tensor in zip(self.places, inputs, strict=True):
+            values[place] = tensor
+        for fixed in self.fixed:
+            values[fixed.place] = fixed.value
+        return values
+
+
+def form_of(places: Sequence[int], values: Sequence[Any]) -> CallForm | None:
+    """The form of calls like the one with ``values``; None for the inputs alone, in order."""
+    fixed = [FixedValue(i, type(x), exact(x), x) for i, x in enumerate(values) if i not in places]
+    form = CallForm(tuple(places), tuple(fixed))
+    return None if form.is_in_order else form
+
+
+def exact(value: Any) -> Any:
+    """What equals that of another value of the type where both are compiled to the same code.
+
+    >>> exact(0.0) == exact(-0.0), exact(3)
+    (False, 3)
+    """
+    return value.hex() if type(value) is float else value
