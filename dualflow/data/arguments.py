@@ -1,4 +1,4 @@
-"""What users give to the methods of datasets: counts, functions, structures beside those of elements."""
+"""Checks of the arguments of dataset methods: counts, functions, and structures that match elements."""
 
 from __future__ import annotations
 
@@ -11,73 +11,72 @@ import numpy as np
 from dualflow.core.dispatch import AbstractTensor
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tree import Structure
-from dualflow.data.functions import on_trial
+from dualflow.data.functions import is_tracing_layout
 from dualflow.data.stage import UNKNOWN
 from dualflow.function.errors import here
 from dualflow.ops.static import known_value
 
 
 def whole_number(value: Any, what: str) -> int:
-    """An integer of Python's, NumPy's or a tensor's.
+    """``value``, an integer of Python or NumPy or in a tensor, as an int.
 
     Raises:
-        DTypeError: it is no integer.
-        InvalidArgumentError: it is computed by a trace.
+        DTypeError: it is not an integer.
+        InvalidArgumentError: it is a symbolic tensor.
     """
     if isinstance(value, AbstractTensor):
-        known = known_value(value)
-        if known is None:
+        static_value = known_value(value)
+        if static_value is None:
             return _symbolic(what)
-        value = known
+        value = static_value
     try:
         return int(value.__index__())
     except (AttributeError, TypeError):
-        raise DTypeError(f"{what} is an integer, not {value!r}.{here()}") from None
+        raise DTypeError(f"{what} must be an integer, not {value!r}.{here()}") from None
 
 
 def _symbolic(what: str) -> int:
-    """What stands for a number that a trace computes, in a function that is only tried."""
-    if on_trial():
+    """A placeholder for a symbolic number while only a function's result layout is traced."""
+    if is_tracing_layout():
         return 1
     raise InvalidArgumentError(
-        f"{what} is a tensor that a traced function computes, and datasets are made of known numbers. Make "
-        "the "
-        f"dataset outside of the function.{here()}"
+        f"{what} is a tensor that a traced function computes, but a dataset needs a number. Make the dataset "
+        f"outside of the function.{here()}"
     )
 
 
 def positive(value: Any, what: str) -> int:
-    """An integer from 1 on."""
-    found = whole_number(value, what)
-    if found <= 0:
-        raise InvalidArgumentError(f"{what} must be greater than zero, not {found}.{here()}")
-    return found
+    """``value`` as a positive integer."""
+    number = whole_number(value, what)
+    if number <= 0:
+        raise InvalidArgumentError(f"{what} must be greater than zero, not {number}.{here()}")
+    return number
 
 
 def file_name(value: Any) -> str:
-    """The name of a file: a string, a path, or a scalar tensor of a string."""
+    """The name of a file, from a string, a path, or a scalar tensor of a string."""
     if hasattr(value, "numpy"):
         value = value.numpy()
     value = value.item() if isinstance(value, np.ndarray) and value.size == 1 else value
     try:
-        found = os.fspath(value)
+        path = os.fspath(value)
     except TypeError:
-        raise DTypeError(f"The name of a file is a string or a path, not {value!r}.{here()}") from None
-    return found.decode() if isinstance(found, bytes) else str(found)
+        raise DTypeError(f"The name of a file must be a string or a path, not {value!r}.{here()}") from None
+    return path.decode() if isinstance(path, bytes) else str(path)
 
 
 def buffer_size(value: Any) -> int:
-    """The size of a shuffle's buffer, or ``UNKNOWN``."""
-    found = whole_number(value, "buffer_size")
-    if found <= 0 and found != UNKNOWN:
+    """``value`` as the size of a shuffle buffer, or ``UNKNOWN``."""
+    size = whole_number(value, "buffer_size")
+    if size <= 0 and size != UNKNOWN:
         raise InvalidArgumentError(
-            f"buffer_size must be greater than zero or UNKNOWN_CARDINALITY, not {found}.{here()}"
+            f"buffer_size must be greater than zero or UNKNOWN_CARDINALITY, not {size}.{here()}"
         )
-    return found
+    return size
 
 
 def callable_function(value: Any, what: str) -> Callable[..., Any]:
-    """A function of elements."""
+    """``value``, checked to be callable."""
     if not callable(value):
         raise DTypeError(f"{what} must be a callable, not {value!r}.{here()}")
     function: Callable[..., Any] = value
@@ -85,7 +84,7 @@ def callable_function(value: Any, what: str) -> Callable[..., Any]:
 
 
 def leaves_up_to(structure: Structure, value: Any, what: str) -> list[Any]:
-    """The parts of ``value`` that stand where ``structure`` has leaves, whatever they are made of."""
+    """The parts of ``value`` at the leaves of ``structure``, which may be structures themselves."""
     if structure.kind is None:
         return [value]
     if structure.keys and isinstance(value, Mapping) and set(value) == set(structure.keys):

@@ -1,4 +1,4 @@
-"""A stage that keeps its source's elements, in memory or in a file, once a run has come to the end."""
+"""A stage that caches its source's elements, in memory or in a file, once they have been read to the end."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import NamedTuple
 
 from dualflow.data.element import Item
 from dualflow.data.element_files import ElementWriter, FileRows
-from dualflow.data.stage import Cursor, OverOne, Replayed, State
+from dualflow.data.stage import ReplayedIterator, StageIterator, State, UnaryStage
 
 
 class CachedRun(NamedTuple):
-    """The elements of a complete run, and the source's state at its beginning."""
+    """All elements of the source, and the state of its iterator before the first one."""
 
     items: Sequence[Item]
-    begun: State
+    first_state: State
 
 
 class CacheMemory:
-    """What all iterators over a cached dataset share.
+    """The cache that all iterators over a cached dataset share.
 
     Attributes:
-        run: the first complete one; None until there was one.
+        run: the cached elements; None until an iterator has read the source to its end.
     """
 
     def __init__(self) -> None:
@@ -31,25 +31,25 @@ class CacheMemory:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CacheStage(OverOne):
-    """The source's elements, made once; in the file of this name where it isn't empty."""
+class CacheStage(UnaryStage):
+    """The source's elements, computed once; cached in ``file``, or in memory if that is empty."""
 
     file: str
     memory: CacheMemory = field(default_factory=CacheMemory, repr=False)
 
-    def start(self) -> Cursor:
-        return FileCacheCursor(self) if self.file else MemoryCacheCursor(self)
+    def start(self) -> StageIterator:
+        return FileCacheIterator(self) if self.file else MemoryCacheIterator(self)
 
 
-class MemoryCacheCursor(Replayed):
-    """A run through the elements in memory; else through the source, whose elements it keeps at the end."""
+class MemoryCacheIterator(ReplayedIterator):
+    """Iterates over the elements in memory; without any over the source, which it caches at the end."""
 
     def __init__(self, stage: CacheStage) -> None:
         super().__init__(stage.source.start())
         self._memory = stage.memory
         cached = self._memory.run
         if cached is not None:
-            self._begun = cached.begun
+            self._first_state = cached.first_state
         self.restart()
 
     def restart(self) -> None:
@@ -59,7 +59,7 @@ class MemoryCacheCursor(Replayed):
 
     def make(self, count: int) -> Sequence[Item]:
         cached = self._memory.run
-        if self._items or cached is None or cached.begun != self._begun:
+        if self._items or cached is None or cached.first_state != self._first_state:
             return self._make_more(count)
         items = cached.items[self._at : self._at + count]
         self._at += len(items)
@@ -68,18 +68,18 @@ class MemoryCacheCursor(Replayed):
     def _make_more(self, count: int) -> Sequence[Item]:
         if self._ended:
             return ()
-        items = self._upstream.pull(count)
+        items = self._upstream.next(count)
         self._items += items
         self._ended = len(items) < count
         if self._ended and self._memory.run is None:
-            self._memory.run = CachedRun(self._items, self._begun)
+            self._memory.run = CachedRun(self._items, self._first_state)
         return items
 
 
-class FileCacheCursor(Replayed):
-    """A run through a complete file; else through the source, which writes one.
+class FileCacheIterator(ReplayedIterator):
+    """Iterates over a complete file; without one over the source, whose elements it writes to a file.
 
-    Where writing fails, the elements come nevertheless, after the error.
+    After an error in writing, it still returns the elements.
     """
 
     def __init__(self, stage: CacheStage) -> None:
@@ -106,7 +106,7 @@ class FileCacheCursor(Replayed):
             return items if len(items) == count else [*items, *self.make(count - len(items))]
         if self._ended:
             return ()
-        items = self._upstream.pull(count)
+        items = self._upstream.next(count)
         self._ended = len(items) < count
         if self._writes:
             self._write(items)

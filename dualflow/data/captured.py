@@ -1,4 +1,4 @@
-"""Python functions with the variables that they read captured by value, as a trace captures them."""
+"""Copies of Python functions that capture the variables they read by value, as a trace does."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any, Final, TypeGuard
 
 _CAPTURED: Final = "__dualflow_captured__"
-"""A name in the globals of captured functions: those that they define are captured already."""
+"""Marks the globals of captured functions: functions that these define are captured already."""
 _STORES_GLOBAL: Final = {dis.opmap["STORE_GLOBAL"], dis.opmap["DELETE_GLOBAL"]}
 _STORES_CELL: Final = {dis.opmap["STORE_DEREF"], dis.opmap["DELETE_DEREF"]}
 
 
 def captured(function: Any) -> Any:
-    """``function``, whose variables of enclosing scopes and of its module keep the values that they have now.
+    """A copy of ``function`` in which variables of enclosing scopes and of its module keep their present
+    values.
 
-    So do those of the module's functions that it calls. A variable that one of these functions assigns stays
-    shared with the program. Objects are not copied: what is changed in a list or an attribute is seen.
+    The module's functions that it calls are copied likewise. A variable that one of these functions assigns
+    stays shared with the program. Objects are not copied: changes of a list or an attribute are visible.
     Anything but a Python function, a method or a ``functools.partial`` of one is returned as it is.
     """
     if isinstance(function, functools.partial):
@@ -31,10 +32,10 @@ def captured(function: Any) -> Any:
 
 
 class _Capture:
-    """Captures functions of one module.
+    """Copies functions of one module, with captured variables.
 
     Args:
-        module: its globals.
+        module: the module's globals.
     """
 
     def __init__(self, module: dict[str, Any]) -> None:
@@ -43,20 +44,20 @@ class _Capture:
         self._copies: dict[FunctionType, FunctionType] = {}
 
     def function(self, function: FunctionType) -> FunctionType:
-        """The captured function; the function itself where the module's variables are assigned."""
+        """The captured function; with the module's own globals if it assigns any of them."""
         if any(_STORES_GLOBAL.intersection(code.co_code[::2]) for code in self._codes(function)):
             self._globals = self._module
         return self._copy(function)
 
     def _codes(self, function: FunctionType) -> Iterator[CodeType]:
-        """The code of a function and of the module's functions that it reads."""
-        pending, seen = [function], {function}
+        """Code objects of a function and, transitively, of the module's functions that it refers to."""
+        pending, visited = [function], {function}
         while pending:
-            one = pending.pop()
-            yield from _nested(one.__code__)
-            reads = [other for other in self._functions_read(one) if other not in seen]
-            seen.update(reads)
-            pending += reads
+            current = pending.pop()
+            yield from _nested(current.__code__)
+            callees = [other for other in self._functions_read(current) if other not in visited]
+            visited.update(callees)
+            pending += callees
 
     def _functions_read(self, function: FunctionType) -> list[FunctionType]:
         names = {name for code in _nested(function.__code__) for name in code.co_names}
@@ -92,7 +93,7 @@ class _Capture:
 
 
 def _nested(code: CodeType) -> Iterator[CodeType]:
-    """The code of a function and of those that it defines."""
+    """The code objects of a function and of the functions that it defines."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -100,7 +101,7 @@ def _nested(code: CodeType) -> Iterator[CodeType]:
 
 
 def _assigned_cells(code: CodeType) -> set[str]:
-    """The variables of enclosing scopes, or for inner functions, that the code assigns."""
+    """The cell variables that the code assigns."""
     if not _STORES_CELL.intersection(code.co_code[::2]):
         return set()
     return {x.argval for x in dis.get_instructions(code) if x.opcode in _STORES_CELL}

@@ -1,4 +1,4 @@
-"""A stage that takes each element from one of several datasets, by numbers or by chance."""
+"""A stage that takes each element from one of several datasets, by given or random indices."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import numpy as np
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.data.element import ElementLayout, Item, relaxed
-from dualflow.data.stage import UNKNOWN, Cursor, Stage, State
+from dualflow.data.stage import UNKNOWN, Stage, StageIterator, State
 from dualflow.data.states import flag, parts
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ChooseStage(Stage):
-    """Elements of several parts.
+    """Each element comes from the part whose index the choices give.
 
     Attributes:
-        choices: numbers of parts, one for each element.
-        parts: what is chosen from.
-        stop: whether the end of a part that is chosen ends all; otherwise the number is passed over.
+        choices: an index into ``parts`` for each element.
+        parts: the stages to choose from.
+        stop: whether it ends when a chosen part has ended; otherwise that choice is skipped.
     """
 
     choices: Stage
@@ -33,26 +33,26 @@ class ChooseStage(Stage):
     def sources(self) -> tuple[Stage, ...]:
         return self.choices, *self.parts
 
-    def over(self, sources: Sequence[Stage]) -> Stage:
+    def with_sources(self, sources: Sequence[Stage]) -> Stage:
         return replace(self, choices=sources[0], parts=tuple(sources[1:]))
 
     @property
     def layout(self) -> ElementLayout:
-        found = self.parts[0].layout
+        common = self.parts[0].layout
         for part in self.parts[1:]:
-            found = ElementLayout(found.structure, tuple(map(relaxed, found.specs, part.layout.specs)))
-        return found
+            common = ElementLayout(common.structure, tuple(map(relaxed, common.specs, part.layout.specs)))
+        return common
 
     @property
     def cardinality(self) -> int:
         return UNKNOWN
 
-    def start(self) -> Cursor:
-        return ChooseCursor(self)
+    def start(self) -> StageIterator:
+        return ChooseIterator(self)
 
 
-class ChooseCursor(Cursor):
-    """A run through several others, by numbers; it ends when all have ended."""
+class ChooseIterator(StageIterator):
+    """Iterates over several iterators by indices, until all have ended."""
 
     def __init__(self, stage: ChooseStage) -> None:
         self._stage = stage
@@ -61,50 +61,53 @@ class ChooseCursor(Cursor):
         self._left = [True] * len(self._parts)
         self._ended = False
 
-    def pull(self, count: int) -> Sequence[Item]:
-        found: list[Item] = []
-        while len(found) < count and not self._ended:
-            numbers = self._choices.pull(1) if any(self._left) else ()
+    def next(self, count: int) -> Sequence[Item]:
+        elements: list[Item] = []
+        while len(elements) < count and not self._ended:
+            numbers = self._choices.next(1) if any(self._left) else ()
             if not len(numbers):
                 self._ended = True
                 break
-            place = int(numbers[0][0])
-            if not 0 <= place < len(self._parts):
+            index = int(numbers[0][0])
+            if not 0 <= index < len(self._parts):
                 raise InvalidArgumentError(
-                    f"A choice is the number of one of {len(self._parts)} datasets, not "
-                    f"{place}.{self._stage.where}"
+                    f"A choice must be the index of one of {len(self._parts)} datasets, not "
+                    f"{index}.{self._stage.where}"
                 )
-            items = self._parts[place].pull(1) if self._left[place] else ()
-            found += items
-            self._left[place] = bool(len(items))
+            items = self._parts[index].next(1) if self._left[index] else ()
+            elements += items
+            self._left[index] = bool(len(items))
             self._ended = self._stage.stop and not len(items)
-        return found
+        return elements
 
     def get_state(self) -> State:
         return [self._ended, list(self._left), [c.get_state() for c in self.upstreams]]
 
     def set_state(self, state: State) -> None:
-        ended, left, places = parts(state, 3)
+        ended, has_more, places = parts(state, 3)
         self._ended = flag(ended)
-        self._left = list(map(flag, parts(left, len(self._parts))))
-        for cursor, place in zip(self.upstreams, parts(places, len(self.upstreams)), strict=True):
-            cursor.set_state(place)
+        self._left = list(map(flag, parts(has_more, len(self._parts))))
+        for iterator, place in zip(self.upstreams, parts(places, len(self.upstreams)), strict=True):
+            iterator.set_state(place)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DrawnRows:
-    """Numbers that seeds and their place decide: integers of 32 bits, or numbers of parts by weight.
+    """Random numbers by position: 32-bit integers, or indices drawn by weight.
+
+    They are words of a Philox generator (Salmon et al., 2011, "Parallel random numbers: as easy as 1, 2, 3"),
+    so any of them can be computed alone.
 
     Attributes:
-        seeds: of the numbers.
-        weights: of the parts; empty for integers.
+        seeds: the seeds of the generator.
+        weights: the weight of each index; empty for integers.
     """
 
     seeds: Sequence[int]
     weights: tuple[float, ...] = ()
 
     def row(self, index: int) -> Item:
-        """One number: the word of a stream that begins with its place."""
+        """One number, from the first word of the stream whose counter is ``index``."""
         word = int(np.random.Philox(key=self._key(), counter=index).random_raw(1)[0])
         if not self.weights:
             return (np.array(word & 0xFFFFFFFF, np.int64),)

@@ -1,4 +1,4 @@
-"""Stages over several sources: side by side, one after the other, or by choice."""
+"""Stages over several sources: zipped or concatenated."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from dualflow.core.convert import Array
 from dualflow.core.tree import Structure
 from dualflow.data.element import ElementLayout, Item, relaxed
 from dualflow.data.sources import NumbersStage
-from dualflow.data.stage import INFINITE, UNKNOWN, Cursor, IndexedRows, Stage, State
+from dualflow.data.stage import INFINITE, UNKNOWN, IndexedRows, Stage, StageIterator, State
 from dualflow.data.states import flag, number, parts
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ZipStage(Stage):
-    """Elements of one element of each part.
+    """Elements that combine one element of each part.
 
     Attributes:
         parts: the sources.
-        structure: how their elements stand in one.
+        structure: the structure whose leaves are the parts' elements.
     """
 
     parts: tuple[Stage, ...]
@@ -30,7 +30,7 @@ class ZipStage(Stage):
     def sources(self) -> tuple[Stage, ...]:
         return self.parts
 
-    def over(self, sources: Sequence[Stage]) -> Stage:
+    def with_sources(self, sources: Sequence[Stage]) -> Stage:
         return replace(self, parts=tuple(sources))
 
     @property
@@ -41,18 +41,18 @@ class ZipStage(Stage):
 
     @property
     def cardinality(self) -> int:
-        known = [p.cardinality for p in self.parts]
-        if UNKNOWN in known:
+        counts = [p.cardinality for p in self.parts]
+        if UNKNOWN in counts:
             return UNKNOWN
-        return min([n for n in known if n != INFINITE], default=INFINITE)
+        return min([n for n in counts if n != INFINITE], default=INFINITE)
 
-    def start(self) -> Cursor:
-        return ZipCursor([p.start() for p in self.parts])
+    def start(self) -> StageIterator:
+        return ZipIterator([p.start() for p in self.parts])
 
     def indexed(self) -> tuple[IndexedRows, Stage] | None:
-        found = [p.indexed() for p in self.parts]
-        rows = [x[0] for x in found if x is not None and isinstance(x[1], NumbersStage)]
-        if len(rows) < len(found):
+        indexed = [p.indexed() for p in self.parts]
+        rows = [x[0] for x in indexed if x is not None and isinstance(x[1], NumbersStage)]
+        if len(rows) < len(indexed):
             return None
         return ZippedRows(tuple(rows)), NumbersStage(count=self.cardinality, origin=self.origin)
 
@@ -65,7 +65,7 @@ def _filled(structure: Structure, parts: Iterator[Structure]) -> Structure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ZippedRows:
-    """IndexedRows of several kinds side by side."""
+    """The rows of several :class:`IndexedRows` zipped."""
 
     parts: tuple[IndexedRows, ...]
 
@@ -76,14 +76,14 @@ class ZippedRows:
         return [x for p in self.parts for x in p.gather(indices)]
 
 
-class ZipCursor(Cursor):
-    """Several runs side by side."""
+class ZipIterator(StageIterator):
+    """Iterates over several iterators in parallel."""
 
-    def __init__(self, parts: Sequence[Cursor]) -> None:
+    def __init__(self, parts: Sequence[StageIterator]) -> None:
         self.upstreams = parts
         self._ended = False
 
-    def pull(self, count: int) -> Sequence[Item]:
+    def next(self, count: int) -> Sequence[Item]:
         rows: list[Item] = []
         while len(rows) < count and not self._ended:
             row = self._row()
@@ -96,13 +96,13 @@ class ZipCursor(Cursor):
     def _row(self) -> Item | None:
         """The next element of each part; None at the end.
 
-        Where one fails, the others are read too, so that later ones still belong together.
+        If one fails, the others are still read, so that the parts stay aligned.
         """
         leaves: list[Any] = []
         errors: list[Exception] = []
         for part in self.upstreams:
             try:
-                items = part.pull(1)
+                items = part.next(1)
             except Exception as error:
                 errors.append(error)
                 continue
@@ -134,7 +134,7 @@ class ConcatenateStage(Stage):
     def sources(self) -> tuple[Stage, ...]:
         return self.first, self.second
 
-    def over(self, sources: Sequence[Stage]) -> Stage:
+    def with_sources(self, sources: Sequence[Stage]) -> Stage:
         return replace(self, first=sources[0], second=sources[1])
 
     @property
@@ -144,29 +144,29 @@ class ConcatenateStage(Stage):
 
     @property
     def cardinality(self) -> int:
-        known = self.first.cardinality, self.second.cardinality
-        if INFINITE in known:
+        counts = self.first.cardinality, self.second.cardinality
+        if INFINITE in counts:
             return INFINITE
-        return UNKNOWN if UNKNOWN in known else sum(known)
+        return UNKNOWN if UNKNOWN in counts else sum(counts)
 
-    def start(self) -> Cursor:
-        return ConcatenateCursor(self)
+    def start(self) -> StageIterator:
+        return ConcatenateIterator(self)
 
 
-class ConcatenateCursor(Cursor):
-    """One run after another."""
+class ConcatenateIterator(StageIterator):
+    """Iterates over one stage after the other."""
 
     def __init__(self, stage: ConcatenateStage) -> None:
         self._stages = stage.sources
         self._at = 0
         self._current = self._stages[0].start()
 
-    def pull(self, count: int) -> Sequence[Any]:
-        found = self._current.pull(count)
-        while len(found) < count and self._at + 1 < len(self._stages):
+    def next(self, count: int) -> Sequence[Any]:
+        elements = self._current.next(count)
+        while len(elements) < count and self._at + 1 < len(self._stages):
             self._go(self._at + 1)
-            found = [*found, *self._current.pull(count - len(found))]
-        return found
+            elements = [*elements, *self._current.next(count - len(elements))]
+        return elements
 
     def _go(self, at: int) -> None:
         self._current.close()

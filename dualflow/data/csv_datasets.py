@@ -14,7 +14,7 @@ from dualflow.data.arguments import file_name
 from dualflow.data.csv_files import CsvFormat, CsvText, column_of, inferred
 from dualflow.data.dataset import Dataset
 from dualflow.data.element import ElementLayout
-from dualflow.data.opening import opening
+from dualflow.data.file_opening import opener_of
 from dualflow.data.sources import IteratedStage
 from dualflow.function.errors import here
 
@@ -24,23 +24,23 @@ class CsvDataset(Dataset):
 
     Args:
         filenames: the name of a file, or several.
-        record_defaults: for each column that is read its dtype, or a default for empty fields, whose dtype it
-            has.
+        record_defaults: for each column that is read its dtype, or a default for empty fields, which sets the
+            dtype.
         compression_type: None, or "GZIP".
         buffer_size: ignored.
-        header: whether the first line of each file has names.
-        field_delim: what stands between fields.
-        use_quote_delim: whether fields may stand in quotation marks.
-        na_value: what stands for a missing value, beside nothing.
-        select_cols: which columns are read, rising numbers from 0; all by default.
-        exclude_cols: in place of these, which columns are left out.
+        header: whether the first line of each file has column names.
+        field_delim: the separator of fields.
+        use_quote_delim: whether fields may be quoted.
+        na_value: the text of a missing value, besides the empty one.
+        select_cols: the columns to read, ascending numbers from 0; all by default.
+        exclude_cols: the columns to leave out, instead of ``select_cols``.
 
     Raises:
         InvalidArgumentError: the numbers of columns and defaults differ, columns are both selected and
-            excluded, or another compression; or in the loop, a field is missing or can't be read, with the
-            file and line.
-        NotFoundError: in the loop, there is no such file.
-        DataLossError: in the loop, a compressed file is damaged.
+            excluded, or the compression is another one; during iteration, a field is missing or can't be
+            read, with the file and line.
+        NotFoundError: during iteration, a file does not exist.
+        DataLossError: during iteration, a compressed file is damaged.
 
     >>> import dualflow as df, os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "points.csv")
@@ -67,18 +67,17 @@ class CsvDataset(Dataset):
         select_cols: Sequence[int] | None = None,
         exclude_cols: Sequence[int] | None = None,
     ) -> None:
-        text = CsvText(opening(compression_type), field_delim, use_quote_delim)
-        places = _places(len(record_defaults), select_cols, exclude_cols)
-        if len(places) != len(record_defaults):
+        text = CsvText(opener_of(compression_type), field_delim, use_quote_delim)
+        columns_read = _places(len(record_defaults), select_cols, exclude_cols)
+        if len(columns_read) != len(record_defaults):
             raise InvalidArgumentError(
-                f"There are {len(places)} columns and {len(record_defaults)} record_defaults; give one for "
-                "each."
-                f"{here()}"
+                f"There are {len(columns_read)} columns and {len(record_defaults)} record_defaults; give one "
+                f"for each.{here()}"
             )
-        columns = tuple(map(column_of, places, record_defaults))
-        form = CsvFormat(_files(filenames), columns, header, na_value, text)
-        made: Dataset = self.of(_stage(form, Structure(tuple, (), (LEAF,) * len(columns))))
-        self.stage = made.stage
+        columns = tuple(map(column_of, columns_read, record_defaults))
+        csv_format = CsvFormat(_files(filenames), columns, header, na_value, text)
+        dataset: Dataset = self.of(_stage(csv_format, Structure(tuple, (), (LEAF,) * len(columns))))
+        self.stage = dataset.stage
 
 
 def _files(names: Any) -> tuple[str, ...]:
@@ -86,19 +85,19 @@ def _files(names: Any) -> tuple[str, ...]:
 
 
 def _places(count: int, selected: Sequence[int] | None, excluded: Sequence[int] | None) -> Sequence[int]:
-    """Which columns are read for ``count`` defaults."""
+    """The columns that are read for ``count`` defaults."""
     if not excluded:
         return range(count) if selected is None else selected
     if selected:
         raise InvalidArgumentError(
-            f"Columns are selected or excluded; leave select_cols or exclude_cols out.{here()}"
+            f"Columns are both selected and excluded; leave out select_cols or exclude_cols.{here()}"
         )
-    return [place for place in range(count + len(excluded)) if place not in excluded][:count]
+    return [column for column in range(count + len(excluded)) if column not in excluded][:count]
 
 
-def _stage(form: CsvFormat, structure: Structure) -> IteratedStage:
-    specs = tuple([TensorSpec([], c.dtype) for c in form.columns])
-    return IteratedStage(iterate=form.items, elements=ElementLayout(structure, specs))
+def _stage(csv_format: CsvFormat, structure: Structure) -> IteratedStage:
+    specs = tuple([TensorSpec([], c.dtype) for c in csv_format.columns])
+    return IteratedStage(iterate=csv_format.items, elements=ElementLayout(structure, specs))
 
 
 @entry
@@ -129,24 +128,24 @@ def make_csv_dataset(
     Args:
         file_pattern: the name of a file, or a pattern with ``*``, or several.
         batch_size: how many lines make a batch.
-        column_names: of all columns; by default those of the first file's first line.
-        column_defaults: for each column that is read its dtype or a default; by default what the first lines
-            hold tells.
+        column_names: the names of all columns; by default those in the first file's first line.
+        column_defaults: for each column that is read its dtype or a default; by default inferred from the
+            first lines.
         label_name: the column that is taken out of the dict.
-        select_columns: the names or numbers of the columns that are read, with the label's; all by default.
-        field_delim, use_quote_delim, na_value, header: as :class:`CsvDataset` has them.
-        num_epochs: how often the files are read; None for no end.
+        select_columns: the names or numbers of the columns to read, including the label's; all by default.
+        field_delim, use_quote_delim, na_value, header: as in :class:`CsvDataset`.
+        num_epochs: how often the files are read; None for endlessly.
         shuffle: whether lines are shuffled, with a buffer of ``shuffle_buffer_size`` and ``shuffle_seed``.
-        prefetch_buffer_size: how many batches are made ahead.
+        prefetch_buffer_size: how many batches are prefetched.
         num_parallel_reads, sloppy: ignored: the files are read one after the other.
-        num_rows_for_inference: how many lines tell the dtypes.
+        num_rows_for_inference: how many lines dtypes are inferred from.
         compression_type: None, or "GZIP".
-        ignore_errors: whether lines that can't be read are left out.
+        ignore_errors: whether lines that can't be read are skipped.
 
     Raises:
-        NotFoundError: there is no such file.
-        InvalidArgumentError: there is no such column, the numbers of columns and defaults differ, or another
-            compression.
+        NotFoundError: no file matches.
+        InvalidArgumentError: there is no such column, the numbers of columns and defaults differ, or the
+            compression is another one.
         DataLossError: a compressed file is damaged.
 
     >>> import dualflow as df, os, tempfile
@@ -159,27 +158,29 @@ def make_csv_dataset(
     >>> [({k: v.numpy().tolist() for k, v in x.items()}, y.numpy().tolist()) for x, y in dataset]
     [({'x': [1.5, 2.5]}, [0, 1])]
     """
-    text = CsvText(opening(compression_type), field_delim, use_quote_delim)
+    text = CsvText(opener_of(compression_type), field_delim, use_quote_delim)
     files = _matching(_files(file_pattern))
     names = list(column_names) if column_names is not None else text.names(files[0])
-    places = [_place(c, names) for c in (names if select_columns is None else select_columns)]
+    columns_read = [_place(c, names) for c in (names if select_columns is None else select_columns)]
     if column_defaults is None:
 
         def read(name: str) -> Any:
             return (line for line in text.lines(name) if line[0] > 1 or not header)
 
-        column_defaults = inferred(files[0], places, num_rows_for_inference, read, na_value)
-    if len(column_defaults) != len(places):
+        column_defaults = inferred(files[0], columns_read, num_rows_for_inference, read, na_value)
+    if len(column_defaults) != len(columns_read):
         raise InvalidArgumentError(
-            f"There are {len(places)} columns and {len(column_defaults)} column_defaults; give one for "
+            f"There are {len(columns_read)} columns and {len(column_defaults)} column_defaults; give one for "
             f"each.{here()}"
         )
-    columns = tuple(map(column_of, places, column_defaults))
-    form = CsvFormat(files, columns, header, na_value, text)
-    kept = [names[place] for place in places]
-    if label_name is not None and label_name not in kept:
-        raise InvalidArgumentError(f"There is no column {label_name!r} to be the label among {kept}.{here()}")
-    dataset: Dataset = Dataset.of(_stage(form, Structure(tuple, (), (LEAF,) * len(columns))))
+    columns = tuple(map(column_of, columns_read, column_defaults))
+    csv_format = CsvFormat(files, columns, header, na_value, text)
+    selected = [names[place] for place in columns_read]
+    if label_name is not None and label_name not in selected:
+        raise InvalidArgumentError(
+            f"There is no column {label_name!r} to be the label among {selected}.{here()}"
+        )
+    dataset: Dataset = Dataset.of(_stage(csv_format, Structure(tuple, (), (LEAF,) * len(columns))))
     if ignore_errors:
         dataset = dataset.ignore_errors()
     if shuffle:
@@ -187,7 +188,7 @@ def make_csv_dataset(
     dataset = dataset.repeat(num_epochs).batch(batch_size, drop_remainder=num_epochs is None)
 
     def named(*values: Any) -> Any:
-        by_name = dict(zip(kept, values, strict=True))
+        by_name = dict(zip(selected, values, strict=True))
         return by_name if label_name is None else (by_name, by_name.pop(label_name))
 
     dataset = dataset.map(named)
@@ -195,10 +196,10 @@ def make_csv_dataset(
 
 
 def _matching(patterns: Sequence[str]) -> tuple[str, ...]:
-    found = sorted({name for pattern in patterns for name in glob.glob(pattern)})
-    if not found:
+    paths = sorted({name for pattern in patterns for name in glob.glob(pattern)})
+    if not paths:
         raise NotFoundError(f"There is no file {', '.join(patterns)}.{here()}")
-    return tuple(found)
+    return tuple(paths)
 
 
 def _place(column: Any, names: Sequence[str]) -> int:

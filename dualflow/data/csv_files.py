@@ -1,4 +1,4 @@
-"""Files of comma-separated values, a line for each element."""
+"""Files of comma-separated values; each line is an element."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from dualflow.core.convert import Array, as_array
 from dualflow.core.dtypes import DType, as_dtype, float32, float64, int32, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.data.element import Item, leaf_array
-from dualflow.data.opening import Opening
+from dualflow.data.file_opening import Opener
 from dualflow.function.errors import here
 
 _BYTES: Final = "surrogateescape"
-"""How bytes that are no UTF-8 get into Python's strings and out again."""
+"""The error handler of ``str`` codecs that keeps bytes which are not UTF-8."""
 _INT32: Final = np.iinfo(np.int32)
 
 
 @dataclass(frozen=True, slots=True)
 class CsvColumn:
-    """One column that is read.
+    """A column to read.
 
     Attributes:
-        place: which column of the file it is.
-        dtype: of its values.
-        default: what stands for an empty field; None where there must be a value.
+        place: the column's number in the file.
+        dtype: the dtype of its values.
+        default: the value of an empty field; None if a value is required.
     """
 
     place: int
@@ -39,20 +39,20 @@ class CsvColumn:
 
 @dataclass(frozen=True, slots=True)
 class CsvText:
-    """How a file becomes lines of fields.
+    """The dialect of a file: how it is split into lines of fields.
 
     Attributes:
-        opened: what opens a file.
-        delimiter: what stands between fields.
-        quotes: whether fields may stand in quotation marks.
+        opened: opens a file by its name.
+        delimiter: the separator of fields.
+        quotes: whether fields may be quoted.
     """
 
-    opened: Opening
+    opened: Opener
     delimiter: str
     quotes: bool
 
     def lines(self, name: str) -> Iterator[tuple[int, list[str]]]:
-        """The fields of each line of a file, with its number from 1."""
+        """Yields the number of each line of a file, from 1, and its fields."""
         with self.opened(name) as file:
             text = io.TextIOWrapper(file, encoding="utf-8", errors=_BYTES, newline="")
             reader = (
@@ -75,7 +75,7 @@ class CsvText:
         for number, column in enumerate(names):
             if any("\udc80" <= letter <= "\udcff" for letter in column):
                 raise InvalidArgumentError(
-                    f"{name}:1, field {number + 1}, is the name of a column, and no UTF-8: "
+                    f"{name}:1, field {number + 1}, is the name of a column, but not UTF-8: "
                     f"{column.encode(errors=_BYTES)!r}. Give column_names.{here()}"
                 )
         return names
@@ -83,14 +83,14 @@ class CsvText:
 
 @dataclass(frozen=True, slots=True)
 class CsvFormat:
-    """How the lines of files are read.
+    """How the lines of files are read as elements.
 
     Attributes:
-        files: their names.
-        columns: what is read of each line.
-        header: whether the first line of each file has names.
-        missing: what stands for a missing value, beside nothing.
-        text: how a line is taken apart.
+        files: the files' names.
+        columns: the columns to read.
+        header: whether the first line of each file has column names.
+        missing: the text of a missing value, besides the empty one.
+        text: the dialect.
     """
 
     files: tuple[str, ...]
@@ -100,20 +100,19 @@ class CsvFormat:
     text: CsvText
 
     def items(self) -> Iterator[Item]:
-        """The lines of all files."""
+        """Yields an element for each line of all files."""
         for name in self.files:
             for number, fields in self.text.lines(name):
                 if number > 1 or not self.header:
                     yield self._item(fields, f"{name}:{number}")
 
     def _item(self, fields: Sequence[str], where: str) -> Item:
-        found = []
+        values = []
         for column in self.columns:
             if column.place >= len(fields):
                 raise InvalidArgumentError(
-                    f"{where} has {len(fields)} fields, and field {column.place + 1} is to be read; "
-                    "correct the "
-                    "file, or read fewer columns."
+                    f"{where} has {len(fields)} fields, and field {column.place + 1} is to be read; correct "
+                    "the file, or read fewer columns."
                 )
             text = fields[column.place]
             if text in ("", self.missing):
@@ -122,10 +121,10 @@ class CsvFormat:
                         f"{where}, field {column.place + 1}, is required but missing; give a default value "
                         "for it."
                     )
-                found.append(column.default)
+                values.append(column.default)
             else:
-                found.append(_parsed(text, column, where))
-        return tuple(found)
+                values.append(_parsed(text, column, where))
+        return tuple(values)
 
 
 def _parsed(text: str, column: CsvColumn, where: str) -> Array:
@@ -140,35 +139,36 @@ def _parsed(text: str, column: CsvColumn, where: str) -> Array:
         return np.array(value, dtype.dtype)
     except (ValueError, OverflowError):
         raise InvalidArgumentError(
-            f"{where}, field {column.place + 1}, is no valid {dtype.name}: {text!r}; correct the file, or "
-            "read the "
-            "column as another dtype."
+            f"{where}, field {column.place + 1}, is not a valid {dtype.name}: {text!r}; correct the file, or "
+            "read the column as another dtype."
         ) from None
 
 
 def column_of(place: int, default: Any) -> CsvColumn:
-    """A column as a user describes it: by its dtype, or by a default value."""
+    """The column that a user declares by a dtype or a default value."""
     if isinstance(default, DType | type):
         return CsvColumn(place, _readable(as_dtype(default)), None)
     array = leaf_array(default)
     if array.size > 1:
-        raise InvalidArgumentError(f"The default of a column is one value, not {default!r}.{here()}")
+        raise InvalidArgumentError(f"The default of a column must be one value, not {default!r}.{here()}")
     dtype = _readable(as_dtype(array.dtype))
     return CsvColumn(place, dtype, None if array.size == 0 else array.reshape(()))
 
 
 def _readable(dtype: DType) -> DType:
     if dtype.kind not in "iufO":
-        raise DTypeError(f"Columns of CSV files are integers, floats or strings, not {dtype.name}.{here()}")
+        raise DTypeError(
+            f"A column of a CSV file can be of integers, floats or strings, not of {dtype.name}.{here()}"
+        )
     return dtype
 
 
 def inferred(
     name: str, places: Sequence[int], rows: int, read: Callable[[str], Iterator[Any]], missing: str
 ) -> list[Any]:
-    """What the columns of a file hold, by its first lines: defaults, from which dtypes follow.
+    """Default values of the dtypes inferred from the first lines of a file.
 
-    The narrowest of int32, int64, float32, float64 that holds all values, and strings otherwise.
+    A dtype is the narrowest of int32, int64, float32 and float64 that holds all values, and string otherwise.
     """
     kinds = [0] * len(places)
     for count, (_, fields) in enumerate(read(name)):

@@ -1,4 +1,4 @@
-"""Datasets: descriptions of elements that come one after another, and of what is done with them."""
+"""Datasets: descriptions of sequences of elements and of the transformations applied to them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dualflow.core.errors import DTypeError, MissingAttributeError
 from dualflow.core.locks import imported
 from dualflow.data.methods.choosing import ChoosingMethods
 from dualflow.data.methods.consuming import ConsumingMethods
+from dualflow.data.methods.creating import CreationMethods
 from dualflow.data.methods.files import FileMethods
 from dualflow.data.methods.grouping import GroupingMethods
-from dualflow.data.methods.making import MakingMethods
 from dualflow.data.methods.mapping import MappingMethods
 from dualflow.data.methods.ordering import OrderingMethods
 from dualflow.data.methods.windows import WindowMethods
@@ -20,14 +20,14 @@ from dualflow.graph.origin import caller
 
 
 class _DatasetNames(type):
-    """Says of names that datasets don't have what to use instead, as namespaces do."""
+    """Raises an error with an alternative for names that datasets lack, as namespaces do."""
 
     def __getattr__(cls, name: str) -> Any:
         raise _missing(name)
 
 
 class Dataset(
-    MakingMethods,
+    CreationMethods,
     ChoosingMethods,
     FileMethods,
     OrderingMethods,
@@ -37,12 +37,12 @@ class Dataset(
     ConsumingMethods,
     metaclass=_DatasetNames,
 ):
-    """Elements that come one after another, such as examples to learn from.
+    """A sequence of elements, such as training examples, and the transformations applied to it.
 
-    A dataset is a description and never changes: methods give new ones, and nothing is read or computed
-    before a loop begins. Elements are structures of tensors: tuples, dicts, named tuples, dataclasses.
-    ``for x in dataset`` begins a new run each time; ``iter(dataset)`` is an :class:`Iterator`, whose place
-    can be saved.
+    A dataset is immutable and lazy: methods return new datasets, and nothing is read or computed before
+    iteration begins. Elements are structures of tensors: tuples, dicts, named tuples, dataclasses. Each
+    ``for x in dataset`` iterates from the start; ``iter(dataset)`` is an :class:`Iterator`, whose state can
+    be saved.
 
     >>> import dualflow as df
     >>> dataset = df.data.Dataset.from_tensor_slices(([1.0, 2.0, 3.0], [0, 1, 0]))
@@ -56,10 +56,10 @@ class Dataset(
 
     @classmethod
     def of(cls, stage: Stage) -> Any:
-        """The dataset of a stage; what the methods make."""
-        made = object.__new__(Dataset)
-        made.stage = stage if stage.origin is not None else replace(stage, origin=caller())
-        return made
+        """The dataset of a stage, as the methods return it."""
+        dataset = object.__new__(Dataset)
+        dataset.stage = stage if stage.origin is not None else replace(stage, origin=caller())
+        return dataset
 
     def __getattr__(self, name: str) -> Any:
         raise _missing(name)
@@ -68,12 +68,12 @@ class Dataset(
         kind = type(self.stage).__name__.removesuffix("Stage")
         try:
             return f"<{kind}Dataset element_spec={self.element_spec!r}>"
-        except DTypeError:  # only the first element tells
+        except DTypeError:  # the specs are known only from the first element
             return f"<{kind}Dataset>"
 
 
 def _missing(name: str) -> Exception:
-    """The error for an attribute that datasets don't have."""
+    """The error for an attribute that datasets lack."""
     if name.startswith("_"):
         return AttributeError(f"'Dataset' object has no attribute {name!r}")
     public = [x for x in dir(Dataset) if not x.startswith("_")]

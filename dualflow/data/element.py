@@ -1,4 +1,4 @@
-"""Elements of datasets: structures of tensors or datasets, and what is known of them beforehand."""
+"""Elements of datasets: structures of tensors or datasets, and their specs."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.ops.creation import convert_to_tensor
 
 Item: TypeAlias = tuple[Any, ...]
-"""The leaves of one element: arrays, or datasets."""
+"""The leaves of an element: arrays, or datasets."""
 
 
 class AbstractDataset(AbstractSource):
-    """A dataset, which may be a leaf of an element of another one."""
+    """The base of datasets, for code below them; a dataset may be a leaf of another one's elements."""
 
     __slots__ = ()
     element_spec: Any
@@ -33,11 +33,11 @@ class AbstractDataset(AbstractSource):
 
 
 class DatasetSpec:
-    """What is known of a dataset that is an element of another one, as those of ``window`` are.
+    """The spec of a dataset that is an element of another one, such as those of ``window``.
 
     Args:
-        element_spec: that of its elements.
-        dataset_shape: of the tensor of datasets; only ``()`` is there.
+        element_spec: the spec of its elements.
+        dataset_shape: the shape of the tensor of datasets; only ``()`` is supported.
 
     >>> import dualflow as df
     >>> df.data.DatasetSpec(df.TensorSpec([], df.int64))
@@ -68,16 +68,16 @@ class ElementLayout:
 
     @property
     def element_spec(self) -> Any:
-        """The specs in their structure, as users see it."""
+        """The specs in the structure of an element."""
         return unflatten(self.structure, self.specs)
 
     @property
     def unpacked(self) -> bool:
-        """Whether a user's function takes the parts of an element as arguments of their own."""
+        """Whether users' functions take the parts of an element as separate arguments."""
         return self.structure.kind is tuple
 
     def packer(self) -> Callable[[Item], Any]:
-        """What makes an element, as users see it, of its leaves."""
+        """A function that builds an element, as users see it, from its leaves."""
         if self.structure == LEAF:
             return _packed_leaf
         rebuild = rebuilder(self.structure)
@@ -90,12 +90,12 @@ def _packed_leaf(item: Item) -> Any:
 
 
 def wrapped(leaf: Any) -> Any:
-    """A leaf as users see it: a tensor, or a dataset."""
+    """A leaf as users see it: a tensor for an array, or a dataset."""
     return wrap(leaf) if isinstance(leaf, np.ndarray) else leaf
 
 
 def single(spec: Any) -> ElementLayout:
-    """The layout of elements that are one tensor."""
+    """The layout of elements that are single tensors."""
     return ElementLayout(LEAF, (spec,))
 
 
@@ -111,14 +111,14 @@ def layout_of_spec(element_spec: Any) -> ElementLayout:
 
 
 def opened(value: Any) -> tuple[list[Any], Structure]:
-    """The leaves of an element that a user gives; a list is one leaf, a tensor."""
+    """The leaves of a user's element, and its structure; a list is one leaf, a tensor."""
     return flatten(value, is_leaf=lambda x: isinstance(x, list | AbstractSource))
 
 
 def leaf_array(value: Any) -> Array:
-    """A leaf that a user gives, as an array that nobody writes to.
+    """A leaf of a user's element as an array that is never written to.
 
-    The file behind a memory-mapped array stays where it is, and symbols stay symbols.
+    A memory-mapped array isn't loaded, and a symbolic tensor is returned as it is.
     """
     if isinstance(value, EagerTensor):
         return value._array
@@ -126,22 +126,22 @@ def leaf_array(value: Any) -> Array:
         as_dtype(value.dtype)
         return np.asarray(value)
     if isinstance(value, AbstractTensor):
-        return value  # type: ignore[return-value]  # of a trace, which only its spec is asked for
+        return value  # type: ignore[return-value]  # symbolic: only its spec is read
     if isinstance(value, AbstractVariable):
         array: Array = EAGER.read(value)._array
         return array
     with dispatch.using(EAGER):
-        made: Array = convert_to_tensor(value)._array  # type: ignore[attr-defined]  # what EAGER makes
-        return made
+        copied: Array = convert_to_tensor(value)._array  # type: ignore[attr-defined]  # an eager tensor
+        return copied
 
 
 def leaf_spec(leaf: Any) -> TensorSpec:
-    """The spec of an array or a symbol."""
+    """The spec of an array or a symbolic tensor."""
     return TensorSpec(leaf.shape, leaf.dtype)
 
 
 def relaxed(a: Any, b: Any) -> Any:
-    """The spec of leaves of which some have spec ``a`` and some ``b``, of one dtype."""
+    """The most specific spec that covers specs ``a`` and ``b`` of one dtype."""
     if isinstance(a, DatasetSpec) or a.shape == b.shape:
         return a
     if UNKNOWN_RANK in (a.shape, b.shape) or len(a.shape) != len(b.shape):
@@ -150,7 +150,7 @@ def relaxed(a: Any, b: Any) -> Any:
 
 
 def leading(spec: Any, size: int | None) -> Any:
-    """The spec with one more axis, in front."""
+    """The spec with a new first axis of ``size``."""
     if spec.shape is UNKNOWN_RANK:
         return spec
     return TensorSpec.of(Shape([size, *spec.shape]), spec.dtype)
@@ -162,5 +162,5 @@ def trailing(spec: TensorSpec) -> TensorSpec:
 
 
 def stacked(items: Sequence[Item]) -> list[list[Any]]:
-    """The leaves of several elements, by their place."""
+    """The leaves of several elements, grouped by their position."""
     return [list(column) for column in zip(*items, strict=True)]

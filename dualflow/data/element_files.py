@@ -1,14 +1,14 @@
-"""Elements in a file: written as they come, and then found by their number.
+"""Files of elements: written sequentially, and read by index.
 
-A file has, one after the other:
+A file consists of:
 
 * a line with the version of the format;
-* the elements: of each leaf the number of axes, the sizes and the bytes;
-* a table with the place of each element and the CRC-32 of its bytes;
+* the elements: for each leaf its number of axes, its sizes and its bytes;
+* a table with the offset of each element and the CRC-32 of its bytes;
 * a JSON object that describes the elements;
 * the lengths of the last two, their CRC-32, and the first line again.
 
-So a damaged part is an error wherever it is. A file gets its name once it is complete.
+So damage is detected wherever it is. A file gets its name once it is complete.
 """
 
 from __future__ import annotations
@@ -43,30 +43,31 @@ _END: Final = struct.Struct("<QQI")
 _SIZE: Final = struct.Struct("<q")
 _PLACE: Final = np.dtype([("offset", "<u8"), ("crc32", "<u4")])
 _WINDOW: Final = 1 << 16
-"""Bytes that are read at once where elements are read one after the other."""
+"""Bytes to read at once when elements are read sequentially."""
 _reading: Final = threading.Lock()
-"""Held while a file is read, where the system has no reads at a place."""
+"""Held while a file is read on systems without ``pread``."""
 
 
 class ElementWriter:
-    """Writes elements to a file, which is there only once it is complete.
+    """Writes elements to a file, which appears under its name once it is complete.
 
     Args:
         path: the file's name.
         layout: of the elements.
 
     Raises:
-        DTypeError: they are of a kind that can't be written.
-        DualflowError: the system refuses, here or in any method. Nothing is left behind.
+        DTypeError: the elements have a dtype that can't be written.
+        DualflowError: a file operation fails, here or in any method. No file is left behind.
     """
 
     def __init__(self, path: str, layout: ElementLayout) -> None:
         for spec in layout.specs:
             if not isinstance(spec, TensorSpec) or spec.dtype.dtype.kind not in "biufcV":
                 raise DTypeError(
-                    f"Elements in files are of numbers, not {spec!r}; map them to numbers.{here()}"
+                    f"Only elements of numbers can be written to a file, not {spec!r}; map them to "
+                    f"numbers.{here()}"
                 )
-        self._about = json.dumps({"structure": _described(layout.structure), "specs": _specs(layout)})
+        self._header = json.dumps({"structure": _described(layout.structure), "specs": _specs(layout)})
         self._path = path
         self._places: list[tuple[int, int]] = []
         with system_errors(path):
@@ -75,7 +76,7 @@ class ElementWriter:
 
     @property
     def is_inherited(self) -> bool:
-        """Whether this is a forked process, and the file its parent's."""
+        """Whether this is a forked process, and the file belongs to its parent."""
         return self._file.is_inherited
 
     def write(self, item: Item) -> None:
@@ -90,14 +91,14 @@ class ElementWriter:
         self._places.append((begin, checksum))
 
     def finish(self) -> None:
-        """Write the end, and give the file its name."""
-        table, about = np.array(self._places, _PLACE).tobytes(), self._about.encode()
-        self._write(table + about + _END.pack(len(table), len(about), _checksum(table + about)) + _WORD)
+        """Write the table and the header, and give the file its name."""
+        table, header = np.array(self._places, _PLACE).tobytes(), self._header.encode()
+        self._write(table + header + _END.pack(len(table), len(header), _checksum(table + header)) + _WORD)
         with system_errors(self._path):
             self._file.commit()
 
     def drop(self) -> None:
-        """Remove what was written, if it isn't complete."""
+        """Remove an incomplete file."""
         self._file.discard()
 
     def _write(self, content: bytes) -> None:
@@ -105,11 +106,11 @@ class ElementWriter:
             self._file.write(content)
 
 
-def write_elements(path: str, layout: ElementLayout, pull: Callable[[int], Sequence[Item]]) -> None:
-    """Write all elements that ``pull`` gives to a file."""
+def write_elements(path: str, layout: ElementLayout, next_items: Callable[[int], Sequence[Item]]) -> None:
+    """Write all elements that ``next_items(count)`` returns to a file."""
     writer = ElementWriter(path, layout)
     try:
-        while len(items := pull(1)):
+        while len(items := next_items(1)):
             writer.write(items[0])
         writer.finish()
     finally:
@@ -117,15 +118,15 @@ def write_elements(path: str, layout: ElementLayout, pull: Callable[[int], Seque
 
 
 class FileRows:
-    """The elements of a file.
+    """The elements of a file, by index.
 
     Args:
         path: its name.
 
     Raises:
-        NotFoundError: it is not there.
-        DataLossError: it is no file of elements, or damaged; also when an element is read.
-        InvalidArgumentError: another version has written it.
+        NotFoundError: the file does not exist.
+        DataLossError: it is not a file of elements, or damaged; also when an element is read.
+        InvalidArgumentError: another version of the format.
     """
 
     def __init__(self, path: str) -> None:
@@ -153,7 +154,7 @@ class FileRows:
         self._next = index + 1
         content = window[begin - first : end - first]
         if zlib.crc32(content) != self._checksums[index]:
-            raise self._damaged(f"element {index}, at byte {begin}, is not what was written")
+            raise self._damaged(f"element {index}, at byte {begin}, has a wrong checksum")
         try:
             return self._leaves(content)
         except (struct.error, ValueError, OverflowError) as error:
@@ -163,7 +164,7 @@ class FileRows:
         return stack_rows([self.row(i) for i in indices])
 
     def _ahead(self, begin: int, end: int) -> int:
-        """How many bytes to read for an element that follows the one before: small ones come together."""
+        """How many bytes to read at an element in sequential reading: several small elements at once."""
         size = end - begin
         return size if size > _WINDOW // 8 else min(_WINDOW, self._offsets[-1] - begin)
 
@@ -178,23 +179,23 @@ class FileRows:
         return tuple(leaves)
 
     def _read_end(self) -> None:
-        least = 2 * len(_WORD) + _END.size
+        smallest = 2 * len(_WORD) + _END.size
         first = self._read(0, min(self._size, len(_WORD)))
-        if self._size < least or not first.startswith(_FORMAT):
-            raise self._damaged("it is cut off, or no file of elements")
+        if self._size < smallest or not first.startswith(_FORMAT):
+            raise self._damaged("it is cut off, or not a file of elements")
         tail = self._size - len(_WORD) - _END.size
         end = self._read(tail, self._size - tail)
         if end[_END.size :] != first:
-            raise self._damaged("it is cut off, or its first or last line is not what was written")
+            raise self._damaged("it is cut off, or its first and last lines differ")
         if first != _WORD:
             self._refuse_version(first)
-        table_size, about_size, checksum = _END.unpack_from(end)
-        begin = tail - about_size - table_size
+        table_size, header_size, checksum = _END.unpack_from(end)
+        begin = tail - header_size - table_size
         if begin < len(_WORD):
-            raise self._damaged(f"the lengths at byte {tail} are not what was written")
+            raise self._damaged(f"the lengths at byte {tail} are impossible")
         content = self._read(begin, tail - begin)
         if _checksum(content) != checksum:
-            raise self._damaged(f"the table at byte {begin} is not what was written")
+            raise self._damaged(f"the table at byte {begin} has a wrong checksum")
         try:
             places = np.frombuffer(content[:table_size], _PLACE)
             self.layout = _layout(json.loads(content[table_size:]))
@@ -202,17 +203,17 @@ class FileRows:
             raise self._damaged(f"the table at byte {begin} can't be read: {error}") from None
         offsets = np.append(places["offset"].astype(np.int64), begin)
         if (np.diff(offsets) < 0).any() or offsets[0] < len(_WORD):
-            raise self._damaged(f"the table at byte {begin} has places outside of the file")
+            raise self._damaged(f"the table at byte {begin} has offsets outside of the file")
         self._offsets: list[int] = offsets.tolist()
         self._checksums: list[int] = places["crc32"].tolist()
 
     def _read(self, begin: int, size: int) -> bytes:
-        """Bytes of the file, without moving its position, which threads and forked processes share."""
+        """Bytes of the file; its position, which threads and forked processes share, isn't moved."""
         parts = []
         while size:
             part = _read_at(self._file, begin, size)
             if not part:
-                raise self._damaged(f"it ends at byte {begin}: it was cut off after it was opened")
+                raise self._damaged(f"it ends at byte {begin}: it was truncated after it was opened")
             parts.append(part)
             begin, size = begin + len(part), size - len(part)
         return b"".join(parts) if len(parts) != 1 else parts[0]
@@ -220,9 +221,9 @@ class FileRows:
     def _refuse_version(self, word: bytes) -> None:
         version = word[len(_FORMAT) :].strip().decode("ascii", "replace")
         raise InvalidArgumentError(
-            f"{self._path!r} has version {version} of the format of elements, and this dualflow reads "
-            "version 2, which has checksums. If it is a cache, remove it, and it is written anew; else load "
-            f"it with the dualflow that wrote it, and save it with this one.{here()}"
+            f"{self._path!r} has version {version} of the element format, and this version of dualflow reads "
+            "version 2, which has checksums. If it is a cache, remove it, and it is written again; otherwise "
+            f"load it with the dualflow that wrote it, and save it with this one.{here()}"
         )
 
     def _damaged(self, what: str) -> DataLossError:
@@ -243,8 +244,8 @@ def _checksum(content: bytes) -> int:
 
 
 def _described(structure: Structure) -> Any:
-    """A structure as JSON: tuples and lists as such, dicts with their keys."""
-    children = [_described(c) for c in structure.children]
+    """A structure as JSON: tuples as lists, dicts with their keys, leaves as null."""
+    children = [_described(child) for child in structure.children]
     if structure.kind is None:
         return None
     if structure.kind is dict and all(isinstance(k, str) for k in structure.keys):
@@ -266,6 +267,6 @@ def _specs(layout: ElementLayout) -> list[Any]:
     return [[None if s.shape is UNKNOWN_RANK else list(s.shape), s.dtype.name] for s in layout.specs]
 
 
-def _layout(about: dict[str, Any]) -> ElementLayout:
-    specs = tuple([TensorSpec(shape, as_dtype(name)) for shape, name in about["specs"]])
-    return ElementLayout(_structure(about["structure"]), specs)
+def _layout(header: dict[str, Any]) -> ElementLayout:
+    specs = tuple([TensorSpec(shape, as_dtype(name)) for shape, name in header["specs"]])
+    return ElementLayout(_structure(header["structure"]), specs)

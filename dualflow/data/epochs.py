@@ -1,4 +1,4 @@
-"""The numbers of runs through shuffled stages, which are shared by all iterators over a dataset."""
+"""Epoch numbers of shuffled stages, shared by all iterators over a dataset."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _lock: Final = SharedLock()
 
 
 class Epochs:
-    """Numbers the runs through a shuffled stage, each of which has an order of its own.
+    """Counts the iterations over a shuffled stage; each has an order of its own.
 
     Attributes:
-        seeds: what its orders are made of, with the run's number.
-        next: the number of the run that begins next.
+        seeds: the seeds of all orders; with the epoch's number they determine an order.
+        next: the number of the next epoch.
     """
 
     def __init__(self, seed: int | None) -> None:
@@ -31,7 +31,7 @@ class Epochs:
         self.next = 0
 
     def begin(self) -> int:
-        """The number of a new run."""
+        """Begin an epoch, and return its number."""
         with _lock.lock:
             self._log_change()
             number = self.next
@@ -53,7 +53,7 @@ class Epochs:
 
 @dataclass(slots=True)
 class _Change:
-    """What epochs were before a block of :func:`restoring_epochs` changed them, and whether it set them."""
+    """The epochs before a block of :func:`restoring_epochs` changed them, and whether it restored them."""
 
     epochs: Epochs
     seeds: list[int]
@@ -69,9 +69,9 @@ _changes: Final[ContextVar[dict[int, _Change] | None]] = ContextVar("dualflow_ep
 
 @contextmanager
 def restoring_epochs() -> Iterator[None]:
-    """The block that restores an iterator: epochs are those of the state then, and as before if it fails.
+    """A block that restores an iterator: sets epochs to those of the state, and undoes that if it fails.
 
-    Runs that begin while it makes elements again count only where the state has set the number before.
+    Epochs that begin while elements are recomputed count only after the state has set their number.
     """
     changes: dict[int, _Change] = {}
     token = _changes.set(changes)

@@ -1,4 +1,4 @@
-"""Names of ``tf.data`` that are said to be experimental: ``df.data.experimental``."""
+"""The names of ``tf.data.experimental``: ``df.data.experimental``."""
 
 from typing import TYPE_CHECKING
 
@@ -7,10 +7,10 @@ from dualflow.core.namespace import publish as _publish
 if TYPE_CHECKING:
     from dualflow.data.csv_datasets import CsvDataset as CsvDataset
     from dualflow.data.csv_datasets import make_csv_dataset as make_csv_dataset
-    from dualflow.data.known_lengths import assert_cardinality as assert_cardinality
-    from dualflow.data.known_lengths import cardinality as cardinality
-    from dualflow.data.known_lengths import enable_debug_mode as enable_debug_mode
-    from dualflow.data.known_lengths import get_single_element as get_single_element
+    from dualflow.data.experimental_functions import assert_cardinality as assert_cardinality
+    from dualflow.data.experimental_functions import cardinality as cardinality
+    from dualflow.data.experimental_functions import enable_debug_mode as enable_debug_mode
+    from dualflow.data.experimental_functions import get_single_element as get_single_element
     from dualflow.data.stage import AUTOTUNE as AUTOTUNE
     from dualflow.data.stage import INFINITE_CARDINALITY as INFINITE_CARDINALITY
     from dualflow.data.stage import UNKNOWN_CARDINALITY as UNKNOWN_CARDINALITY
@@ -19,7 +19,9 @@ _publish(
     globals(),
     lazy={
         "dualflow.data.csv_datasets": "CsvDataset make_csv_dataset",
-        "dualflow.data.known_lengths": "assert_cardinality cardinality enable_debug_mode get_single_element",
+        "dualflow.data.experimental_functions": (
+            "assert_cardinality cardinality enable_debug_mode get_single_element"
+        ),
         "dualflow.data.stage": "AUTOTUNE INFINITE_CARDINALITY UNKNOWN_CARDINALITY",
     },
 )

@@ -1,4 +1,4 @@
-"""Elements that other code makes: generators, sequences of Python objects, datasets of other libraries."""
+"""Elements from other code: generators, sequences of Python objects, datasets of other libraries."""
 
 from __future__ import annotations
 
@@ -23,35 +23,36 @@ from dualflow.graph.origin import caller
 
 
 def signature(types: Any, shapes: Any, specs: Any) -> ElementLayout:
-    """The layout that the arguments of ``from_generator`` declare."""
+    """The element layout that the arguments of ``from_generator`` declare."""
     if (types is None) == (specs is None):
         raise DTypeError(
             "To specify the output signature give either `output_signature`, a structure of df.TensorSpec, "
-            "or "
-            f"`output_types`.{here()}"
+            f"or `output_types`.{here()}"
         )
     if specs is not None:
         if shapes is not None:
             raise DTypeError(
-                f"`output_shapes` goes with `output_types`, not with `output_signature`.{here()}"
+                f"`output_shapes` can be given with `output_types`, not with `output_signature`.{here()}"
             )
         return layout_of_spec(specs)
     dtypes, structure = flatten(types)
-    given = [None] * len(dtypes) if shapes is None else leaves_up_to(structure, shapes, "output_shapes")
-    return layout_of_spec(unflatten(structure, list(map(TensorSpec, given, dtypes))))
+    declared_shapes = (
+        [None] * len(dtypes) if shapes is None else leaves_up_to(structure, shapes, "output_shapes")
+    )
+    return layout_of_spec(unflatten(structure, list(map(TensorSpec, declared_shapes, dtypes))))
 
 
 class ElementReader:
-    """Makes elements of a layout of the objects that other code gives.
+    """Converts objects from other code to elements of a layout.
 
     Args:
-        layout: what they are to be.
-        giver: what gives them, for messages.
+        layout: the elements' layout.
+        producer: what the objects come from, for error messages.
     """
 
-    def __init__(self, layout: ElementLayout, giver: str) -> None:
+    def __init__(self, layout: ElementLayout, producer: str) -> None:
         self._layout = layout
-        self._giver = giver
+        self._producer = producer
         self._origin: Origin | None = caller()
 
     def __call__(self, value: Any, index: int) -> Item:
@@ -63,28 +64,28 @@ class ElementReader:
             reason = str(error).partition("\n  File")[0]
         where = "" if self._origin is None else f"\n  {self._origin}"
         raise InvalidArgumentError(
-            f"{self._giver} gave element {index}, which is not as declared: {reason} Expected "
-            f"{self._layout.element_spec!r}; change output_signature, or what is given.{where}"
+            f"{self._producer} produced element {index}, which is not as declared: {reason} Expected "
+            f"{self._layout.element_spec!r}; change output_signature, or the elements.{where}"
         )
 
 
 def _fitting(value: Any, spec: TensorSpec) -> Array:
     """``value`` as an array of the shape and dtype of ``spec``."""
     array = leaf_array(value)
-    wanted = spec.dtype.dtype
-    if array.dtype != wanted:
-        if not np.can_cast(array.dtype, wanted, "same_kind") and not (
-            array.dtype.kind in "biu" and wanted.kind in "iuf"
+    dtype = spec.dtype.dtype
+    if array.dtype != dtype:
+        if not np.can_cast(array.dtype, dtype, "same_kind") and not (
+            array.dtype.kind in "biu" and dtype.kind in "iuf"
         ):
             raise DTypeError(f"it has dtype {array.dtype} where {spec.dtype.name} was expected.")
-        array = array.astype(wanted)
+        array = array.astype(dtype)
     if not TensorSpec(spec.shape, spec.dtype).is_compatible_with(leaf_spec(array)):
         raise InvalidArgumentError(f"it has shape {array.shape} where {spec.shape} was expected.")
     return array
 
 
 def generated(generator: Callable[[], Iterable[Any]], layout: ElementLayout) -> Stage:
-    """The stage of what a generator function yields."""
+    """The stage of the elements that a generator function yields."""
     name = getattr(generator, "__name__", "the generator")
     read = ElementReader(layout, "The generator" if name == "<lambda>" else f"{name!r}")
 
@@ -96,20 +97,18 @@ def generated(generator: Callable[[], Iterable[Any]], layout: ElementLayout) -> 
 
 
 def source_of(source: Any, layout: ElementLayout | None) -> Stage:
-    """The stage of a sequence, or of what can be iterated over again."""
+    """The stage of a sequence, or of an object that can be iterated repeatedly."""
     name = f"A {type(source).__name__}"
     indexed = hasattr(type(source), "__getitem__") and hasattr(type(source), "__len__")
     if not indexed and not hasattr(type(source), "__iter__"):
         raise DTypeError(
-            f"{name} is no source of elements: give what has a length and is indexed with integers, or "
-            "what can be "
-            f"iterated over again.{here()}"
+            f"{name} is not a source of elements: give an object with a length and integer indices, or one "
+            f"that can be iterated repeatedly.{here()}"
         )
     if not indexed and iter(source) is source:
         raise DTypeError(
-            f"{name} can be iterated over once, and each run through a dataset begins anew; give the "
-            "function that "
-            f"makes it to from_generator.{here()}"
+            f"{name} can be iterated over only once, but a dataset can be iterated repeatedly; give the "
+            f"function that returns it to from_generator.{here()}"
         )
     layout = layout or _like_the_first(source, name)
     read = ElementReader(layout, name)
@@ -128,7 +127,7 @@ def _like_the_first(source: Any, name: str) -> ElementLayout:
     first = next(iter(source), missing)
     if first is missing:
         raise InvalidArgumentError(
-            f"{name} has no elements, which would say what they are like; give output_signature.{here()}"
+            f"{name} has no elements to infer their layout from; give output_signature.{here()}"
         )
     leaves, structure = opened(first)
     return ElementLayout(structure, tuple([leaf_spec(leaf_array(x)) for x in leaves]))

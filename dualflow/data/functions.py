@@ -1,4 +1,4 @@
-"""Users' functions of elements: traced once for the specs of the elements, and compiled."""
+"""Users' functions of elements: traced once for the elements' specs, and compiled."""
 
 from __future__ import annotations
 
@@ -30,33 +30,34 @@ from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.ops.creation import convert_to_tensor
 
 _in_python: Final[ContextVar[bool]] = ContextVar("dualflow_data_in_python", default=False)
-_on_trial: Final[ContextVar[bool]] = ContextVar("dualflow_data_on_trial", default=False)
+_tracing_layout: Final[ContextVar[bool]] = ContextVar("dualflow_data_tracing_layout", default=False)
 
 
 class DebugMode:
-    """Whether functions of elements run in Python, as they are written."""
+    """Whether functions of elements run in Python, without tracing."""
 
     on = False
 
 
-def on_trial() -> bool:
-    """Whether a function of elements runs on symbols now, to see what it returns."""
-    return _on_trial.get()
+def is_tracing_layout() -> bool:
+    """Whether a function of elements is being traced only to find the layout of its results."""
+    return _tracing_layout.get()
 
 
 class ElementFunction:
-    """A function of the elements of a stage, whose results are elements again.
+    """A function of a stage's elements whose results are elements as well.
 
-    It is traced now and compiled by its first call. It runs in Python instead, on tensors that have their
-    values, where datasets are among the elements or results, in debug mode, and where it was made by a
-    function that itself runs for each element: compiling it each time would cost more. What it reads from
-    enclosing scopes and its module is captured now, as a trace does, but in debug mode.
+    It is traced now, and compiled by its first call. It runs in Python instead, on eager tensors, if datasets
+    are among the elements or results, in debug mode, and if it was created by a function that itself runs for
+    each element: compiling it each time would cost more. Variables that it reads from enclosing scopes and
+        its
+    module are captured now, as by a trace, except in debug mode.
 
     Args:
-        function: takes the parts of an element that is a tuple one by one, any other element as it is.
-        source: the layout of the elements.
-        nest: makes the dataset of a stage.
-        first: the layout of what the function takes before the element, as the state of ``scan``.
+        function: takes the parts of a tuple as separate arguments, any other element as one.
+        source: returns the layout of the elements.
+        nest: creates the dataset of a stage.
+        first: the layout of an argument before the element, such as the state of ``scan``.
         datasets: whether its results are datasets.
     """
 
@@ -82,18 +83,18 @@ class ElementFunction:
                 self._function = captured(function)
 
     @property
-    def told(self) -> bool:
-        """Whether the layout of the results can be told: that of the elements has all numbers of axes."""
+    def has_layout(self) -> bool:
+        """Whether the layout of the results is known: it is, if the ranks of the elements' leaves are."""
         specs = self._specs()
         open_ranks = [s for s in specs if isinstance(s, TensorSpec) and s.shape is UNKNOWN_RANK]
         return self._found is not None or not open_ranks
 
     @property
     def layout(self) -> ElementLayout:
-        """Of the results.
+        """The layout of the results.
 
         Raises:
-            DTypeError: it can't be told before the function has run once.
+            DTypeError: it is unknown until the function has run once.
         """
         if self._found is None:
             result = self.trial()
@@ -102,12 +103,12 @@ class ElementFunction:
         return self._found
 
     def trial(self) -> Any:
-        """What the function returns for symbols of the elements' specs."""
+        """The function's result for symbolic tensors of the elements' specs."""
         leaves = list(self._specs())
         if any(isinstance(s, TensorSpec) and s.shape is UNKNOWN_RANK for s in leaves):
             raise DTypeError(
-                f"What {self.name!r} returns can't be told, since elements of an unknown number of axes are "
-                "given to it; say their shapes where they come from, in output_signature."
+                f"The result of {self.name!r} is unknown, since its elements have an unknown number of axes; "
+                "declare their shapes in the output_signature of their source."
             )
         try:
             return self._tried(self._function, leaves)
@@ -118,11 +119,11 @@ class ElementFunction:
         """The leaves of the result for the leaves of an element."""
         if self._compiled is None:
             return self._in_python(items)
-        found = self._compiled(*[wrap(x) for x in items])
-        return tuple([x._array for x in found])
+        outputs = self._compiled(*[wrap(x) for x in items])
+        return tuple([x._array for x in outputs])
 
     def result(self, *items: Any) -> Any:
-        """What the function returns when it runs in Python."""
+        """The function's result for leaves of values, run in Python."""
         token = _in_python.set(True)
         try:
             return self._called(self._function, [wrapped(x) for x in items])
@@ -130,7 +131,7 @@ class ElementFunction:
             _in_python.reset(token)
 
     def traced(self, *leaves: Any) -> list[Any]:
-        """The leaves of the result for symbols, in a trace under way."""
+        """The leaves of the result for symbolic tensors, in the current trace."""
         function = self._function
         inner = function if isinstance(function, Function) else Function(function, name=self.name)
         return [convert_to_tensor(x) for x in opened_result(self._called(inner, list(leaves)))[0]]
@@ -140,9 +141,9 @@ class ElementFunction:
 
     def _called(self, function: Callable[..., Any], leaves: list[Any]) -> Any:
         layout, first = self._source(), self._first
-        before = 0 if first is None else len(first.specs)
-        state = [] if first is None else [unflatten(first.structure, leaves[:before])]
-        element = unflatten(layout.structure, leaves[before:])
+        count = 0 if first is None else len(first.specs)
+        state = [] if first is None else [unflatten(first.structure, leaves[:count])]
+        element = unflatten(layout.structure, leaves[count:])
         spread = layout.unpacked and first is None
         return function(*state, *element) if spread else function(*state, element)
 
@@ -163,14 +164,14 @@ class ElementFunction:
             inner = Function(inner, name=self.name)
 
         def flat(*leaves: Any) -> Any:
-            found, structure = opened_result(self._called(inner, list(leaves)))
-            tensors = [convert_to_tensor(x) for x in found]
+            results, structure = opened_result(self._called(inner, list(leaves)))
+            tensors = [convert_to_tensor(x) for x in results]
             self._found = ElementLayout(structure, tuple(map(leaf_spec, tensors)))
             return tuple(tensors)
 
         compiled = Function(flat, autograph=False, name=self.name)
         if is_late:
-            self._compiled = compiled  # each shape is traced when it comes
+            self._compiled = compiled  # traced at the first element of each shape
             return
         try:
             compiled.get_concrete_function(*specs)
@@ -194,16 +195,16 @@ class ElementFunction:
             else tracer.argument(spec)
             for spec in specs
         ]
-        token = _on_trial.set(True)
+        token = _tracing_layout.set(True)
         try:
             with tracing(tracer):
                 return self._called(function, leaves)
         finally:
-            _on_trial.reset(token)
+            _tracing_layout.reset(token)
 
 
 def opened_result(result: Any) -> tuple[list[Any], Structure]:
-    """The leaves of what a function of elements returned, and their structure, in which lists are tuples."""
+    """The leaves of a function's result, and its structure with tuples for lists."""
     leaves, structure = flatten(result, is_leaf=lambda x: isinstance(x, AbstractDataset))
     return leaves, _without_lists(structure)
 

@@ -1,4 +1,4 @@
-"""Datasets and iterators as arguments of traced functions: a number stands for each, which runs look up."""
+"""Handles: integers that represent datasets and iterators as arguments of traced functions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from dualflow.core.errors import FailedPreconditionError
 from dualflow.core.locks import SharedLock
 from dualflow.data.element import ElementLayout
-from dualflow.data.stage import UNKNOWN, Cursor, Stage
+from dualflow.data.stage import UNKNOWN, Stage, StageIterator
 from dualflow.eager.tensor import EagerTensor, wrap
 
 _lock: Final = SharedLock()
@@ -22,35 +22,34 @@ _handles: Final[weakref.WeakKeyDictionary[Any, EagerTensor]] = weakref.WeakKeyDi
 
 
 def handle_of(source: Any) -> EagerTensor:
-    """A scalar that stands for ``source`` for as long as that lives."""
+    """The handle of ``source``, a scalar tensor; valid as long as ``source`` lives."""
     with _lock.lock:
-        found = _handles.get(source)
-        if found is None:
+        handle = _handles.get(source)
+        if handle is None:
             number = next(_numbers)
-            found = _handles[source] = wrap(np.array(number, np.int64))
+            handle = _handles[source] = wrap(np.array(number, np.int64))
             _objects[number] = source
-        return found
+        return handle
 
 
 def held(number: int) -> Any:
-    """What a handle stands for."""
-    found = _objects.get(number)
-    if found is None:
+    """The dataset or iterator of a handle."""
+    source = _objects.get(number)
+    if source is None:
         raise FailedPreconditionError(
-            "A dataset or an iterator that a traced function is to read is gone; keep it in a variable for "
-            "as "
-            "long as the function is called."
+            "A dataset or an iterator that a traced function reads no longer exists; keep it in a variable "
+            "as long as the function is called."
         )
-    return found
+    return source
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ArgumentStage(Stage):
-    """The dataset that an argument of a traced function stands for.
+    """A dataset argument of a traced function.
 
     Attributes:
-        handle: the symbol of its handle.
-        elements: the layout that it has in all calls.
+        handle: the symbolic tensor of its handle.
+        elements: the layout of its elements, the same in all calls.
     """
 
     handle: Any
@@ -64,30 +63,29 @@ class ArgumentStage(Stage):
     def cardinality(self) -> int:
         return UNKNOWN
 
-    def start(self) -> Cursor:
+    def start(self) -> StageIterator:
         raise FailedPreconditionError(
             "A dataset that is an argument of a traced function can be read only when the function runs: "
-            "loop "
-            f"over it with `for`, or use its methods, such as reduce.{self.where}"
+            f"loop over it with `for`, or use its methods, such as reduce.{self.where}"
         )
 
 
 def arguments_in(stage: Stage) -> list[ArgumentStage]:
-    """The arguments that a pipeline is made of, each once, in a fixed order."""
-    found: dict[int, ArgumentStage] = {}
+    """The arguments in a pipeline, each once, in a deterministic order."""
+    arguments: dict[int, ArgumentStage] = {}
     pending = [stage]
     while pending:
-        one = pending.pop()
-        if isinstance(one, ArgumentStage):
-            found[id(one)] = one
-        pending += one.sources
-    return list(found.values())
+        current = pending.pop()
+        if isinstance(current, ArgumentStage):
+            arguments[id(current)] = current
+        pending += current.sources
+    return list(arguments.values())
 
 
-def filled(stage: Stage, given: dict[int, Stage]) -> Stage:
-    """The pipeline with stages in the place of its arguments, by their ids."""
-    if id(stage) in given:
-        return given[id(stage)]
+def filled(stage: Stage, bound: dict[int, Stage]) -> Stage:
+    """The pipeline with its arguments replaced by the stages ``bound`` to their ids."""
+    if id(stage) in bound:
+        return bound[id(stage)]
     if not stage.sources:
         return stage
-    return stage.over([filled(source, given) for source in stage.sources])
+    return stage.with_sources([filled(source, bound) for source in stage.sources])

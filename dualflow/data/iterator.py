@@ -1,4 +1,4 @@
-"""Iterators over datasets, which can be saved in the middle and go on elsewhere."""
+"""Iterators over datasets, whose position can be saved and restored."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.core.tree import flatten, unflatten
 from dualflow.data.element import Item, leaf_spec
-from dualflow.data.ended_cursors import ClosedCursor, InterruptedCursor
+from dualflow.data.ended_iterators import ClosedIterator, InterruptedIterator
 from dualflow.data.epochs import restoring_epochs
 from dualflow.data.handles import handle_of
-from dualflow.data.stage import Cursor, Stage, State
+from dualflow.data.stage import Stage, StageIterator, State
 from dualflow.data.tracing import IteratorKind, is_tracing, iterator_reading, read_next, refuse_python_loop
 from dualflow.eager.engine import EAGER
 from dualflow.function.autograph.streams import StreamReading
@@ -36,13 +36,13 @@ from dualflow.function.tracing.tracer import tracing_lock
 class Iterator(AbstractSource):
     """An iterator over the elements of a dataset: what ``iter(dataset)`` returns.
 
-    Threads may share it: each element comes to one of them. An error in making an element is raised in one
-    thread, and the others go on with the elements after it; where the source can't go on, as a generator,
-    they have come to the end.
+    Threads may share it: each element is returned to one of them. An error in computing an element is raised
+    in one thread, and the others continue with the elements after it; if the source can't continue, such as a
+    generator, they reach the end.
 
-    Its place is a small JSON object, with which an iterator over an equal dataset, also in another process,
-    goes on with exactly the elements that this one would have given. What a stage keeps (a shuffle's buffer,
-    a batch under way) is not part of it: it is made again.
+    Its state is a small JSON object, with which an iterator over an equal dataset, also in another process,
+    continues with exactly the elements that this one would have returned. Buffered elements (of a shuffle, or
+    of a partial batch) are not part of the state: they are recomputed.
 
     Args:
         dataset: what to iterate over.
@@ -51,10 +51,10 @@ class Iterator(AbstractSource):
     >>> dataset = df.data.Dataset.range(6).shuffle(6, seed=1).batch(2)
     >>> iterator = iter(dataset)
     >>> _, state = next(iterator), iterator.get_state()
-    >>> rest = [batch.numpy().tolist() for batch in iterator]
+    >>> remaining = [batch.numpy().tolist() for batch in iterator]
     >>> again = iter(dataset)
     >>> again.set_state(state)
-    >>> [batch.numpy().tolist() for batch in again] == rest
+    >>> [batch.numpy().tolist() for batch in again] == remaining
     True
     """
 
@@ -62,10 +62,10 @@ class Iterator(AbstractSource):
         stage: Stage = dataset.stage
         self._stage = stage
         self._lock = threading.RLock()
-        self._cursor: Cursor = stage.start()
+        self._stage_iterator: StageIterator = stage.start()
         self._pack: Callable[[Item], Any] | None = None
         self._ahead: tuple[Sequence[Item], State] | None = None
-        self._release = weakref.finalize(self, self._cursor.close)
+        self._release = weakref.finalize(self, self._stage_iterator.close)
         _iterators.add(self)
 
     def __iter__(self) -> Iterator:
@@ -77,7 +77,7 @@ class Iterator(AbstractSource):
         try:
             if WATCHED.value is None and dispatch.current() is EAGER:
                 with self._lock if _WITH_IS_SAFE else Hold(self._lock):
-                    items = self._cursor.pull(1) if self._ahead is None else self._pull()
+                    items = self._stage_iterator.next(1) if self._ahead is None else self._pull()
             elif is_tracing():
                 return read_next(self, (), self._kind())
             else:
@@ -91,17 +91,17 @@ class Iterator(AbstractSource):
         raise StopIteration
 
     def _pull(self) -> Sequence[Item]:
-        """The next element, in whatever context; none at the end."""
+        """A block of the next element, computed eagerly; empty at the end."""
         if self._ahead is not None:
             (items, _), self._ahead = self._ahead, None
             return items
         with dispatch.using(EAGER):
-            return self._cursor.pull(1)
+            return self._stage_iterator.next(1)
 
     def _peek(self) -> Sequence[Item]:
-        """The next element, which stays the next; none at the end."""
+        """A block of the next element, which is not consumed; empty at the end."""
         if self._ahead is None:
-            state = self._cursor.get_state()
+            state = self._stage_iterator.get_state()
             self._ahead = self._pull(), state
         return self._ahead[0]
 
@@ -109,7 +109,7 @@ class Iterator(AbstractSource):
         """The leaves of the next element; None at the end.
 
         Raises:
-            InvalidArgumentError: they have other shapes than ``specs``. The element stays the next.
+            InvalidArgumentError: they have other shapes than ``specs``. The element is not consumed.
         """
         with held(self._lock):
             if specs is not None:
@@ -121,9 +121,9 @@ class Iterator(AbstractSource):
         return self._kind(), ("handle",), [handle_of(self)]
 
     def _kind(self) -> IteratorKind:
-        """The specs that traces read from the iterator: open sizes are those of the next element.
+        """The key of traces that read from the iterator: unknown sizes are taken from the next element.
 
-        A thread that traces lets others trace meanwhile: a stage's threads may compile for this element.
+        The tracing lock is released while that is computed, since a stage's threads may trace for it.
         """
         layout = self._stage.layout
         if all(spec.shape.is_static for spec in layout.specs):
@@ -134,7 +134,7 @@ class Iterator(AbstractSource):
         return IteratorKind(layout, sizes)
 
     def reading(self) -> StreamReading:
-        """How a traced loop goes on with the iterator."""
+        """How a traced loop reads the remaining elements."""
         return iterator_reading(self._stage.layout, (), self)
 
     def _first(self, item: Item) -> Any:
@@ -145,7 +145,7 @@ class Iterator(AbstractSource):
         """The next element.
 
         Raises:
-            OutOfRangeError: there is none.
+            OutOfRangeError: there are no more elements.
         """
         try:
             return next(self)
@@ -156,73 +156,73 @@ class Iterator(AbstractSource):
             ) from None
 
     def next(self) -> Any:
-        """The next element, or ``StopIteration``: the name of the time before ``next(iterator)``."""
+        """``next(iterator)``, as TensorFlow 1 spells it."""
         return next(self)
 
     @property
     def element_spec(self) -> Any:
-        """The specs of the elements, in their structure."""
+        """The structure of the elements' specs."""
         return self._stage.layout.element_spec
 
     def get_state(self) -> dict[str, Any]:
-        """Where the iterator is: what ``json`` writes and reads."""
+        """The position of the iterator, as an object that ``json`` can serialize."""
         with held(self._lock):
-            place = self._cursor.get_state() if self._ahead is None else self._ahead[1]
+            place = self._stage_iterator.get_state() if self._ahead is None else self._ahead[1]
             return {"pipeline": self._stage.describe(), "place": _copied(place)}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Go to where an iterator over an equal dataset was when it gave ``state``.
+        """Go to the position that an iterator over an equal dataset had when it returned ``state``.
 
-        Where this fails, the iterator and its dataset are as before.
+        If this fails, the iterator and its dataset are unchanged.
 
         Raises:
-            InvalidArgumentError: the state is of a dataset made in another way, or damaged.
+            InvalidArgumentError: the state is of a dataset with other stages, or damaged.
         """
         pipeline = self._stage.describe()
         if not isinstance(state, dict) or state.get("pipeline") != pipeline:
             other = state.get("pipeline") if isinstance(state, dict) else repr(state)
             raise InvalidArgumentError(
-                f"The state is of another dataset: {other}, where this one is {pipeline}. Make the dataset "
+                f"The state is of another dataset: {other}, where this one is {pipeline}. Create the dataset "
                 "in the same way as the one whose iterator was saved."
             )
         with held(self._lock), dispatch.using(EAGER):
             with restoring_epochs():
-                cursor = self._stage.start()
+                iterator = self._stage.start()
                 try:
-                    cursor.set_state(_copied(state.get("place")))
+                    iterator.set_state(_copied(state.get("place")))
                 except BaseException:
-                    cursor.close()
+                    iterator.close()
                     raise
-            self._replace(cursor)
+            self._replace(iterator)
 
     def close(self) -> None:
-        """End the iterator: it has no more elements, and threads that work ahead for it end.
+        """End the iterator: it has no more elements, and its prefetching threads end.
 
-        A thread that waits for an element at this moment still gets it.
+        A thread that is waiting for an element still receives it.
         """
-        self._replace(ClosedCursor())
+        self._replace(ClosedIterator())
 
-    def _replace(self, cursor: Cursor) -> None:
-        old, self._cursor, self._ahead = self._cursor, cursor, None
+    def _replace(self, iterator: StageIterator) -> None:
+        old, self._stage_iterator, self._ahead = self._stage_iterator, iterator, None
         self._release.detach()
-        self._release = weakref.finalize(self, cursor.close)
-        if self._lock.acquire(blocking=False):  # else the thread that reads lets go of it
+        self._release = weakref.finalize(self, iterator.close)
+        if self._lock.acquire(blocking=False):  # else the reading thread drops it
             try:
                 old.close()
             finally:
                 self._lock.release()
 
     def _free_in_child(self) -> None:
-        """Let a forked process take the lock; what another thread was reading then is lost to it."""
+        """Replace, in a forked process, a lock that another thread holds; the iterator then needs a state."""
         if self._lock.acquire(blocking=False):
             self._lock.release()
         else:
             self._lock = threading.RLock()
-            self._cursor, self._ahead = InterruptedCursor(), None
+            self._stage_iterator, self._ahead = InterruptedIterator(), None
 
 
 _WITH_IS_SAFE: Final = sys.version_info < (3, 14)
-"""Whether no signal's handler can raise between taking a lock and entering its ``with`` block."""
+"""Whether a signal handler can't raise between taking a lock and entering its ``with`` block."""
 _iterators: Final[weakref.WeakSet[Iterator]] = weakref.WeakSet()
 
 
@@ -261,30 +261,30 @@ class NumpyIterator:
 def _as_numpy(leaf: Any) -> Any:
     if not hasattr(leaf, "numpy"):
         raise DTypeError(
-            "as_numpy_iterator() has no arrays for datasets that are elements; flat_map them first: "
-            f"{leaf!r}."
+            f"as_numpy_iterator() can't convert a dataset that is an element to an array: {leaf!r}. flat_map "
+            "it first."
         )
-    found = leaf.numpy()
-    return found.copy() if isinstance(found, np.ndarray) else found
+    value = leaf.numpy()
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def _check_shape(leaf: Any, spec: TensorSpec) -> None:
     if leaf.shape != tuple(spec.shape):
         raise InvalidArgumentError(
-            f"The next element has shape {leaf.shape}, where this call was traced for {spec.shape}, the "
-            "shape of the first that it reads. Use batch(..., drop_remainder=True), or read one element in a "
-            "call."
+            f"The next element has shape {leaf.shape}, but this call was traced for {spec.shape}, the shape "
+            "of the first element that it reads. Use batch(..., drop_remainder=True), or read one element "
+            "per call."
         )
 
 
 def _copied(state: State) -> State:
-    """A state that shares no lists with ``state``."""
+    """A deep copy of ``state``."""
     if isinstance(state, dict):
         return {key: _copied(part) for key, part in state.items()}
     return list(map(_copied, state)) if isinstance(state, list | tuple) else state
 
 
 def _smallest(spec: TensorSpec) -> TensorSpec:
-    """A spec without open sizes, for an element that will not come."""
+    """The spec with 0 for unknown sizes, for when there is no next element."""
     sizes = [] if spec.shape is UNKNOWN_RANK else [size or 0 for size in spec.shape]
     return TensorSpec(sizes, spec.dtype)

@@ -1,4 +1,4 @@
-"""Stages that keep earlier elements: groups by a key, no element twice, batches of another size."""
+"""Stages that buffer elements: group_by_window, unique, rebatch."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ import numpy as np
 
 from dualflow.data.element import ElementLayout, Item, leading, trailing
 from dualflow.data.functions import ElementFunction
-from dualflow.data.nesting import KeptStage
-from dualflow.data.stage import UNKNOWN, Cursor, OverOne, Replayed, Stage
+from dualflow.data.nesting import InMemoryStage
+from dualflow.data.stage import UNKNOWN, ReplayedIterator, Stage, StageIterator, UnaryStage
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class GroupByWindowStage(OverOne):
-    """What a function makes of so many elements of one key.
+class GroupByWindowStage(UnaryStage):
+    """The elements of datasets that a function returns for groups of elements with equal keys.
 
     Attributes:
-        key: gives the key of an element.
-        made: gives a dataset for a key and the dataset of a group.
-        elements: the layout of the elements of these.
-        size: how many elements of a key make a group.
-        nest: makes the dataset of a stage.
+        key: returns the key of an element.
+        reduction: returns a dataset for a key and the dataset of a group.
+        elements: the layout of the elements of the returned datasets.
+        size: returns the size of a group for a key.
+        nest: creates the dataset of a stage.
     """
 
     key: ElementFunction
-    made: ElementFunction
+    reduction: ElementFunction
     elements: ElementLayout
     size: Callable[[int], int]
     nest: Callable[[Stage], Any]
@@ -41,12 +41,12 @@ class GroupByWindowStage(OverOne):
     def cardinality(self) -> int:
         return UNKNOWN
 
-    def start(self) -> Cursor:
-        return GroupByWindowCursor(self)
+    def start(self) -> StageIterator:
+        return GroupByWindowIterator(self)
 
 
-class GroupByWindowCursor(Replayed):
-    """A run that keeps elements until there are enough of their key; what is left comes by rising key."""
+class GroupByWindowIterator(ReplayedIterator):
+    """Buffers elements until a group is full; incomplete groups come at the end, by ascending key."""
 
     def __init__(self, stage: GroupByWindowStage) -> None:
         super().__init__(stage.source.start())
@@ -60,7 +60,7 @@ class GroupByWindowCursor(Replayed):
 
     def make(self, count: int) -> Sequence[Item]:
         while len(self._ready) < count and not self._ended:
-            items = self._upstream.pull(1)
+            items = self._upstream.next(1)
             if not len(items):
                 self._ended = True
                 for key in sorted(self._groups):
@@ -74,75 +74,77 @@ class GroupByWindowCursor(Replayed):
         return [self._ready.popleft() for _ in range(min(count, len(self._ready)))]
 
     def _emit(self, key: int) -> None:
-        group = KeptStage(
+        group = InMemoryStage(
             items=self._groups.pop(key), elements=self._stage.source.layout, origin=self._stage.origin
         )
-        cursor = self._stage.made.result(np.array(key, np.int64), self._stage.nest(group)).stage.start()
-        while len(items := cursor.pull(64)):
+        iterator = self._stage.reduction.result(
+            np.array(key, np.int64), self._stage.nest(group)
+        ).stage.start()
+        while len(items := iterator.next(64)):
             self._ready += items
-        cursor.close()
+        iterator.close()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class UniqueStage(OverOne):
-    """The elements that are unlike all before them."""
+class UniqueStage(UnaryStage):
+    """The first of each set of equal elements."""
 
     @property
     def cardinality(self) -> int:
         return UNKNOWN
 
-    def start(self) -> Cursor:
-        return UniqueCursor(self)
+    def start(self) -> StageIterator:
+        return UniqueIterator(self)
 
 
-class UniqueCursor(Replayed):
-    """A run that remembers what it has given."""
+class UniqueIterator(ReplayedIterator):
+    """Iterates over elements that differ from all earlier ones."""
 
     def __init__(self, stage: UniqueStage) -> None:
         super().__init__(stage.source.start())
         self.restart()
 
     def restart(self) -> None:
-        self._seen: set[tuple[Any, ...]] = set()
+        self._keys: set[tuple[Any, ...]] = set()
 
     def make(self, count: int) -> Sequence[Item]:
-        found: list[Item] = []
-        while len(found) < count and len(items := self._upstream.pull(1)):
+        elements: list[Item] = []
+        while len(elements) < count and len(items := self._upstream.next(1)):
             key = tuple([(x.shape, x.tobytes() if x.dtype.kind in "biufcV" else x.item()) for x in items[0]])
-            if key not in self._seen:
-                self._seen.add(key)
-                found.append(items[0])
-        return found
+            if key not in self._keys:
+                self._keys.add(key)
+                elements.append(items[0])
+        return elements
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RebatchStage(OverOne):
-    """The rows of batches in batches of other sizes, which come in turns.
+class RebatchStage(UnaryStage):
+    """The rows of batches in batches of other sizes.
 
     Attributes:
-        sizes: the sizes.
-        whole: whether what is left at the end is dropped.
+        sizes: the sizes, which are used cyclically.
+        drop_remainder: whether a smaller last batch is dropped.
     """
 
     sizes: tuple[int, ...]
-    whole: bool
+    drop_remainder: bool
 
     @property
     def layout(self) -> ElementLayout:
-        known = self.source.layout
-        size = self.sizes[0] if self.whole and len(set(self.sizes)) == 1 else None
-        return ElementLayout(known.structure, tuple([leading(trailing(s), size) for s in known.specs]))
+        source = self.source.layout
+        size = self.sizes[0] if self.drop_remainder and len(set(self.sizes)) == 1 else None
+        return ElementLayout(source.structure, tuple([leading(trailing(s), size) for s in source.specs]))
 
     @property
     def cardinality(self) -> int:
         return UNKNOWN
 
-    def start(self) -> Cursor:
-        return RebatchCursor(self)
+    def start(self) -> StageIterator:
+        return RebatchIterator(self)
 
 
-class RebatchCursor(Replayed):
-    """A run that keeps the rows of batches until there are enough of them."""
+class RebatchIterator(ReplayedIterator):
+    """Buffers the rows of batches until a new batch is full."""
 
     def __init__(self, stage: RebatchStage) -> None:
         super().__init__(stage.source.start())
@@ -150,23 +152,23 @@ class RebatchCursor(Replayed):
         self.restart()
 
     def restart(self) -> None:
-        self._kept: list[Item] = []
+        self._buffer: list[Item] = []
         self._rows = 0
-        self._turn = 0
+        self._batches = 0
 
     def make(self, count: int) -> Sequence[Item]:
-        found: list[Item] = []
-        while len(found) < count:
-            size = self._stage.sizes[self._turn % len(self._stage.sizes)]
-            while self._rows < size and len(items := self._upstream.pull(1)):
-                self._kept.append(items[0])
+        batches: list[Item] = []
+        while len(batches) < count:
+            size = self._stage.sizes[self._batches % len(self._stage.sizes)]
+            while self._rows < size and len(items := self._upstream.next(1)):
+                self._buffer.append(items[0])
                 self._rows += len(items[0][0])
             taken = min(size, self._rows)
-            if not taken or (self._stage.whole and taken < size):
+            if not taken or (self._stage.drop_remainder and taken < size):
                 break
-            whole = [np.concatenate(column) for column in zip(*self._kept, strict=True)]
-            found.append(tuple([x[:taken] for x in whole]))
+            columns = [np.concatenate(column) for column in zip(*self._buffer, strict=True)]
+            batches.append(tuple([x[:taken] for x in columns]))
             self._rows -= taken
-            self._kept = [tuple([x[taken:] for x in whole])] if self._rows else []
-            self._turn += 1
-        return found
+            self._buffer = [tuple([x[taken:] for x in columns])] if self._rows else []
+            self._batches += 1
+        return batches

@@ -1,4 +1,4 @@
-"""Stages that call a function for each element: what it gives, or the elements that it chooses."""
+"""Stages that call a function for each element: map, filter, take_while, scan, ignore_errors."""
 
 from __future__ import annotations
 
@@ -8,13 +8,21 @@ from dataclasses import dataclass
 from dualflow.core.warning import warn_user
 from dualflow.data.element import ElementLayout, Item
 from dualflow.data.functions import ElementFunction
-from dualflow.data.stage import UNKNOWN, Cursor, OneToOne, OverOne, Replayed, Stage, State
+from dualflow.data.stage import (
+    UNKNOWN,
+    ReplayedIterator,
+    Stage,
+    StageIterator,
+    State,
+    StatelessIterator,
+    UnaryStage,
+)
 from dualflow.data.states import flag, number, parts, wrong_state
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MapStage(OverOne):
-    """What a function gives for each element."""
+class MapStage(UnaryStage):
+    """The result of a function for each element."""
 
     function: ElementFunction
 
@@ -22,19 +30,19 @@ class MapStage(OverOne):
     def layout(self) -> ElementLayout:
         return self.function.layout
 
-    def start(self) -> Cursor:
-        return MapCursor(self.source.start(), self.function)
+    def start(self) -> StageIterator:
+        return MapIterator(self.source.start(), self.function)
 
 
 @dataclass(slots=True)
 class _LeftElement:
-    """An element that was pulled together with one for which the function failed.
+    """An element of a block in which the function failed for another element.
 
     Attributes:
-        before: where the source was before the elements that were pulled together.
-        place: which of these it is.
+        before: the source's state before the block.
+        place: the element's index in the block.
         item: the element.
-        result: what the function returned for it; None where it has not been called.
+        result: the function's result for it; None if it has not been called.
     """
 
     before: State
@@ -43,35 +51,35 @@ class _LeftElement:
     result: Item | None
 
 
-class MapCursor(OneToOne):
-    """What a function gives for the elements of a run. Where it fails, only that element is lost."""
+class MapIterator(StatelessIterator):
+    """Iterates over a function's results. If the function fails, only that element is lost."""
 
-    def __init__(self, upstream: Cursor, function: ElementFunction) -> None:
+    def __init__(self, upstream: StageIterator, function: ElementFunction) -> None:
         super().__init__(upstream)
         self._function = function
         self._left: list[_LeftElement] = []
 
-    def pull(self, count: int) -> Sequence[Item]:
+    def next(self, count: int) -> Sequence[Item]:
         if self._left:
-            return self._pull_left(count)
+            return self._next_left(count)
         if count == 1:
-            items = self._upstream.pull(1)
+            items = self._upstream.next(1)
             return (self._function(*items[0]),) if len(items) else ()
         before = self._upstream.get_state()
-        items, function, results = self._upstream.pull(count), self._function, []
+        items, function, results = self._upstream.next(count), self._function, []
         try:
             for item in items:
-                results.append(function(*item))  # noqa: PERF401  # kept where a later one fails
+                results.append(function(*item))  # noqa: PERF401  # kept if a later call fails
         except Exception:
             failed = len(results)
-            made = [*results, *[None] * (len(items) - failed)]
-            pulled = zip(items, made, strict=True)
-            self._left = [_LeftElement(before, i, *pair) for i, pair in enumerate(pulled) if i != failed]
+            computed = [*results, *[None] * (len(items) - failed)]
+            pairs = enumerate(zip(items, computed, strict=True))
+            self._left = [_LeftElement(before, i, *pair) for i, pair in pairs if i != failed]
             raise
         return results
 
-    def _pull_left(self, count: int) -> Sequence[Item]:
-        """The next results, first those of the elements that are left of a failure."""
+    def _next_left(self, count: int) -> Sequence[Item]:
+        """The next results, beginning with the elements left over from a failed block."""
         first, self._left = self._left[:count], self._left[count:]
         results: list[Item] = []
         try:
@@ -80,7 +88,7 @@ class MapCursor(OneToOne):
                     element.result = self._function(*element.item)
                 results.append(element.result)
             if len(first) < count:
-                results += self.pull(count - len(first))
+                results += self.next(count - len(first))
         except Exception:
             failed = len(results)
             self._left = first[:failed] + first[failed + 1 :] + self._left
@@ -97,20 +105,20 @@ class MapCursor(OneToOne):
         if isinstance(state, dict):
             after, left = state.get("after"), state.get("left")
             for pair in parts(left, len(left) if isinstance(left, list) else 0):
-                self._left.append(self._pulled_again(*parts(pair, 2)))
+                self._left.append(self._reread(*parts(pair, 2)))
         self._upstream.set_state(after)
 
-    def _pulled_again(self, before: State, place: int) -> _LeftElement:
+    def _reread(self, before: State, place: int) -> _LeftElement:
         self._upstream.set_state(before)
-        items = self._upstream.pull(number(place) + 1)
+        items = self._upstream.next(number(place) + 1)
         if len(items) <= place:
             raise wrong_state(place, "the place of an element before the source's end")
         return _LeftElement(before, place, items[place], None)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class FilterStage(OverOne):
-    """The elements for which a function gives True."""
+class FilterStage(UnaryStage):
+    """The elements for which a predicate returns True."""
 
     predicate: ElementFunction
 
@@ -118,49 +126,49 @@ class FilterStage(OverOne):
     def cardinality(self) -> int:
         return UNKNOWN
 
-    def start(self) -> Cursor:
-        return FilterCursor(self.source.start(), self.predicate)
+    def start(self) -> StageIterator:
+        return FilterIterator(self.source.start(), self.predicate)
 
 
-class FilterCursor(OneToOne):
-    """The elements of a run that a function chooses."""
+class FilterIterator(StatelessIterator):
+    """Iterates over the elements for which the predicate returns True."""
 
-    def __init__(self, upstream: Cursor, predicate: ElementFunction) -> None:
+    def __init__(self, upstream: StageIterator, predicate: ElementFunction) -> None:
         super().__init__(upstream)
         self._predicate = predicate
 
-    def pull(self, count: int) -> Sequence[Item]:
-        found: list[Item] = []
-        while len(found) < count:
-            items = self._upstream.pull(1)
+    def next(self, count: int) -> Sequence[Item]:
+        selected: list[Item] = []
+        while len(selected) < count:
+            items = self._upstream.next(1)
             if not items:
                 break
             if self._predicate(*items[0])[0]:
-                found.append(items[0])
-        return found
+                selected.append(items[0])
+        return selected
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TakeWhileStage(FilterStage):
-    """The elements before the first for which a function gives False."""
+    """The elements before the first one for which a predicate returns False."""
 
-    def start(self) -> Cursor:
-        return TakeWhileCursor(self.source.start(), self.predicate)
+    def start(self) -> StageIterator:
+        return TakeWhileIterator(self.source.start(), self.predicate)
 
 
-class TakeWhileCursor(FilterCursor):
-    """The beginning of a run, up to the first element that a function refuses."""
+class TakeWhileIterator(FilterIterator):
+    """Iterates until the predicate returns False."""
 
     _ended = False
 
-    def pull(self, count: int) -> Sequence[Item]:
-        found: list[Item] = []
-        while len(found) < count and not self._ended:
-            items = self._upstream.pull(1)
+    def next(self, count: int) -> Sequence[Item]:
+        selected: list[Item] = []
+        while len(selected) < count and not self._ended:
+            items = self._upstream.next(1)
             self._ended = not items or not self._predicate(*items[0])[0]
             if not self._ended:
-                found.append(items[0])
-        return found
+                selected.append(items[0])
+        return selected
 
     def get_state(self) -> State:
         return [self._ended, self._upstream.get_state()]
@@ -172,12 +180,12 @@ class TakeWhileCursor(FilterCursor):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ScanStage(OverOne):
-    """What a function gives for each element and a state, which it also gives anew.
+class ScanStage(UnaryStage):
+    """A function's results for a state and each element; it returns the next state as well.
 
     Attributes:
-        function: of the state and an element; returns a pair of the new state and the result.
-        first: the leaves of the first state.
+        function: takes the state and an element; returns a pair of the new state and the result.
+        first: the leaves of the initial state.
     """
 
     function: ElementFunction
@@ -185,16 +193,16 @@ class ScanStage(OverOne):
 
     @property
     def layout(self) -> ElementLayout:
-        known = self.function.layout
-        state, result = known.structure.children
-        return ElementLayout(result, known.specs[state.leaves :])
+        layout = self.function.layout
+        state, result = layout.structure.children
+        return ElementLayout(result, layout.specs[state.leaves :])
 
-    def start(self) -> Cursor:
-        return ScanCursor(self)
+    def start(self) -> StageIterator:
+        return ScanIterator(self)
 
 
-class ScanCursor(Replayed):
-    """A run with a state, which is computed again where it goes on from a saved place."""
+class ScanIterator(ReplayedIterator):
+    """Iterates with a state, which is recomputed when a saved position is restored."""
 
     def __init__(self, stage: ScanStage) -> None:
         super().__init__(stage.source.start())
@@ -205,20 +213,20 @@ class ScanCursor(Replayed):
         self._state = self._stage.first
 
     def make(self, count: int) -> Sequence[Item]:
-        found: list[Item] = []
-        for item in self._upstream.pull(count):
-            made = self._stage.function(*self._state, *item)
-            self._state = made[: len(self._state)]
-            found.append(made[len(self._state) :])
-        return found
+        results: list[Item] = []
+        for item in self._upstream.next(count):
+            leaves = self._stage.function(*self._state, *item)
+            self._state = leaves[: len(self._state)]
+            results.append(leaves[len(self._state) :])
+        return results
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class WithoutErrorsStage(OverOne):
-    """The elements that can be made.
+class WithoutErrorsStage(UnaryStage):
+    """The elements that can be computed without an error.
 
     Attributes:
-        warn: whether each error is told as a warning.
+        warn: whether each error is reported as a warning.
     """
 
     warn: bool
@@ -227,38 +235,38 @@ class WithoutErrorsStage(OverOne):
     def cardinality(self) -> int:
         return UNKNOWN
 
-    def start(self) -> Cursor:
-        return WithoutErrorsCursor(self.source.start(), self.warn)
+    def start(self) -> StageIterator:
+        return WithoutErrorsIterator(self.source.start(), self.warn)
 
 
-class WithoutErrorsCursor(OneToOne):
-    """A run that goes on behind elements whose making fails."""
+class WithoutErrorsIterator(StatelessIterator):
+    """Iterates past elements whose computation fails."""
 
-    def __init__(self, upstream: Cursor, warn: bool) -> None:
+    def __init__(self, upstream: StageIterator, warn: bool) -> None:
         super().__init__(upstream)
         self._warn = warn
 
-    def pull(self, count: int) -> Sequence[Item]:
-        found: list[Item] = []
-        while len(found) < count:
+    def next(self, count: int) -> Sequence[Item]:
+        elements: list[Item] = []
+        while len(elements) < count:
             try:
-                items = self._upstream.pull(1)
+                items = self._upstream.next(1)
             except Exception as error:
                 if self._warn:
                     warn_user(f"An element of a dataset was left out: {type(error).__name__}: {error}")
                 continue
             if not len(items):
                 break
-            found += items
-        return found
+            elements += items
+        return elements
 
 
 def reduced(source: Stage, function: ElementFunction, first: Item) -> Item:
-    """The last state of a function of a state and an element, over all elements."""
-    cursor, state = source.start(), first
+    """The final state of ``state = function(state, element)`` over all elements."""
+    iterator, state = source.start(), first
     try:
-        while items := cursor.pull(1):
+        while items := iterator.next(1):
             state = function(*state, *items[0])
         return state
     finally:
-        cursor.close()
+        iterator.close()

@@ -1,4 +1,4 @@
-"""Stages whose functions give a dataset for each element: one after the other, or in turns."""
+"""Stages of nested datasets: interleave (and flat_map), and windows."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from dualflow.core.tree import LEAF
 from dualflow.data.element import AbstractDataset, ElementLayout, Item
 from dualflow.data.functions import ElementFunction
 from dualflow.data.prefetching import PrefetchStage
-from dualflow.data.stage import UNKNOWN, Cursor, OverOne, Stage, State
+from dualflow.data.stage import UNKNOWN, Stage, StageIterator, State, UnaryStage
 from dualflow.data.states import flag, number, parts, wrong_state
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class InterleaveStage(OverOne):
-    """The elements of the datasets that a function gives, some datasets at a time.
+class InterleaveStage(UnaryStage):
+    """The elements of the datasets that a function returns, read from several datasets cyclically.
 
     Attributes:
-        function: gives a dataset for an element.
-        elements: the layout of the elements of these.
-        cycle: how many datasets are read in turns.
-        block: how many elements of one come in a row.
-        ahead: how many elements of each are made ahead, in a thread each; 0 for none.
+        function: returns a dataset for an element.
+        elements: the layout of the elements of the returned datasets.
+        cycle: how many datasets are open at a time.
+        block: how many consecutive elements are read from one.
+        ahead: how many elements of each are prefetched, by a thread each; 0 for none.
     """
 
     function: ElementFunction
@@ -41,35 +41,35 @@ class InterleaveStage(OverOne):
     def cardinality(self) -> int:
         return 0 if self.source.cardinality == 0 else UNKNOWN
 
-    def start(self) -> Cursor:
-        return InterleaveCursor(self)
+    def start(self) -> StageIterator:
+        return InterleaveIterator(self)
 
     def inner(self, item: Item) -> Stage:
         """The stage of the dataset for an element."""
-        found = self.function.result(*item)
-        if not isinstance(found, AbstractDataset):
+        dataset = self.function.result(*item)
+        if not isinstance(dataset, AbstractDataset):
             raise DTypeError(
-                f"{self.function.name!r} must return a dataset for each element, not {found!r}.{self.where}"
+                f"{self.function.name!r} must return a dataset for each element, not {dataset!r}.{self.where}"
             )
-        stage: Stage = found.stage
+        stage: Stage = dataset.stage
         return stage if not self.ahead else PrefetchStage(source=stage, size=self.ahead, origin=self.origin)
 
 
 class _Slot:
-    """One of the datasets that are read in turns.
+    """One of the open datasets.
 
     Attributes:
-        before: where the source was before it gave the dataset's element.
-        cursor: the run through the dataset.
+        before: the source's state before the dataset's element.
+        iterator: iterates over the dataset.
     """
 
-    def __init__(self, before: State, cursor: Cursor) -> None:
+    def __init__(self, before: State, iterator: StageIterator) -> None:
         self.before = before
-        self.cursor = cursor
+        self.iterator = iterator
 
 
-class InterleaveCursor(Cursor):
-    """Runs through several datasets in turns; where one ends, the next of the source's takes its place."""
+class InterleaveIterator(StageIterator):
+    """Iterates over several datasets cyclically; the source's next one replaces one that has ended."""
 
     def __init__(self, stage: InterleaveStage) -> None:
         self._stage = stage
@@ -80,9 +80,9 @@ class InterleaveCursor(Cursor):
         self._taken = 0
         self._ended = False
 
-    def pull(self, count: int) -> Sequence[Item]:
-        found: list[Item] = []
-        while len(found) < count:
+    def next(self, count: int) -> Sequence[Item]:
+        elements: list[Item] = []
+        while len(elements) < count:
             slot = self._slots[self._at]
             if slot is None:
                 slot = self._open()
@@ -91,28 +91,28 @@ class InterleaveCursor(Cursor):
                         break
                     self._go_on()
                     continue
-            wanted = min(self._stage.block - self._taken, count - len(found))
-            items = slot.cursor.pull(wanted)
-            found += items
+            limit = min(self._stage.block - self._taken, count - len(elements))
+            items = slot.iterator.next(limit)
+            elements += items
             self._taken += len(items)
-            if len(items) < wanted:
-                slot.cursor.close()
+            if len(items) < limit:
+                slot.iterator.close()
                 self._slots[self._at] = None
                 self._go_on()
             elif self._taken == self._stage.block:
                 self._go_on()
-        return found
+        return elements
 
     def _go_on(self) -> None:
         self._at = (self._at + 1) % len(self._slots)
         self._taken = 0
 
     def _open(self) -> _Slot | None:
-        """Begin the source's next dataset in the empty place; None where there is none."""
+        """Open the source's next dataset in the current, empty slot; None if there is none."""
         if self._ended:
             return None
         before = self._upstream.get_state()
-        items = self._upstream.pull(1)
+        items = self._upstream.next(1)
         if not len(items):
             self._ended = True
             return None
@@ -120,7 +120,7 @@ class InterleaveCursor(Cursor):
         return slot
 
     def get_state(self) -> State:
-        slots = [None if s is None else [s.before, s.cursor.get_state()] for s in self._slots]
+        slots = [None if s is None else [s.before, s.iterator.get_state()] for s in self._slots]
         return [self._at, self._taken, self._ended, self._upstream.get_state(), slots]
 
     def set_state(self, state: State) -> None:
@@ -136,39 +136,39 @@ class InterleaveCursor(Cursor):
         self._upstream.set_state(upstream)
 
     def _restored(self, before: State, place: State) -> _Slot:
-        """The dataset of the element after ``before`` in the source, at a saved place."""
+        """The dataset of the source's element after ``before``, at a saved position."""
         self._upstream.set_state(before)
-        items = self._upstream.pull(1)
+        items = self._upstream.next(1)
         if not len(items):
             raise wrong_state(before, "a place before the source's end")
-        cursor = self._stage.inner(items[0]).start()
-        cursor.set_state(place)
-        return _Slot(before, cursor)
+        iterator = self._stage.inner(items[0]).start()
+        iterator.set_state(place)
+        return _Slot(before, iterator)
 
     def close(self) -> None:
         for slot in self._slots:
             if slot is not None:
-                slot.cursor.close()
+                slot.iterator.close()
         super().close()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class WindowStage(OverOne):
-    """Datasets of some elements in a row each.
+class WindowStage(UnaryStage):
+    """Datasets of the elements of sliding windows.
 
     Attributes:
         size: how many elements a window has.
-        shift: how far the next one begins behind it.
-        stride: how far its elements are apart.
-        whole: whether smaller ones at the end are dropped.
-        specs: of the datasets.
-        nest: makes the dataset of a stage.
+        shift: the distance between the beginnings of windows.
+        stride: the distance between the elements of a window.
+        drop_remainder: whether smaller windows at the end are dropped.
+        specs: the layout of the elements, which are datasets.
+        nest: creates the dataset of a stage.
     """
 
     size: int
     shift: int
     stride: int
-    whole: bool
+    drop_remainder: bool
     specs: ElementLayout
     nest: Callable[[Stage], Any]
 
@@ -178,19 +178,19 @@ class WindowStage(OverOne):
 
     @property
     def cardinality(self) -> int:
-        known = self.source.cardinality
-        if known < 0:
-            return known
-        span = (self.size - 1) * self.stride + 1 if self.whole else 1
-        return max(0, (known - span) // self.shift + 1)
+        count = self.source.cardinality
+        if count < 0:
+            return count
+        span = (self.size - 1) * self.stride + 1 if self.drop_remainder else 1
+        return max(0, (count - span) // self.shift + 1)
 
-    def start(self) -> Cursor:
-        return WindowCursor(self)
+    def start(self) -> StageIterator:
+        return WindowIterator(self)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class KeptStage(Stage):
-    """Elements that are in memory.
+class InMemoryStage(Stage):
+    """Elements in memory.
 
     Attributes:
         items: the elements.
@@ -208,21 +208,21 @@ class KeptStage(Stage):
     def cardinality(self) -> int:
         return len(self.items)
 
-    def start(self) -> Cursor:
-        return KeptCursor(self.items)
+    def start(self) -> StageIterator:
+        return InMemoryIterator(self.items)
 
 
-class KeptCursor(Cursor):
-    """A run through elements that are in memory."""
+class InMemoryIterator(StageIterator):
+    """Iterates over elements in memory."""
 
     def __init__(self, items: Sequence[Item]) -> None:
         self._items = items
         self._at = 0
 
-    def pull(self, count: int) -> Sequence[Item]:
-        found = self._items[self._at : self._at + count]
-        self._at += len(found)
-        return found
+    def next(self, count: int) -> Sequence[Item]:
+        elements = self._items[self._at : self._at + count]
+        self._at += len(elements)
+        return elements
 
     def get_state(self) -> State:
         return self._at
@@ -231,57 +231,57 @@ class KeptCursor(Cursor):
         self._at = number(state, len(self._items))
 
 
-class WindowCursor(Cursor):
-    """A run through windows; its place is where the source was before the elements that it keeps."""
+class WindowIterator(StageIterator):
+    """Iterates over windows; its state is the source's state before the buffered elements."""
 
     def __init__(self, stage: WindowStage) -> None:
         self._stage = stage
         self._upstream = stage.source.start()
         self.upstreams = (self._upstream,)
-        self._kept: list[tuple[State, Item]] = []
+        self._buffer: list[tuple[State, Item]] = []
         self._skip = 0
 
-    def pull(self, count: int) -> Sequence[Item]:
+    def next(self, count: int) -> Sequence[Item]:
         stage = self._stage
-        found: list[Item] = []
+        windows: list[Item] = []
         span = (stage.size - 1) * stage.stride + 1
-        while len(found) < count:
-            while self._skip and len(self._upstream.pull(1)):
+        while len(windows) < count:
+            while self._skip and len(self._upstream.next(1)):
                 self._skip -= 1
             self._skip = 0
-            while len(self._kept) < span:
+            while len(self._buffer) < span:
                 before = self._upstream.get_state()
-                items = self._upstream.pull(1)
+                items = self._upstream.next(1)
                 if not len(items):
                     break
-                self._kept.append((before, items[0]))
-            window = [item for _, item in self._kept[: span : stage.stride]]
-            if not window or (stage.whole and len(window) < stage.size):
+                self._buffer.append((before, items[0]))
+            window = [item for _, item in self._buffer[: span : stage.stride]]
+            if not window or (stage.drop_remainder and len(window) < stage.size):
                 break
-            found.append(self._datasets(window))
-            self._skip = max(0, stage.shift - len(self._kept))
-            del self._kept[: stage.shift]
-        return found
+            windows.append(self._datasets(window))
+            self._skip = max(0, stage.shift - len(self._buffer))
+            del self._buffer[: stage.shift]
+        return windows
 
     def _datasets(self, window: list[Item]) -> Item:
-        """One dataset for each leaf of the elements."""
+        """A dataset of each leaf of the elements."""
         specs = self._stage.source.layout.specs
-        made = [
-            KeptStage(
+        stages = [
+            InMemoryStage(
                 items=[(item[i],) for item in window],
                 elements=ElementLayout(LEAF, (spec,)),
                 origin=self._stage.origin,
             )
             for i, spec in enumerate(specs)
         ]
-        return tuple(map(self._stage.nest, made))
+        return tuple(map(self._stage.nest, stages))
 
     def get_state(self) -> State:
-        before = self._kept[0][0] if self._kept else self._upstream.get_state()
+        before = self._buffer[0][0] if self._buffer else self._upstream.get_state()
         return [self._skip, before]
 
     def set_state(self, state: State) -> None:
         skip, before = parts(state, 2)
-        self._kept = []
+        self._buffer = []
         self._skip = number(skip)
         self._upstream.set_state(before)

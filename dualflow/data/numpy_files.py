@@ -1,4 +1,4 @@
-"""Arrays in NumPy's files, mapped into memory."""
+"""Memory-mapped arrays of ``.npy`` and ``.npz`` files."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from dualflow.core.system_errors import system_errors
 from dualflow.function.errors import here
 
 _LOCAL: Final = struct.Struct("<26xHH")
-"""What stands before a member of an archive; the lengths of its name and of what follows that."""
+"""The header of a member of a zip archive: the lengths of its name and of its extra field."""
 
 
 def mapped_arrays(path: str) -> Array | dict[str, Array]:
-    """The array of a ``.npy`` file, or those of a ``.npz`` file by their names; compressed ones are read.
+    """The array of a ``.npy`` file, or the arrays of a ``.npz`` file by name; compressed ones are loaded.
 
     Raises:
-        NotFoundError: there is no such file.
-        DataLossError: it is no such file, or it is damaged, or holds Python objects.
+        NotFoundError: the file does not exist.
+        DataLossError: it has another format, is damaged, or holds Python objects.
     """
     try:
         if not zipfile.is_zipfile(path):
@@ -38,14 +38,16 @@ def mapped_arrays(path: str) -> Array | dict[str, Array]:
         with system_errors(path):
             raise error
     except (ValueError, EOFError, zipfile.BadZipFile, struct.error, zlib.error) as error:
-        raise DataLossError(f"{path!r} is no file of NumPy's numbers, or damaged: {error}{here()}") from None
+        raise DataLossError(
+            f"{path!r} is not a file of NumPy arrays of numbers, or damaged: {error}{here()}"
+        ) from None
 
 
 def _member(path: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Array:
     if info.compress_type != zipfile.ZIP_STORED:
         with archive.open(info) as member:
-            found: Array = np.lib.format.read_array(member, allow_pickle=False)
-            return found
+            array: Array = np.lib.format.read_array(member, allow_pickle=False)
+            return array
     with open(path, "rb") as file:
         file.seek(info.header_offset)
         lengths = _LOCAL.unpack(file.read(_LOCAL.size))

@@ -1,21 +1,21 @@
-"""Options of pipelines: ``df.data.Options``."""
+"""Options of input pipelines: ``df.data.Options``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from dualflow.data.stage import Cursor, OverOne, Stage
+from dualflow.data.stage import Stage, StageIterator, UnaryStage
 
 
 @dataclass(slots=True)
 class ThreadingOptions:
-    """How many threads a pipeline has.
+    """The numbers of threads of a pipeline.
 
     Attributes:
-        max_intra_op_parallelism: ignored: functions use the threads that compiled code has.
-        private_threadpool_size: how many calls AUTOTUNE lets run at the same time; None for as many as there
-            are cores.
+        max_intra_op_parallelism: ignored: functions use the thread pool of compiled code.
+        private_threadpool_size: how many calls run at the same time with AUTOTUNE; None for the number of
+            cores.
 
     >>> import dualflow as df
     >>> df.data.ThreadingOptions()
@@ -28,12 +28,12 @@ class ThreadingOptions:
 
 @dataclass(slots=True)
 class Options:
-    """What ``with_options`` says of the transformations that follow it.
+    """The options that ``with_options`` sets for the transformations after it.
 
     Attributes:
-        deterministic: False lets results of parallel calls come in any order, where a ``map`` says nothing of
-            it.
-        threading: how many threads there are.
+        deterministic: False allows any order of the results of parallel calls, unless the ``map`` has its own
+            ``deterministic``.
+        threading: the numbers of threads.
 
     >>> import dualflow as df
     >>> options = df.data.Options()
@@ -46,7 +46,7 @@ class Options:
     threading: ThreadingOptions = field(default_factory=ThreadingOptions)
 
     def merge(self, options: Options) -> Options:
-        """These options, with those of another object that are set in their place."""
+        """These options, overridden by those that are set in ``options``."""
         mine, other = self.threading, options.threading
         return Options(
             self.deterministic if options.deterministic is None else options.deterministic,
@@ -58,22 +58,22 @@ class Options:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class OptionsStage(OverOne):
-    """The same elements, with options for what follows."""
+class OptionsStage(UnaryStage):
+    """The same elements, with options for the stages after it."""
 
     options: Options
 
-    def start(self) -> Cursor:
+    def start(self) -> StageIterator:
         return self.source.start()
 
 
 def options_of(stage: Stage) -> Options:
-    """The options that are set up to ``stage``; of several the last."""
-    found, pending = Options(), [stage]
+    """The options set by ``stage`` and the stages before it; later ones override earlier ones."""
+    merged, pending = Options(), [stage]
     while pending:
-        one = pending.pop()
-        if isinstance(one, OptionsStage):
-            found = one.options.merge(found)
-        sources: Sequence[Stage] = one.sources
+        current = pending.pop()
+        if isinstance(current, OptionsStage):
+            merged = current.options.merge(merged)
+        sources: Sequence[Stage] = current.sources
         pending += sources
-    return found
+    return merged

@@ -1,7 +1,7 @@
-"""Stages that change which elements come, and in which order, without looking at them.
+"""Stages that select or reorder elements without reading their values: take, skip, shard, repeat.
 
-So they do the same with the numbers of elements: over a source whose elements have numbers, they run on
-these, and the elements are taken at the end, a batch at a time.
+They work on the indices of elements as well: over a source with random access they select indices, and
+the elements are gathered at the end, a batch at a time.
 """
 
 from __future__ import annotations
@@ -11,61 +11,70 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dualflow.data.rows import RowCursor
-from dualflow.data.stage import INFINITE, UNKNOWN, Cursor, IndexedRows, OneToOne, OverOne, Stage, State
+from dualflow.data.rows import RowIterator
+from dualflow.data.stage import (
+    INFINITE,
+    UNKNOWN,
+    IndexedRows,
+    Stage,
+    StageIterator,
+    State,
+    StatelessIterator,
+    UnaryStage,
+)
 from dualflow.data.states import flag, number, parts
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Reordering(OverOne):
-    """A stage that doesn't look at elements."""
+class ReorderingStage(UnaryStage):
+    """A stage that doesn't read the values of elements."""
 
     def indexed(self) -> tuple[IndexedRows, Stage] | None:
-        found = self.source.indexed()
-        return found and (found[0], replace(self, source=found[1]))
+        source = self.source.indexed()
+        return source and (source[0], replace(self, source=source[1]))
 
-    def start(self) -> Cursor:
-        found = self.indexed()
-        if found is None or found[1].source is self.source:  # type: ignore[attr-defined]  # it is of this class
-            return self.run()
-        return RowCursor(found[0], found[1].start())
+    def start(self) -> StageIterator:
+        indexed = self.indexed()
+        if indexed is None or indexed[1].source is self.source:  # type: ignore[attr-defined]  # it is of this class
+            return self.iterate()
+        return RowIterator(indexed[0], indexed[1].start())
 
     @abstractmethod
-    def run(self) -> Cursor:
-        """A run through it, whatever its elements are."""
+    def iterate(self) -> StageIterator:
+        """Iterate over the source's elements, or over their indices."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TakeStage(Reordering):
-    """The first ``count`` elements; all where it is negative."""
+class TakeStage(ReorderingStage):
+    """The first ``count`` elements; all if it is negative."""
 
     count: int
 
     @property
     def cardinality(self) -> int:
-        known = self.source.cardinality
-        if self.count < 0 or known == UNKNOWN:
-            return known if self.count else 0
-        return self.count if known == INFINITE else min(known, self.count)
+        available = self.source.cardinality
+        if self.count < 0 or available == UNKNOWN:
+            return available if self.count else 0
+        return self.count if available == INFINITE else min(available, self.count)
 
-    def run(self) -> Cursor:
-        return self.source.start() if self.count < 0 else TakeCursor(self.source.start(), self.count)
+    def iterate(self) -> StageIterator:
+        return self.source.start() if self.count < 0 else TakeIterator(self.source.start(), self.count)
 
 
-class TakeCursor(OneToOne):
-    """The first elements of a run."""
+class TakeIterator(StatelessIterator):
+    """Iterates over the first elements."""
 
-    def __init__(self, upstream: Cursor, count: int) -> None:
+    def __init__(self, upstream: StageIterator, count: int) -> None:
         super().__init__(upstream)
         self._count = self._left = count
 
-    def pull(self, count: int) -> Sequence[Any]:
-        wanted = min(count, self._left)
-        if not wanted:
+    def next(self, count: int) -> Sequence[Any]:
+        limit = min(count, self._left)
+        if not limit:
             return ()
-        found = self._upstream.pull(wanted)
-        self._left -= len(found)
-        return found
+        elements = self._upstream.next(limit)
+        self._left -= len(elements)
+        return elements
 
     def get_state(self) -> State:
         return [self._left, self._upstream.get_state()]
@@ -77,36 +86,36 @@ class TakeCursor(OneToOne):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SkipStage(Reordering):
-    """All but the first ``count`` elements; none where it is negative."""
+class SkipStage(ReorderingStage):
+    """All but the first ``count`` elements; none if it is negative."""
 
     count: int
 
     @property
     def cardinality(self) -> int:
-        known = self.source.cardinality
+        available = self.source.cardinality
         if self.count < 0:
             return 0
-        return known if known < 0 else max(known - self.count, 0)
+        return available if available < 0 else max(available - self.count, 0)
 
-    def run(self) -> Cursor:
-        return SkipCursor(self.source.start(), self.count)
+    def iterate(self) -> StageIterator:
+        return SkipIterator(self.source.start(), self.count)
 
 
-class SkipCursor(OneToOne):
-    """A run without its beginning, which it leaves out when it is first asked."""
+class SkipIterator(StatelessIterator):
+    """Skips the first elements when it is first read."""
 
-    def __init__(self, upstream: Cursor, count: int) -> None:
+    def __init__(self, upstream: StageIterator, count: int) -> None:
         super().__init__(upstream)
         self._count = self._left = count
         self._done = count == 0
 
-    def pull(self, count: int) -> Sequence[Any]:
+    def next(self, count: int) -> Sequence[Any]:
         while not self._done:  # also after an error
-            skipped = self._upstream.pull(256 if self._left < 0 else min(self._left, 256))
+            skipped = self._upstream.next(256 if self._left < 0 else min(self._left, 256))
             self._left -= len(skipped) if self._left > 0 else 0
             self._done = not self._left or not len(skipped)
-        return self._upstream.pull(count)
+        return self._upstream.next(count)
 
     def get_state(self) -> State:
         begun = not self._done and self._left != self._count
@@ -120,77 +129,77 @@ class SkipCursor(OneToOne):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ShardStage(Reordering):
-    """Every element whose number is ``index`` modulo ``shards``."""
+class ShardStage(ReorderingStage):
+    """The elements whose index is ``index`` modulo ``shards``."""
 
     shards: int
     index: int
 
     @property
     def cardinality(self) -> int:
-        known = self.source.cardinality
-        return known if known < 0 else max(0, -((self.index - known) // self.shards))
+        available = self.source.cardinality
+        return available if available < 0 else max(0, -((self.index - available) // self.shards))
 
-    def run(self) -> Cursor:
-        return ShardCursor(self.source.start(), self.shards, self.index)
+    def iterate(self) -> StageIterator:
+        return ShardIterator(self.source.start(), self.shards, self.index)
 
 
-class ShardCursor(OneToOne):
-    """Every so many elements of a run."""
+class ShardIterator(StatelessIterator):
+    """Iterates over every ``shards``-th element."""
 
-    def __init__(self, upstream: Cursor, shards: int, index: int) -> None:
+    def __init__(self, upstream: StageIterator, shards: int, index: int) -> None:
         super().__init__(upstream)
         self._shards = shards
         self._index = index
 
-    def pull(self, count: int) -> Sequence[Any]:
-        return self._upstream.pull(count * self._shards)[self._index :: self._shards]
+    def next(self, count: int) -> Sequence[Any]:
+        return self._upstream.next(count * self._shards)[self._index :: self._shards]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RepeatStage(Reordering):
-    """The source so many times in turn, without end where ``count`` is negative."""
+class RepeatStage(ReorderingStage):
+    """The source repeated ``count`` times; endlessly if it is negative."""
 
     count: int
 
     @property
     def cardinality(self) -> int:
-        known = self.source.cardinality
-        if known == 0 or self.count == 0:
+        available = self.source.cardinality
+        if available == 0 or self.count == 0:
             return 0
         if self.count < 0:
             return INFINITE
-        return known if known < 0 else known * self.count
+        return available if available < 0 else available * self.count
 
-    def run(self) -> Cursor:
-        return RepeatCursor(self.source, self.count)
+    def iterate(self) -> StageIterator:
+        return RepeatIterator(self.source, self.count)
 
 
-class RepeatCursor(Cursor):
-    """One run through a stage after the other."""
+class RepeatIterator(StageIterator):
+    """Iterates over the source repeatedly."""
 
     def __init__(self, source: Stage, count: int) -> None:
         self._source = source
         self._count = self._left = count
-        self._begin(source.start())  # also where no run is wanted: its state belongs to this one's
+        self._begin(source.start())  # also for a count of 0, since its state is part of this iterator's
 
-    def _begin(self, run: Cursor) -> None:
-        self._current = run
-        self.upstreams = (run,)
+    def _begin(self, iterator: StageIterator) -> None:
+        self._current = iterator
+        self.upstreams = (iterator,)
         self._empty = True
 
-    def pull(self, count: int) -> Sequence[Any]:
-        found: Sequence[Any] = ()
-        while self._left and len(found) < count:
-            more = self._current.pull(count - len(found))
-            found = [*found, *more] if len(found) else more
+    def next(self, count: int) -> Sequence[Any]:
+        elements: Sequence[Any] = ()
+        while self._left and len(elements) < count:
+            more = self._current.next(count - len(elements))
+            elements = [*elements, *more] if len(elements) else more
             self._empty = self._empty and not len(more)
-            if len(found) < count:
-                self._left = 0 if self._empty else self._left - (self._left > 0)  # nothing would never end
+            if len(elements) < count:
+                self._left = 0 if self._empty else self._left - (self._left > 0)  # not forever
                 if self._left:
                     self._current.close()
                     self._begin(self._source.start())
-        return found
+        return elements
 
     def get_state(self) -> State:
         return [self._left, self._empty, self._current.get_state()]

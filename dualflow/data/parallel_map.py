@@ -1,4 +1,4 @@
-"""A stage whose function is called in several threads at once."""
+"""A stage that calls its function in several threads."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from typing import Final, NamedTuple
 
 from dualflow.data.element import ElementLayout, Item
 from dualflow.data.functions import ElementFunction
-from dualflow.data.mapping import MapCursor
-from dualflow.data.stage import AUTOTUNE, LOOK, Cursor, OverOne, State
+from dualflow.data.mapping import MapIterator
+from dualflow.data.stage import AUTOTUNE, LOOK, StageIterator, State, UnaryStage
 from dualflow.data.states import numbers, parts, wrong_state
 
 _TIMED: Final = 4
 _WORTH: Final = 1e-4
-"""Seconds from which on a call is worth being handed to another thread, which takes some 20 us."""
+"""The duration in seconds from which a call pays in another thread, which adds about 20 us."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ParallelMapStage(OverOne):
-    """What a function gives for each element, called for several elements at once.
+class ParallelMapStage(UnaryStage):
+    """A function's results, computed for several elements in parallel.
 
     Attributes:
         function: the function.
-        calls: how many at once; ``AUTOTUNE`` for as many as there are cores, if a call takes long.
+        calls: the number of parallel calls; ``AUTOTUNE`` for the number of cores if calls take long.
         ordered: whether the results come in the order of the elements.
     """
 
@@ -39,38 +39,39 @@ class ParallelMapStage(OverOne):
     def layout(self) -> ElementLayout:
         return self.function.layout
 
-    def start(self) -> Cursor:
-        return ParallelMapCursor(self)
+    def start(self) -> StageIterator:
+        return ParallelMapIterator(self)
 
 
 class _RunningCall(NamedTuple):
-    """A call that was handed to a thread: its number, and where the source was before its element."""
+    """A call submitted to a thread: its number, and the source's state before its element."""
 
     number: int
     before: State
     result: Future[Item]
 
 
-class ParallelMapCursor(Cursor):
-    """A run with calls under way. Where one fails, only its element is lost.
+class ParallelMapIterator(StageIterator):
+    """Iterates with calls in progress. If one fails, only its element is lost.
 
-    Its place is where the source was before the first of these, and which later ones have been handed out.
+    Its state is the source's state before the oldest call in progress, and the numbers of later calls whose
+    results have been returned already.
     """
 
     def __init__(self, stage: ParallelMapStage) -> None:
         self._stage = stage
         self._upstream = stage.source.start()
         self.upstreams = (self._upstream,)
-        self._mapped = MapCursor(self._upstream, stage.function)
+        self._mapped = MapIterator(self._upstream, stage.function)
         self._threads: ThreadPoolExecutor | None = None
         self._calls: list[_RunningCall] = []
         self._number = 0
         self._passed: set[int] = set()
         self._timed: list[float] = []
         self._process = os.getpid()
-        self._release: weakref.finalize[..., ParallelMapCursor] | None = None
+        self._release: weakref.finalize[..., ParallelMapIterator] | None = None
 
-    def pull(self, count: int) -> Sequence[Item]:
+    def next(self, count: int) -> Sequence[Item]:
         if os.getpid() != self._process:  # the threads are the parent's
             self.set_state(self.get_state())
         if self._stage.calls == AUTOTUNE and not self._calls and not self._long():
@@ -87,7 +88,7 @@ class ParallelMapCursor(Cursor):
                 self._passed.add(call.number)
                 results.append(call.result.result())
                 taken.append(call)
-        except BaseException:  # the others come after it
+        except BaseException:  # the other results come after the error
             self._calls = taken + self._calls
             self._passed.difference_update([call.number for call in taken])
             raise
@@ -97,29 +98,29 @@ class ParallelMapCursor(Cursor):
         return results
 
     def _long(self) -> bool:
-        """Whether calls take so long that threads are worth it; the first, which compiles, doesn't count."""
+        """Whether calls take long enough for threads to pay; the first one, which compiles, is ignored."""
         return len(self._timed) == _TIMED and min(self._timed[1:]) > _WORTH
 
     def _here(self, count: int) -> Sequence[Item]:
-        """The next results, computed in this thread and timed."""
+        """The next results, computed and timed in this thread."""
         if len(self._timed) == _TIMED:
-            return self._mapped.pull(count)
-        found: list[Item] = []
-        while len(found) < count and len(self._timed) < _TIMED:
-            items = self._upstream.pull(1)
+            return self._mapped.next(count)
+        results: list[Item] = []
+        while len(results) < count and len(self._timed) < _TIMED:
+            items = self._upstream.next(1)
             if not len(items):
-                return found
-            begun = time.perf_counter()
-            found.append(self._stage.function(*items[0]))
-            self._timed.append(time.perf_counter() - begun)
-        return found if len(found) == count else [*found, *self.pull(count - len(found))]
+                return results
+            start = time.perf_counter()
+            results.append(self._stage.function(*items[0]))
+            self._timed.append(time.perf_counter() - start)
+        return results if len(results) == count else [*results, *self.next(count - len(results))]
 
     def _fill(self) -> None:
-        """Hand out calls until as many are under way as there may be."""
+        """Submit calls up to the limit."""
         limit = self._limit
         while len(self._calls) < limit:
             before = self._upstream.get_state()
-            items = self._upstream.pull(1)
+            items = self._upstream.next(1)
             if not len(items):
                 return
             if self._threads is None:
@@ -134,7 +135,7 @@ class ParallelMapCursor(Cursor):
         return cores() if self._stage.calls == AUTOTUNE else self._stage.calls
 
     def _first(self) -> _RunningCall:
-        """The call whose result comes next, once it is there."""
+        """Wait for the next result, and return its call."""
         calls = self._calls[:1] if self._stage.ordered else self._calls
         done: set[Future[Item]] = set()
         while not done:
@@ -157,7 +158,7 @@ class ParallelMapCursor(Cursor):
         self._mapped.set_state(before)
         for number in range(max(passed, default=-1) + 1):
             place = self._upstream.get_state()
-            items = self._upstream.pull(1)
+            items = self._upstream.next(1)
             if not len(items):
                 raise wrong_state(passed, "numbers of elements before the source's end")
             if number not in passed:
@@ -178,7 +179,7 @@ class ParallelMapCursor(Cursor):
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -1,4 +1,4 @@
-"""A stage whose source is read ahead, in a thread."""
+"""A stage that prefetches its source's elements in a thread."""
 
 from __future__ import annotations
 
@@ -10,136 +10,136 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from dualflow.data.stage import LOOK, Cursor, OverOne, State
+from dualflow.data.stage import LOOK, StageIterator, State, UnaryStage
 from dualflow.data.states import flag, parts
 
 
-class _Made(NamedTuple):
-    """What a worker has ready: an element or an error, and where the source was behind it."""
+class _Outcome(NamedTuple):
+    """An element or an error from a worker, and the source's state after it."""
 
     items: Sequence[Any]
     error: BaseException | None
     state: State
 
 
-class _Shelf:
-    """Where a worker leaves what it has made, up to a limit.
+class _BoundedQueue:
+    """The queue from a worker to its iterator.
 
-    A worker holds this and its source, but not the cursor that it works for, which can so be dropped.
+    A worker refers to this and its source, but not to the iterator, which can so be freed.
     """
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._made: deque[_Made] = deque()
+        self._outcomes: deque[_Outcome] = deque()
         self._changed = threading.Condition()
         self._closed = False
 
-    def put(self, made: _Made) -> bool:
-        """Leave something, once there is room; False if nobody wants it any more."""
+    def put(self, outcome: _Outcome) -> bool:
+        """Wait until the queue isn't full, and append ``outcome``; False if the queue is closed."""
         with self._changed:
-            while len(self._made) >= self._size and not self._closed:
+            while len(self._outcomes) >= self._size and not self._closed:
                 self._changed.wait()
-            self._made.append(made)
+            self._outcomes.append(outcome)
             self._changed.notify()
             return not self._closed
 
-    def take(self) -> _Made | None:
-        """What was left first, once there is something; None if this was closed before."""
+    def take(self) -> _Outcome | None:
+        """Wait for the oldest outcome, and remove it; None if the queue is empty and closed."""
         with self._changed:
-            while not self._made:
+            while not self._outcomes:
                 if self._closed:
                     return None
                 self._changed.wait(LOOK)
-            found = self._made.popleft()
+            outcome = self._outcomes.popleft()
             self._changed.notify()
-            return found
+            return outcome
 
     def close(self) -> None:
-        """Let the worker end, after what it is at."""
+        """Let the worker end after its current element."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
 
 
-def _work(shelf: _Shelf, source: Cursor) -> None:
-    """Run through ``source`` until it ends, or nobody wants more."""
-    wanted = True
-    while wanted:
+def _work(queue: _BoundedQueue, source: StageIterator) -> None:
+    """Read ``source`` until it ends or the queue is closed."""
+    running = True
+    while running:
         items: Sequence[Any] = ()
         error: BaseException | None = None
         try:
-            items = source.pull(1)
+            items = source.next(1)
         except BaseException as raised:
             error = raised
-        wanted = shelf.put(_Made(items, error, source.get_state())) and bool(len(items) or error)
+        running = queue.put(_Outcome(items, error, source.get_state())) and bool(len(items) or error)
     source.close()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PrefetchStage(OverOne):
-    """The same elements, of which up to ``size`` are made ahead."""
+class PrefetchStage(UnaryStage):
+    """The same elements, of which up to ``size`` are prefetched."""
 
     size: int
 
-    def start(self) -> Cursor:
-        return PrefetchCursor(self)
+    def start(self) -> StageIterator:
+        return PrefetchIterator(self)
 
 
-class PrefetchCursor(Cursor):
-    """A run that a thread of its own makes, from when it is first asked until it is closed or dropped."""
+class PrefetchIterator(StageIterator):
+    """Iterates over prefetched elements; its thread runs from the first read until it is closed or freed."""
 
     def __init__(self, stage: PrefetchStage) -> None:
         self._stage = stage
-        self._source: Cursor | None = stage.source.start()
+        self._source: StageIterator | None = stage.source.start()
         self._state: State = self._source.get_state()
-        self._shelf: _Shelf | None = None
-        self._kept: list[_Made] = []
+        self._queue: _BoundedQueue | None = None
+        self._buffer: list[_Outcome] = []
         self._ended = False
         self._process = os.getpid()
 
-    def pull(self, count: int) -> Sequence[Any]:
+    def next(self, count: int) -> Sequence[Any]:
         if os.getpid() != self._process:  # the worker is the parent's
             self.set_state([self._ended, self._state])
-        taken, self._kept = self._kept, []
+        taken, self._buffer = self._buffer, []
         while len(taken) < count and not self._ended:
-            made = (self._shelf or self._begin()).take()
-            if made is None:
+            outcome = (self._queue or self._begin()).take()
+            if outcome is None:
                 break
-            if made.error is not None:
-                self._kept = taken  # which come after it
+            if outcome.error is not None:
+                self._buffer = taken  # returned after the error
             if not taken:
-                self._state = made.state
-            if made.error is not None:
-                raise made.error
-            self._ended = not len(made.items)
-            taken += [made] * len(made.items)
-        taken, self._kept = taken[:count], taken[count:]
+                self._state = outcome.state
+            if outcome.error is not None:
+                raise outcome.error
+            self._ended = not len(outcome.items)
+            taken += [outcome] * len(outcome.items)
+        taken, self._buffer = taken[:count], taken[count:]
         if taken:
             self._state = taken[-1].state
-        return [made.items[0] for made in taken]
+        return [outcome.items[0] for outcome in taken]
 
-    def _begin(self) -> _Shelf:
-        shelf = self._shelf = _Shelf(self._stage.size)
+    def _begin(self) -> _BoundedQueue:
+        queue = self._queue = _BoundedQueue(self._stage.size)
         source, self._source = self._source, None
-        weakref.finalize(self, shelf.close)
-        threading.Thread(target=_work, args=(shelf, source), name="dualflow prefetch", daemon=True).start()
-        return shelf
+        weakref.finalize(self, queue.close)
+        threading.Thread(target=_work, args=(queue, source), name="dualflow prefetch", daemon=True).start()
+        return queue
 
     def get_state(self) -> State:
-        return [self._ended and not self._kept, self._state]
+        return [self._ended and not self._buffer, self._state]
 
     def set_state(self, state: State) -> None:
         ended, self._state = parts(state, 2)
         if os.getpid() == self._process:
             self.close()
         self._process = os.getpid()
-        self._shelf, self._kept = None, []
+        self._queue, self._buffer = None, []
         self._ended = flag(ended)
         self._source = self._stage.source.start()
         self._source.set_state(self._state)
 
     def close(self) -> None:
-        if self._shelf is not None:
-            self._shelf.close()
+        if self._queue is not None:
+            self._queue.close()
         elif self._source is not None:
             self._source.close()

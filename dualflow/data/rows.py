@@ -1,4 +1,4 @@
-"""Elements by their number, and runs that take them so: one index gather for a whole batch."""
+"""Elements with random access by index: a batch is one gather."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from dualflow.core.convert import Array
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.data.element import Item, stacked
-from dualflow.data.stage import Cursor, IndexedRows, OneToOne
+from dualflow.data.stage import IndexedRows, StageIterator, StatelessIterator
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArrayRows:
-    """The rows of arrays of one length."""
+    """The rows of arrays of equal length."""
 
     arrays: tuple[Array, ...]
 
@@ -33,7 +33,7 @@ class ArrayRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProgressionRows:
-    """The numbers of a range, which are not in memory."""
+    """The numbers of a range, computed when they are read."""
 
     numbers: range
     dtype: Any
@@ -48,50 +48,50 @@ class ProgressionRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SequenceRows:
-    """The elements of an object that is indexed with integers."""
+    """The elements of an object with integer indices."""
 
     sequence: Any
     read: Any
 
     def row(self, index: int) -> Item:
-        found: Item = self.read(self.sequence[index], index)
-        return found
+        item: Item = self.read(self.sequence[index], index)
+        return item
 
     def gather(self, indices: Sequence[int]) -> list[Array]:
         return stack_rows([self.row(i) for i in indices])
 
 
 def stack_rows(items: Sequence[Item], where: str = "") -> list[Array]:
-    """The leaves of several elements, each stacked along a new first axis.
+    """The leaves of several elements, stacked along a new first axis.
 
     Raises:
-        InvalidArgumentError: they have different shapes. The message ends with ``where``.
+        InvalidArgumentError: the shapes of a leaf differ. The message ends with ``where``.
     """
     columns = stacked(items)
     try:
         return list(map(np.stack, columns))
     except ValueError:
-        for place, column in enumerate(columns):
+        for component, column in enumerate(columns):
             first = column[0].shape
             for number, leaf in enumerate(column):
                 if leaf.shape != first:
                     raise InvalidArgumentError(
-                        f"Cannot batch tensors with different shapes in component {place}. First element had "
-                        f"shape {list(first)} and element {number} had shape {list(leaf.shape)}. Use "
-                        f"padded_batch, or give them one shape with map.{where}"
+                        f"Cannot batch tensors with different shapes in component {component}. First element "
+                        f"had shape {list(first)} and element {number} had shape {list(leaf.shape)}. Use "
+                        f"padded_batch, or give them the same shape with map.{where}"
                     ) from None
         raise
 
 
-class RowCursor(OneToOne):
-    """A run through rows in the order of their numbers' run."""
+class RowIterator(StatelessIterator):
+    """Iterates over rows by an iterator of their indices."""
 
-    def __init__(self, rows: IndexedRows, numbers: Cursor) -> None:
+    def __init__(self, rows: IndexedRows, numbers: StageIterator) -> None:
         super().__init__(numbers)
         self._row = rows.row
 
-    def pull(self, count: int) -> Sequence[Item]:
-        numbers = self._upstream.pull(count)
+    def next(self, count: int) -> Sequence[Item]:
+        numbers = self._upstream.next(count)
         if len(numbers) == 1:
             return (self._row(numbers[0]),)
         return [self._row(i) for i in numbers]

@@ -1,4 +1,4 @@
-"""Shuffling with a buffer: the next element is drawn from as many as the buffer holds."""
+"""Shuffling with a buffer, from which the next element is drawn."""
 
 from __future__ import annotations
 
@@ -10,41 +10,41 @@ import numpy as np
 
 from dualflow.core.convert import Array
 from dualflow.data.epochs import Epochs
-from dualflow.data.order import Reordering
-from dualflow.data.stage import UNKNOWN, Cursor, Replayed, State
+from dualflow.data.order import ReorderingStage
+from dualflow.data.stage import UNKNOWN, ReplayedIterator, StageIterator, State
 from dualflow.data.states import number, numbers, parts, wrong_state
 
 _DRAWN: Final = 1024
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ShuffleStage(Reordering):
-    """The elements in an order drawn from a buffer of ``size``; from all where it is ``UNKNOWN``.
+class ShuffleStage(ReorderingStage):
+    """The elements in a random order, drawn from a buffer of ``size``; of all elements if it is ``UNKNOWN``.
 
     Attributes:
-        again: whether each run has an order of its own.
-        epochs: what numbers them.
+        reshuffle: whether each iteration has an order of its own.
+        epochs: counts the iterations.
     """
 
     size: int
-    again: bool
+    reshuffle: bool
     epochs: Epochs = field(repr=False)
 
-    def run(self) -> Cursor:
-        return ShuffleCursor(self)
+    def iterate(self) -> StageIterator:
+        return ShuffleIterator(self)
 
 
-class ShuffleCursor(Replayed):
-    """A run whose next element is drawn from a buffer, into whose place the source's next one goes.
+class ShuffleIterator(ReplayedIterator):
+    """Draws the next element from a buffer, and replaces it by the source's next one.
 
-    Once the source has ended, what the buffer holds comes in one random order.
+    After the source's end, the elements in the buffer come in one random order.
     """
 
     def __init__(self, stage: ShuffleStage) -> None:
         super().__init__(stage.source.start())
         self._stage = stage
         self._size = stage.size
-        self._epoch = stage.epochs.begin() if stage.again else 0
+        self._epoch = stage.epochs.begin() if stage.reshuffle else 0
         self.restart()
 
     def restart(self) -> None:
@@ -58,31 +58,31 @@ class ShuffleCursor(Replayed):
         if self._buffer is None:
             self._buffer = self._filled()
         if self._order is not None:
-            return self._rest(count)
-        more = self._upstream.pull(count)
-        found: list[Any] = []
+            return self._remaining(count)
+        more = self._upstream.next(count)
+        drawn: list[Any] = []
         if len(more):
             buffer = self._buffer = self._buffer if isinstance(self._buffer, list) else list(self._buffer)
             for x, place in zip(more, self._draw(len(more)), strict=True):
-                found.append(buffer[place])
+                drawn.append(buffer[place])
                 buffer[place] = x
         if len(more) == count:
-            return found
+            return drawn
         self._end()
-        rest = self._rest(count - len(found))
-        return [*found, *rest] if found else rest
+        remaining = self._remaining(count - len(drawn))
+        return [*drawn, *remaining] if drawn else remaining
 
     def _filled(self) -> Sequence[Any]:
-        """The beginning of the source, as much as the buffer holds."""
+        """The first elements of the source, up to the buffer's size."""
         if self._size != UNKNOWN:
-            return self._upstream.pull(self._size)
-        found: list[Any] = []
-        while len(more := self._upstream.pull(_DRAWN)):
-            found += more
-        return found
+            return self._upstream.next(self._size)
+        elements: list[Any] = []
+        while len(more := self._upstream.next(_DRAWN)):
+            elements += more
+        return elements
 
-    def _rest(self, count: int) -> Sequence[Any]:
-        """What the buffer still holds, once the source has ended, in its order."""
+    def _remaining(self, count: int) -> Sequence[Any]:
+        """The next elements of the buffer after the source's end, in their random order."""
         buffer, order = self._buffer, self._order
         assert buffer is not None, "it was filled"
         assert order is not None, "it was drawn"
@@ -93,7 +93,7 @@ class ShuffleCursor(Replayed):
         return [buffer[i] for i in places]
 
     def _draw(self, count: int) -> list[int]:
-        """Places in the buffer, drawn in blocks: the same ones, however many are asked for at once."""
+        """Random positions in the buffer, drawn in blocks: the same for any sequence of counts."""
         while len(self._places) < count:
             words = self._bits.random_raw(_DRAWN) % np.uint64(self._size)
             self._places = words.tolist()[::-1] + self._places
@@ -102,7 +102,7 @@ class ShuffleCursor(Replayed):
         return taken[::-1]
 
     def _end(self) -> None:
-        """Draw the order of the rest: the ranks of random words, alike in all of NumPy's versions."""
+        """Draw the order of the remaining elements: ranks of random words, equal in all versions of NumPy."""
         assert self._buffer is not None, "it was filled"
         self._order = np.argsort(self._bits.random_raw(len(self._buffer)), kind="stable")
 

@@ -1,4 +1,4 @@
-"""Stages without a source: where elements come from."""
+"""Sources: stages that don't read from others."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ from dataclasses import dataclass
 
 from dualflow.core.errors import FailedPreconditionError
 from dualflow.data.element import ElementLayout, Item
-from dualflow.data.rows import RowCursor
-from dualflow.data.stage import INFINITE, UNKNOWN, Cursor, IndexedRows, Stage, State
+from dualflow.data.rows import RowIterator
+from dualflow.data.stage import INFINITE, UNKNOWN, IndexedRows, Stage, StageIterator, State
 from dualflow.data.states import number, wrong_state
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NumbersStage(Stage):
-    """The integers from 0 to ``count``, as the numbers of rows; without end where it is ``INFINITE``."""
+    """The integers from 0 to ``count``, as indices of rows; endless if it is ``INFINITE``."""
 
     count: int
 
     @property
     def layout(self) -> ElementLayout:
-        raise NotImplementedError("the numbers of rows are no elements")
+        raise NotImplementedError("indices of rows are not elements")
 
     @property
     def cardinality(self) -> int:
         return self.count
 
-    def start(self) -> Cursor:
-        return NumberCursor(self.count)
+    def start(self) -> StageIterator:
+        return NumberIterator(self.count)
 
 
-class NumberCursor(Cursor):
-    """A run through integers."""
+class NumberIterator(StageIterator):
+    """Iterates over integers."""
 
     def __init__(self, count: int) -> None:
         self._count = count if count != INFINITE else 1 << 62
         self._at = 0
 
-    def pull(self, count: int) -> Sequence[int]:
+    def next(self, count: int) -> Sequence[int]:
         begun = self._at
         end = begun + count
         if end > self._count:
@@ -55,11 +55,11 @@ class NumberCursor(Cursor):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RowsStage(Stage):
-    """Elements that have numbers, from the first to the last.
+    """Elements with random access.
 
     Attributes:
-        rows: finds them.
-        count: how many there are.
+        rows: the elements by index.
+        count: their number.
         elements: their layout.
     """
 
@@ -75,8 +75,8 @@ class RowsStage(Stage):
     def cardinality(self) -> int:
         return self.count
 
-    def start(self) -> Cursor:
-        return RowCursor(self.rows, NumberCursor(self.count))
+    def start(self) -> StageIterator:
+        return RowIterator(self.rows, NumberIterator(self.count))
 
     def indexed(self) -> tuple[IndexedRows, Stage]:
         return self.rows, NumbersStage(count=self.count, origin=self.origin)
@@ -87,12 +87,12 @@ class RowsStage(Stage):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class IteratedStage(Stage):
-    """What a function that is called for each run iterates over.
+    """The elements of iterators that a function returns.
 
     Attributes:
-        iterate: returns a new iterator of elements.
+        iterate: returns a new iterator over the elements.
         elements: their layout.
-        count: how many there are, if that is known.
+        count: their number, if it is known.
     """
 
     iterate: Callable[[], Iterator[Item]]
@@ -107,24 +107,24 @@ class IteratedStage(Stage):
     def cardinality(self) -> int:
         return self.count
 
-    def start(self) -> Cursor:
-        return IteratedCursor(self.iterate)
+    def start(self) -> StageIterator:
+        return FunctionIterator(self.iterate)
 
 
-class IteratedCursor(Cursor):
-    """A run through an iterator; it goes to a state of the iterator's own, or by leaving elements out."""
+class FunctionIterator(StageIterator):
+    """Iterates over a Python iterator; a state is restored by skipping elements."""
 
     def __init__(self, iterate: Callable[[], Iterator[Item]]) -> None:
         self._iterate = iterate
         self._iterator: Iterator[Item] | None = None
         self._count = 0
 
-    def pull(self, count: int) -> Sequence[Item]:
+    def next(self, count: int) -> Sequence[Item]:
         if self._iterator is None:
             self._iterator = self._iterate()
-        found = list(itertools.islice(self._iterator, count))
-        self._count += len(found)
-        return found
+        elements = list(itertools.islice(self._iterator, count))
+        self._count += len(elements)
+        return elements
 
     def get_state(self) -> State:
         return self._count
@@ -135,10 +135,10 @@ class IteratedCursor(Cursor):
         self._iterator = self._iterate()
         self._count = sum(1 for _ in itertools.islice(self._iterator, count))
         if self._count < count:
-            raise wrong_state(state, f"a number up to {self._count}, how many elements there are,")
+            raise wrong_state(state, f"a number up to {self._count}, the number of elements,")
 
     def close(self) -> None:
-        """End a generator, so that its ``finally`` clauses run."""
+        """Close a generator, so that its ``finally`` clauses run."""
         end = getattr(self._iterator, "close", None)
         if end is not None:
             end()
@@ -146,7 +146,7 @@ class IteratedCursor(Cursor):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class UnknownStage(Stage):
-    """A dataset of which only the layout is known: what functions of datasets are tried with."""
+    """A dataset of a known layout without elements, for tracing functions of datasets."""
 
     elements: ElementLayout
 
@@ -158,9 +158,9 @@ class UnknownStage(Stage):
     def cardinality(self) -> int:
         return UNKNOWN
 
-    def start(self) -> Cursor:
+    def start(self) -> StageIterator:
         raise FailedPreconditionError(
-            "A function of elements is called once before there is an element, to see what it returns; a "
-            "dataset that it is given can't be iterated in Python then. Use its methods, such as "
+            "A function of elements is called once before there is an element, to find the layout of its "
+            "results; its dataset can't be iterated in Python then. Use the dataset's methods, such as "
             f"reduce.{self.where}"
         )

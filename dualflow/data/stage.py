@@ -1,7 +1,8 @@
-"""What a pipeline is made of: stages, which describe it and never change, and cursors, which run through it.
+"""Stages and stage iterators, the parts of an input pipeline.
 
-A cursor hands out elements in blocks. Its state is JSON: numbers that say how far it is, not what it holds;
-where a stage keeps elements, it makes them again when it is set to a state.
+A stage is a source or a transformation; it is immutable. A stage iterator returns its elements in blocks.
+The state of an iterator is JSON: counts that give its position, not its elements; an iterator that buffers
+elements recomputes them when a state is restored.
 """
 
 from __future__ import annotations
@@ -18,67 +19,67 @@ from dualflow.data.states import number, parts
 from dualflow.graph.ir import Origin
 
 State: TypeAlias = Any
-"""What ``json`` writes and reads."""
+"""An object that ``json`` can serialize."""
 
 INFINITE: Final = -1
 UNKNOWN: Final = -2
 INFINITE_CARDINALITY: Final = INFINITE
 UNKNOWN_CARDINALITY: Final = UNKNOWN
 AUTOTUNE: Final = -1
-"""The number of threads, or the size of a buffer, that is found while the pipeline runs."""
+"""The number of threads, or the size of a buffer, that the pipeline chooses itself."""
 LOOK: Final = 0.1
-"""Seconds after which a wait looks for signals: Python misses one that comes just before the wait begins."""
+"""Seconds between checks for signals in a wait: Python misses one that arrives just before it begins."""
 
 
-class Cursor(ABC):
-    """A run through a stage, up to its end. Used by one thread at a time, with the iterator's lock.
+class StageIterator(ABC):
+    """An iterator over a stage. Used by one thread at a time, under the lock of :class:`Iterator`.
 
     Attributes:
-        upstreams: the runs that it reads from.
+        upstreams: the iterators that it reads from.
     """
 
-    upstreams: Sequence[Cursor] = ()
+    upstreams: Sequence[StageIterator] = ()
 
     @abstractmethod
-    def pull(self, count: int) -> Sequence[Any]:
-        """The next ``count`` elements; fewer only where the stage ends, and then none."""
+    def next(self, count: int) -> Sequence[Any]:
+        """The next ``count`` elements; fewer only at the end of the stage, and none after it."""
 
     @abstractmethod
     def get_state(self) -> State:
-        """Where the run is, cheaply."""
+        """The iterator's position; cheap."""
 
     @abstractmethod
     def set_state(self, state: State) -> None:
-        """Go to where a run was, also back.
+        """Go to a position, forwards or backwards.
 
         Raises:
-            InvalidArgumentError: no run through such a stage returns the state; this one is of no use then.
+            InvalidArgumentError: no iterator over such a stage returns the state; this one is unusable then.
         """
 
     def close(self) -> None:
-        """Let threads go that work ahead."""
+        """End prefetching threads."""
         for upstream in self.upstreams:
             upstream.close()
 
 
 class IndexedRows(Protocol):
-    """Elements that are found by their number, and so can be taken in any order."""
+    """Elements with random access."""
 
     def row(self, index: int) -> Item:
         """One element."""
         ...
 
     def gather(self, indices: Sequence[int]) -> list[Array]:
-        """Several, stacked along a new first axis."""
+        """Several elements, stacked along a new first axis."""
         ...
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Stage(ABC):
-    """One step of a pipeline.
+    """One source or transformation of a pipeline.
 
     Attributes:
-        origin: the user's line that asked for it, once it is a dataset's.
+        origin: the user's line that created it; None until it belongs to a dataset.
     """
 
     origin: Origin | None = None
@@ -86,32 +87,32 @@ class Stage(ABC):
     @property
     @abstractmethod
     def layout(self) -> ElementLayout:
-        """Of its elements."""
+        """The layout of its elements."""
 
     @property
     @abstractmethod
     def cardinality(self) -> int:
-        """How many elements it has, or ``INFINITE`` or ``UNKNOWN``."""
+        """The number of its elements, or ``INFINITE`` or ``UNKNOWN``."""
 
     @property
     def sources(self) -> tuple[Stage, ...]:
-        """What it reads from."""
+        """The stages that it reads from."""
         return ()
 
-    def over(self, sources: Sequence[Stage]) -> Stage:
-        """The same step over other sources."""
+    def with_sources(self, sources: Sequence[Stage]) -> Stage:
+        """The same stage with other sources."""
         return self
 
     @abstractmethod
-    def start(self) -> Cursor:
-        """A new run through it."""
+    def start(self) -> StageIterator:
+        """A new iterator over it."""
 
     def indexed(self) -> tuple[IndexedRows, Stage] | None:
-        """The same elements as rows and a stage of their numbers, where that is possible."""
+        """The same elements as rows and a stage of their indices; None without random access."""
         return None
 
     def describe(self) -> str:
-        """Its kind and those of its sources, which states are valid for."""
+        """Its kind and those of its sources; a state is valid for stages of the same description."""
         name = type(self).__name__.removesuffix("Stage")
         return f"{name}({', '.join(s.describe() for s in self.sources)})"
 
@@ -122,8 +123,8 @@ class Stage(ABC):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class OverOne(Stage):
-    """A stage that reads from one other, whose elements are like its own unless it says otherwise."""
+class UnaryStage(Stage):
+    """A stage with one source, whose layout and cardinality it has unless it overrides them."""
 
     source: Stage
 
@@ -131,7 +132,7 @@ class OverOne(Stage):
     def sources(self) -> tuple[Stage, ...]:
         return (self.source,)
 
-    def over(self, sources: Sequence[Stage]) -> Stage:
+    def with_sources(self, sources: Sequence[Stage]) -> Stage:
         return replace(self, source=sources[0])
 
     @property
@@ -143,10 +144,10 @@ class OverOne(Stage):
         return self.source.cardinality
 
 
-class OneToOne(Cursor):
-    """A run that keeps nothing: it is where the run through its source is."""
+class StatelessIterator(StageIterator):
+    """An iterator without a state of its own: its state is its source's."""
 
-    def __init__(self, upstream: Cursor) -> None:
+    def __init__(self, upstream: StageIterator) -> None:
         self._upstream = upstream
         self.upstreams = (upstream,)
 
@@ -157,21 +158,21 @@ class OneToOne(Cursor):
         self._upstream.set_state(state)
 
 
-class Replayed(Cursor):
-    """A run through a stage that keeps elements: set to a state, it makes again all since the beginning.
+class ReplayedIterator(StageIterator):
+    """An iterator that buffers elements: to restore a state it recomputes all elements from the beginning.
 
     Args:
-        upstream: the run through the source, at its beginning.
+        upstream: the source's iterator, at its beginning.
     """
 
-    def __init__(self, upstream: Cursor) -> None:
+    def __init__(self, upstream: StageIterator) -> None:
         self._upstream = upstream
         self.upstreams = (upstream,)
-        self._begun: State = upstream.get_state()
+        self._first_state: State = upstream.get_state()
         self._count = 0
         self._errors = 0
 
-    def pull(self, count: int) -> Sequence[Any]:
+    def next(self, count: int) -> Sequence[Any]:
         try:
             elements = self.make(count)
         except Exception:
@@ -186,21 +187,22 @@ class Replayed(Cursor):
 
     @abstractmethod
     def restart(self) -> None:
-        """Forget all elements: the source is at its beginning."""
+        """Clear all buffers; the source is at its beginning."""
 
     def get_state(self) -> State:
-        return [self._begun, self._count] + [self._errors] * (self._errors > 0)
+        return [self._first_state, self._count] + [self._errors] * (self._errors > 0)
 
     def set_state(self, state: State) -> None:
-        self._begun, count, *errors = parts(state, 3 if isinstance(state, list) and len(state) == 3 else 2)
+        size = 3 if isinstance(state, list) and len(state) == 3 else 2
+        self._first_state, count, *errors = parts(state, size)
         number(count)
         failures = number(errors[0]) if errors else 0
-        self._upstream.set_state(self._begun)
+        self._upstream.set_state(self._first_state)
         self.restart()
         self._count = self._errors = 0
         while self._count < count:
             try:
-                elements = self.pull(1 if failures else min(count - self._count, 256))
+                elements = self.next(1 if failures else min(count - self._count, 256))
             except Exception:
                 if self._errors > failures:
                     raise

@@ -1,4 +1,4 @@
-"""Datasets of the lines of text files, and of records of one length."""
+"""Datasets of the lines of text files, and of fixed-length records."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from dualflow.core.tracebacks import entry
 from dualflow.data.arguments import file_name, positive, whole_number
 from dualflow.data.dataset import Dataset
 from dualflow.data.element import Item, leaf_array, single
-from dualflow.data.functions import on_trial
-from dualflow.data.opening import Opening, opening
+from dualflow.data.file_opening import Opener, opener_of
+from dualflow.data.functions import is_tracing_layout
 from dualflow.data.sources import IteratedStage
 from dualflow.data.stage import Stage
 from dualflow.eager.engine import EAGER
@@ -27,7 +27,7 @@ from dualflow.ops.static import known_value
 
 
 class TextLineDataset(Dataset):
-    """The lines of text files, as scalars of strings without their ends.
+    """The lines of text files, as scalar strings without line ends.
 
     Args:
         filenames: the name of a file, or several: strings, a tensor of them, or a dataset of such.
@@ -36,9 +36,9 @@ class TextLineDataset(Dataset):
             reads several at a time.
 
     Raises:
-        InvalidArgumentError: another compression.
-        NotFoundError: in the loop, there is no such file.
-        DataLossError: in the loop, a compressed file is damaged.
+        InvalidArgumentError: the compression is another one.
+        NotFoundError: during iteration, a file does not exist.
+        DataLossError: during iteration, a compressed file is damaged.
 
     >>> import dualflow as df, os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "poem.txt")
@@ -59,23 +59,24 @@ class TextLineDataset(Dataset):
         num_parallel_reads: Any = None,
         name: str | None = None,
     ) -> None:
-        self.stage = _files_stage(filenames, opening(compression_type), _lines)
+        self.stage = _files_stage(filenames, opener_of(compression_type), _lines)
 
 
 class FixedLengthRecordDataset(Dataset):
-    """The records of binary files, each of so many bytes, as scalars of strings.
+    """The records of binary files, each of ``record_bytes`` bytes, as scalar strings.
 
     Args:
         filenames: the name of a file, or several: strings, a tensor of them, or a dataset of such.
         record_bytes: the length of a record.
-        header_bytes: how many bytes are left out at the beginning of each file,
-        footer_bytes: and at its end.
+        header_bytes: how many bytes to skip at the beginning of each file.
+        footer_bytes: how many bytes to skip at its end.
         buffer_size, num_parallel_reads, name: ignored.
         compression_type: None, or "GZIP".
 
     Raises:
-        InvalidArgumentError: ``record_bytes`` is not positive; or in the loop, a file has more than records.
-        NotFoundError: in the loop, there is no such file.
+        InvalidArgumentError: ``record_bytes`` is not positive; during iteration, a file has bytes beyond its
+            last record.
+        NotFoundError: during iteration, a file does not exist.
 
     >>> import dualflow as df, os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "pairs")
@@ -100,42 +101,41 @@ class FixedLengthRecordDataset(Dataset):
         name: str | None = None,
     ) -> None:
         size = positive(record_bytes, "record_bytes")
-        before, behind = (
+        header, footer = (
             0 if n is None else whole_number(n, "a length") for n in (header_bytes, footer_bytes)
         )
-        read = functools.partial(_records, size=size, before=before, behind=behind)
-        self.stage = _files_stage(filenames, opening(compression_type), read)
+        read = functools.partial(_records, size=size, header=header, footer=footer)
+        self.stage = _files_stage(filenames, opener_of(compression_type), read)
 
 
-def _files_stage(names: Any, opened: Opening, read: Callable[[BinaryIO, str], Iterator[bytes]]) -> Stage:
-    """The stage of what ``read`` finds in files."""
+def _files_stage(names: Any, opened: Opener, read: Callable[[BinaryIO, str], Iterator[bytes]]) -> Stage:
+    """The stage of the strings that ``read`` yields for each file."""
     listed = names if isinstance(names, Dataset) else _listed(names)
 
     def items() -> Iterator[Item]:
         for name in _names(listed):
             with opened(name) as file:
-                for found in read(file, name):
-                    yield (np.array(found, object),)
+                for string in read(file, name):
+                    yield (np.array(string, object),)
 
-    made: Dataset = Dataset.of(
+    dataset: Dataset = Dataset.of(
         IteratedStage(iterate=items, elements=single(TensorSpec([], as_dtype("string"))))
     )
-    return made.stage
+    return dataset.stage
 
 
 def _listed(names: Any) -> Sequence[str]:
-    """The names of files that a user gives."""
+    """The names of files, from a name, several names, or a tensor of names."""
     if isinstance(names, AbstractTensor):
-        known = known_value(names)
-        if known is None and on_trial():
+        static_value = known_value(names)
+        if static_value is None and is_tracing_layout():
             return ()
-        if known is None:
+        if static_value is None:
             raise InvalidArgumentError(
-                "The names of a dataset's files are known before it is read; make the dataset outside of "
-                "the traced "
-                f"function.{here()}"
+                "The names of a dataset's files must be known when it is created; create the dataset outside "
+                f"of the traced function.{here()}"
             )
-        names = known.reshape(-1).tolist()
+        names = static_value.reshape(-1).tolist()
     several = names if isinstance(names, list | tuple | np.ndarray) else [names]
     return tuple(map(file_name, several))
 
@@ -145,11 +145,11 @@ def _names(listed: Any) -> Iterator[str]:
         yield from listed
         return
     if [s.dtype.is_string for s in listed.stage.layout.specs] != [True]:
-        raise DTypeError(f"The names of files are strings, not {listed.element_spec!r}.")
-    cursor = listed.stage.start()
+        raise DTypeError(f"The names of files must be strings, not {listed.element_spec!r}.")
+    iterator = listed.stage.start()
     while True:
         with dispatch.using(EAGER):
-            items = cursor.pull(1)
+            items = iterator.next(1)
         if not len(items):
             return
         yield from map(file_name, leaf_array(items[0][0]).reshape(-1).tolist())
@@ -160,17 +160,16 @@ def _lines(file: BinaryIO, name: str) -> Iterator[bytes]:
         yield line.removesuffix(b"\n").removesuffix(b"\r")
 
 
-def _records(file: BinaryIO, name: str, *, size: int, before: int, behind: int) -> Iterator[bytes]:
-    file.read(before)
-    kept = b""
-    while chunk := file.read(size + behind - len(kept)):
-        kept += chunk
-        if len(kept) == size + behind:
-            yield kept[:size]
-            kept = kept[size:]
-    if len(kept) != behind:
+def _records(file: BinaryIO, name: str, *, size: int, header: int, footer: int) -> Iterator[bytes]:
+    file.read(header)
+    pending = b""
+    while chunk := file.read(size + footer - len(pending)):
+        pending += chunk
+        if len(pending) == size + footer:
+            yield pending[:size]
+            pending = pending[size:]
+    if len(pending) != footer:
         raise InvalidArgumentError(
-            f"{name!r} has {len(kept) - behind} bytes beyond its last record of {size} bytes; give "
-            "header_bytes and "
-            "footer_bytes."
+            f"{name!r} has {len(pending) - footer} bytes beyond its last record of {size} bytes; give "
+            "header_bytes and footer_bytes."
         )

@@ -1,4 +1,4 @@
-"""How traced functions read datasets and iterators, which are their arguments or come from outside."""
+"""Reading of datasets and iterators in traced functions, whose arguments or closures they are."""
 
 from __future__ import annotations
 
@@ -37,19 +37,17 @@ def is_tracing() -> bool:
 
 
 def refuse_python_loop() -> NoReturn:
-    """Refuse to let Python iterate while a function is traced."""
+    """Raise the error for a Python loop over a dataset while a function is traced."""
     raise OperatorNotAllowedInGraphError(
-        "Iterating over a dataset is not allowed while a function is traced: its elements come when the "
-        "function "
-        "runs. Write `for x in dataset` in the function, with autograph on, so that the loop is compiled; "
-        "or loop "
-        f"outside of the function.{here()}"
+        "Iterating over a dataset is not allowed while a function is traced: its elements exist only when "
+        "the function runs. Write `for x in dataset` in the function, with autograph on, so that the loop is "
+        f"compiled; or loop outside of the function.{here()}"
     )
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetKind:
-    """What the traces of a function know of an argument that is a dataset."""
+    """The trace key of a dataset argument: the layout of its elements."""
 
     elements: ElementLayout
     make: Callable[[Stage], Any] = field(compare=False)
@@ -59,37 +57,37 @@ class DatasetKind:
         return f"Dataset of {self.elements.element_spec!r}"
 
     def __call__(self, handle: Any) -> Any:
-        """The dataset behind a handle; one that stands for it, where the handle is a symbol."""
+        """The dataset of a handle; a placeholder if the handle is symbolic."""
         if isinstance(handle, EagerTensor):
             return held(int(handle))
         return self.make(ArgumentStage(handle=handle, elements=self.elements))
 
 
 def dataset_tree(dataset: Any) -> tuple[Any, tuple[str, ...], list[Any]]:
-    """A dataset as a structure of one leaf, for the arguments of traced functions."""
+    """A dataset as a tree whose one leaf is its handle, for arguments of traced functions."""
     stage = dataset.stage
     handle = stage.handle if isinstance(stage, ArgumentStage) else handle_of(dataset)
     return DatasetKind(stage.layout, dataset.of), ("handle",), [handle]
 
 
 def dataset_reading(stage: Stage) -> StreamReading:
-    """How a traced loop reads a dataset, from its beginning."""
+    """How a traced loop reads a dataset from its beginning."""
     arguments, layout = arguments_in(stage), stage.layout
 
     @contextmanager
     def begin(numbers: Sequence[int]) -> Iterator[Read]:
-        given = {id(a): held(n).stage for a, n in zip(arguments, numbers, strict=True)}
-        cursor = filled(stage, given).start()
+        bound = {id(a): held(n).stage for a, n in zip(arguments, numbers, strict=True)}
+        iterator = filled(stage, bound).start()
         try:
-            yield lambda: next(iter(cursor.pull(1)), None)
+            yield lambda: next(iter(iterator.next(1)), None)
         finally:
-            cursor.close()
+            iterator.close()
 
     return StreamReading(layout.structure, layout.specs, tuple([a.handle for a in arguments]), begin)
 
 
 def traced_reduction(stage: Stage, function: ElementFunction, first: Item) -> list[Any]:
-    """The last state of a function over all elements, as a loop of the graph."""
+    """The final state of a reduction over all elements, as a loop of the graph."""
     engine, layout = dispatch.current(), stage.layout
     initial = [convert_to_tensor(True), *[engine.lift(wrapped(x)) for x in first]]
     tracer = inner_tracer(function.name)
@@ -104,7 +102,7 @@ def traced_reduction(stage: Stage, function: ElementFunction, first: Item) -> li
 
 @dataclass(frozen=True, slots=True)
 class IteratorKind:
-    """What the traces of a function know of an iterator that is an argument, with the next sizes."""
+    """The trace key of an iterator argument: its layout, and the specs of its next element."""
 
     elements: ElementLayout
     specs: Specs
@@ -114,16 +112,16 @@ class IteratorKind:
         return f"Iterator over {self.elements.element_spec!r}, next {', '.join(map(str, self.specs))}"
 
     def __call__(self, handle: Any) -> Any:
-        """The iterator behind a handle; what stands for it, where the handle is a symbol."""
+        """The iterator of a handle; a placeholder if the handle is symbolic."""
         return held(int(handle)) if isinstance(handle, EagerTensor) else TracedIterator(handle, self)
 
 
 class TracedIterator(AbstractSource):
-    """An iterator that is an argument of a function, while that is traced.
+    """An iterator argument of a function that is being traced.
 
     Args:
-        handle: the symbol of its handle.
-        kind: what is known of it.
+        handle: the symbolic tensor of its handle.
+        kind: its trace key.
     """
 
     __slots__ = ("_handle", "_kind")
@@ -146,16 +144,16 @@ class TracedIterator(AbstractSource):
 
     @property
     def element_spec(self) -> Any:
-        """The specs of the elements, in their structure."""
+        """The structure of the elements' specs."""
         return self._kind.elements.element_spec
 
     def reading(self) -> StreamReading:
-        """How a traced loop goes on with it."""
+        """How a traced loop reads the remaining elements."""
         return iterator_reading(self._kind.elements, (self._handle,), None)
 
 
 def iterator_reading(layout: ElementLayout, handles: tuple[Any, ...], iterator: Any) -> StreamReading:
-    """How a traced loop goes on with ``iterator``, or with what the handle stands for."""
+    """How a traced loop reads the remaining elements of ``iterator``, or of a handle's iterator."""
 
     @contextmanager
     def begin(numbers: Sequence[int]) -> Iterator[Read]:
@@ -165,7 +163,7 @@ def iterator_reading(layout: ElementLayout, handles: tuple[Any, ...], iterator: 
 
 
 def read_next(iterator: Any, handles: tuple[Any, ...], kind: IteratorKind) -> Any:
-    """The next element, of which a traced function takes note."""
+    """The next element, read by an op that a trace records."""
     attrs = {"iterator": iterator, "specs": kind.specs}
     leaves = dispatch.current().apply(READ_ELEMENT, handles, attrs)
     return unflatten(kind.elements.structure, list(leaves))

@@ -51,7 +51,7 @@ def test_a_damaged_element_is_named_with_its_place(file: Path) -> None:
     place = content.index(np.float32(3).tobytes())
     content[place] ^= 1
     file.write_bytes(content)
-    with pytest.raises(errors.DataLossError, match=r"element 1, at byte \d+, is not what was written"):
+    with pytest.raises(errors.DataLossError, match=r"element 1, at byte \d+, has a wrong checksum"):
         elements(Dataset.load(file))
     assert elements(Dataset.load(file).take(1)) == elements(Dataset.from_tensor_slices(ROWS).take(1))
 
@@ -70,7 +70,7 @@ def test_a_file_that_is_cut_off_anywhere_is_refused(file: Path) -> None:
 def test_a_file_that_is_cut_off_while_it_is_read_is_an_error(file: Path) -> None:
     dataset = Dataset.load(file)
     os.truncate(file, 30)
-    with pytest.raises(errors.DataLossError, match="cut off after it was opened"):
+    with pytest.raises(errors.DataLossError, match="truncated after it was opened"):
         elements(dataset)
 
 

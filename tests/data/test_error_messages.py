@@ -39,35 +39,35 @@ def raising() -> Iterator[int]:
 INVALID, KIND = errors.InvalidArgumentError, errors.DTypeError
 CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     # sources
-    (lambda: Dataset.from_tensor_slices(()), INVALID, "none to take slices of"),
+    (lambda: Dataset.from_tensor_slices(()), INVALID, "no tensor to take slices of"),
     (lambda: Dataset.from_tensor_slices(3), INVALID, "use from_tensors"),
     (
         lambda: Dataset.from_tensor_slices(([1, 2], [1, 2, 3])),
         INVALID,
         "Dimensions 2 and 3 are not",
     ),
-    (lambda: Dataset.from_tensors(()), INVALID, "one tensor at least"),
-    (lambda: Dataset.range(), KIND, "range takes one limit, or two"),
+    (lambda: Dataset.from_tensors(()), INVALID, "at least one tensor"),
+    (lambda: Dataset.range(), KIND, "range takes stop, or start and stop"),
     (lambda: Dataset.range(5.5), KIND, "an integer, not 5.5"),
     (lambda: Dataset.range(5, 0, 0), INVALID, "step must be a non-zero integer"),
     (lambda: Dataset.from_generator(iter([1]), df.int32), KIND, "must be a Python callable"),  # type: ignore[arg-type]  # what is refused
     (lambda: Dataset.from_generator(raising), KIND, "either `output_signature`"),
     (lambda: Dataset.from_generator(raising, df.int32, output_signature=SCALAR), KIND, "either `output_sig"),
-    (lambda: Dataset.from_generator(raising, None, [], None, SCALAR), KIND, "goes with `output_types`"),
+    (lambda: Dataset.from_generator(raising, None, [], None, SCALAR), KIND, "given with `output_types`"),
     (
         lambda: Dataset.from_generator(raising, output_signature=3),
         KIND,
         "a structure of df.TensorSpec",
     ),
-    (lambda: run(yielding([1, 2])), INVALID, r"gave element 0.* shape \(2,\) where \(\) was expected"),
-    (lambda: run(yielding(1, 2.5)), INVALID, "gave element 1.* dtype float32 where int32 was expected"),
+    (lambda: run(yielding([1, 2])), INVALID, r"produced element 0.* shape \(2,\) where \(\) was expected"),
+    (lambda: run(yielding(1, 2.5)), INVALID, "produced element 1.* dtype float32 where int32 was expected"),
     (lambda: run(yielding((1, 2), spec=(SCALAR,))), INVALID, "another structure than the elements"),
-    (lambda: run(yielding({1, 2})), INVALID, "gave element 0"),
+    (lambda: run(yielding({1, 2})), INVALID, "produced element 0"),
     (lambda: run(Dataset.from_generator(raising, df.int32)), KeyError, "the generator's own"),
-    (lambda: Dataset.from_source(3), KIND, "no source of elements"),
-    (lambda: Dataset.from_source(iter([1])), KIND, "can be iterated over once"),
+    (lambda: Dataset.from_source(3), KIND, "not a source of elements"),
+    (lambda: Dataset.from_source(iter([1])), KIND, "can be iterated over only once"),
     (lambda: Dataset.from_source([]), INVALID, "give output_signature"),
-    (lambda: run(Dataset.from_source([1, [2]])), INVALID, "A list gave element 1"),
+    (lambda: run(Dataset.from_source([1, [2]])), INVALID, "A list produced element 1"),
     (lambda: Dataset.zip(), KIND, "at least one dataset"),
     (lambda: Dataset.zip([r(1), r(2)]), KIND, "Python lists are not supported"),
     (lambda: Dataset.zip(r(1), 3), KIND, "structures of datasets"),
@@ -76,7 +76,7 @@ CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: Dataset.choose_from_datasets([r(1)], 3), KIND, "a dataset of int64 scalars"),
     (lambda: run(Dataset.choose_from_datasets([r(1)], r(5, 6))), INVALID, "one of 1 datasets, not 5"),
     (lambda: Dataset.sample_from_datasets([r(1)], [0.5, 0.5]), INVALID, "should have the same length"),
-    (lambda: Dataset.sample_from_datasets([r(1)], [-1.0]), INVALID, "no chances"),
+    (lambda: Dataset.sample_from_datasets([r(1)], [-1.0]), INVALID, "be probabilities"),
     (lambda: Dataset.sample_from_datasets([r(1), Dataset.from_tensors(1.0)]), KIND, "elements differ"),
     (
         lambda: Dataset.sample_from_datasets([r(1)], rerandomize_each_iteration=True),
@@ -88,7 +88,7 @@ CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: r(3).prefetch(-5), INVALID, "buffer_size must be >= 0, or AUTOTUNE"),
     (lambda: r(3).shard(0, 0), INVALID, "greater than zero .currently num_shards = 0"),
     (lambda: r(3).shard(2, 2), INVALID, "between 0 and 1 .currently index = 2"),
-    (lambda: r(3).take("x"), KIND, "count is an integer, not 'x'"),
+    (lambda: r(3).take("x"), KIND, "count must be an integer, not 'x'"),
     (lambda: r(3).concatenate(3), KIND, "concatenate takes a dataset"),
     (lambda: r(3).concatenate(Dataset.from_tensors(1.0)), KIND, "Incompatible dataset elements"),
     (lambda: r(3).cache(3), KIND, "a string or a path, not 3"),
@@ -101,7 +101,7 @@ CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: r(3).flat_map(lambda x: x), KIND, "must return a dataset for each element"),
     (lambda: r(3).interleave(lambda x: r(x), cycle_length=0), INVALID, "cycle_length must be greater"),
     (lambda: r(3).scan(0, lambda s, x: s), KIND, "a pair of the new state and a result"),
-    (lambda: r(3).scan(0, lambda s, x: (x, x)), KIND, "a state of dtype int64 where it was given int32"),
+    (lambda: r(3).scan(0, lambda s, x: (x, x)), KIND, "a state of dtype int64 for one of int32"),
     (lambda: r(3).reduce(0, lambda s, x: (s, s)), KIND, "a state of another structure"),
     (
         lambda: Dataset.from_generator(raising, df.int32).scan(0, lambda s, x: (s, x)),
@@ -136,18 +136,18 @@ CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (
         lambda: run(yielding(([1], [1, 2]), spec=(df.TensorSpec([None]), df.TensorSpec([None]))).unbatch()),
         INVALID,
-        "one first size in common",
+        "have the same first size",
     ),
     (lambda: r(3).window(0), INVALID, "Window size must be greater than zero"),
     (lambda: r(3).rebatch(0), INVALID, "Batch size must be greater than zero"),
     (
         lambda: r(3).group_by_window(lambda x: x, lambda k, d: d),
         INVALID,
-        "takes one of window_size",
+        "takes exactly one of window_size",
     ),
     (lambda: r(3).group_by_window(lambda x: [x, x], lambda k, d: d, 2), KIND, "an integer scalar"),
     (lambda: r(3).group_by_window(lambda x: x, lambda k, d: k, 2), KIND, "must return a dataset"),
-    (lambda: ragged().bucket_by_sequence_length(df.size, [3], [2]), INVALID, "one batch size more"),
+    (lambda: ragged().bucket_by_sequence_length(df.size, [3], [2]), INVALID, "one more batch size"),
     (
         lambda: run(ragged().bucket_by_sequence_length(df.size, [3], [2, 2], pad_to_bucket_boundary=True)),
         INVALID,
@@ -162,18 +162,18 @@ CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: r(3).bacth(2), AttributeError, "Did you mean 'batch'"),
     (lambda: r(0).get_single_element(), INVALID, "Dataset was empty"),
     (lambda: r(2).get_single_element(), INVALID, "more than one element"),
-    (lambda: list(r(3).window(2).as_numpy_iterator()), KIND, "flat_map them first"),
+    (lambda: list(r(3).window(2).as_numpy_iterator()), KIND, "flat_map it first"),
     (lambda: iter(r(0)).get_next(), errors.OutOfRangeError, "End of sequence"),
     (lambda: iter(r(3)).set_state(iter(r(4)).get_state()), INVALID, "of another dataset"),
     (lambda: iter(r(3)).set_state({}), INVALID, "of another dataset"),
     # files
-    (lambda: r(3).window(2).save("nowhere"), KIND, "Elements in files are of numbers"),
+    (lambda: r(3).window(2).save("nowhere"), KIND, "Only elements of numbers can be written"),
     (lambda: r(3).save("nowhere", compression="GZIP"), KIND, "not compressed"),
     (lambda: Dataset.load("/nowhere/at/all"), errors.NotFoundError, "There is no file"),
     (
         lambda: Dataset.load(__file__),
         errors.DataLossError,
-        "is damaged: it is cut off, or no file of elements",
+        "is damaged: it is cut off, or not a file of elements",
     ),
 ]
 
@@ -247,7 +247,7 @@ def test_no_gradient_flows_through_a_loop_over_a_dataset() -> None:
 
 
 def test_a_symbol_makes_no_dataset() -> None:
-    with pytest.raises(errors.InvalidArgumentError, match="datasets are made of known numbers"):
+    with pytest.raises(errors.InvalidArgumentError, match="a dataset needs a number"):
         df.function(lambda n: r(n).reduce(np.int64(0), lambda s, x: s + x))(df.constant(3))
 
 

@@ -145,8 +145,8 @@ def test_columns_are_chosen_and_files_joined(table: Path) -> None:
     ("defaults", "message"),
     [
         ([df.float32, 0, df.int64], r"table.csv:3, field 1, is required but missing"),
-        ([0, 0, df.int64], r"table.csv:2, field 1, is no valid int32: '1.5'"),
-        ([0.0, 0, 0], r"table.csv:2, field 3, is no valid int32"),
+        ([0, 0, df.int64], r"table.csv:2, field 1, is not a valid int32: '1.5'"),
+        ([0.0, 0, 0], r"table.csv:2, field 3, is not a valid int32"),
         ([0.0, 0, df.int64, 0], r"table.csv:2 has 3 fields, and field 4 is to be read"),
     ],
 )
@@ -175,7 +175,7 @@ def test_a_table_is_batches_of_named_columns(table: Path) -> None:
         ({"label_name": "y"}, "no column 'y' to be the label"),
         ({"select_columns": ["y"]}, "no column 'y' among"),
         ({"column_defaults": [0.0]}, "3 columns and 1 column_defaults"),
-        ({"compression_type": "BZ"}, "compression_type is None or 'GZIP'"),
+        ({"compression_type": "BZ"}, "compression_type must be None or 'GZIP'"),
     ],
 )
 def test_wrong_descriptions_of_tables_are_refused(table: Path, options: Any, message: str) -> None:
@@ -220,9 +220,14 @@ def test_missing_files_and_columns_are_refused(table: Path) -> None:
             [0],
             {"select_cols": [0], "exclude_cols": [1]},
             errors.InvalidArgumentError,
-            "leave select_cols or exclude_cols out",
+            "leave out select_cols or exclude_cols",
         ),
-        ([0], {"compression_type": "BZ"}, errors.InvalidArgumentError, "compression_type is None or 'GZIP'"),
+        (
+            [0],
+            {"compression_type": "BZ"},
+            errors.InvalidArgumentError,
+            "compression_type must be None or 'GZIP'",
+        ),
     ]
     for defaults, options, kind, message in wrong:
         with pytest.raises(kind, match=re.escape(message)):
@@ -235,7 +240,7 @@ def test_columns_of_strings_are_the_bytes_of_the_file(tmp_path: Path) -> None:
     rows = experimental.CsvDataset(path, [df.string, df.int32], header=True)
     assert elements(rows) == [(b"caf\xe9", 1)]
     path.write_bytes("caf\u00e9,n\nx,1\n".encode("latin-1"))
-    with pytest.raises(errors.InvalidArgumentError, match=r"latin.csv:1, field 1, .*no UTF-8.*column_names"):
+    with pytest.raises(errors.InvalidArgumentError, match=r"latin.csv:1, field 1, .*not UTF-8.*column_names"):
         experimental.make_csv_dataset(str(path), 2)
     named = experimental.make_csv_dataset(str(path), 1, column_names=["a", "b"], num_epochs=1)
     assert elements(named) == [{"a": [b"x"], "b": [1]}]
@@ -358,11 +363,11 @@ def test_wrong_names_of_text_files_are_refused(poems: Path) -> None:
     text = df.data.TextLineDataset
     with pytest.raises(errors.NotFoundError, match="There is no file"):
         lines(text("/nowhere/x.txt"))
-    with pytest.raises(errors.InvalidArgumentError, match="compression_type is None or 'GZIP'"):
+    with pytest.raises(errors.InvalidArgumentError, match="compression_type must be None or 'GZIP'"):
         text(poems / "a.txt", "ZIP")
     with pytest.raises(errors.DataLossError, match="is damaged"):
         lines(text(poems / "a.txt", "GZIP"))
-    with pytest.raises(errors.DTypeError, match="names of files are strings"):
+    with pytest.raises(errors.DTypeError, match="names of files must be strings"):
         lines(text(Dataset.range(2)))
     with pytest.raises(errors.InvalidArgumentError, match="No files matched pattern"):
         Dataset.list_files("/nowhere/*.txt")
@@ -397,12 +402,12 @@ def test_arrays_of_files_are_mapped(tmp_path: Path) -> None:
 
 def test_files_that_hold_no_arrays_are_refused(tmp_path: Path) -> None:
     (tmp_path / "text.npy").write_text("no array")
-    with pytest.raises(errors.DataLossError, match="no file of NumPy's"):
+    with pytest.raises(errors.DataLossError, match="not a file of NumPy arrays"):
         Dataset.from_numpy_file(tmp_path / "text.npy")
     with pytest.raises(errors.NotFoundError, match="There is no file"):
         Dataset.from_numpy_file(tmp_path / "nothing.npy")
     np.save(tmp_path / "objects.npy", np.array([{}]), allow_pickle=True)
-    with pytest.raises(errors.DataLossError, match="no file of NumPy's"):
+    with pytest.raises(errors.DataLossError, match="not a file of NumPy arrays"):
         Dataset.from_numpy_file(tmp_path / "objects.npy")
 
 

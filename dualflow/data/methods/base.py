@@ -1,4 +1,4 @@
-"""What the methods of datasets share: a dataset is a stage, and its methods put other stages on it."""
+"""The base of the classes of dataset methods: a dataset wraps a stage, and methods add stages."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dualflow.data.functions import ElementFunction
 from dualflow.data.stage import Stage
 
 
-class StageHolder(AbstractDataset):
+class DatasetBase(AbstractDataset):
     """A dataset without methods.
 
     Attributes:
-        stage: what it is.
+        stage: the last stage of its pipeline.
     """
 
     __slots__ = ("__weakref__", "stage")
@@ -26,9 +26,9 @@ class StageHolder(AbstractDataset):
         raise NotImplementedError
 
     def then(self, stage: Stage) -> Self:
-        """The dataset of a stage over this one's."""
-        made: Self = self.of(stage)
-        return made
+        """The dataset of a stage that reads from this one's."""
+        dataset: Self = self.of(stage)
+        return dataset
 
     def function(self, function: Callable[..., Any], first: ElementLayout | None = None) -> ElementFunction:
         """A function of this dataset's elements."""

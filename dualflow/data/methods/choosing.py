@@ -1,4 +1,4 @@
-"""Datasets of several others, by numbers or by chance, and of chance alone."""
+"""Datasets that choose among others, by indices or at random, and random numbers."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from dualflow.data.arguments import whole_number
 from dualflow.data.choosing import ChooseStage, DrawnRows
 from dualflow.data.element import leaf_array, single
 from dualflow.data.epochs import Epochs
-from dualflow.data.methods.base import StageHolder
+from dualflow.data.methods.base import DatasetBase
 from dualflow.data.sources import RowsStage
 from dualflow.data.stage import INFINITE, Stage
 from dualflow.function.errors import here
 
 
-class ChoosingMethods(StageHolder):
-    """Datasets that take their elements from others."""
+class ChoosingMethods(DatasetBase):
+    """Constructors of datasets that take their elements from others, and of random numbers."""
 
     __slots__ = ()
 
@@ -31,11 +31,11 @@ class ChoosingMethods(StageHolder):
     def random(
         cls, seed: int | None = None, rerandomize_each_iteration: bool | None = None, name: str | None = None
     ) -> Self:
-        """Random integers from 0 to 2**32, without end, the same in each run.
+        """An endless dataset of random integers from 0 to 2**32 - 1, the same in each iteration.
 
         Args:
-            seed: makes them those of a stream of its own, with :func:`dualflow.random.set_seed`.
-            rerandomize_each_iteration: True is refused; let a ``map`` draw with ``df.random`` for that.
+            seed: selects the stream of numbers, together with :func:`dualflow.random.set_seed`.
+            rerandomize_each_iteration: True is not supported; draw with ``df.random`` in a ``map`` instead.
             name: ignored; as in TensorFlow.
 
         >>> import dualflow as df
@@ -45,39 +45,41 @@ class ChoosingMethods(StageHolder):
         """
         if rerandomize_each_iteration:
             raise InvalidArgumentError(
-                "Dataset.random gives the same numbers in each run; for others, draw them with "
-                "df.random.uniform in "
-                f"the function of a map.{here()}"
+                "Dataset.random has the same numbers in each iteration; for others, draw them with "
+                f"df.random.uniform in the function of a map.{here()}"
             )
         rows = DrawnRows(_seeds(seed))
-        made: Self = cls.of(RowsStage(rows=rows, count=INFINITE, elements=single(TensorSpec([], int64))))
-        return made
+        dataset: Self = cls.of(RowsStage(rows=rows, count=INFINITE, elements=single(TensorSpec([], int64))))
+        return dataset
 
     @classmethod
     @entry
     def choose_from_datasets(
         cls, datasets: Sequence[Any], choice_dataset: Any, stop_on_empty_dataset: bool = True
     ) -> Self:
-        """Elements of several datasets, by the numbers of another one.
+        """Elements of several datasets, chosen by the indices of another one.
 
         Args:
-            datasets: their elements are alike.
-            choice_dataset: int64 scalars, each the number of the dataset that gives the next element.
-            stop_on_empty_dataset: whether it ends when a chosen dataset has; else that number is passed over.
+            datasets: datasets whose elements have the same structure and dtypes.
+            choice_dataset: int64 scalars, each the index of the dataset to take the next element from.
+            stop_on_empty_dataset: whether it ends when a chosen dataset has ended; otherwise that index is
+                skipped.
 
         Raises:
-            DTypeError: the elements differ, or the numbers are no int64 scalars.
-            InvalidArgumentError: there is no dataset; or in the loop, a number is out of range.
+            DTypeError: the elements differ, or the indices are not int64 scalars.
+            InvalidArgumentError: ``datasets`` is empty; during iteration, an index is out of range.
 
         >>> import dualflow as df
         >>> D = df.data.Dataset
         >>> [int(x) for x in D.choose_from_datasets([D.range(3), D.range(10, 13)], D.range(2).repeat(2))]
         [0, 10, 1, 11]
         """
-        if not isinstance(choice_dataset, StageHolder) or choice_dataset.stage.layout != single(
+        if not isinstance(choice_dataset, DatasetBase) or choice_dataset.stage.layout != single(
             TensorSpec([], int64)
         ):
-            raise DTypeError(f"choice_dataset is a dataset of int64 scalars, not {choice_dataset!r}.{here()}")
+            raise DTypeError(
+                f"choice_dataset must be a dataset of int64 scalars, not {choice_dataset!r}.{here()}"
+            )
         return cls._chosen(datasets, choice_dataset.stage, stop_on_empty_dataset)
 
     @classmethod
@@ -90,18 +92,20 @@ class ChoosingMethods(StageHolder):
         stop_on_empty_dataset: bool = False,
         rerandomize_each_iteration: bool | None = None,
     ) -> Self:
-        """Elements of several datasets, each of one that is drawn.
+        """Elements of several datasets, each from a randomly drawn one.
 
         Args:
-            datasets: their elements are alike.
-            weights: the chance of each, up to a factor; equal ones by default.
-            seed: makes the numbers those of a stream of its own, with :func:`dualflow.random.set_seed`.
-            stop_on_empty_dataset: whether it ends when a drawn dataset has; else it goes on without that.
-            rerandomize_each_iteration: True is refused: each run draws the same numbers.
+            datasets: datasets whose elements have the same structure and dtypes.
+            weights: the relative probability of each; equal ones by default.
+            seed: selects the stream of random numbers, together with :func:`dualflow.random.set_seed`.
+            stop_on_empty_dataset: whether it ends when a drawn dataset has ended; otherwise it goes on
+                without that.
+            rerandomize_each_iteration: True is not supported: each iteration draws the same numbers.
 
         Raises:
             DTypeError: the elements differ.
-            InvalidArgumentError: there is no dataset, or not one weight for each, or a negative one.
+            InvalidArgumentError: ``datasets`` is empty, or there isn't one weight for each, or one is
+                negative.
 
         >>> import dualflow as df
         >>> D = df.data.Dataset
@@ -110,33 +114,34 @@ class ChoosingMethods(StageHolder):
         """
         if rerandomize_each_iteration:
             raise InvalidArgumentError(
-                "sample_from_datasets draws the same numbers in each run; leave rerandomize_each_iteration "
-                "out."
-                f"{here()}"
+                "sample_from_datasets draws the same numbers in each iteration; leave out "
+                f"rerandomize_each_iteration.{here()}"
             )
         if weights is None:
             weights = [1.0] * len(datasets)
-        shares = np.asarray(leaf_array(weights), np.float64).tolist()
-        if len(shares) != len(datasets):
+        probabilities = np.asarray(leaf_array(weights), np.float64).tolist()
+        if len(probabilities) != len(datasets):
             raise InvalidArgumentError(
                 "Invalid `weights`. `weights` should have the same length as `datasets` but got "
-                f"`len(weights)={len(shares)}` vs. `len(datasets)={len(datasets)}`.{here()}"
+                f"`len(weights)={len(probabilities)}` vs. `len(datasets)={len(datasets)}`.{here()}"
             )
-        if min(shares, default=0) < 0 or not sum(shares) > 0:
+        if min(probabilities, default=0) < 0 or not sum(probabilities) > 0:
             raise InvalidArgumentError(
-                f"The weights are no chances: {shares}; give positive numbers.{here()}"
+                f"The weights can't be probabilities: {probabilities}; give positive numbers.{here()}"
             )
-        rows = DrawnRows(_seeds(seed), tuple(shares))
+        rows = DrawnRows(_seeds(seed), tuple(probabilities))
         choices = RowsStage(rows=rows, count=INFINITE, elements=single(TensorSpec([], int64)))
         return cls._chosen(datasets, choices, stop_on_empty_dataset)
 
     @classmethod
     def _chosen(cls, datasets: Sequence[Any], choices: Stage, stop: bool) -> Self:
         if not datasets:
-            raise InvalidArgumentError(f"There is no dataset to choose from.{here()}")
+            raise InvalidArgumentError(f"There is no dataset to choose from: `datasets` is empty.{here()}")
         for dataset in datasets:
-            if not isinstance(dataset, StageHolder):
-                raise DTypeError(f"datasets is a list of datasets, and {dataset!r} is none.{here()}")
+            if not isinstance(dataset, DatasetBase):
+                raise DTypeError(
+                    f"`datasets` must be a list of datasets, and {dataset!r} is not one.{here()}"
+                )
         layouts = [d.stage.layout for d in datasets]
         first = layouts[0]
         for other in layouts[1:]:
@@ -144,14 +149,13 @@ class ChoosingMethods(StageHolder):
                 s.dtype for s in other.specs
             ]:
                 raise DTypeError(
-                    f"The datasets' elements differ: {first.element_spec} vs. {other.element_spec}; make "
-                    "them alike "
-                    f"with map.{here()}"
+                    f"The datasets' elements differ: {first.element_spec} vs. {other.element_spec}; convert "
+                    f"them with map.{here()}"
                 )
-        made: Self = cls.of(
+        chosen: Self = cls.of(
             ChooseStage(choices=choices, parts=tuple([d.stage for d in datasets]), stop=bool(stop))
         )
-        return made
+        return chosen
 
 
 def _seeds(seed: int | None) -> list[int]:

@@ -1,4 +1,4 @@
-"""What datasets are used for: loops, results, and what is known of them."""
+"""Methods that read a dataset: iteration, reductions, specs, cardinality, options."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dualflow.data.arguments import callable_function
 from dualflow.data.element import wrapped
 from dualflow.data.iterator import Iterator, NumpyIterator
 from dualflow.data.mapping import reduced
-from dualflow.data.methods.base import StageHolder
+from dualflow.data.methods.base import DatasetBase
 from dualflow.data.methods.mapping import check_state, state_of
 from dualflow.data.options import Options, OptionsStage, options_of
 from dualflow.data.stage import INFINITE, UNKNOWN
@@ -33,8 +33,8 @@ from dualflow.function.errors import here
 
 
 @entry
-class ConsumingMethods(StageHolder):
-    """Runs through datasets."""
+class ConsumingMethods(DatasetBase):
+    """Methods that iterate over datasets, and their properties."""
 
     __slots__ = ()
 
@@ -56,7 +56,7 @@ class ConsumingMethods(StageHolder):
             raise DTypeError(f"The dataset is infinite.{here()}")
         if count == UNKNOWN:
             raise DTypeError(
-                f"The dataset length is unknown; count with reduce, or assert_cardinality.{here()}"
+                f"The dataset length is unknown; count with reduce, or use assert_cardinality.{here()}"
             )
         return count
 
@@ -65,7 +65,7 @@ class ConsumingMethods(StageHolder):
 
     @property
     def element_spec(self) -> Any:
-        """The specs of the elements, in their structure: what is known of them before one is there.
+        """The structure of the elements' specs, known before any element is computed.
 
         >>> import dualflow as df
         >>> df.data.Dataset.range(3).batch(2).element_spec
@@ -74,7 +74,7 @@ class ConsumingMethods(StageHolder):
         return self.stage.layout.element_spec
 
     def cardinality(self) -> EagerTensor:
-        """How many elements there are: an int64, INFINITE_CARDINALITY, or UNKNOWN_CARDINALITY.
+        """The number of elements, an int64 scalar: INFINITE_CARDINALITY or UNKNOWN_CARDINALITY are negative.
 
         >>> import dualflow as df
         >>> int(df.data.Dataset.range(42).batch(10).cardinality())
@@ -83,7 +83,7 @@ class ConsumingMethods(StageHolder):
         return wrap(np.array(self.stage.cardinality, np.int64))
 
     def as_numpy_iterator(self) -> NumpyIterator:
-        """An iterator over the elements as arrays and scalars of NumPy.
+        """An iterator over the elements as NumPy arrays and scalars.
 
         >>> import dualflow as df
         >>> list(df.data.Dataset.range(3).as_numpy_iterator())
@@ -92,7 +92,7 @@ class ConsumingMethods(StageHolder):
         return NumpyIterator(self)
 
     def reduce(self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None) -> Any:
-        """The last state of ``reduce_func(state, element)``, called with each element in turn.
+        """The final state of ``state = reduce_func(state, element)`` over all elements.
 
         Args:
             initial_state: a structure of tensors.
@@ -101,7 +101,7 @@ class ConsumingMethods(StageHolder):
             name: ignored; as in TensorFlow.
 
         Raises:
-            DTypeError: it returns another structure or dtype.
+            DTypeError: ``reduce_func`` returns another structure or dtype.
 
         >>> import dualflow as df
         >>> df.data.Dataset.range(5).reduce(df.constant(0, df.int64), lambda s, x: s + x).numpy()
@@ -109,16 +109,16 @@ class ConsumingMethods(StageHolder):
         """
         first, leaves = state_of(initial_state)
         function = self.function(callable_function(reduce_func, "reduce_func"), first)
-        if function.told:
+        if function.has_layout:
             check_state(function.layout, first)
         if is_tracing():
             return unflatten(first.structure, traced_reduction(self.stage, function, leaves))
         with dispatch.using(EAGER):
-            found = reduced(self.stage, function, leaves)
-        return unflatten(first.structure, list(map(wrapped, found)))
+            state = reduced(self.stage, function, leaves)
+        return unflatten(first.structure, list(map(wrapped, state)))
 
     def options(self) -> Options:
-        """The options that :meth:`with_options` has set.
+        """The options set by :meth:`with_options`.
 
         >>> import dualflow as df
         >>> df.data.Dataset.range(3).options().deterministic
@@ -129,7 +129,7 @@ class ConsumingMethods(StageHolder):
         """The same elements, with options for the transformations that follow.
 
         Raises:
-            DTypeError: ``options`` are no :class:`Options`.
+            DTypeError: ``options`` is not an :class:`Options`.
 
         >>> import dualflow as df
         >>> dataset = df.data.Dataset.range(3).with_options(df.data.Options(deterministic=False))
@@ -144,17 +144,17 @@ class ConsumingMethods(StageHolder):
         """The only element.
 
         Raises:
-            InvalidArgumentError: there is none, or more than one.
+            InvalidArgumentError: there are no elements, or more than one.
 
         >>> import dualflow as df
         >>> df.data.Dataset.from_tensors(7).get_single_element().numpy()
         np.int32(7)
         """
-        found = []
+        elements = []
         for element in Iterator(self):
-            found.append(element)
-            if len(found) > 1:
+            elements.append(element)
+            if len(elements) > 1:
                 raise InvalidArgumentError(f"Dataset had more than one element.{here()}")
-        if not found:
+        if not elements:
             raise InvalidArgumentError(f"Dataset was empty.{here()}")
-        return found[0]
+        return elements[0]

@@ -1,4 +1,4 @@
-"""Datasets in files."""
+"""Datasets of file names, and datasets saved to files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dualflow.data.arguments import file_name, whole_number
 from dualflow.data.element import layout_of_spec, leaf_array, single
 from dualflow.data.element_files import FileRows, write_elements
 from dualflow.data.epochs import Epochs
-from dualflow.data.methods.base import StageHolder
+from dualflow.data.methods.base import DatasetBase
 from dualflow.data.rows import ArrayRows
 from dualflow.data.shuffling import ShuffleStage
 from dualflow.data.sources import RowsStage
@@ -25,8 +25,8 @@ from dualflow.eager.engine import EAGER
 from dualflow.function.errors import here
 
 
-class FileMethods(StageHolder):
-    """How datasets get into files and out again."""
+class FileMethods(DatasetBase):
+    """Saves and loads datasets, and lists files."""
 
     __slots__ = ()
 
@@ -35,16 +35,16 @@ class FileMethods(StageHolder):
     def list_files(
         cls, file_pattern: Any, shuffle: bool | None = None, seed: int | None = None, name: str | None = None
     ) -> Self:
-        """The names of the files that fit a pattern, as scalars of strings.
+        """The names of the files that match a pattern, as scalar strings.
 
         Args:
             file_pattern: a pattern with ``*``, ``?`` and ``[...]``, or several.
-            shuffle: whether they come in another order in each run, by default; else sorted.
-            seed: as :meth:`shuffle` takes it.
+            shuffle: whether they come in another random order in each iteration (the default), or sorted.
+            seed: as in :meth:`shuffle`.
             name: ignored; as in TensorFlow.
 
         Raises:
-            InvalidArgumentError: no file fits.
+            InvalidArgumentError: no file matches.
 
         >>> import dualflow as df, os, tempfile
         >>> folder = tempfile.mkdtemp()
@@ -54,33 +54,33 @@ class FileMethods(StageHolder):
         >>> [os.path.basename(x) for x in files.as_numpy_iterator()]
         [b'a.txt', b'b.txt']
         """
-        given = np.atleast_1d(leaf_array(file_pattern)).tolist()
-        names = sorted({found.encode() for pattern in given for found in glob.glob(file_name(pattern))})
+        patterns = np.atleast_1d(leaf_array(file_pattern)).tolist()
+        names = sorted({path.encode() for pattern in patterns for path in glob.glob(file_name(pattern))})
         if not names:
             raise InvalidArgumentError(
-                f"No files matched pattern: {', '.join(map(file_name, given))}.{here()}"
+                f"No files matched pattern: {', '.join(map(file_name, patterns))}.{here()}"
             )
         rows = np.array(names, object)
         layout = single(TensorSpec([], as_dtype("string")))
         stage: Stage = RowsStage(rows=ArrayRows((rows,)), count=len(names), elements=layout)
         if shuffle is not False:
             epochs = Epochs(None if seed is None else whole_number(seed, "seed"))
-            stage = ShuffleStage(source=stage, size=len(names), again=True, epochs=epochs)
-        made: Self = cls.of(stage)
-        return made
+            stage = ShuffleStage(source=stage, size=len(names), reshuffle=True, epochs=epochs)
+        dataset: Self = cls.of(stage)
+        return dataset
 
     @entry
     def save(
         self, path: Any, compression: Any = None, shard_func: Any = None, checkpoint_args: Any = None
     ) -> None:
-        """Write all elements to a file, from which :meth:`load` reads them.
+        """Write all elements to a file for :meth:`load`.
 
         Args:
-            path: the file's name; it is there once it is complete.
-            compression: only None is there; likewise ``shard_func`` and ``checkpoint_args``.
+            path: the file's name; the file appears once it is complete.
+            compression: only None is supported, also for ``shard_func`` and ``checkpoint_args``.
 
         Raises:
-            DTypeError: elements are no numbers, or another argument than ``path`` is given.
+            DTypeError: elements are not numbers, or another argument than ``path`` is given.
 
         >>> import dualflow as df, os, tempfile
         >>> path = os.path.join(tempfile.mkdtemp(), "squares")
@@ -89,12 +89,12 @@ class FileMethods(StageHolder):
         [4, 9]
         """
         _only_path(compression, shard_func, checkpoint_args)
-        cursor = self.stage.start()
+        iterator = self.stage.start()
         try:
             with dispatch.using(EAGER):
-                write_elements(file_name(path), self.stage.layout, cursor.pull)
+                write_elements(file_name(path), self.stage.layout, iterator.next)
         finally:
-            cursor.close()
+            iterator.close()
 
     @classmethod
     @entry
@@ -106,18 +106,18 @@ class FileMethods(StageHolder):
         reader_func: Any = None,
         wait: bool = False,
     ) -> Self:
-        """The elements that :meth:`save` wrote, or a cache, read from the file when they are needed.
+        """The elements that :meth:`save`, or a cache, wrote, read from the file on demand.
 
         Args:
             path: the file's name.
-            element_spec: what the elements are, if their structure has namedtuples or objects; the file knows
-                tuples and dicts.
-            compression: only None is there; likewise ``reader_func``.
-            wait: ignored: a file is complete from when it is there.
+            element_spec: the structure of the elements' specs, if it has namedtuples or objects; the file
+                stores only tuples and dicts.
+            compression: only None is supported, also for ``reader_func``.
+            wait: ignored: a file that exists is complete.
 
         Raises:
-            NotFoundError: there is no such file.
-            DataLossError: it is damaged, also in the loop, or another file.
+            NotFoundError: the file does not exist.
+            DataLossError: the file is damaged (also during iteration), or of another kind.
             InvalidArgumentError: another version of dualflow wrote it.
             DTypeError: ``element_spec`` has other tensors than the file, or another argument is given.
         """
@@ -126,16 +126,15 @@ class FileMethods(StageHolder):
         layout = rows.layout if element_spec is None else layout_of_spec(element_spec)
         if [s.dtype for s in layout.specs] != [s.dtype for s in rows.layout.specs]:
             raise DTypeError(
-                f"The file has elements of {rows.layout.element_spec!r}, not {element_spec!r}.{here()}"
+                f"The file has elements of {rows.layout.element_spec!r}, not of {element_spec!r}.{here()}"
             )
-        made: Self = cls.of(RowsStage(rows=rows, count=len(rows), elements=layout))
-        return made
+        dataset: Self = cls.of(RowsStage(rows=rows, count=len(rows), elements=layout))
+        return dataset
 
 
 def _only_path(*others: Any) -> None:
     if any(x is not None for x in others):
         raise DTypeError(
-            "Files of elements are not compressed, and there is one for a dataset; leave the other "
-            "arguments out."
+            "Files of elements are not compressed, and a dataset has one file; leave out the other arguments."
             f"{here()}"
         )

@@ -1,4 +1,4 @@
-"""One element of several, and several of one."""
+"""Methods that stack elements into batches, and split batches."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from dualflow.core.tracebacks import entry
 from dualflow.data.arguments import leaves_up_to, positive
 from dualflow.data.batching import BatchStage, PaddedBatchStage, UnbatchStage
 from dualflow.data.element import DatasetSpec, leaf_array
-from dualflow.data.methods.base import StageHolder
+from dualflow.data.methods.base import DatasetBase
 from dualflow.function.errors import here
 
 
 @entry
-class GroupingMethods(StageHolder):
-    """Transformations that stack elements, and take them apart."""
+class GroupingMethods(DatasetBase):
+    """Transformations to and from batches."""
 
     __slots__ = ()
 
@@ -31,16 +31,17 @@ class GroupingMethods(StageHolder):
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Self:
-        """``batch_size`` elements in a row as one, whose tensors have one more axis.
+        """Consecutive elements stacked: each batch of ``batch_size`` elements is one element with a new first
+        axis.
 
         Args:
-            batch_size: how many.
+            batch_size: the number of elements in a batch.
             drop_remainder: whether the last batch is dropped if it is smaller.
-            num_parallel_calls: ignored, as is ``deterministic``: a batch of rows is one gather.
+            num_parallel_calls, deterministic: ignored: a batch of rows is one gather.
             name: ignored; as in TensorFlow.
 
         Raises:
-            InvalidArgumentError: ``batch_size`` is not positive; or, in the loop, elements of a batch differ
+            InvalidArgumentError: ``batch_size`` is not positive; during iteration, elements of a batch differ
                 in shape.
 
         >>> import dualflow as df
@@ -48,7 +49,7 @@ class GroupingMethods(StageHolder):
         [[0, 1], [2, 3], [4]]
         """
         size = positive(batch_size, "Batch size")
-        return self.then(BatchStage(source=self.stage, size=size, whole=bool(drop_remainder)))
+        return self.then(BatchStage(source=self.stage, size=size, drop_remainder=bool(drop_remainder)))
 
     def padded_batch(
         self,
@@ -58,20 +59,20 @@ class GroupingMethods(StageHolder):
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Self:
-        """``batch_size`` elements in a row as one, filled up to one shape.
+        """Batches of ``batch_size`` consecutive elements, padded to one shape.
 
         Args:
-            batch_size: how many.
-            padded_shapes: a structure of the shapes to fill up to; None in the place of a size, or of all,
-                for the largest in each batch.
-            padding_values: what to fill with: one value, or a structure of them; 0 by default.
+            batch_size: the number of elements in a batch.
+            padded_shapes: a structure of the shapes to pad to; None for a size, or for all of them, means the
+                largest in each batch.
+            padding_values: one padding value, or a structure of them; 0 by default.
             drop_remainder: whether the last batch is dropped if it is smaller.
             name: ignored; as in TensorFlow.
 
         Raises:
-            InvalidArgumentError: a shape has another number of axes, or elements are larger than it; or the
-                number of axes is not known.
-            DTypeError: a value has another dtype than what it fills.
+            InvalidArgumentError: a padded shape has another number of axes than the elements, or elements are
+                larger than it; or the number of axes is unknown.
+            DTypeError: a padding value has another dtype than its component.
 
         >>> import dualflow as df
         >>> rows = df.data.Dataset.range(1, 4).map(lambda n: df.fill([n], n))
@@ -79,40 +80,43 @@ class GroupingMethods(StageHolder):
         [[[1, 0], [2, 2]], [[3, 3, 3]]]
         """
         size = positive(batch_size, "Batch size")
-        known = self.stage.layout
+        layout = self.stage.layout
         if padded_shapes is None:
-            shapes = [spec.shape for spec in known.specs]
+            shapes = [spec.shape for spec in layout.specs]
             if UNKNOWN_RANK in shapes:
                 raise InvalidArgumentError(
-                    "padded_batch needs padded_shapes for elements of an unknown number of axes, such as "
-                    "[None]."
-                    f"{here()}"
+                    "padded_batch needs padded_shapes, such as [None], for elements of an unknown number of "
+                    f"axes.{here()}"
                 )
         else:
-            shapes = list(map(_shape, leaves_up_to(known.structure, padded_shapes, "padded_shapes")))
-        for spec, shape in zip(known.specs, shapes, strict=True):
+            shapes = list(map(_shape, leaves_up_to(layout.structure, padded_shapes, "padded_shapes")))
+        for spec, shape in zip(layout.specs, shapes, strict=True):
             if spec.shape is not UNKNOWN_RANK and len(shape) != len(spec.shape):
                 raise InvalidArgumentError(
                     f"The padded shape {shape} has another number of axes than the component's, "
                     f"{spec.shape}.{here()}"
                 )
-        lone = padding_values is None or (
+        is_scalar = padding_values is None or (
             np.ndim(padding_values) == 0 and not isinstance(padding_values, dict)
         )
         values = (
             [padding_values] * len(shapes)
-            if lone
-            else leaves_up_to(known.structure, padding_values, "padding_values")
+            if is_scalar
+            else leaves_up_to(layout.structure, padding_values, "padding_values")
         )
-        fills = tuple([_fill(value, spec) for value, spec in zip(values, known.specs, strict=True)])
+        fills = tuple([_fill(value, spec) for value, spec in zip(values, layout.specs, strict=True)])
         return self.then(
             PaddedBatchStage(
-                source=self.stage, size=size, whole=bool(drop_remainder), shapes=tuple(shapes), fills=fills
+                source=self.stage,
+                size=size,
+                drop_remainder=bool(drop_remainder),
+                shapes=tuple(shapes),
+                fills=fills,
             )
         )
 
     def unbatch(self, name: str | None = None) -> Self:
-        """The rows of each element as elements.
+        """The rows of each element, as elements.
 
         Raises:
             InvalidArgumentError: a component has no axes, or their first sizes differ.
@@ -129,23 +133,24 @@ class GroupingMethods(StageHolder):
         if len(sizes) > 1:
             raise InvalidArgumentError(
                 "`unbatch()` is only supported for datasets of elements whose components have a matching "
-                "leading "
-                f"dimension. Encountered both {sizes[0]} and {sizes[1]}.{here()}"
+                f"leading dimension. Encountered both {sizes[0]} and {sizes[1]}.{here()}"
             )
         return self.then(UnbatchStage(source=self.stage))
 
 
-def _shape(given: Any) -> Shape:
-    """A padded shape: sizes, of which -1 and None are open; one number is that of one axis."""
-    if given is None:
+def _shape(sizes_or_size: Any) -> Shape:
+    """A padded shape; -1 and None are unknown sizes, and a number is the size of one axis."""
+    if sizes_or_size is None:
         return as_shape([None])
-    given = np.asarray(leaf_array(given)).tolist() if hasattr(given, "numpy") else given
-    sizes = [given] if isinstance(given, int | np.integer) else list(given)
+    sizes_or_size = (
+        np.asarray(leaf_array(sizes_or_size)).tolist() if hasattr(sizes_or_size, "numpy") else sizes_or_size
+    )
+    sizes = [sizes_or_size] if isinstance(sizes_or_size, int | np.integer) else list(sizes_or_size)
     return as_shape([None if n is None or n == -1 else n for n in sizes])
 
 
 def _fill(value: Any, spec: Any) -> Any:
-    """What fills a component, as an array of its dtype."""
+    """The padding value of a component, as an array of its dtype."""
     dtype = spec.dtype
     if value is None:
         return np.array(b"", object) if dtype.kind == "O" else np.zeros((), dtype.dtype)
@@ -155,7 +160,6 @@ def _fill(value: Any, spec: Any) -> Any:
     if array.dtype != dtype.dtype:
         raise DTypeError(
             f"Invalid `padding_values`: a value of dtype {array.dtype} does not match the component's, "
-            f"{dtype.name}."
-            f"{here()}"
+            f"{dtype.name}.{here()}"
         )
     return array

@@ -1,4 +1,4 @@
-"""What functions make of elements."""
+"""Methods that apply functions to elements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dualflow.data.arguments import callable_function, positive, whole_number
 from dualflow.data.element import ElementLayout, leaf_array, leaf_spec, opened
 from dualflow.data.functions import ElementFunction
 from dualflow.data.mapping import FilterStage, MapStage, ScanStage, TakeWhileStage, WithoutErrorsStage
-from dualflow.data.methods.base import StageHolder
+from dualflow.data.methods.base import DatasetBase
 from dualflow.data.nesting import InterleaveStage
 from dualflow.data.options import options_of
 from dualflow.data.parallel_map import ParallelMapStage, cores
@@ -21,8 +21,8 @@ from dualflow.function.errors import here
 
 
 @entry
-class MappingMethods(StageHolder):
-    """Transformations with functions of elements, which are traced and compiled."""
+class MappingMethods(DatasetBase):
+    """Transformations by functions of elements, which are traced and compiled."""
 
     __slots__ = ()
 
@@ -35,21 +35,22 @@ class MappingMethods(StageHolder):
         use_unbounded_threadpool: bool = False,
         name: str | None = None,
     ) -> Self:
-        """What ``map_func`` gives for each element.
+        """The results of ``map_func`` for each element.
 
-        It is traced here, once, and compiled when the first element comes: Python's side effects happen once.
-        Wrap what must run in Python for each element in :func:`dualflow.py_function` or
+        The function is traced once, here, and compiled at the first element: side effects in Python happen
+            once.
+        Wrap code that must run in Python for each element in :func:`dualflow.py_function` or
         :func:`dualflow.numpy_function`.
 
         Args:
-            map_func: takes the parts of an element that is a tuple as arguments, any other as one; returns a
+            map_func: takes the parts of a tuple as separate arguments, any other element as one; returns a
                 structure of tensors, in which a list counts as a tuple.
             num_parallel_calls: how many calls may run in threads at the same time, or ``AUTOTUNE``.
-            deterministic: False lets what is ready first come first.
+            deterministic: False allows results in the order in which they are ready.
             synchronous, use_unbounded_threadpool, name: ignored; as in TensorFlow.
 
         Raises:
-            DTypeError: ``map_func`` can't be called, or returns something else than tensors.
+            DTypeError: ``map_func`` is not callable, or returns something other than tensors.
 
         >>> import dualflow as df
         >>> list(df.data.Dataset.range(3).map(lambda x: x * x).as_numpy_iterator())
@@ -59,21 +60,23 @@ class MappingMethods(StageHolder):
         calls = _calls(num_parallel_calls)
         if calls is None:
             return self.then(MapStage(source=self.stage, function=function))
-        chosen = options_of(self.stage)
-        if calls == AUTOTUNE and chosen.threading.private_threadpool_size:
-            calls = chosen.threading.private_threadpool_size
-        ordered = (chosen.deterministic if deterministic is None else deterministic) is not False
+        options = options_of(self.stage)
+        if calls == AUTOTUNE and options.threading.private_threadpool_size:
+            calls = options.threading.private_threadpool_size
+        ordered = (options.deterministic if deterministic is None else deterministic) is not False
         return self.then(ParallelMapStage(source=self.stage, function=function, calls=calls, ordered=ordered))
 
     def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Self:
-        """The elements of the datasets that ``map_func`` gives for each element, one dataset after the other.
+        """The elements of the datasets that ``map_func`` returns for each element, one dataset after the
+        other.
 
-        It is tried here with symbols, to see what its datasets hold, and then called in Python for each
-        element. Variables that it reads from enclosing scopes and its module have the values of now, as in a
-        trace; those that it assigns, and what changes in an object, are the program's own.
+        The function is called here with symbolic tensors, to find the layout of its datasets, and then in
+        Python for each element. Variables that it reads from enclosing scopes and its module keep their
+        present values, as in a trace; variables that it assigns, and the contents of objects, are shared with
+        the program.
 
         Raises:
-            DTypeError: it returns no dataset.
+            DTypeError: ``map_func`` doesn't return a dataset.
 
         >>> import dualflow as df
         >>> dataset = df.data.Dataset.range(3).flat_map(lambda n: df.data.Dataset.range(n))
@@ -91,19 +94,19 @@ class MappingMethods(StageHolder):
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Self:
-        """The elements of the datasets that ``map_func`` gives, of some datasets in turns.
+        """The elements of the datasets that ``map_func`` returns, read from several datasets cyclically.
 
         Args:
-            map_func: gives a dataset for each element; it is called as :meth:`flat_map` does.
-            cycle_length: how many datasets are read in turns; by default, or with AUTOTUNE, as many as there
-                are cores.
-            block_length: how many elements of one come in a row, 1 by default.
-            num_parallel_calls: where given, each dataset that is read has a thread that makes its next block.
+            map_func: returns a dataset for each element; it is called as in :meth:`flat_map`.
+            cycle_length: how many datasets are open at a time; by default, or with AUTOTUNE, the number of
+                cores.
+            block_length: how many consecutive elements are read from one, 1 by default.
+            num_parallel_calls: unless None, each open dataset has a thread that prefetches its next block.
             deterministic: ignored: the order is always the same.
             name: ignored; as in TensorFlow.
 
         Raises:
-            DTypeError: ``map_func`` returns no dataset.
+            DTypeError: ``map_func`` doesn't return a dataset.
             InvalidArgumentError: a length is not positive.
 
         >>> import dualflow as df
@@ -113,8 +116,8 @@ class MappingMethods(StageHolder):
         >>> [int(n) for n in dataset]
         [0, 0, 1, 1, 0, 1]
         """
-        chosen = AUTOTUNE if cycle_length is None else whole_number(cycle_length, "cycle_length")
-        cycle = cores() if chosen == AUTOTUNE else positive(chosen, "cycle_length")
+        length = AUTOTUNE if cycle_length is None else whole_number(cycle_length, "cycle_length")
+        cycle = cores() if length == AUTOTUNE else positive(length, "cycle_length")
         block = 1 if block_length is None else positive(block_length, "block_length")
         ahead = 0 if _calls(num_parallel_calls) is None else block
         return self._interleaved(map_func, cycle, block, ahead)
@@ -131,12 +134,12 @@ class MappingMethods(StageHolder):
         )
 
     def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Self:
-        """The elements that can be made: those whose making raises an error are left out.
+        """The same elements without those whose computation raises an error.
 
-        Such an element costs at most the batch that it would be in.
+        After a ``batch``, the whole batch of such an element is skipped.
 
         Args:
-            log_warning: whether there is a warning for each.
+            log_warning: whether to warn of each skipped element.
             name: ignored; as in TensorFlow.
 
         >>> import dualflow as df
@@ -148,10 +151,10 @@ class MappingMethods(StageHolder):
         return self.then(WithoutErrorsStage(source=self.stage, warn=bool(log_warning)))
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Self:
-        """The elements for which ``predicate`` gives True.
+        """The elements for which ``predicate`` returns True.
 
         Raises:
-            InvalidArgumentError: it returns something else than one bool.
+            InvalidArgumentError: ``predicate`` returns something other than a scalar bool.
 
         >>> import dualflow as df
         >>> list(df.data.Dataset.range(5).filter(lambda x: x % 2 == 1).as_numpy_iterator())
@@ -160,10 +163,10 @@ class MappingMethods(StageHolder):
         return self.then(FilterStage(source=self.stage, predicate=self._predicate(predicate)))
 
     def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Self:
-        """The elements before the first one for which ``predicate`` gives False.
+        """The elements before the first one for which ``predicate`` returns False.
 
         Raises:
-            InvalidArgumentError: it returns something else than one bool.
+            InvalidArgumentError: ``predicate`` returns something other than a scalar bool.
 
         >>> import dualflow as df
         >>> list(df.data.Dataset.range(5).take_while(lambda x: x < 2).as_numpy_iterator())
@@ -173,7 +176,7 @@ class MappingMethods(StageHolder):
 
     def _predicate(self, predicate: Callable[..., Any]) -> ElementFunction:
         function = self.function(callable_function(predicate, "predicate"))
-        if not function.told:
+        if not function.has_layout:
             return function
         specs = function.layout.specs
         if len(specs) != 1 or specs[0].dtype is not bool_ or specs[0].shape:
@@ -184,16 +187,16 @@ class MappingMethods(StageHolder):
         return function
 
     def scan(self, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None) -> Self:
-        """What ``scan_func`` gives for a state and each element, which is also given the next state.
+        """The outputs of ``state, output = scan_func(state, element)`` for each element.
 
         Args:
-            initial_state: a structure of tensors, given with the first element.
-            scan_func: takes a state and an element; returns a pair of the next state, like the first, and of
-                an element of the new dataset.
+            initial_state: the first state, a structure of tensors.
+            scan_func: takes a state and an element; returns the next state, of the same structure and dtypes,
+                and an element of the new dataset.
             name: ignored; as in TensorFlow.
 
         Raises:
-            DTypeError: it returns no such pair.
+            DTypeError: ``scan_func`` returns no such pair.
 
         >>> import dualflow as df
         >>> sums = df.data.Dataset.range(4).scan(df.constant(0, df.int64), lambda s, x: (s + x, s + x))
@@ -202,82 +205,82 @@ class MappingMethods(StageHolder):
         """
         first, state = state_of(initial_state)
         function = self.function(callable_function(scan_func, "scan_func"), first)
-        if not function.told:
+        if not function.has_layout:
             raise DTypeError(
-                "scan needs elements whose number of axes is known; say their shapes where they come from, "
-                "in "
-                f"output_signature.{here()}"
+                "scan needs elements whose number of axes is known; declare their shapes in the "
+                f"output_signature of their source.{here()}"
             )
-        found = function.layout
-        if found.structure.kind is not tuple or len(found.structure.children) != 2:
+        layout = function.layout
+        if layout.structure.kind is not tuple or len(layout.structure.children) != 2:
             raise DTypeError(
-                f"scan_func returns a pair of the new state and a result, not {found.element_spec!r}.{here()}"
+                "scan_func must return a pair of the new state and a result, not "
+                f"{layout.element_spec!r}.{here()}"
             )
-        kept = ElementLayout(found.structure.children[0], found.specs[: found.structure.children[0].leaves])
-        check_state(kept, first)
+        next_state = ElementLayout(
+            layout.structure.children[0], layout.specs[: layout.structure.children[0].leaves]
+        )
+        check_state(next_state, first)
         return self.then(ScanStage(source=self.stage, function=function, first=state))
 
     def apply(self, transformation_func: Callable[[Self], Any]) -> Self:
         """``transformation_func(dataset)``, which is a dataset.
 
         Raises:
-            DTypeError: it returns something else.
+            DTypeError: ``transformation_func`` returns something else.
 
         >>> import dualflow as df
         >>> list(df.data.Dataset.range(3).apply(lambda d: d.skip(1)).as_numpy_iterator())
         [np.int64(1), np.int64(2)]
         """
-        found = callable_function(transformation_func, "transformation_func")(self)
-        if not isinstance(found, StageHolder):
+        result = callable_function(transformation_func, "transformation_func")(self)
+        if not isinstance(result, DatasetBase):
             raise DTypeError(
-                f"`transformation_func` must return a dataset, not a {type(found).__name__}.{here()}"
+                f"`transformation_func` must return a dataset, not a {type(result).__name__}.{here()}"
             )
-        made: Self = found  # type: ignore[assignment]  # the one class of datasets
-        return made
+        dataset: Self = result  # type: ignore[assignment]  # the one class of datasets
+        return dataset
 
 
-def _calls(given: Any) -> int | None:
-    """How many calls may run at once; None where no thread is asked for."""
-    if given is None:
+def _calls(value: Any) -> int | None:
+    """The number of parallel calls; None for calls in the thread that iterates."""
+    if value is None:
         return None
-    found = whole_number(given, "num_parallel_calls")
-    if found != AUTOTUNE and found < 1:
+    count = whole_number(value, "num_parallel_calls")
+    if count != AUTOTUNE and count < 1:
         raise InvalidArgumentError(
-            f"num_parallel_calls must be greater than zero, or AUTOTUNE, not {found}.{here()}"
+            f"num_parallel_calls must be greater than zero, or AUTOTUNE, not {count}.{here()}"
         )
-    return found
+    return count
 
 
 def dataset_layout(function: ElementFunction) -> ElementLayout:
-    """The layout of the elements of the datasets that a function gives."""
-    found = function.trial()
-    if not isinstance(found, StageHolder):
+    """The layout of the elements of the datasets that a function returns."""
+    result = function.trial()
+    if not isinstance(result, DatasetBase):
         raise DTypeError(
-            f"{function.name!r} must return a dataset for each element, not {found!r}; map takes functions "
-            "that "
-            f"return tensors.{here()}"
+            f"{function.name!r} must return a dataset for each element, not {result!r}; map takes functions "
+            f"that return tensors.{here()}"
         )
-    return found.stage.layout
+    return result.stage.layout
 
 
 def state_of(initial: Any) -> tuple[ElementLayout, tuple[Any, ...]]:
-    """The layout of a state, and its leaves."""
+    """The layout and the leaves of an initial state."""
     leaves, structure = opened(initial)
     arrays = tuple(map(leaf_array, leaves))
     return ElementLayout(structure, tuple(map(leaf_spec, arrays))), arrays
 
 
-def check_state(found: ElementLayout, first: ElementLayout) -> None:
-    """Refuse a function whose new state is unlike the first one."""
-    if found.structure != first.structure:
+def check_state(returned: ElementLayout, first: ElementLayout) -> None:
+    """Raise if the state that a function returns differs from the initial one in structure or dtypes."""
+    if returned.structure != first.structure:
         raise DTypeError(
-            f"The function returned a state of another structure, {found.element_spec!r}, than it was given, "
-            f"{first.element_spec!r}.{here()}"
+            f"The function returned a state of another structure, {returned.element_spec!r}, than it was "
+            f"given, {first.element_spec!r}.{here()}"
         )
-    for new, old in zip(found.specs, first.specs, strict=True):
+    for new, old in zip(returned.specs, first.specs, strict=True):
         if new.dtype is not old.dtype:
             raise DTypeError(
-                f"The function returned a state of dtype {new.dtype.name} where it was given "
-                f"{old.dtype.name}; "
-                f"cast the initial state, or the result, with df.cast.{here()}"
+                f"The function returned a state of dtype {new.dtype.name} for one of {old.dtype.name}; cast "
+                f"the initial state, or the result, with df.cast.{here()}"
             )

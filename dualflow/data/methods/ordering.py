@@ -1,4 +1,4 @@
-"""Which elements come, and in which order."""
+"""Methods that select, order, cache and prefetch elements."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from dualflow.data.arguments import file_name, whole_number
 from dualflow.data.caching import CacheStage
 from dualflow.data.combining import ConcatenateStage, ZipStage
 from dualflow.data.epochs import Epochs
-from dualflow.data.methods.base import StageHolder
-from dualflow.data.methods.making import MakingMethods
+from dualflow.data.methods.base import DatasetBase
+from dualflow.data.methods.creating import CreationMethods
 from dualflow.data.order import RepeatStage, ShardStage, SkipStage, TakeStage
 from dualflow.data.prefetching import PrefetchStage
 from dualflow.data.shuffling import ShuffleStage
@@ -24,8 +24,8 @@ _READY: Final = 2
 
 
 @entry
-class OrderingMethods(StageHolder):
-    """Transformations that don't look at elements."""
+class OrderingMethods(DatasetBase):
+    """Transformations that don't read the values of elements."""
 
     __slots__ = ()
 
@@ -36,20 +36,20 @@ class OrderingMethods(StageHolder):
         reshuffle_each_iteration: bool | None = True,
         name: str | None = None,
     ) -> Self:
-        """The elements in a random order: each is drawn from a buffer, into which the next one goes.
+        """The elements in a random order: each is drawn from a buffer, and the next one takes its place.
 
         Args:
-            buffer_size: how many elements the buffer holds; all with UNKNOWN_CARDINALITY. Orders are all
-                equally likely only where it holds all.
-            seed: makes the order that of a stream of its own, with :func:`dualflow.random.set_seed`. Without
-                it, the order is drawn when the dataset is made.
-            reshuffle_each_iteration: whether each run through the dataset has another order.
+            buffer_size: how many elements the buffer holds; UNKNOWN_CARDINALITY for all. Only with all are
+                all orders equally likely.
+            seed: selects the stream of random numbers, together with :func:`dualflow.random.set_seed`.
+                Without it, seeds are drawn when the dataset is created.
+            reshuffle_each_iteration: whether each iteration over the dataset has another order.
             name: ignored; as in TensorFlow.
 
         Raises:
             InvalidArgumentError: ``buffer_size`` is not positive.
 
-        Where elements have numbers, as rows of arrays do, the buffer holds numbers.
+        If the source has random access, such as rows of arrays, the buffer holds indices.
 
         >>> import dualflow as df
         >>> dataset = df.data.Dataset.range(5).shuffle(5, seed=3)
@@ -57,12 +57,12 @@ class OrderingMethods(StageHolder):
         [np.int64(0), np.int64(1), np.int64(2), np.int64(3), np.int64(4)]
         """
         size = checked_buffer_size(buffer_size)
-        again = reshuffle_each_iteration is not False
+        reshuffle = reshuffle_each_iteration is not False
         epochs = Epochs(None if seed is None else whole_number(seed, "seed"))
-        return self.then(ShuffleStage(source=self.stage, size=size, again=again, epochs=epochs))
+        return self.then(ShuffleStage(source=self.stage, size=size, reshuffle=reshuffle, epochs=epochs))
 
     def repeat(self, count: Any = None, name: str | None = None) -> Self:
-        """The dataset ``count`` times in turn; without end where it is None or negative.
+        """The dataset repeated ``count`` times; endlessly if it is None or negative.
 
         >>> import dualflow as df
         >>> list(df.data.Dataset.range(2).repeat(2).as_numpy_iterator())
@@ -72,7 +72,7 @@ class OrderingMethods(StageHolder):
         return self.then(RepeatStage(source=self.stage, count=max(times, -1)))
 
     def take(self, count: Any, name: str | None = None) -> Self:
-        """The first ``count`` elements; all where it is negative.
+        """The first ``count`` elements; all if it is negative.
 
         >>> import dualflow as df
         >>> list(df.data.Dataset.range(10).take(2).as_numpy_iterator())
@@ -81,7 +81,7 @@ class OrderingMethods(StageHolder):
         return self.then(TakeStage(source=self.stage, count=whole_number(count, "count")))
 
     def skip(self, count: Any, name: str | None = None) -> Self:
-        """All but the first ``count`` elements; none where it is negative.
+        """All but the first ``count`` elements; none if it is negative.
 
         >>> import dualflow as df
         >>> list(df.data.Dataset.range(4).skip(2).as_numpy_iterator())
@@ -90,10 +90,10 @@ class OrderingMethods(StageHolder):
         return self.then(SkipStage(source=self.stage, count=whole_number(count, "count")))
 
     def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Self:
-        """Every ``num_shards``-th element, from number ``index`` on: one of several parts without overlap.
+        """Every ``num_shards``-th element, from element ``index`` on: one of ``num_shards`` disjoint parts.
 
         Raises:
-            InvalidArgumentError: there is no such part.
+            InvalidArgumentError: ``num_shards`` is not positive, or ``index`` is not below it.
 
         >>> import dualflow as df
         >>> list(df.data.Dataset.range(10).shard(3, 1).as_numpy_iterator())
@@ -114,40 +114,39 @@ class OrderingMethods(StageHolder):
         """The elements of this dataset, then those of another one.
 
         Raises:
-            DTypeError: their elements differ in structure or dtype, or it is no dataset.
+            DTypeError: the elements differ in structure or dtype, or ``dataset`` is not a dataset.
 
         >>> import dualflow as df
         >>> list(df.data.Dataset.range(1).concatenate(df.data.Dataset.range(2)).as_numpy_iterator())
         [np.int64(0), np.int64(0), np.int64(1)]
         """
-        if not isinstance(dataset, StageHolder):
+        if not isinstance(dataset, DatasetBase):
             raise DTypeError(f"concatenate takes a dataset, not {dataset!r}.{here()}")
         first, second = self.stage.layout, dataset.stage.layout
         kinds = [[getattr(s, "dtype", None) for s in x.specs] for x in (first, second)]
         if first.structure != second.structure or kinds[0] != kinds[1]:
             raise DTypeError(
-                f"Incompatible dataset elements: {first.element_spec} vs. {second.element_spec}. Make them "
-                "alike "
-                f"with map.{here()}"
+                f"Incompatible dataset elements: {first.element_spec} vs. {second.element_spec}. Convert "
+                f"them with map.{here()}"
             )
         return self.then(ConcatenateStage(first=self.stage, second=dataset.stage))
 
     def cache(self, filename: Any = "", name: str | None = None) -> Self:
-        """The same elements, kept once a run has come to the end, so that later runs make none.
+        """The same elements, cached by the first complete iteration for later ones.
 
         Args:
-            filename: where to keep them; in memory without it. The file gets its name once it is complete,
-                and is read from then on, also by other processes; remove it to have it written again.
+            filename: the file to cache them in; in memory if it is empty. The file appears once it is
+                complete, and is read from then on, also by other processes; remove it to have it rewritten.
             name: ignored; as in TensorFlow.
 
         Raises:
-            DTypeError: in the loop, where elements that are no numbers are to be written to a file.
-            DataLossError: in the loop, where the file is damaged; its parts have checksums.
-            InvalidArgumentError: in the loop, where another version wrote it, which has to be removed.
-            ResourceExhaustedError: in the loop, where the disk is full. Nothing is left of the file, and the
-                elements come nevertheless.
+            DTypeError: during iteration, elements that are not numbers can't be written to a file.
+            DataLossError: during iteration, the file is damaged; its parts have checksums.
+            InvalidArgumentError: during iteration, another version of dualflow wrote the file; remove it.
+            ResourceExhaustedError: during iteration, the disk is full. The incomplete file is removed, and
+                iteration can go on.
 
-        A run that is left before the end keeps nothing.
+            An iteration that stops before the end caches nothing.
 
         >>> import dualflow as df
         >>> dataset = df.data.Dataset.range(3).map(lambda x: x * x).cache()
@@ -157,10 +156,10 @@ class OrderingMethods(StageHolder):
         return self.then(CacheStage(source=self.stage, file=file_name(filename)))
 
     def prefetch(self, buffer_size: Any, name: str | None = None) -> Self:
-        """The same elements, made ahead in a thread of the loop's own.
+        """The same elements, prefetched by a thread of each iterator.
 
         Args:
-            buffer_size: how many may be ready; AUTOTUNE for 2, 0 for no thread.
+            buffer_size: how many elements to prefetch; AUTOTUNE for 2, 0 for no thread.
             name: ignored; as in TensorFlow.
 
         Raises:
@@ -185,6 +184,6 @@ class OrderingMethods(StageHolder):
         >>> [(int(i), int(x)) for i, x in df.data.Dataset.range(7, 9).enumerate(start=1)]
         [(1, 7), (2, 8)]
         """
-        numbers = MakingMethods.counter.__func__(type(self), start)  # type: ignore[attr-defined]  # a class method
+        numbers = CreationMethods.counter.__func__(type(self), start)  # type: ignore[attr-defined]  # a class method
         pair = Structure(tuple, (), (LEAF, LEAF))
         return self.then(ZipStage(parts=(numbers.stage, self.stage), structure=pair))

@@ -1,4 +1,4 @@
-"""Groups of elements that are datasets themselves, or that functions make elements of."""
+"""Methods that group elements: windows, groups and buckets by a key, rebatch, unique."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from dualflow.core.tree import LEAF, Structure, unflatten
 from dualflow.data.arguments import callable_function, leaves_up_to, positive
 from dualflow.data.captured import captured
 from dualflow.data.element import DatasetSpec, ElementLayout, leaf_array
-from dualflow.data.functions import ElementFunction, on_trial
+from dualflow.data.functions import ElementFunction, is_tracing_layout
 from dualflow.data.keyed_groups import GroupByWindowStage, RebatchStage, UniqueStage
-from dualflow.data.methods.base import StageHolder
+from dualflow.data.methods.base import DatasetBase
 from dualflow.data.methods.mapping import dataset_layout
 from dualflow.data.nesting import WindowStage
 from dualflow.function.errors import here
@@ -27,7 +27,7 @@ from dualflow.ops.creation import constant, convert_to_tensor
 
 
 @entry
-class WindowMethods(StageHolder):
+class WindowMethods(DatasetBase):
     """Transformations that group elements."""
 
     __slots__ = ()
@@ -40,12 +40,13 @@ class WindowMethods(StageHolder):
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Self:
-        """Datasets of ``size`` elements each; of elements with several tensors, structures of datasets.
+        """Datasets of the elements of sliding windows; structures of datasets for elements of several
+        tensors.
 
         Args:
             size: how many elements a window has.
-            shift: how far the next window begins behind it; ``size`` by default.
-            stride: how far its elements are apart.
+            shift: the distance between the beginnings of windows; ``size`` by default.
+            stride: the distance between the elements of a window.
             drop_remainder: whether smaller windows at the end are dropped.
             name: ignored; as in TensorFlow.
 
@@ -59,15 +60,15 @@ class WindowMethods(StageHolder):
         """
         length = positive(size, "Window size")
         step = length if shift is None else positive(shift, "Window shift")
-        known = self.stage.layout
-        specs = ElementLayout(known.structure, tuple(map(DatasetSpec, known.specs)))
+        layout = self.stage.layout
+        specs = ElementLayout(layout.structure, tuple(map(DatasetSpec, layout.specs)))
         return self.then(
             WindowStage(
                 source=self.stage,
                 size=length,
                 shift=step,
                 stride=positive(stride, "Window stride"),
-                whole=bool(drop_remainder),
+                drop_remainder=bool(drop_remainder),
                 specs=specs,
                 nest=self.of,
             )
@@ -81,19 +82,19 @@ class WindowMethods(StageHolder):
         window_size_func: Callable[[Any], Any] | None = None,
         name: str | None = None,
     ) -> Self:
-        """What ``reduce_func`` makes of so many elements of one key each.
+        """The elements of datasets that ``reduce_func`` returns for groups of elements with equal keys.
 
         Args:
-            key_func: gives the key of an element, an integer.
+            key_func: returns the key of an element, an integer.
             reduce_func: takes a key and the dataset of a group; returns a dataset. It is called as the
-                function of :meth:`flat_map` is. Smaller groups come at the end.
-            window_size: how many elements make a group.
-            window_size_func: or a function of the key that tells it.
+                function of :meth:`flat_map` is. Incomplete groups come at the end.
+            window_size: how many elements form a group.
+            window_size_func: returns that number for a key; instead of ``window_size``.
             name: ignored; as in TensorFlow.
 
         Raises:
             InvalidArgumentError: not exactly one of the sizes is given, or it is not positive.
-            DTypeError: a key is no integer, or ``reduce_func`` returns no dataset.
+            DTypeError: a key is not an integer, or ``reduce_func`` doesn't return a dataset.
 
         >>> import dualflow as df
         >>> grouped = df.data.Dataset.range(6).group_by_window(
@@ -104,12 +105,14 @@ class WindowMethods(StageHolder):
         """
         if (window_size is None) == (window_size_func is None):
             raise InvalidArgumentError(
-                f"group_by_window takes one of window_size and window_size_func.{here()}"
+                f"group_by_window takes exactly one of window_size and window_size_func.{here()}"
             )
         key = self.function(callable_function(key_func, "key_func"))
         specs = key.layout.specs
         if len(specs) != 1 or not specs[0].dtype.is_integer or specs[0].shape:
-            raise DTypeError(f"key_func returns an integer scalar, not {key.layout.element_spec!r}.{here()}")
+            raise DTypeError(
+                f"key_func must return an integer scalar, not {key.layout.element_spec!r}.{here()}"
+            )
         if window_size_func is None:
             fixed = positive(window_size, "Window size")
             return self._grouped(key, reduce_func, lambda k: fixed)
@@ -120,13 +123,18 @@ class WindowMethods(StageHolder):
         self, key: ElementFunction, reduce_func: Callable[[Any, Any], Any], size: Callable[[int], int]
     ) -> Self:
         pair = Structure(tuple, (), (LEAF, LEAF))
-        given = ElementLayout(pair, (TensorSpec([], int64), DatasetSpec(self.stage.layout.element_spec)))
-        made = ElementFunction(
-            callable_function(reduce_func, "reduce_func"), lambda: given, self.of, datasets=True
+        arguments = ElementLayout(pair, (TensorSpec([], int64), DatasetSpec(self.stage.layout.element_spec)))
+        reduction = ElementFunction(
+            callable_function(reduce_func, "reduce_func"), lambda: arguments, self.of, datasets=True
         )
         return self.then(
             GroupByWindowStage(
-                source=self.stage, key=key, made=made, elements=dataset_layout(made), size=size, nest=self.of
+                source=self.stage,
+                key=key,
+                reduction=reduction,
+                elements=dataset_layout(reduction),
+                size=size,
+                nest=self.of,
             )
         )
 
@@ -145,18 +153,18 @@ class WindowMethods(StageHolder):
         """Padded batches of elements of about the same length.
 
         Args:
-            element_length_func: gives the length of an element, an integer.
-            bucket_boundaries: rising lengths: from each on, elements are in the next bucket.
+            element_length_func: returns the length of an element, an integer.
+            bucket_boundaries: ascending lengths; each is the smallest length of the next bucket.
             bucket_batch_sizes: the size of the batches of each bucket, one more than boundaries.
-            padded_shapes, padding_values: as :meth:`padded_batch` takes them.
-            pad_to_bucket_boundary: whether open sizes are filled up to the longest of the bucket.
-            no_padding: whether batches are not padded, as all elements of one have one shape.
+            padded_shapes, padding_values: as in :meth:`padded_batch`.
+            pad_to_bucket_boundary: whether unknown sizes are padded to the largest length of the bucket.
+            no_padding: whether batches are not padded; all elements of a batch must then have one shape.
             drop_remainder: whether smaller batches at the end are dropped.
             name: ignored; as in TensorFlow.
 
         Raises:
-            InvalidArgumentError: the numbers of boundaries and sizes don't fit; or in the loop, an element is
-                beyond the last boundary and is to be padded to it.
+            InvalidArgumentError: there isn't one more size than boundaries; during iteration, an element that
+                should be padded to its bucket's boundary is beyond the last one.
 
         >>> import dualflow as df
         >>> rows = df.data.Dataset.range(1, 5).map(lambda n: df.fill([n], n))
@@ -167,8 +175,8 @@ class WindowMethods(StageHolder):
         bounds, sizes = list(map(int, bucket_boundaries)), list(map(int, bucket_batch_sizes))
         if len(sizes) != len(bounds) + 1:
             raise InvalidArgumentError(
-                f"There is one batch size more than boundaries, but {len(sizes)} and {len(bounds)} are "
-                f"given.{here()}"
+                f"There must be one more batch size than boundaries, but there are {len(sizes)} batch sizes "
+                f"and {len(bounds)} boundaries.{here()}"
             )
         measure = callable_function(element_length_func, "element_length_func")
 
@@ -177,11 +185,11 @@ class WindowMethods(StageHolder):
             return reduce_sum(cast(length >= constant(bounds, int64), int64))
 
         def batch(key: Any, group: Any) -> Any:
-            place = 0 if on_trial() else int(key)
+            place = 0 if is_tracing_layout() else int(key)
             if no_padding:
                 return group.batch(sizes[place], drop_remainder=drop_remainder)
             shapes = padded_shapes
-            if pad_to_bucket_boundary and not on_trial():
+            if pad_to_bucket_boundary and not is_tracing_layout():
                 shapes = _bounded(group.stage.layout, padded_shapes, place, bounds)
             return group.padded_batch(sizes[place], shapes, padding_values, drop_remainder=drop_remainder)
 
@@ -191,8 +199,8 @@ class WindowMethods(StageHolder):
         """The rows of batches in batches of another size.
 
         Args:
-            batch_size: the size, or several, which come in turns.
-            drop_remainder: whether what is left at the end is dropped.
+            batch_size: the size, or several, which are used cyclically.
+            drop_remainder: whether a smaller last batch is dropped.
             name: ignored; as in TensorFlow.
 
         Raises:
@@ -202,12 +210,12 @@ class WindowMethods(StageHolder):
         >>> [x.numpy().tolist() for x in df.data.Dataset.range(5).batch(4).rebatch(3)]
         [[0, 1, 2], [3, 4]]
         """
-        given = np.atleast_1d(leaf_array(batch_size)).tolist()
-        sizes = tuple([positive(n, "Batch size") for n in given])
-        return self.then(RebatchStage(source=self.stage, sizes=sizes, whole=bool(drop_remainder)))
+        batch_sizes = np.atleast_1d(leaf_array(batch_size)).tolist()
+        sizes = tuple([positive(n, "Batch size") for n in batch_sizes])
+        return self.then(RebatchStage(source=self.stage, sizes=sizes, drop_remainder=bool(drop_remainder)))
 
     def unique(self, name: str | None = None) -> Self:
-        """The elements that are unlike all before them.
+        """The elements that differ from all earlier ones.
 
         >>> import dualflow as df
         >>> [int(x) for x in df.data.Dataset.from_tensor_slices([1, 2, 1]).unique()]
@@ -216,18 +224,17 @@ class WindowMethods(StageHolder):
         return self.then(UniqueStage(source=self.stage))
 
 
-def _bounded(layout: ElementLayout, given: Any, place: int, bounds: list[int]) -> Any:
-    """Padded shapes whose open sizes are the largest of a bucket."""
+def _bounded(layout: ElementLayout, padded_shapes: Any, place: int, bounds: list[int]) -> Any:
+    """Padded shapes whose unknown sizes are the largest length of a bucket."""
     if place == len(bounds):
         raise InvalidArgumentError(
-            "An element is at least as long as the last boundary, up to which batches are to be padded; "
-            "add a "
+            "An element is at least as long as the last boundary, to which batches should be padded; add a "
             f"boundary beyond it.{here()}"
         )
-    known = (
+    shapes = (
         [s.shape for s in layout.specs]
-        if given is None
-        else leaves_up_to(layout.structure, given, "padded_shapes")
+        if padded_shapes is None
+        else leaves_up_to(layout.structure, padded_shapes, "padded_shapes")
     )
-    closed = [[bounds[place] - 1 if n in (None, -1) else n for n in shape] for shape in known]
-    return unflatten(layout.structure, closed)
+    static_shapes = [[bounds[place] - 1 if n in (None, -1) else n for n in shape] for shape in shapes]
+    return unflatten(layout.structure, static_shapes)

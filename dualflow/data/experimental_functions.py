@@ -1,4 +1,4 @@
-"""Functions of datasets beside their methods."""
+"""Functions of datasets that are not methods: ``df.data.experimental``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dualflow.data.arguments import whole_number
 from dualflow.data.dataset import Dataset
 from dualflow.data.element import Item
 from dualflow.data.functions import DebugMode
-from dualflow.data.stage import INFINITE, Cursor, OneToOne, OverOne, State
+from dualflow.data.stage import INFINITE, StageIterator, State, StatelessIterator, UnaryStage
 from dualflow.data.states import number, parts
 from dualflow.eager.tensor import EagerTensor
 
@@ -41,9 +41,9 @@ def get_single_element(dataset: Dataset) -> Any:
 
 @entry
 def enable_debug_mode() -> None:
-    """Let the functions of datasets that are made from here on run in Python, as they are written.
+    """Run the functions of datasets created from now on in Python, without tracing.
 
-    Then breakpoints and prints in them are reached for each element.
+    Breakpoints and prints in them are then reached for each element.
 
     >>> import dualflow as df
     >>> df.data.experimental.enable_debug_mode()  # doctest: +SKIP
@@ -53,13 +53,13 @@ def enable_debug_mode() -> None:
 
 @entry
 def assert_cardinality(expected_cardinality: Any) -> Callable[[Dataset], Dataset]:
-    """What ``apply`` takes to say how many elements a dataset has, where that can't be known.
+    """A transformation for ``apply`` that declares the number of elements of a dataset.
 
     Args:
         expected_cardinality: the number, or INFINITE_CARDINALITY.
 
     Raises:
-        FailedPreconditionError: in the loop, there are more or fewer.
+        FailedPreconditionError: during iteration, there are more or fewer.
 
     >>> import dualflow as df
     >>> even = df.data.Dataset.range(6).filter(lambda x: x % 2 == 0)
@@ -69,15 +69,15 @@ def assert_cardinality(expected_cardinality: Any) -> Callable[[Dataset], Dataset
     count = whole_number(expected_cardinality, "expected_cardinality")
 
     def apply(dataset: Dataset) -> Dataset:
-        found: Dataset = dataset.then(AssertedStage(source=dataset.stage, count=count))
-        return found
+        asserted: Dataset = dataset.then(AssertedStage(source=dataset.stage, count=count))
+        return asserted
 
     return apply
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class AssertedStage(OverOne):
-    """The same elements, of which there are said to be ``count``."""
+class AssertedStage(UnaryStage):
+    """The same elements, declared to be ``count``."""
 
     count: int
 
@@ -85,39 +85,39 @@ class AssertedStage(OverOne):
     def cardinality(self) -> int:
         return self.count
 
-    def start(self) -> Cursor:
-        return AssertedCursor(self)
+    def start(self) -> StageIterator:
+        return AssertedIterator(self)
 
 
-class AssertedCursor(OneToOne):
-    """A run that counts."""
+class AssertedIterator(StatelessIterator):
+    """Counts the elements, and fails if their number is another one than declared."""
 
     def __init__(self, stage: AssertedStage) -> None:
         super().__init__(stage.source.start())
         self._stage = stage
         self._seen = 0
 
-    def pull(self, count: int) -> Sequence[Item]:
+    def next(self, count: int) -> Sequence[Item]:
         expected, where = self._stage.count, self._stage.where
-        found = self._upstream.pull(count)
-        self._seen += len(found)
+        elements = self._upstream.next(count)
+        self._seen += len(elements)
         if expected != INFINITE and self._seen > expected:
             raise FailedPreconditionError(
                 f"Input dataset was expected to contain {expected} elements but contained at least "
                 f"{self._seen}.{where}"
             )
-        if len(found) < count and self._seen != expected:
+        if len(elements) < count and self._seen != expected:
             number = "an infinite number of" if expected == INFINITE else expected
             raise FailedPreconditionError(
                 f"Input dataset was expected to contain {number} elements but contained only "
                 f"{self._seen}.{where}"
             )
-        return found
+        return elements
 
     def get_state(self) -> State:
         return [self._seen, self._upstream.get_state()]
 
     def set_state(self, state: State) -> None:
-        seen, upstream = parts(state, 2)
-        self._seen = number(seen)
+        elements_read, upstream = parts(state, 2)
+        self._seen = number(elements_read)
         self._upstream.set_state(upstream)

@@ -1,4 +1,4 @@
-"""Files that datasets read, which may be compressed."""
+"""Opening of files that may be compressed."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from dualflow.core.status_errors import DataLossError
 from dualflow.core.system_errors import system_errors
 from dualflow.function.errors import here
 
-Opening = Callable[[str], AbstractContextManager[BinaryIO]]
+Opener = Callable[[str], AbstractContextManager[BinaryIO]]
 
 
-def opening(compression: str | None) -> Opening:
-    """What opens a file by its name, to be read as it was before it was compressed.
+def opener_of(compression: str | None) -> Opener:
+    """A function that opens a file by name, and decompresses it.
 
-    Where it is open, errors about it are raised as this library's, with its name: NotFoundError,
-    DataLossError where what is compressed is damaged, and those of the system.
+    While the file is open, errors about it are raised as dualflow's, with its name: NotFoundError,
+    DataLossError for damaged compressed data, and system errors.
 
     Raises:
-        InvalidArgumentError: another compression than None, "" and "GZIP".
+        InvalidArgumentError: ``compression`` is not None, "" or "GZIP".
     """
     if compression not in (None, "", "GZIP"):
-        raise InvalidArgumentError(f"compression_type is None or 'GZIP', not {compression!r}.{here()}")
+        raise InvalidArgumentError(f"compression_type must be None or 'GZIP', not {compression!r}.{here()}")
 
     @contextmanager
     def opened(name: str) -> Iterator[BinaryIO]:

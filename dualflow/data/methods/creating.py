@@ -1,4 +1,4 @@
-"""Datasets of what programs have: arrays, sequences, generators, ranges, other datasets."""
+"""Constructors of datasets from arrays, sequences, generators, ranges, and other datasets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dualflow.data.element import (
     trailing,
 )
 from dualflow.data.foreign import generated, signature, source_of
-from dualflow.data.methods.base import StageHolder
+from dualflow.data.methods.base import DatasetBase
 from dualflow.data.numpy_files import mapped_arrays
 from dualflow.data.rows import ArrayRows, ProgressionRows
 from dualflow.data.sources import RowsStage
@@ -31,24 +31,24 @@ from dualflow.data.stage import INFINITE
 from dualflow.function.errors import here
 
 
-class MakingMethods(StageHolder):
-    """How datasets begin."""
+class CreationMethods(DatasetBase):
+    """Constructors of datasets."""
 
     __slots__ = ()
 
     @classmethod
     @entry
     def from_tensor_slices(cls, tensors: Any, name: str | None = None) -> Self:
-        """The rows of tensors, one element each.
+        """A dataset whose elements are the rows of tensors.
 
         Args:
-            tensors: a structure of tensors of one first size. Arrays, lists of numbers, and columns of pandas
-                are copied; of a memory-mapped array (``np.load(file, mmap_mode="r")``) rows are read when
-                they are taken.
+            tensors: a structure of tensors of the same first size. Arrays, lists of numbers, and columns of
+                pandas are copied; the rows of a memory-mapped array (``np.load(file, mmap_mode="r")``) are
+                read on demand.
             name: ignored; as in TensorFlow.
 
         Raises:
-            InvalidArgumentError: there is no tensor, one without axes, or their first sizes differ.
+            InvalidArgumentError: there is no tensor, one has no axes, or their first sizes differ.
 
         >>> import dualflow as df
         >>> dataset = df.data.Dataset.from_tensor_slices({"x": [1.0, 2.0], "y": [3, 4]})
@@ -57,20 +57,18 @@ class MakingMethods(StageHolder):
         """
         leaves, structure = opened(tensors)
         if not leaves:
-            raise InvalidArgumentError(f"Invalid `tensors`: there is none to take slices of.{here()}")
+            raise InvalidArgumentError(f"Invalid `tensors`: there is no tensor to take slices of.{here()}")
         arrays = tuple(map(leaf_array, leaves))
         if any(not x.shape for x in arrays):
             raise InvalidArgumentError(
-                "from_tensor_slices takes the rows of tensors, and one without axes has none; use "
-                "from_tensors."
-                f"{here()}"
+                "from_tensor_slices takes the rows of tensors, and a scalar has no rows; use "
+                f"from_tensors.{here()}"
             )
         sizes = [x.shape[0] for x in arrays]
         if len(set(sizes)) > 1:
             raise InvalidArgumentError(
                 f"Dimensions {sizes[0]} and {next(n for n in sizes if n != sizes[0])} are not compatible: "
-                "all "
-                f"tensors must have as many rows.{here()}"
+                f"all tensors must have the same number of rows.{here()}"
             )
         specs = tuple([trailing(leaf_spec(x)) for x in arrays])
         return cls._rows(arrays, sizes[0], ElementLayout(structure, specs))
@@ -78,16 +76,16 @@ class MakingMethods(StageHolder):
     @classmethod
     @entry
     def from_numpy_file(cls, path: Any) -> Self:
-        """The rows of the array in a ``.npy`` file, or dicts of those in a ``.npz`` file.
+        """The rows of the array in a ``.npy`` file, or dicts of rows of the arrays in a ``.npz`` file.
 
-        Files are mapped into memory: rows are read when they are taken. Compressed arrays are read at once.
+        Files are mapped into memory: rows are read on demand. Compressed arrays are loaded at once.
 
         Args:
             path: the file's name.
 
         Raises:
-            NotFoundError: there is no such file.
-            DataLossError: it is damaged, or no such file, or has Python objects in it.
+            NotFoundError: the file does not exist.
+            DataLossError: the file is damaged, has another format, or holds Python objects.
             InvalidArgumentError: the arrays have different numbers of rows.
 
         >>> import dualflow as df, numpy as np, os, tempfile
@@ -101,7 +99,7 @@ class MakingMethods(StageHolder):
     @classmethod
     @entry
     def from_tensors(cls, tensors: Any, name: str | None = None) -> Self:
-        """One element: a structure of tensors.
+        """A dataset of one element, a structure of tensors.
 
         >>> import dualflow as df
         >>> [x.numpy().tolist() for x in df.data.Dataset.from_tensors([1, 2])]
@@ -109,36 +107,40 @@ class MakingMethods(StageHolder):
         """
         leaves, structure = opened(tensors)
         if not leaves:
-            raise InvalidArgumentError(f"Invalid `tensors`: an element holds one tensor at least.{here()}")
+            raise InvalidArgumentError(
+                f"Invalid `tensors`: an element must have at least one tensor.{here()}"
+            )
         arrays = tuple(map(leaf_array, leaves))
         layout = ElementLayout(structure, tuple(map(leaf_spec, arrays)))
         return cls._rows(tuple([x[None] for x in arrays]), 1, layout)
 
     @classmethod
     def _rows(cls, arrays: tuple[Any, ...], count: int | None, layout: ElementLayout) -> Self:
-        made: Self = cls.of(RowsStage(rows=ArrayRows(arrays), count=count or 0, elements=layout))
-        return made
+        dataset: Self = cls.of(RowsStage(rows=ArrayRows(arrays), count=count or 0, elements=layout))
+        return dataset
 
     @classmethod
     @entry
     def range(cls, *args: Any, output_type: Any = int64, name: str | None = None) -> Self:
-        """The integers of ``range(*args)``.
+        """A dataset of the integers of ``range(*args)``.
 
         Args:
             args: ``stop``, or ``start, stop``, or ``start, stop, step``.
-            output_type: their dtype, int64 by default.
+            output_type: the dtype of the elements, int64 by default.
             name: ignored; as in TensorFlow.
 
         Raises:
-            DTypeError: a limit that is no integer, or too few or too many of them.
-            InvalidArgumentError: a step of 0.
+            DTypeError: a limit is not an integer, or there are too few or too many of them.
+            InvalidArgumentError: the step is 0.
 
         >>> import dualflow as df
         >>> list(df.data.Dataset.range(5, 0, -2).as_numpy_iterator())
         [np.int64(5), np.int64(3), np.int64(1)]
         """
         if not 1 <= len(args) <= 3:
-            raise DTypeError(f"range takes one limit, or two, and a step, not {args}.{here()}")
+            raise DTypeError(
+                f"range takes stop, or start and stop, or start, stop and step, not {args}.{here()}"
+            )
         limits = [whole_number(x, "a limit of range") for x in args]
         if len(limits) == 3 and not limits[2]:
             raise InvalidArgumentError(f"step must be a non-zero integer.{here()}")
@@ -147,7 +149,7 @@ class MakingMethods(StageHolder):
     @classmethod
     @entry
     def counter(cls, start: Any = 0, step: Any = 1, dtype: Any = int64, name: str | None = None) -> Self:
-        """Numbers without end, from ``start`` on.
+        """An endless dataset of ``start``, ``start + step`` and so on.
 
         >>> import dualflow as df
         >>> list(df.data.Dataset.counter(start=5, step=2).take(3).as_numpy_iterator())
@@ -161,8 +163,8 @@ class MakingMethods(StageHolder):
         kind = as_dtype(dtype)
         rows = ProgressionRows(numbers, kind.dtype)
         length = len(numbers) if count is None else count
-        made: Self = cls.of(RowsStage(rows=rows, count=length, elements=single(TensorSpec([], kind))))
-        return made
+        dataset: Self = cls.of(RowsStage(rows=rows, count=length, elements=single(TensorSpec([], kind))))
+        return dataset
 
     @classmethod
     @entry
@@ -175,20 +177,20 @@ class MakingMethods(StageHolder):
         output_signature: Any = None,
         name: str | None = None,
     ) -> Self:
-        """What a Python generator yields; it is begun anew for each run through the dataset.
+        """A dataset of the elements that a Python generator function yields; each iteration calls it again.
 
         Args:
-            generator: returns an iterable when it is called.
-            output_types: a structure of the dtypes of what it yields; ``output_signature`` says more.
+            generator: a callable that returns an iterable.
+            output_types: a structure of the dtypes of the elements; prefer ``output_signature``.
             output_shapes: a structure of their shapes.
-            args: what the generator is called with, given to it as arrays.
+            args: the arguments of the generator function, which it receives as arrays.
             output_signature: a structure of :class:`dualflow.TensorSpec`.
             name: ignored; as in TensorFlow.
 
         Raises:
-            DTypeError: ``generator`` can't be called, or not exactly one of types and signature is given.
-            InvalidArgumentError: in the loop, where it yields something of another structure, shape or kind.
-            Exception: in the loop, whatever the generator raises.
+            DTypeError: ``generator`` is not callable, or not exactly one of types and signature is given.
+            InvalidArgumentError: during iteration, an element has another structure, shape or dtype.
+            Exception: during iteration, any error that the generator raises.
 
         >>> import dualflow as df
         >>> def words():
@@ -202,8 +204,7 @@ class MakingMethods(StageHolder):
         if not callable(generator):
             raise DTypeError(
                 "`generator` must be a Python callable, which is called for each run through the dataset; "
-                "give "
-                f"the generator function itself, or lambda: iterable.{here()}"
+                f"give the generator function itself, or lambda: iterable.{here()}"
             )
         layout = signature(output_types, output_shapes, output_signature)
         given = () if args is None else tuple([leaf_array(x) for x in args])
@@ -241,15 +242,15 @@ class MakingMethods(StageHolder):
     @classmethod
     @entry
     def zip(cls, *args: Any, datasets: Any = None, name: str | None = None) -> Self:
-        """Elements made of one of each dataset, up to the end of the shortest.
+        """Elements that combine one element of each dataset, up to the end of the shortest.
 
         Args:
-            args: datasets, or one structure of them (tuples and dicts), which the elements have too.
-            datasets: that structure, by its older name.
+            args: datasets, or one structure of them (tuples and dicts), which is the elements' structure.
+            datasets: the structure, by its older name.
             name: ignored; as in TensorFlow.
 
         Raises:
-            DTypeError: there is none, or something else is among them.
+            DTypeError: there is no dataset, or something else is among them.
 
         >>> import dualflow as df
         >>> a, b = df.data.Dataset.range(3), df.data.Dataset.range(10, 12)
@@ -258,20 +259,19 @@ class MakingMethods(StageHolder):
         """
         if not args and datasets is None:
             raise DTypeError(f"Must pass at least one dataset to `zip`.{here()}")
-        given = datasets if datasets is not None else (args[0] if len(args) == 1 else args)
-        leaves, structure = flatten(given, is_leaf=lambda x: isinstance(x, AbstractDataset))
+        trees = datasets if datasets is not None else (args[0] if len(args) == 1 else args)
+        leaves, structure = flatten(trees, is_leaf=lambda x: isinstance(x, AbstractDataset))
         if _has_list(structure) or not all(isinstance(x, AbstractDataset) for x in leaves):
             raise DTypeError(
                 "zip takes (nested) structures of datasets, of tuples and dicts; Python lists are not "
-                "supported: "
-                f"{given!r}. Give a tuple.{here()}"
+                f"supported: {trees!r}. Give a tuple.{here()}"
             )
-        made: Self = cls.of(ZipStage(parts=tuple([x.stage for x in leaves]), structure=structure))
-        return made
+        dataset: Self = cls.of(ZipStage(parts=tuple([x.stage for x in leaves]), structure=structure))
+        return dataset
 
 
 def endless(first: int, step: int) -> range:
-    """As many numbers as no program counts."""
+    """A range too long for any program to reach its end."""
     return range(first, first + step * (1 << 62), step) if step else range(first, first + (1 << 62))
 
 
