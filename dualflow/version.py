@@ -11,7 +11,7 @@ from dualflow.core.namespace import publish as _publish
 
 VERSION: Final = "2.21.0"
 """The version of TensorFlow whose names and results these are; programs choose their code by it."""
-DUALFLOW: Final = "0.1.0"
+DUALFLOW: Final = "0.2.0"
 """dualflow's own version."""
 GIT_VERSION: Final = f"dualflow {DUALFLOW}"
 COMPILER_VERSION: Final = "LLVM, through llvmlite"
