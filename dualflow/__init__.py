@@ -33,34 +33,22 @@ from dualflow.core.dtypes import uint8 as uint8
 from dualflow.core.dtypes import uint16 as uint16
 from dualflow.core.dtypes import uint32 as uint32
 from dualflow.core.dtypes import uint64 as uint64
+from dualflow.core.held_calls import HOLD as _HOLD
 from dualflow.core.namespace import publish as _publish
 from dualflow.core.numpy_protocols import OVERRIDES as _OVERRIDES
 from dualflow.core.shape import Shape as Shape
 from dualflow.core.spec import TensorSpec as TensorSpec
 from dualflow.eager import executing_eagerly as executing_eagerly
 from dualflow.eager.devices import device as device
-from dualflow.eager.module import Module as Module
-from dualflow.eager.python_call import numpy_function as numpy_function
-from dualflow.eager.python_call import py_function as py_function
-from dualflow.eager.scope import name_scope as name_scope
+from dualflow.eager.kernels import KERNELS as _KERNELS
 from dualflow.eager.tape import GradientTape as GradientTape
 from dualflow.eager.tape import UnconnectedGradients as UnconnectedGradients
 from dualflow.eager.variable import Variable as Variable
-from dualflow.function import control_gradients as _control_gradients  # noqa: F401
-from dualflow.function import eager_kernels as _eager_kernels  # noqa: F401
 from dualflow.function import function as function
-from dualflow.function import held_calls as _held_calls  # noqa: F401
-from dualflow.function import vmap_rows as _vmap_rows  # noqa: F401
-from dualflow.function.control.control_flow import case as case
-from dualflow.function.control.control_flow import cond as cond
-from dualflow.function.control.control_flow import switch_case as switch_case
-from dualflow.function.control.control_flow import while_loop as while_loop
-from dualflow.function.control.maps import foldl as foldl
-from dualflow.function.control.maps import foldr as foldr
-from dualflow.function.control.maps import map_fn as map_fn
-from dualflow.function.control.maps import scan as scan
-from dualflow.function.control.tensor_array import TensorArray as TensorArray
 from dualflow.gradient.custom import custom_gradient as custom_gradient
+from dualflow.gradient.vmap_slot import VMAP as _VMAP
+from dualflow.graph.control import COND_GRADIENT as _COND_GRADIENT
+from dualflow.graph.control import LOOP_GRADIENT as _LOOP_GRADIENT
 from dualflow.graph.draw import install as _install_drawing
 from dualflow.ops.arithmetic import abs as abs
 from dualflow.ops.arithmetic import add as add
@@ -198,6 +186,11 @@ from keras_dualflow.startup import watch as _await_keras
 _await_keras()
 _install_drawing()
 _OVERRIDES.fill("dualflow.numpy.protocols")
+_HOLD.fill_from("dualflow.function.held_calls")
+_KERNELS.fill_from("dualflow.function.eager_kernels")
+_VMAP.fill_from("dualflow.function.vmap_rows")
+_COND_GRADIENT.fill_from("dualflow.function.control_gradients")
+_LOOP_GRADIENT.fill_from("dualflow.function.control_gradients")
 _import_after("einops._backends", "dualflow.array_api.einops_backend")
 __version__, __git_version__ = version.VERSION, version.GIT_VERSION
 __compiler_version__ = version.COMPILER_VERSION
@@ -241,10 +234,23 @@ if TYPE_CHECKING:
     from dualflow.core.narrow_floats import bfloat16 as bfloat16
     from dualflow.core.strings import string as string
     from dualflow.eager.clock import timestamp as timestamp
+    from dualflow.eager.module import Module as Module
+    from dualflow.eager.python_call import numpy_function as numpy_function
+    from dualflow.eager.python_call import py_function as py_function
     from dualflow.eager.recompute import grad_pass_through as grad_pass_through
     from dualflow.eager.recompute import recompute_grad as recompute_grad
+    from dualflow.eager.scope import name_scope as name_scope
     from dualflow.function import autograph as autograph
     from dualflow.function.batching.vmap import vectorized_map as vectorized_map
+    from dualflow.function.control.control_flow import case as case
+    from dualflow.function.control.control_flow import cond as cond
+    from dualflow.function.control.control_flow import switch_case as switch_case
+    from dualflow.function.control.control_flow import while_loop as while_loop
+    from dualflow.function.control.maps import foldl as foldl
+    from dualflow.function.control.maps import foldr as foldr
+    from dualflow.function.control.maps import map_fn as map_fn
+    from dualflow.function.control.maps import scan as scan
+    from dualflow.function.control.tensor_array import TensorArray as TensorArray
     from dualflow.function.debugging.assertions import Assert as Assert
     from dualflow.function.debugging.assertions import assert_equal as assert_equal
     from dualflow.function.debugging.assertions import assert_greater as assert_greater
@@ -334,9 +340,15 @@ _publish(
         "dualflow.core.narrow_floats": "bfloat16",
         "dualflow.core.strings": "string",
         "dualflow.eager.clock": "timestamp",
+        "dualflow.eager.module": "Module",
+        "dualflow.eager.python_call": "numpy_function py_function",
         "dualflow.eager.recompute": "grad_pass_through recompute_grad",
+        "dualflow.eager.scope": "name_scope",
         "dualflow.function": "autograph",
         "dualflow.function.batching.vmap": "vectorized_map",
+        "dualflow.function.control.control_flow": "case cond switch_case while_loop",
+        "dualflow.function.control.maps": "foldl foldr map_fn scan",
+        "dualflow.function.control.tensor_array": "TensorArray",
         "dualflow.function.debugging.assertions": "Assert assert_equal assert_greater assert_less",
         "dualflow.function.debugging.static_assertions": "assert_rank",
         "dualflow.function.inspect.compare": "compare",

@@ -93,6 +93,7 @@ LATE = {
     "dualflow.function.tracing.late_sizes": "only what reads sizes that a trace leaves open needs it",
     "dualflow.function.tracing.held_calls": "only a call that fails in a trace needs it",
     "dualflow.function.calling.memory_budget": "only functions that have a budget need it",
+    "dualflow.function.debugging.debug": "only Function.debug needs it",
     "dualflow.function.debugging.pdb_prompt": "imports pdb, 0.05 s",
     "dualflow.function.calling.builtin_call": "imports dualflow.backends.llvm",
     "dualflow.function.batching": "only what is mapped over rows needs it",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, NoReturn, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar, cast
 
 from dualflow.core.errors import InternalError
+from dualflow.core.locks import imported
 
 T = TypeVar("T")
 
@@ -45,6 +46,17 @@ class Slot(Generic[T]):
             raise InternalError(f"two values are provided for {self._purpose}")
         self.value = value
         return value
+
+    def fill_from(self, module: str) -> None:
+        """Let the first call of the value, a function, import ``module``, which fills the slot."""
+
+        def load(*args: Any, **kwargs: Any) -> Any:
+            imported(module)
+            if self.value is value:
+                raise InternalError(f"{module} does not provide {self._purpose}")
+            return cast(Any, self.value)(*args, **kwargs)
+
+        value = self._default = self.value = cast(T, load)
 
     def clear(self) -> None:
         """Return to the default."""

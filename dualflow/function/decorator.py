@@ -7,11 +7,12 @@ import inspect
 import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypedDict, Unpack, overload
 
 import numpy as np
 
 from dualflow.core import dispatch
+from dualflow.core.locks import imported
 from dualflow.core.spans import span
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.eager.engine import EAGER
@@ -24,8 +25,6 @@ from dualflow.function.calling.call_form import REFUSED, form_of, refuse
 from dualflow.function.calling.recent_calls import KnownCall, Names, kind_of_call
 from dualflow.function.calling.status import status
 from dualflow.function.concrete import ConcreteFunction
-from dualflow.function.debugging.debug import debug
-from dualflow.function.debugging.stepping import Step
 from dualflow.function.options import bytes_of, known_backend, known_first_call
 from dualflow.function.pickling import Copied
 from dualflow.function.run_eagerly import DETOURS
@@ -35,7 +34,9 @@ from dualflow.function.tracing.captured_values import CapturedValues
 from dualflow.function.tracing.python_draws import PythonDraws
 from dualflow.function.tracing.traceable import refuse_suspended
 from dualflow.function.tracing.tracer import tracing_lock
-from dualflow.graph.ir import Graph, GraphBuilder
+
+if TYPE_CHECKING:
+    from dualflow.function.debugging.stepping import Step
 
 Q = ParamSpec("Q")
 """The parameters of a method, without self."""
@@ -212,13 +213,10 @@ class Function(Copied, Generic[P, R]):
         """
         call = self._signature.bind(args, kwargs)
         inputs = call.inputs
-
-        def again(builder: GraphBuilder) -> Graph:
-            with tracing_lock.lock:
-                return self._tracer.record(call, builder).graph
-
         concrete = self._concrete(call, inputs)
-        return debug(concrete.for_shapes(inputs), inputs, step, again, self.python_function)
+        again = functools.partial(self._tracer.record, call)
+        debugging = imported("dualflow.function.debugging.debug")
+        return debugging.debug(concrete.for_shapes(inputs), inputs, step, again, self.python_function)
 
     # traces
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -39,3 +41,22 @@ def test_a_function_that_no_package_provides_is_an_error() -> None:
         slot.value(3)
     slot.fill(lambda x: 2 * x)
     assert slot.value(3) == 6
+
+
+def test_first_call_imports_the_module_that_provides_a_function(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "late_provider.py").write_text(
+        "from dualflow.core.tree import LATE_SLOT\n\n@LATE_SLOT.fill\ndef double(x):\n    return 2 * x\n"
+    )
+    (tmp_path / "late_idler.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    slot: Slot[Callable[[int], int]] = Slot("an example", lambda x: x)
+    monkeypatch.setattr("dualflow.core.tree.LATE_SLOT", slot, raising=False)
+    slot.fill_from("late_idler")
+    with pytest.raises(InternalError, match="late_idler does not provide an example"):
+        slot.value(3)
+    slot.fill_from("late_provider")
+    assert "late_provider" not in sys.modules
+    assert slot.value(3) == 6
+    assert slot.value.__name__ == "double"

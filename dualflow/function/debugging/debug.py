@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, FailedPreconditionError
@@ -20,14 +20,22 @@ from dualflow.function.calling.array_ownership import array_of
 from dualflow.function.calling.traced_graph import TracedGraph
 from dualflow.function.debugging.local_names import LocalNames, Names, NamingBuilder
 from dualflow.function.debugging.stepping import Observer, Outputs, Step, Walk, step_of
+from dualflow.function.tracing.tracer import tracing_lock
 from dualflow.graph.ir import Graph, GraphBuilder, Node
+
+
+class HasGraph(Protocol):
+    """A trace, as :meth:`Function.debug` needs it."""
+
+    @property
+    def graph(self) -> Graph: ...
 
 
 def debug(
     trace: TracedGraph,
     inputs: Sequence[Any],
     step: Callable[[Step], object] | None,
-    again: Callable[[GraphBuilder], Graph],
+    again: Callable[[GraphBuilder], HasGraph],
     function: Callable[..., Any],
 ) -> Any:
     """Run a trace op by op on ``inputs``; see :meth:`Function.debug`.
@@ -67,10 +75,11 @@ def _telling(step: Callable[[Step], object]) -> Observer:
     return observer
 
 
-def _prompting(graph: Graph, again: Callable[[GraphBuilder], Graph], function: Callable[..., Any]) -> Walk:
+def _prompting(graph: Graph, again: Callable[[GraphBuilder], HasGraph], function: Callable[..., Any]) -> Walk:
     names = LocalNames()
     try:
-        other = again(NamingBuilder(graph.name, names))
+        with tracing_lock.lock:
+            other = again(NamingBuilder(graph.name, names)).graph
     except Exception:
         other = None  # a function that can't be traced twice: its names have no values
     names.end()
