@@ -95,6 +95,12 @@ def test_the_page_of_a_package_is_short_and_names_files_that_exist(page: Path) -
     assert [file for file in files if not any((folder / file).is_file() for folder in folders)] == []
 
 
+def test_each_large_package_has_a_page() -> None:
+    folders = [ROOT / "keras_dualflow", *(ROOT / "dualflow").iterdir()]
+    large = [folder for folder in folders if len(list(folder.glob("*.py"))) > 4]
+    assert [name_of(folder) for folder in large if not (folder / "README.md").exists()] == []
+
+
 def test_the_glossary_is_short() -> None:
     terms = (ROOT / "ARCHITECTURE.md").read_text("utf-8").partition("## Terms")[2].partition("\n## ")[0]
     assert 1 < len(re.findall(r"^\| (?!term|:)", terms, re.MULTILINE)) <= 20
