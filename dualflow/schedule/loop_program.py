@@ -423,6 +423,11 @@ class Kernel(NamedTuple):
         return next((s.loop for s in walk(self.body) if _runs_by_lanes(s)), None)
 
     @property
+    def reduces_lanes(self) -> bool:
+        """Whether the loop that may run by lanes is a reduction loop, whose lanes are combined at the end."""
+        return any(isinstance(statement, ReduceHorizontal) for statement in walk(self.body))
+
+    @property
     def outermost(self) -> For | Shares | RowGroups | None:
         """The loop that runs over the kernel's range; None for a kernel of scalars, which runs once."""
         for statement in self.body:

@@ -15,13 +15,14 @@ from typing import Any
 
 from dualflow.backends.llvm.kernel_values import KernelCheck, KernelValues
 from dualflow.backends.llvm.maths.namespace import Maths
-from dualflow.backends.llvm.row_group import RowGroup, halves_of_each
+from dualflow.backends.llvm.row_group import RowGroup, concatenated, halves_of_each
 from dualflow.backends.llvm.runtime.interrupts import ask, clock
 from dualflow.backends.llvm.text import BOOL, I64, EmittedValue, LlvmModule
 from dualflow.backends.llvm.text.builder import CountedIteration
 from dualflow.graph.scalar_functions import ReductionFunctions
 from dualflow.scalar import ScalarFunction, evaluate
 from dualflow.schedule import loop_program as lp
+from dualflow.schedule.lanes import REGISTER_BITS
 from dualflow.schedule.loop_program import (
     Compute,
     LoopKind,
@@ -85,8 +86,34 @@ class KernelEmitter(KernelValues):
             full = stop & -self.lanes if start is self.zero else start + ((stop - start) & -self.lanes)
             self._addresses.begin_rows(loop)
             self._iteration(loop, self.b.loop(start, full, self.lanes, self._values(registers)), registers)
-            self._iteration(loop, self.b.at_most_once(full, stop, self._values(registers)), registers, stop)
+            self._tail(loop, full, stop, registers)
             self._addresses.end_rows()
+
+    def _tail(
+        self, loop: lp.For, begin: EmittedValue, stop: EmittedValue, registers: Sequence[Register]
+    ) -> None:
+        """The last iteration of a lane loop, masked: in pieces where registers are narrower than its lanes.
+
+        Pieces from ``stop`` on are skipped, so a short tail costs no more than it has lanes.
+        """
+        lanes, before, parts = self.lanes, self._values(registers), []
+        self.lanes = self._tail_lanes
+        for first in range(0, lanes, self.lanes):
+            if self.lanes < lanes:
+                self._set(registers, [x.shuffle(range(first, first + self.lanes)) for x in before])
+            once = self.b.at_most_once(begin + first if first else begin, stop, self._values(registers))
+            self._iteration(loop, once, registers, stop)
+            parts.append(self._values(registers))
+        self.lanes = lanes
+        self._set(registers, [concatenated(pieces) for pieces in zip(*parts, strict=True)])
+
+    @property
+    def _tail_lanes(self) -> int:
+        """Lanes of a piece of a tail: those of a reduction loop would fill a wider register."""
+        bits = self.module.vector_bits
+        if not self.kernel.reduces_lanes or bits >= REGISTER_BITS:
+            return self.lanes
+        return min(self.lanes, max(self.lanes * bits // REGISTER_BITS, bits // 32))
 
     def _iteration(
         self,

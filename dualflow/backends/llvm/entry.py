@@ -28,6 +28,7 @@ from dualflow.graph.cost_model import CostModel
 from dualflow.graph.ir import Node
 from dualflow.schedule.access_bounds import Region
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS, OutOfMemory
+from dualflow.schedule.lanes import lanes_of
 from dualflow.schedule.loop_program import For, LoopKind, Run, ScratchRow
 from dualflow.schedule.lower import lower
 from dualflow.schedule.memory_bounds import MemoryBounds
@@ -51,11 +52,6 @@ PADDING = 64
 CHECKED_PADDING = 8
 """The same in the checked mode, behind positions of elements: one too many may be written."""
 NO_MEMORY = OutOfMemory("there is no memory for a tensor whose size the run has told. Compute it in parts.")
-FEWEST_LANES = 8
-"""Short loops have no fewer lanes: each size below would have a kernel of its own.
-
-Results rest on it, as on blocks: the lanes of a row are added in the end, halves first.
-"""
 
 
 class EmittedKernel(NamedTuple):
@@ -424,24 +420,6 @@ class Entry:
 
 def _aligned(nbytes: int) -> int:
     return nbytes + -nbytes % ROW_ALIGNMENT
-
-
-def lanes_of(nest: Nest, vector_bits: int) -> int:
-    """Lanes of the vector loop: a register of 4-byte elements, or two where one does not hide latencies.
-
-    Light work has too few instructions that depend on each other. In a long kernel one iteration fills the
-    window in which a processor reorders instructions, so it does not begin the next one meanwhile. A loop
-    that is known to be short, and runs for several rows, has half of the lanes as long as it fits in.
-    """
-    register, costs = vector_bits // 32, nest.costs
-    lanes = (
-        register * 2 if nest.cost < costs.light_kernel or len(nest.steps) > costs.long_kernel else register
-    )
-    extent = lanes if nest.vector is None else nest.loops[nest.vector].extent
-    several = len(nest.loops) > 1
-    while type(extent) is int and several and lanes > FEWEST_LANES and 2 * extent <= lanes:
-        lanes //= 2
-    return lanes
 
 
 def rows_of(nest: Nest, lanes: int, vector_bits: int) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from dualflow.backends.llvm.addresses import Addresses
 from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.kernel_table import KERNEL_ARGS, is_large, read
-from dualflow.backends.llvm.row_group import RowGroup, joined_scalars
+from dualflow.backends.llvm.row_group import RowGroup, concatenated, joined_scalars
 from dualflow.backends.llvm.text import I64, VOID, EmittedValue, LlvmModule, Type
 from dualflow.backends.llvm.text.squares import transposed
 from dualflow.core.records import NamedTuple
@@ -116,7 +116,7 @@ class KernelValues:
             value = self._loaded(place, type, self.mask)
         elif any(loop == group.loop for loop, _ in place.terms):
             pieces = [self._loaded(place, type, self._row_mask) for _ in self._each_row(group)]
-            value = group.joined(pieces) if along else joined_scalars(self.b, pieces)
+            value = concatenated(pieces) if along else joined_scalars(self.b, pieces)
         else:
             value = self._loaded(place, type, self._row_mask)
             value = group.tiled(value) if along else value

@@ -49,20 +49,20 @@ class RowGroup:
         """The lanes of one row, for each of the rows."""
         return value.shuffle([*range(self.lanes)] * self.count)
 
-    def joined(self, rows: Sequence[EmittedValue]) -> EmittedValue:
-        """The lanes of the rows as one vector."""
-        pieces = list(rows)
-        while len(pieces) > 1:
-            lanes = 2 * pieces[0].type.lanes
-            pieces = [
-                left.shuffle(range(lanes), right)
-                for left, right in zip(pieces[::2], pieces[1::2], strict=True)
-            ]
-        return pieces[0]
-
     def row(self, value: EmittedValue, number: int) -> EmittedValue:
         """The lanes of one row."""
         return value.shuffle(range(number * self.lanes, (number + 1) * self.lanes))
+
+
+def concatenated(vectors: Sequence[EmittedValue]) -> EmittedValue:
+    """The lanes of vectors, whose number is a power of two, as one vector."""
+    pieces = list(vectors)
+    while len(pieces) > 1:
+        lanes = 2 * pieces[0].type.lanes
+        pieces = [
+            left.shuffle(range(lanes), right) for left, right in zip(pieces[::2], pieces[1::2], strict=True)
+        ]
+    return pieces[0]
 
 
 def joined_scalars(b: Builder, scalars: Sequence[EmittedValue]) -> EmittedValue:

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow.backends.llvm.entry import FEWEST_LANES, lanes_of, rows_of
+from dualflow.backends.llvm.entry import rows_of
 from dualflow.graph.cost_model import CPU
+from dualflow.schedule.lanes import FEWEST_LANES, lanes_of
 
 
 def lanes(f: Callable[..., Any], *shape: int) -> int:

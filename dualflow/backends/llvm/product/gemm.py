@@ -44,6 +44,8 @@ NARROW = Tile(8, 1)
 """The tile for the last columns, and for matrices of few columns."""
 DOTS = 4
 """Rows at once of a product with one column."""
+DOT_BITS = 512
+"""The width of the sums of such a product on every processor: it fixes the order in which they are taken."""
 PAGE = 4096
 """Columns of A whose distance is a multiple of so many bytes meet in the same places of a cache."""
 
@@ -229,7 +231,7 @@ class Gemm(NamedTuple):
         if self.medium:
             emit_tiles(module, "medium", self.medium, element, lanes, windows=windows)
         emit_tiles(module, "narrow", NARROW, element, lanes, windows=windows)
-        emit_dot(module, "dot", DOTS, element, lanes, windows=windows)
+        emit_dot(module, "dot", DOTS, element, DOT_BITS // element.bits, windows=windows)
         emit_pack(module, "pack", element, lanes)
         if windows:
             emit_pieces(module, "pieces", element, lanes)
