@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
-from dualflow.function.calling.backend_door import facilities, machine
+from dualflow.function.calls.lazy_backends import facilities, machine
 from dualflow.function.inspect.compare_report import size
 from dualflow.function.options import backend_choice, eager_kernels_choice
 from dualflow.version import DUALFLOW

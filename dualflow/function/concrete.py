@@ -20,19 +20,19 @@ from dualflow.function.arguments.match_structure import as_tensor, match_structu
 from dualflow.function.arguments.results import Packer
 from dualflow.function.arguments.signature import CallArguments, Key, Signature
 from dualflow.function.arguments.trace_key import Leaf, TensorLeaf, VariableLeaf, static_leaf, variable_leaf
-from dualflow.function.calling.array_ownership import array_of
-from dualflow.function.calling.backend_door import numba_function, numba_source
-from dualflow.function.calling.call_form import REFUSED, refuse
-from dualflow.function.calling.compiled_graph import CompiledGraph
-from dualflow.function.calling.specialise_sizes import ShapeVariants
-from dualflow.function.calling.status import status
-from dualflow.function.calling.traced_graph import TracedGraph
+from dualflow.function.calls.array_ownership import array_of
+from dualflow.function.calls.call_form import REFUSED, refuse
+from dualflow.function.calls.compiled_graph import CompiledGraph
+from dualflow.function.calls.lazy_backends import numba_function, numba_source
+from dualflow.function.calls.shape_variants import ShapeVariants
+from dualflow.function.calls.status import status
+from dualflow.function.calls.traced_graph import TracedGraph
 from dualflow.function.tracing.tracer import Tracer
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
 
 if TYPE_CHECKING:
-    from dualflow.function.calling.memory_budget import MemoryReport
+    from dualflow.function.calls.memory_budget import MemoryReport
     from dualflow.graph.compiled import PartReport
 
 

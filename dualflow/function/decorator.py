@@ -21,9 +21,9 @@ from dualflow.function.arguments.open_sizes import BATCH, relaxed
 from dualflow.function.arguments.retracing import TraceHistory
 from dualflow.function.arguments.signature import CallArguments, Key, Signature
 from dualflow.function.bound_method import BoundFunction, MethodTable, P, R, WeakMethod
-from dualflow.function.calling.call_form import REFUSED, form_of, refuse
-from dualflow.function.calling.recent_calls import KnownCall, Names, kind_of_call
-from dualflow.function.calling.status import status
+from dualflow.function.calls.call_cache import CachedCall, Names, kind_of_call
+from dualflow.function.calls.call_form import REFUSED, form_of, refuse
+from dualflow.function.calls.status import status
 from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.options import bytes_of, known_backend, known_first_call
 from dualflow.function.pickling import Copied
@@ -151,7 +151,7 @@ class Function(Copied, Generic[P, R]):
         places = [i for i in self._signature.places(count, names) if type(values[i]) in tensors]
         return self._run(self._recent.keep(kind, concrete, form_of(places, values)), inputs, names)
 
-    def _run(self, known: KnownCall[ConcreteFunction], inputs: Sequence[Any], names: Names) -> Any:
+    def _run(self, known: CachedCall[ConcreteFunction], inputs: Sequence[Any], names: Names) -> Any:
         """The result of a trace; the next call tries its fast path first, from the second call on."""
         trace = known.trace
         compiled = trace.for_shapes(inputs).compiled

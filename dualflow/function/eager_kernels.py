@@ -28,8 +28,8 @@ from dualflow.core.symbolic_sizes import UndecidedSize, size_variable
 from dualflow.core.warning import warn_user
 from dualflow.eager.kernels import KERNELS, LARGE, Computation
 from dualflow.eager.tensor import EagerTensor, wrap
-from dualflow.function.calling.backend_door import any_length
-from dualflow.function.calling.compiled_graph import CompiledGraph
+from dualflow.function.calls.compiled_graph import CompiledGraph
+from dualflow.function.calls.lazy_backends import any_length
 from dualflow.function.options import compile_options, eager_kernels_on, without_eager_kernels
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.exact_equality import exact_attrs

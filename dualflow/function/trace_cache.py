@@ -11,7 +11,7 @@ from dualflow.core.records import NamedTuple
 from dualflow.function.arguments.open_sizes import open_sizes, serves
 from dualflow.function.arguments.signature import CallArguments, Key
 from dualflow.function.arguments.trace_key import ObjectLeaf
-from dualflow.function.calling.recent_calls import RecentCalls
+from dualflow.function.calls.call_cache import CallCache
 from dualflow.function.concrete import ConcreteFunction
 
 MAX_TRACES: Final = 256
@@ -36,7 +36,7 @@ class TraceCache:
     __slots__ = ("__weakref__", "_open", "_traces", "_watched", "recent")
 
     def __init__(self) -> None:
-        self.recent: RecentCalls[ConcreteFunction] = RecentCalls()
+        self.recent: CallCache[ConcreteFunction] = CallCache()
         self._traces: dict[Key, list[ConcreteFunction]] = {}
         self._watched: dict[Key, list[object]] = {}
         self._open: list[Key] = []

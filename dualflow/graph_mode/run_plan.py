@@ -13,8 +13,8 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.engine import EAGER
 from dualflow.eager.variable import Variable
-from dualflow.function.calling.compiled_graph import CompiledGraph
-from dualflow.function.calling.failed_calls import AssignmentHistory
+from dualflow.function.calls.compiled_graph import CompiledGraph
+from dualflow.function.calls.failed_calls import AssignmentHistory
 from dualflow.graph.ir import Capture, GraphBuilder, Node, Update, Value
 from dualflow.graph.passes.assignments import ASSIGNMENT
 from dualflow.graph.respecialise_bodies import attrs_for

@@ -10,7 +10,7 @@ import pytest
 
 import dualflow as df
 from dualflow.core.errors import OutOfRangeError
-from dualflow.function.calling import builtin_call
+from dualflow.function.calls import c_call
 from dualflow.ops.random_numbers import draws
 from dualflow.ops.random_numbers.streams import Stream
 
@@ -360,7 +360,7 @@ def test_a_failed_call_leaves_what_eager_code_leaves(program, numbers):
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_the_same_without_the_builtin_call(program, monkeypatch):
-    monkeypatch.setattr(builtin_call, "probe", lambda tensor_class: None)
+    monkeypatch.setattr(c_call, "probe", lambda tensor_class: None)
     test_a_failed_call_leaves_what_eager_code_leaves(program, CALLS["later"])
 
 

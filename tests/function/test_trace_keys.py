@@ -12,7 +12,7 @@ import pytest
 import dualflow as df
 from dualflow.backends.llvm.runtime import cpu_fingerprint, jit, target
 from dualflow.function.arguments import trace_key
-from dualflow.function.calling import recent_calls
+from dualflow.function.calls import call_cache
 
 pytestmark = pytest.mark.llvm
 Patch = pytest.MonkeyPatch
@@ -33,7 +33,7 @@ def without_part(at: int) -> Callable[[Patch], None]:
     """Leaves a part out of what recent calls are found by."""
 
     def patch(monkeypatch: Patch) -> None:
-        kind_of_call = recent_calls.kind_of_call
+        kind_of_call = call_cache.kind_of_call
 
         def blurred(values: Sequence[Any], names: Any) -> Hashable | None:
             key: Any = kind_of_call(values, names)
@@ -148,7 +148,7 @@ def test_a_key_without_one_of_its_parts_gives_other_results(name: str, monkeypat
 
 def test_a_recent_call_is_told_from_others_of_its_values() -> None:
     """What the parts above stand for: names, then two parts a tensor, and two a Python value."""
-    assert recent_calls.kind_of_call([A, 1], ("n",)) == (("n",), np.dtype("f4"), (2,), int, 1)
+    assert call_cache.kind_of_call([A, 1], ("n",)) == (("n",), np.dtype("f4"), (2,), int, 1)
 
 
 class OneEntry(dict[Any, Any]):

@@ -9,7 +9,7 @@ import pytest
 
 import dualflow as df
 from dualflow.core.spec import TensorSpec
-from dualflow.function.calling.compiled_graph import CompiledGraph
+from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import fusion_check

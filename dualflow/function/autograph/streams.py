@@ -17,10 +17,10 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
-from dualflow.function.calling.compiled_graph import CompiledGraph
-from dualflow.function.calling.failed_calls import LoopHistory
-from dualflow.function.calling.specialise_sizes import specialise
-from dualflow.function.calling.traced_graph import TracedGraph
+from dualflow.function.calls.compiled_graph import CompiledGraph
+from dualflow.function.calls.failed_calls import LoopHistory
+from dualflow.function.calls.shape_variants import specialise
+from dualflow.function.calls.traced_graph import TracedGraph
 from dualflow.function.control.bodies import Body
 from dualflow.function.control.closures import close_over
 from dualflow.function.errors import here

@@ -16,8 +16,8 @@ from dualflow.core.errors import DTypeError, FailedPreconditionError
 from dualflow.core.locks import imported
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
-from dualflow.function.calling.array_ownership import array_of
-from dualflow.function.calling.traced_graph import TracedGraph
+from dualflow.function.calls.array_ownership import array_of
+from dualflow.function.calls.traced_graph import TracedGraph
 from dualflow.function.debugging.local_names import LocalNames, Names, NamingBuilder
 from dualflow.function.debugging.stepping import Observer, Outputs, Step, Walk, step_of
 from dualflow.function.tracing.tracer import tracing_lock

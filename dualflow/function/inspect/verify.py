@@ -19,9 +19,9 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.records import NamedTuple
 from dualflow.core.tracebacks import entry
-from dualflow.function.calling.array_ownership import array_of
-from dualflow.function.calling.compiled_graph import CompiledGraph
-from dualflow.function.calling.data_sized import sized_by_data
+from dualflow.function.calls.array_ownership import array_of
+from dualflow.function.calls.compiled_graph import CompiledGraph
+from dualflow.function.calls.data_dependent_sizes import sized_by_data
 from dualflow.function.inspect.agreement import agree, compared, distance, first_apart
 from dualflow.function.inspect.compare_report import Difference
 from dualflow.function.inspect.inspected import Inspected, inspected

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from dualflow.core.locks import SharedLock
-from dualflow.function.calling.backend_door import backend_of
-from dualflow.function.calling.data_sized import as_one_node, sized_by_data
+from dualflow.function.calls.data_dependent_sizes import as_one_node, sized_by_data
+from dualflow.function.calls.lazy_backends import backend_of
 from dualflow.graph.compiled import Compiled
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
@@ -32,7 +32,7 @@ class _CompileThread:
     ended: threading.Event = field(default_factory=threading.Event)
 
 
-class FirstCalls:
+class BackgroundCompile:
     """Runs a graph as it was traced until a thread has compiled it.
 
     Args:

@@ -2,7 +2,7 @@
 
 It serves calls with tensors, and with Python values that are the objects of earlier calls (True, None, a
 small number), of a graph that is one native part. Other graphs, and processes whose objects are not laid out
-as expected, have checked calls (``prepared_call.py``).
+as expected, have checked calls (``checked_call.py``).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dualflow.eager.tensor import EagerTensor
 from dualflow.eager.updates import borrowable
 from dualflow.eager.variable import Variable
 from dualflow.function.arguments.results import Packer
-from dualflow.function.calling.call_form import CallForm, refuse
+from dualflow.function.calls.call_form import CallForm, refuse
 from dualflow.graph.compiled import Compiled
 from dualflow.graph.ir import Node
 

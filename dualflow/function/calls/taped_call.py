@@ -16,7 +16,7 @@ from dualflow.core import dispatch
 from dualflow.core.locks import cached_attribute
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor, wrap
-from dualflow.function.calling.compiled_graph import CompiledGraph
+from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.tracing.tracer import Tracer, tracing, values
 from dualflow.gradient.sweep import Record, filled, sweep
 from dualflow.graph.extract import extract

@@ -17,7 +17,7 @@ from dualflow.core.errors import InternalError
 from dualflow.core.locks import cached_attribute
 from dualflow.eager.tensor import wrap
 from dualflow.eager.updates import UpdateStep
-from dualflow.function.calling.array_ownership import array_of
+from dualflow.function.calls.array_ownership import array_of
 from dualflow.graph.interpret import evaluate, observed, run_node
 from dualflow.graph.ir import Graph, Node, Origin
 from dualflow.graph.passes.assignments import ASSIGNMENT, assigned_by, assigns_before_failure

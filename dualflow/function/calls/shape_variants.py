@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from dualflow.core.spec import TensorSpec
-from dualflow.function.calling.traced_graph import TracedGraph
+from dualflow.function.calls.traced_graph import TracedGraph
 from dualflow.function.tracing.tracer import Tracer, tracing, tracing_lock
 from dualflow.graph.interpret import replay
 from dualflow.graph.ir import Update

@@ -27,7 +27,7 @@ _FOLLOWED = 64
 """Tensors of at most so many integers are followed."""
 
 
-class SmallIntegers:
+class IntegerValues:
     """The elements of small tensors of integers.
 
     Attributes:
@@ -59,7 +59,7 @@ class SmallIntegers:
             self._known[at] = self._elements(at)
         return self._known[value]
 
-    def follow(self, value: Value, outer: SmallIntegers, source: Value, measured: set[SizeVariable]) -> None:
+    def follow(self, value: Value, outer: IntegerValues, source: Value, measured: set[SizeVariable]) -> None:
         """Take the elements of ``value`` for those of ``source``, if ``measured`` symbols make them all."""
         if _is_small(source):
             elements = [substitute(x, outer.replaced) for x in outer.of(source).reshape(-1).tolist()]

@@ -12,15 +12,15 @@ from dualflow.core.locks import SharedLock, computed_once, imported, unforkable
 from dualflow.core.records import replace
 from dualflow.core.spans import WATCHED, span
 from dualflow.core.symbolic_sizes import UndecidedSize
-from dualflow.function.calling.array_ownership import array_of
-from dualflow.function.calling.backend_door import backend_of, c_call, kernel_listing
-from dualflow.function.calling.call_form import REFUSED, CallForm
-from dualflow.function.calling.data_sized import as_one_node, sized_by_data
-from dualflow.function.calling.failed_calls import AssignmentHistory
-from dualflow.function.calling.first_calls import FirstCalls
-from dualflow.function.calling.graph_call import Sources, execute
-from dualflow.function.calling.prepared_call import checked_call, reading_call
-from dualflow.function.calling.sized_graph import with_extents
+from dualflow.function.calls.array_ownership import array_of
+from dualflow.function.calls.background_compile import BackgroundCompile
+from dualflow.function.calls.call_form import REFUSED, CallForm
+from dualflow.function.calls.checked_call import checked_call, reading_call
+from dualflow.function.calls.data_dependent_sizes import as_one_node, sized_by_data
+from dualflow.function.calls.execute import Sources, execute
+from dualflow.function.calls.failed_calls import AssignmentHistory
+from dualflow.function.calls.lazy_backends import backend_of, c_call, kernel_listing
+from dualflow.function.calls.size_inference import with_extents
 from dualflow.function.options import compile_options
 from dualflow.graph.ir import Graph, Node, verify
 from dualflow.graph.options import CompileOptions
@@ -33,7 +33,7 @@ from dualflow.graph.trail import Halted, Trail
 
 if TYPE_CHECKING:
     from dualflow.function.arguments.results import Packer
-    from dualflow.function.calling.memory_budget import MemoryReport
+    from dualflow.function.calls.memory_budget import MemoryReport
     from dualflow.graph.compiled import Backend, Compiled
     from dualflow.schedule.rematerialisation import WithinBudget
 
@@ -69,7 +69,7 @@ class CompiledGraph:
         self.options = replace(options, backend="numpy") if self._strings else options
         self._history = history
         in_thread = self.options.interpret_first and self.options.backend != "numpy"
-        self._first = FirstCalls(graph, self._compile) if in_thread else None
+        self._first = BackgroundCompile(graph, self._compile) if in_thread else None
         self._packer = pack
         self._pack: Callable[[Sequence[Any]], Any] = pack.make if pack is not None else tuple
         self._fast_paths: dict[CallForm | None, Callable[..., Any]] = {}
@@ -102,7 +102,7 @@ class CompiledGraph:
     @property
     def _budgets(self) -> Any:
         """What plans memory, for a graph of which that can be done."""
-        budgets = imported("dualflow.function.calling.memory_budget")
+        budgets = imported("dualflow.function.calls.memory_budget")
         sized = self._sized if self._cause is not None else self.graph
         if self._strings or sized is None or has_extents(sized):
             budgets.refuse_unknown(self.graph, self._cause)
@@ -197,7 +197,7 @@ class CompiledGraph:
                 with unforkable():  # a child would inherit the locks of what is imported and compiled
                     made = backend.build(graph, self.options)
         if self.options.strict:
-            imported("dualflow.function.calling.strict").require_native(made)
+            imported("dualflow.function.calls.strict").require_native(made)
         return made
 
     @property

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import dualflow as df
 from dualflow.backends.llvm.runtime.fastcall import Descriptor
-from dualflow.function.calling.recent_calls import MAX_KINDS, RecentCalls
+from dualflow.function.calls.call_cache import MAX_KINDS, CallCache
 
 pytestmark = pytest.mark.llvm
 X, Y = df.constant([1.0, 2.0]), df.constant([10.0, 20.0])
@@ -257,7 +257,7 @@ def test_a_function_called_by_name_is_freed():
 
 def test_shapes_without_end_take_bounded_memory():
     trace = df.function(lambda x: x).get_concrete_function(df.TensorSpec([None]))
-    latest = RecentCalls()
+    latest = CallCache()
     for n in range(3 * MAX_KINDS):
         latest.keep(n, trace, None)
     assert latest.find(3 * MAX_KINDS - 1)

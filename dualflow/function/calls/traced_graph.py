@@ -19,9 +19,9 @@ from dualflow.eager.recording import Recording
 from dualflow.eager.tensor import wrap
 from dualflow.eager.updates import UpdateStep, commit
 from dualflow.function.arguments.results import Packer
-from dualflow.function.calling.compiled_graph import CompiledGraph
-from dualflow.function.calling.failed_calls import AssignmentHistory
-from dualflow.function.calling.taped_call import CALL, ForwardBackward, TapedCall, differentiate
+from dualflow.function.calls.compiled_graph import CompiledGraph
+from dualflow.function.calls.failed_calls import AssignmentHistory
+from dualflow.function.calls.taped_call import CALL, ForwardBackward, TapedCall, differentiate
 from dualflow.function.tracing.tracer import Tracer, tracing_lock
 from dualflow.graph.extract import ancestors, extract
 from dualflow.graph.interpret import replay

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from dualflow.function.calling.backend_door import facilities
+from dualflow.function.calls.lazy_backends import facilities
 
 if TYPE_CHECKING:
     from dualflow.graph.compiled import PartReport

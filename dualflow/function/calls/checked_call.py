@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow.eager.tensor import EagerTensor, wrap
-from dualflow.function.calling.array_ownership import gather
-from dualflow.function.calling.call_form import REFUSED, CallForm, refuse
+from dualflow.function.calls.array_ownership import gather
+from dualflow.function.calls.call_form import REFUSED, CallForm, refuse
 from dualflow.graph.compiled import Compiled
 from dualflow.graph.ir import Graph
 

@@ -11,11 +11,11 @@ from dualflow.core.records import NamedTuple
 from dualflow.core.spans import span
 from dualflow.eager.tensor import wrap
 from dualflow.eager.updates import UpdateStep, WriteLock, commit
-from dualflow.function.calling.array_ownership import gather
+from dualflow.function.calls.array_ownership import gather
 from dualflow.graph.trail import Trail
 
 if TYPE_CHECKING:
-    from dualflow.function.calling.failed_calls import AssignmentHistory
+    from dualflow.function.calls.failed_calls import AssignmentHistory
     from dualflow.graph.compiled import Compiled
     from dualflow.graph.ir import Graph
 

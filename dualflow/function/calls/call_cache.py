@@ -1,7 +1,7 @@
 """The calls that a function served last: the trace for each kind of call, and the fast path to try first.
 
 A *fast path* is a callable that goes from the values of a call straight to the executable
-(``builtin_call.py``, ``prepared_call.py``). It returns :data:`REFUSED` for values that it doesn't serve; then
+(``c_call.py``, ``checked_call.py``). It returns :data:`REFUSED` for values that it doesn't serve; then
 the slow path binds the arguments and finds or makes a trace. The compiled graph keeps the fast paths.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from dualflow.core.convert import as_array
 from dualflow.core.records import NamedTuple
 from dualflow.eager.tensor import EagerTensor, wrap
-from dualflow.function.calling.call_form import CallForm, exact, refuse
+from dualflow.function.calls.call_form import CallForm, exact, refuse
 
 MAX_KINDS: Final = 1024
 _STATIC: Final = frozenset({bool, int, float, str, type(None)})
@@ -27,7 +27,7 @@ T = TypeVar("T")
 """What the table keeps: traces."""
 
 
-class KnownCall(NamedTuple, Generic[T]):
+class CachedCall(NamedTuple, Generic[T]):
     """The trace for calls of one kind, and their form; None for the inputs alone, in order."""
 
     trace: T
@@ -43,7 +43,7 @@ class KnownCall(NamedTuple, Generic[T]):
         return inputs if self.form is None else self.form.values(inputs)
 
 
-class RecentCalls(Generic[T]):
+class CallCache(Generic[T]):
     """Traces by the kind of call that they serve, and the fast paths that calls try first.
 
     Attributes:
@@ -54,23 +54,23 @@ class RecentCalls(Generic[T]):
     __slots__ = ("_forms", "_known", "_tried", "fast", "named")
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, KnownCall[T]] = {}
+        self._known: dict[Hashable, CachedCall[T]] = {}
         self._forms: dict[CallForm, CallForm] = {}
         self._tried: dict[tuple[int, Names], T] = {}
         self.fast: Callable[..., Any] = refuse
         self.named: dict[tuple[int, Names], Callable[..., Any]] = {}
 
-    def find(self, kind: Hashable) -> KnownCall[T] | None:
+    def find(self, kind: Hashable) -> CachedCall[T] | None:
         """What :meth:`keep` was given for ``kind``."""
         return self._known.get(kind)
 
-    def keep(self, kind: Hashable, trace: T, form: CallForm | None) -> KnownCall[T]:
+    def keep(self, kind: Hashable, trace: T, form: CallForm | None) -> CachedCall[T]:
         """Serve the next calls of this kind, as :func:`kind_of_call` returns it, by ``trace``."""
         if len(self._known) >= MAX_KINDS:
             self.clear()
         if form is not None:
             form = self._forms.setdefault(form, form)  # equal forms share their Python values
-        known = self._known[kind] = KnownCall(trace, form)
+        known = self._known[kind] = CachedCall(trace, form)
         return known
 
     def try_first(self, fast: Callable[..., Any], trace: T, count: int, names: Names) -> None:

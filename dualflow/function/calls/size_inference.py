@@ -26,7 +26,7 @@ from dualflow.core.symbolic_sizes import (
     size_variables,
     variable_of,
 )
-from dualflow.function.calling.small_integers import SmallIntegers
+from dualflow.function.calls.integer_values import IntegerValues
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph import origin
 from dualflow.graph.axes import sizes as sizes_of
@@ -79,7 +79,7 @@ class _Sizing:
 
     def __init__(self, tracer: Tracer, outer: _Sizing | None = None) -> None:
         self.tracer = tracer
-        self.known = SmallIntegers()
+        self.known = IntegerValues()
         self.measured: set[SizeVariable] = set() if outer is None else set(outer.measured)
         self.sizes_of: dict[SymInt, int] = {} if outer is None else dict(outer.sizes_of)
         self.compared = 0

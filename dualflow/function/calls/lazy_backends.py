@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dualflow.backends.llvm.any_length import AnyLength
     from dualflow.backends.llvm.facilities import Facility
     from dualflow.function.arguments.results import Packer
-    from dualflow.function.calling.call_form import CallForm
+    from dualflow.function.calls.call_form import CallForm
     from dualflow.graph.compiled import Backend, Compiled
 
 
@@ -33,8 +33,8 @@ def backend_of(name: str) -> Backend:
 def c_call(
     executable: Compiled, form: CallForm | None, pack: Packer | None, fail: Callable[..., None]
 ) -> Callable[..., Any] | None:
-    """See :func:`dualflow.function.calling.builtin_call.c_call`."""
-    module = imported("dualflow.function.calling.builtin_call")
+    """See :func:`dualflow.function.calls.c_call.c_call`."""
+    module = imported("dualflow.function.calls.c_call")
     call: Callable[..., Any] | None = module.c_call(executable, form, pack, fail)
     return call
 

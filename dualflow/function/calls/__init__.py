@@ -1,0 +1,1 @@
+"""How a trace is called: compiled at the first call, by a fast path later, under tapes, after failures."""
