@@ -53,7 +53,6 @@ def bincount(
         minlength: the least number of counts.
         maxlength: the largest number of counts: integers from there on are left out.
         dtype: of the counts; with ``weights``, theirs.
-        name: ignored; as in TensorFlow.
         axis: None or 0 counts all of ``arr``; -1 counts each row of a matrix by itself.
         binary_output: 1 where an integer occurs at all, instead of how often.
 
@@ -133,7 +132,6 @@ def histogram_fixed_width(
         value_range: the two ends of the interval, the lower one first.
         nbins: how many parts, 1 or more.
         dtype: of the counts.
-        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: a nan, ends that are not two numbers in order, or no parts.

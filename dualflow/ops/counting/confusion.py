@@ -39,7 +39,6 @@ def confusion_matrix(
             leaves open unless it knows them.
         weights: what each pair counts for, cast to ``dtype``; 1 by default.
         dtype: of the counts.
-        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: a class below 0 or from ``num_classes`` on, or shapes that differ.

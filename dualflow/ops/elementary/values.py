@@ -104,7 +104,6 @@ def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
     Args:
         coeffs: a list of tensors or numbers, whose shapes broadcast; none makes 0.
         x: where.
-        name: ignored; as in TensorFlow.
 
     Raises:
         DTypeError: ``coeffs`` is no list.
@@ -135,7 +134,6 @@ def accumulate_n(
         inputs: a list of at least one tensor.
         shape: what their shape must be, if given.
         tensor_dtype: what their dtype must be, if given.
-        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: no inputs, or another shape.
@@ -237,7 +235,6 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
         input: numbers, of any shape.
         type: the dtype. A narrower one makes a new last axis of the parts of each element; a wider one takes
             the elements along the last axis together.
-        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: the last axis has not the size of one wider element.

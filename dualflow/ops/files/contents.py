@@ -126,7 +126,6 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> Any:
     Args:
         filename: one string.
         contents: one string.
-        name: ignored; as in TensorFlow.
 
     Returns:
         None; in an explicit graph the operation that writes.
@@ -147,7 +146,6 @@ def matching_files(pattern: Any, name: str | None = None) -> Tensor:
     Args:
         pattern: one string or several, in which ``*`` stands for any characters, ``?`` for one, and ``[ab]``
             for one of these, but for the separators of folders.
-        name: ignored; as in TensorFlow.
 
     >>> import dualflow as df, tempfile
     >>> folder = tempfile.mkdtemp()

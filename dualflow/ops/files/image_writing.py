@@ -108,7 +108,6 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Te
         image: uint8 or uint16, of shape (..., height, width, channels): 1 channel is grey, 2 are grey and
             opacity, 3 are red, green and blue, 4 these and opacity.
         compression: from 0, none, to 9, the smallest file; -1 for the usual.
-        name: ignored; as in TensorFlow.
 
     Returns:
         One string for each image.
@@ -155,7 +154,6 @@ def encode_jpeg(
         x_density: how many columns a unit has on paper.
         y_density: how many rows.
         xmp_metadata: text to put into the file.
-        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: another shape, format, quality or unit.

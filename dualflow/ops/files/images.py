@@ -195,7 +195,6 @@ def decode_image(
         contents: one string.
         channels: 1 for grey, 3 for colour, 4 with opacity; by default as many as the image has.
         dtype: uint8, or uint16 or float32, whose range up to 65535 or 1 the elements then have.
-        name: ignored; as in TensorFlow.
         expand_animations: whether a GIF gives all its frames, along a new first axis. Inside of a traced
             function, which has to know the number of axes, say False.
 
@@ -259,7 +258,6 @@ def decode_jpeg(
         try_recover_truncated: ignored: an image that is cut off is an error.
         acceptable_fraction: ignored.
         dct_method: ignored: the slow, accurate one is used.
-        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: bytes that are no image, or a damaged one; another ratio.
@@ -317,7 +315,6 @@ def extract_jpeg_shape(contents: Any, output_type: Any = int32, name: str | None
     Args:
         contents: one string.
         output_type: int32 or int64.
-        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: bytes that are no image.

@@ -127,7 +127,6 @@ def decode_raw(
         out_type: the numbers' dtype: any but uint32, uint64 and the floats of 8 bits.
         little_endian: whether the lowest byte comes first.
         fixed_length: how many bytes count of each string: longer ones are cut, shorter ones get zeros.
-        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: strings of different lengths, or of no multiple of the size of a number; a
@@ -181,7 +180,6 @@ def decode_compressed(bytes: Any, compression_type: str = "", name: str | None =
     Args:
         bytes: strings of any shape.
         compression_type: "ZLIB", "GZIP", or "" for strings that are not compressed.
-        name: ignored; as in TensorFlow.
 
     Raises:
         DataLossError: a string that is not all of such data.

@@ -143,7 +143,6 @@ def decode_csv(
         field_delim: the one character between fields.
         use_quote_delim: whether fields may stand in double quotes, in which two of them are one.
         na_value: what else stands for an empty field.
-        name: ignored; as in TensorFlow.
         select_cols: the numbers of the columns to read, which grow; all by default.
 
     Raises:

@@ -56,7 +56,6 @@ def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None =
         boxes: ``[batch, boxes, 4]``: top, left, bottom and right, as fractions of the distance from the first
             to the last row or column. What reaches beyond an image is left out.
         colors: ``[colors, channels]``, taken in turn; None for TensorFlow's ten.
-        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: another rank, or no colour.
@@ -233,7 +232,6 @@ def non_max_suppression(
         max_output_size: how many places at most, known now.
         iou_threshold: the intersection divided by the union of two boxes above which the worse is left out.
         score_threshold: boxes are better than this.
-        name: ignored; as in TensorFlow.
 
     Returns:
         int32; how many, only the values tell.
@@ -307,7 +305,6 @@ def non_max_suppression_padded(
         iou_threshold: as in :func:`non_max_suppression`.
         score_threshold: as in :func:`non_max_suppression`.
         pad_to_max_output_size: whether zeros follow the places up to ``max_output_size``, as more axes need.
-        name: ignored; as in TensorFlow.
         sorted_input: ignored: scores may come in any order.
         canonicalized_coordinates: ignored: corners may come in any order.
         tile_size: ignored: nothing is tiled.

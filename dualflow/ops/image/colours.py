@@ -46,7 +46,6 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
 
     Args:
         images: floats or integers ``[..., 3]``.
-        name: ignored; as in TensorFlow.
 
     Returns:
         ``[..., 1]`` of the same dtype.
@@ -111,7 +110,6 @@ def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
 
     Args:
         images: floats ``[..., 3]``.
-        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: another number of channels.

@@ -22,7 +22,6 @@ def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: st
         image: floats or integers of any shape.
         dtype: a float or integer dtype.
         saturate: whether integers beyond the new dtype give its ends, and do not wrap; floats always do.
-        name: ignored; as in TensorFlow.
 
     Raises:
         DTypeError: bools or complex numbers.

@@ -54,7 +54,6 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
         a: floats or integers ``[..., height, width, channels]``.
         b: as ``a``.
         max_val: the largest number that a pixel may be, in the dtype of ``a``.
-        name: ignored; as in TensorFlow.
 
     Returns:
         float32, one number for each pair of images; inf for equal ones.
@@ -200,7 +199,6 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
 
     Args:
         images: ``[batch, height, width, channels]`` or ``[height, width, channels]``.
-        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: another rank.

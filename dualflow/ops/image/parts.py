@@ -34,7 +34,6 @@ def extract_patches(
         strides: ``[1, rows, columns, 1]`` from patch to patch.
         rates: ``[1, rows, columns, 1]`` from pixel to pixel of a patch.
         padding: "VALID", or "SAME" for zeros around the images.
-        name: ignored; as in TensorFlow.
 
     Returns:
         ``[batch, rows, columns, height * width * channels]``.
@@ -96,7 +95,6 @@ def crop_and_resize(
         crop_size: ``[height, width]`` of the result, known now.
         method: "bilinear" or "nearest".
         extrapolation_value: what lies beyond the image.
-        name: ignored; as in TensorFlow.
 
     Returns:
         float32 ``[boxes, height, width, channels]``. Gradients flow to the image, and to the boxes too if

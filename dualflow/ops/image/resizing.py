@@ -57,7 +57,6 @@ def resize(
             "mitchellcubic"; see :class:`ResizeMethod`.
         preserve_aspect_ratio: whether to take the largest size within ``size`` of the ratio that images have.
         antialias: whether images that shrink are blurred; "nearest" and "area" are the same with it.
-        name: ignored; as in TensorFlow.
 
     Returns:
         float32; the dtype of ``images`` for "nearest".

@@ -1,7 +1,7 @@
 """Systems of linear equations with banded matrices, of which only the diagonals are stored.
 
-Bands are of shape ``(..., diagonals, n)``, the highest diagonal first. Column ``i`` holds what stands in row
-``i`` of the matrix, which is TensorFlow's alignment "LEFT_RIGHT"; what would stand beside the matrix is not
+Bands have shape ``(..., diagonals, n)``, the highest diagonal first. Column ``i`` holds the elements of row
+``i`` of the matrix, which is TensorFlow's alignment "LEFT_RIGHT"; elements outside of the matrix are not
 read.
 """
 
@@ -60,10 +60,10 @@ def _kernel(bands: Any, b: Any, band: Band, transpose: bool) -> Any:
     out = np.empty(sides.shape, b.dtype)
     solve = _tridiagonal if band == (-1, 1) else _triangular
     for at in np.ndindex(*batch) if out.size else ():
-        found = solve(all_bands[at], sides[at], band, transpose)
-        if found is None:
+        solution = solve(all_bands[at], sides[at], band, transpose)
+        if solution is None:
             raise not_invertible(at)
-        out[at] = found
+        out[at] = solution
     return out
 
 
@@ -101,7 +101,7 @@ def _pullback(
 
 
 def moved(x: Any, distance: int) -> Any:
-    """The rows of ``x`` that stand ``distance`` below each row, zeros where there are none.
+    """The rows of ``x`` shifted up by ``distance``, with zeros for missing rows.
 
     >>> import dualflow as df
     >>> moved(df.constant([[1], [2], [3]]), 1).numpy().tolist()
@@ -152,16 +152,15 @@ def banded_triangular_solve(
 
     Args:
         bands: the diagonals of ``a``, of shape ``(..., diagonals, n)``, in float32, float64, complex64 or
-            complex128. With ``lower`` the first row is the main diagonal, and those below it follow; else the
-            last row is the main diagonal. Column ``i`` holds what stands in row ``i`` of ``a``, as
+            complex128. With ``lower`` the first row is the main diagonal, and the others those below it; else
+            the last row is the main diagonal. Column ``i`` holds elements of row ``i`` of ``a``, as
             :func:`set_diag` takes it with ``align="LEFT_RIGHT"``.
         rhs: of shape ``(..., n, k)``; the leading axes broadcast.
         lower: whether ``a`` is lower triangular, or upper.
-        adjoint: solve with the conjugate transpose of ``a``.
-        name: ignored; as in TensorFlow.
+        adjoint: whether to solve with the conjugate transpose of ``a``.
 
     Returns:
-        Of shape ``(..., n, k)``.
+        A tensor of shape ``(..., n, k)`` with the common dtype.
 
     Raises:
         InvalidArgumentError: a matrix is not invertible, or shapes that do not fit.

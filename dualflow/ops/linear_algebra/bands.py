@@ -1,4 +1,4 @@
-"""Diagonals of matrices other than the main one, and several at once: which element goes where."""
+"""Diagonals of matrices other than the main one, and several at once: the positions of their elements."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _ALIGNED: Final = {
 
 
 def as_band(k: Any) -> Band:
-    """The diagonals that ``k`` names: an integer, or the lowest and the highest.
+    """The diagonals that ``k`` selects: an integer, or the lowest and the highest.
 
     Raises:
         InvalidArgumentError: more than two integers, or the lowest above the highest.
     """
-    found = ints(k, "k")
-    if not 1 <= len(found) <= 2 or found[0] > found[-1]:
+    diagonals = ints(k, "k")
+    if not 1 <= len(diagonals) <= 2 or diagonals[0] > diagonals[-1]:
         raise InvalidArgumentError(f"k is a diagonal, or the lowest and the highest of several, not {k!r}.")
-    return found[0], found[-1]
+    return diagonals[0], diagonals[-1]
 
 
 def extract(x: Any, rows: int, columns: int, band: Band, padding: Any, align: str) -> Any:
@@ -57,8 +57,8 @@ def extract(x: Any, rows: int, columns: int, band: Band, padding: Any, align: st
     row = place + (np.maximum(-d, 0) - offset)[:, None]
     column = place + (np.maximum(d, 0) - offset)[:, None]
     inside = (row >= 0) & (column >= 0) & (row < rows) & (column < columns)
-    found = _picked(x, row * columns + column, inside, padding)
-    return found if low < high else reshape(found, (*x.shape[:-2], width))
+    diagonals = _picked(x, row * columns + column, inside, padding)
+    return diagonals if low < high else reshape(diagonals, (*x.shape[:-2], width))
 
 
 def construct(x: Any, band: Band, num_rows: int, num_columns: int, padding: Any, align: str) -> Any:
@@ -105,16 +105,16 @@ def _sizes(shape: Shape, band: Band, num_rows: int, num_columns: int) -> tuple[i
     rows, columns = shape[-1] - min(high, 0), shape[-1] + max(low, 0)
     if num_rows == num_columns == -1:
         return max(rows, columns), max(rows, columns)
-    found = rows if num_rows == -1 else num_rows, columns if num_columns == -1 else num_columns
-    if found[0] < rows or found[1] < columns:
+    sizes = rows if num_rows == -1 else num_rows, columns if num_columns == -1 else num_columns
+    if sizes[0] < rows or sizes[1] < columns:
         raise InvalidArgumentError(
-            f"these diagonals need {rows} rows and {columns} columns or more, not {found[0]} and {found[1]}."
+            f"these diagonals need {rows} rows and {columns} columns or more, not {sizes[0]} and {sizes[1]}."
         )
-    return found
+    return sizes
 
 
 def _picked(x: Any, position: Places, inside: Any, padding: Any) -> Any:
     """The elements of the last two axes, taken as one, at the positions; ``padding`` where not inside."""
     flat = reshape(x, (*x.shape[:-2], x.shape[-2] * x.shape[-1]))
-    found = gather(flat, np.where(inside, position, 0), axis=-1)
-    return found if inside.all() else where(inside, found, cast(padding, x.dtype))
+    elements = gather(flat, np.where(inside, position, 0), axis=-1)
+    return elements if inside.all() else where(inside, elements, cast(padding, x.dtype))

@@ -88,10 +88,10 @@ def cholesky(input: Any, name: str | None = None) -> Tensor:
     Args:
         input: symmetric (or Hermitian) positive definite matrices, of shape ``(..., n, n)``, in float32,
             float64, complex64 or complex128; only their lower triangles are read.
-        name: ignored; as in TensorFlow.
 
     Returns:
-        Of the shape of ``input``. Gradients are symmetric: those along symmetric changes.
+        A tensor with the shape and dtype of ``input``. Gradients are symmetric: those along symmetric
+        changes.
 
     Raises:
         InvalidArgumentError: a matrix is not positive definite, or not square.
@@ -110,7 +110,9 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
     Args:
         chol: as :func:`cholesky` returns it, of shape ``(..., n, n)``; its upper triangle is not read.
         rhs: of shape ``(..., n, k)``; the leading axes broadcast.
-        name: ignored; as in TensorFlow.
+
+    Returns:
+        A tensor of shape ``(..., n, k)`` with the common dtype.
 
     Raises:
         InvalidArgumentError: shapes that do not fit.
@@ -129,10 +131,9 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
 
     Args:
         matrix: as :func:`cholesky` takes it.
-        name: ignored; as in TensorFlow.
 
     Returns:
-        Of shape ``(...)``; real.
+        A tensor of shape ``(...)`` with the dtype of ``matrix``; that of the parts for complex matrices.
 
     Raises:
         InvalidArgumentError: a matrix is not positive definite, or not square.

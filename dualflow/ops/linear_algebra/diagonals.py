@@ -1,4 +1,4 @@
-"""Diagonals and bands of matrices, chosen by comparing the numbers of rows and columns."""
+"""Diagonals and bands of matrices, selected by comparing row and column indices."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 
 def size_of(x: Any, axis: int) -> Any:
-    """The size of an axis: a number, or a tensor if only the run will tell."""
-    known = x.shape[axis]
-    return sizes_of(x)[axis] if known is None else known
+    """The size of an axis: an int, or a tensor if it is known at run time only."""
+    static = x.shape[axis]
+    return sizes_of(x)[axis] if static is None else static
 
 
 def places(rows: Any, columns: Any) -> tuple[Any, Any]:
-    """The numbers of the rows, as a column, and of the columns, as a row."""
+    """The row indices, as a column, and the column indices, as a row."""
     return iota((rows, 1), 0, int32), iota((1, columns), 1, int32)
 
 
@@ -64,18 +64,23 @@ def diag(
     """Matrices with the rows of ``diagonal`` on their diagonals, ``padding_value`` elsewhere.
 
     Args:
-        diagonal: of shape ``(..., n)``; for several diagonals ``(..., diagonals, n)``, the highest first.
-        name: ignored; as in TensorFlow.
-        k: which diagonal: 0 for the main one, more above, less below; or a pair, the lowest and the highest.
-        num_rows: of the matrices; by default as many as needed.
-        num_cols: of the matrices; by default as many as needed.
-        padding_value: what stands elsewhere.
-        align: where diagonals shorter than ``n`` stand in their rows: ``"RIGHT_LEFT"`` to the right those
-            from the main diagonal on, to the left those below; also ``"LEFT_RIGHT"``, ``"LEFT_LEFT"`` and
-            ``"RIGHT_RIGHT"``.
+        diagonal: a tensor of shape ``(..., n)`` and any dtype; for several diagonals ``(..., diagonals, n)``,
+            the highest first.
+        k: the diagonal: 0 for the main one, positive above, negative below; or a pair, the lowest and the
+            highest.
+        num_rows: the number of rows; -1 for as many as needed.
+        num_cols: the number of columns; -1 for as many as needed.
+        padding_value: the other elements.
+        align: the alignment of diagonals shorter than ``n`` in their rows: ``"RIGHT_LEFT"`` aligns those from
+            the main diagonal on to the right, those below to the left; also ``"LEFT_RIGHT"``, ``"LEFT_LEFT"``
+            and ``"RIGHT_RIGHT"``.
+
+    Returns:
+        A tensor of shape ``(..., rows, columns)`` with the dtype of ``diagonal``.
 
     Raises:
-        InvalidArgumentError: no axis, an unknown ``align``, diagonals that do not fit ``k`` or the matrices.
+        InvalidArgumentError: ``diagonal`` is a scalar, or doesn't fit ``k`` or the matrices; or ``align`` is
+            unknown.
 
     >>> import dualflow as df
     >>> df.linalg.diag([1, 2]).numpy().tolist()
@@ -99,18 +104,18 @@ def diag_part(
     """The diagonals of matrices, square or not.
 
     Args:
-        input: matrices, of shape ``(..., rows, columns)``.
-        name: ignored; as in TensorFlow.
-        k: which diagonal, or the lowest and the highest of several; see :func:`diag`.
-        padding_value: what fills the rows of shorter diagonals.
-        align: where these stand in their rows; see :func:`diag`.
+        input: a tensor of shape ``(..., rows, columns)`` and any dtype.
+        k: the diagonal, or the lowest and the highest of several; see :func:`diag`.
+        padding_value: the value that fills the rows of shorter diagonals.
+        align: the alignment of these in their rows; see :func:`diag`.
 
     Returns:
-        Of shape ``(..., n)``, or ``(..., diagonals, n)`` if ``k`` is a pair.
+        A tensor of shape ``(..., n)``, or ``(..., diagonals, n)`` if ``k`` is a pair, with the dtype of
+        ``input``.
 
     Raises:
-        InvalidArgumentError: no matrices; a ``k`` outside of them, or other than 0 for unknown sizes; an
-            unknown ``align``.
+        InvalidArgumentError: ``input`` has fewer than two axes; ``k`` is outside of the matrices, or not 0
+            for unknown sizes; or ``align`` is unknown.
 
     >>> import dualflow as df
     >>> df.linalg.diag_part([[1, 2, 3], [4, 5, 6]]).numpy().tolist()
@@ -128,7 +133,17 @@ def diag_part(
 
 
 def trace(x: Any, name: str | None = None) -> Tensor:
-    """The sum of the diagonal of each matrix.
+    """The sum of the main diagonal of each matrix.
+
+    Args:
+        x: numbers other than bools, of shape ``(..., m, n)``.
+
+    Returns:
+        A tensor of shape ``(...)`` with the dtype of ``x``.
+
+    Raises:
+        InvalidArgumentError: ``x`` has fewer than two axes.
+        DTypeError: ``x`` holds bools or strings.
 
     >>> import dualflow as df
     >>> int(df.linalg.trace([[1, 2], [3, 4]]))
@@ -142,10 +157,16 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
     """Matrices with zeros outside of a band around the diagonal.
 
     Args:
-        input: matrices.
-        num_lower: how many diagonals below to keep; all if negative.
-        num_upper: how many diagonals above to keep; all if negative.
-        name: ignored; as in TensorFlow.
+        input: a tensor of shape ``(..., m, n)`` and any dtype.
+        num_lower: the number of diagonals to keep below the main one; all if negative.
+        num_upper: the number of diagonals to keep above the main one; all if negative.
+
+    Returns:
+        A tensor with the shape and dtype of ``input``.
+
+    Raises:
+        InvalidArgumentError: ``input`` has fewer than two axes.
+        DTypeError: a number of diagonals is not an integer.
 
     >>> import dualflow as df
     >>> df.linalg.band_part([[1, 2], [3, 4]], -1, 0).numpy().tolist()
@@ -170,14 +191,14 @@ def _within(distance: Any, most: Any) -> Any:
 
 
 def strictly_lower(x: Any) -> Any:
-    """What stands below the diagonal of matrices, zeros elsewhere."""
+    """The elements below the main diagonal of matrices; zeros elsewhere."""
     x = _matrices(x)
     row, column = _places_of(x)
     return masked(row > column, x)
 
 
 def lower_half(x: Any) -> Any:
-    """What stands below the diagonal of matrices, and half of the diagonal; zeros elsewhere."""
+    """The elements below the main diagonal of matrices, and half of those on it; zeros elsewhere."""
     return (strictly_lower(x) + band_part(x, -1, 0)) * 0.5
 
 
@@ -187,12 +208,14 @@ def set_diag(
     """``input`` with other diagonals.
 
     Args:
-        input: matrices, of shape ``(..., rows, columns)``.
-        diagonal: what stands on the diagonals: of shape ``(..., n)``, or ``(..., diagonals, n)`` if ``k`` is
-            a pair, the highest first.
-        name: ignored; as in TensorFlow.
-        k: which diagonal, or the lowest and the highest of several; see :func:`diag`.
-        align: where short diagonals stand in their rows; see :func:`diag`.
+        input: a tensor of shape ``(..., rows, columns)`` and any dtype.
+        diagonal: the new diagonals: of shape ``(..., n)``, or ``(..., diagonals, n)`` if ``k`` is a pair, the
+            highest first.
+        k: the diagonal, or the lowest and the highest of several; see :func:`diag`.
+        align: the alignment of short diagonals in their rows; see :func:`diag`.
+
+    Returns:
+        A tensor with the shape of ``input`` and the common dtype.
 
     Raises:
         InvalidArgumentError: no matrices, or of unknown size; diagonals that do not fit ``input`` and ``k``;
@@ -221,11 +244,13 @@ def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
     """A tensor of twice the axes, whose element ``[i..., i...]`` is ``diagonal[i...]``, and zeros elsewhere.
 
     Args:
-        diagonal: of one axis or more.
-        name: ignored; as in TensorFlow.
+        diagonal: a tensor of one axis or more, of any dtype.
+
+    Returns:
+        A tensor of shape ``diagonal.shape + diagonal.shape`` with the dtype of ``diagonal``.
 
     Raises:
-        InvalidArgumentError: no axis.
+        InvalidArgumentError: ``diagonal`` is a scalar.
 
     >>> import dualflow as df
     >>> df.linalg.tensor_diag([[1, 2]]).shape
@@ -239,14 +264,16 @@ def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
 
 
 def tensor_diag_part(input: Any, name: str | None = None) -> Tensor:
-    """The elements ``input[i..., i...]``: the reverse of :func:`tensor_diag`.
+    """The elements ``input[i..., i...]``: the inverse of :func:`tensor_diag`.
 
     Args:
-        input: of an even number of axes, whose first half is of the sizes of the second.
-        name: ignored; as in TensorFlow.
+        input: a tensor of an even number of axes; the sizes of the first half are those of the second.
+
+    Returns:
+        A tensor of half as many axes, with the dtype of ``input``.
 
     Raises:
-        InvalidArgumentError: another shape.
+        InvalidArgumentError: ``input`` has another shape.
 
     >>> import dualflow as df
     >>> df.linalg.tensor_diag_part([[1, 2], [3, 4]]).numpy().tolist()

@@ -49,12 +49,12 @@ def _eigh_infer(x: TensorSpec, compute_v: bool) -> tuple[TensorSpec, ...]:
 def _eigh(x: Any, compute_v: bool) -> tuple[Any, ...]:
     require_squares(x)
     try:
-        found = lapack_eigh(x) if compute_v else (lapack_eigvalsh(x),)
+        decomposition = lapack_eigh(x) if compute_v else (lapack_eigvalsh(x),)
     except np.linalg.LinAlgError:
         raise not_decomposed("Self-adjoint eigen") from None
-    if np.isnan(found[0]).any():
+    if np.isnan(decomposition[0]).any():
         raise not_decomposed("Self-adjoint eigen")
-    return found
+    return decomposition
 
 
 def not_decomposed(what: str) -> InvalidArgumentError:
@@ -107,7 +107,6 @@ def eigh(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     Args:
         tensor: of shape ``(..., n, n)``, in float32, float64, complex64 or complex128; only the lower
             triangles are read.
-        name: ignored; as in TensorFlow.
 
     Returns:
         The eigenvalues, of shape ``(..., n)`` in ascending order and in the dtype of ``tensor``, and the
@@ -132,10 +131,9 @@ def eigvalsh(tensor: Any, name: str | None = None) -> Tensor:
 
     Args:
         tensor: of shape ``(..., n, n)``, as :func:`eigh` takes it.
-        name: ignored; as in TensorFlow.
 
     Returns:
-        Of shape ``(..., n)``, in the dtype of ``tensor``.
+        A tensor of shape ``(..., n)`` with the dtype of ``tensor``.
 
     Raises:
         InvalidArgumentError: a matrix is not square, or has inf or nan.
@@ -167,10 +165,10 @@ def _eig(x: Any, compute_v: bool) -> tuple[Any, ...]:
     require_squares(x)
     target = np.result_type(x.dtype, np.complex64)
     try:
-        found = np.linalg.eig(x) if compute_v else (np.linalg.eigvals(x),)
+        decomposition = np.linalg.eig(x) if compute_v else (np.linalg.eigvals(x),)
     except np.linalg.LinAlgError:
         raise not_decomposed("Eigen") from None
-    return tuple([np.asarray(y, target) for y in found])
+    return tuple([np.asarray(y, target) for y in decomposition])
 
 
 def _eig_pullback(needed: Any, g: Any, out: Any, x: Any, compute_v: bool) -> tuple[Any, ...]:
@@ -181,9 +179,9 @@ def _eig_pullback(needed: Any, g: Any, out: Any, x: Any, compute_v: bool) -> tup
     if g_vectors is not None:
         free = _without_scale(vectors, g_vectors)
         inner = inner + inverse_gaps(values) * matmul(vectors, free, transpose_a=True)
-    turned = matrix_transpose(vectors)
-    found = solve(turned, matmul(inner, turned))
-    return (found if x.dtype.is_complex else real(found),)
+    transposed = matrix_transpose(vectors)
+    cotangent = solve(transposed, matmul(inner, transposed))
+    return (cotangent if x.dtype.is_complex else real(cotangent),)
 
 
 def _without_scale(vectors: Any, g: Any) -> Any:
@@ -227,7 +225,6 @@ def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
 
     Args:
         tensor: of shape ``(..., n, n)``, in float32, float64, complex64 or complex128.
-        name: ignored; as in TensorFlow.
 
     Returns:
         The eigenvalues, of shape ``(..., n)``, in no order, and the eigenvectors, the columns of
@@ -252,10 +249,9 @@ def eigvals(tensor: Any, name: str | None = None) -> Tensor:
 
     Args:
         tensor: of shape ``(..., n, n)``, in float32, float64, complex64 or complex128.
-        name: ignored; as in TensorFlow.
 
     Returns:
-        Of shape ``(..., n)``; complex.
+        A complex tensor of shape ``(..., n)``.
 
     Raises:
         InvalidArgumentError: a matrix is not square, or has inf or nan.

@@ -1,4 +1,4 @@
-"""What follows from the elimination of square matrices, by LAPACK: see ``factors.py``."""
+"""LU factors, inverses, determinants and solutions by LAPACK: see ``factors.py``."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def _scipy_lu(x: Any) -> tuple[Any, Any, int]:
     from scipy.linalg import lapack
 
     name = {"f": "sgetrf", "d": "dgetrf", "F": "cgetrf", "D": "zgetrf"}[x.dtype.char]
-    found: tuple[Any, Any, int] = getattr(lapack, name)(x)
-    return found
+    factors: tuple[Any, Any, int] = getattr(lapack, name)(x)
+    return factors
 
 
 @exported_as(_scipy_lu)
@@ -125,15 +125,15 @@ def lapack_solve(a: Any, b: Any) -> Any:
     if a.shape[-2:] != (size, size):
         return np.linalg.solve(a, b)  # which raises, and says why
     out = np.swapaxes(np.array(np.swapaxes(sides, -1, -2), order="C"), -1, -2)
-    found: dict[tuple[int, ...], tuple[Any, Any, int]] = {}
+    factored: dict[tuple[int, ...], tuple[Any, Any, int]] = {}
     with for_matrices(size * max(size, width)):
         for at in np.ndindex(*batch):
             of_a = at[len(batch) - a.ndim + 2 :]
             place = tuple(i if d > 1 else 0 for i, d in zip(of_a, a.shape, strict=False))
-            if place not in found:
+            if place not in factored:
                 # Rows are the columns of the transpose, whose factors are no less good.
-                found = {place: _eliminated(np.array(a[place], order="C").T)}
-            factors, exchanged, info = found[place]
+                factored = {place: _eliminated(np.array(a[place], order="C").T)}
+            factors, exchanged, info = factored[place]
             if info:
                 raise np.linalg.LinAlgError
             call("getrs", a.dtype, "T", size, width, factors, size, exchanged, out[at], size)

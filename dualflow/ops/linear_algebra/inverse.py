@@ -69,9 +69,11 @@ def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
     """The inverse of square matrices; :func:`solve` is faster and more precise than a product with it.
 
     Args:
-        input: of shape ``(..., n, n)``, in float32, float64, complex64 or complex128.
-        adjoint: the inverse of the conjugate transpose.
-        name: ignored; as in TensorFlow.
+        input: square matrices of shape ``(..., n, n)``, in float32, float64, complex64 or complex128.
+        adjoint: whether to invert the conjugate transpose.
+
+    Returns:
+        A tensor with the shape and dtype of ``input``.
 
     Raises:
         InvalidArgumentError: a matrix is not invertible, or not square.
@@ -81,14 +83,14 @@ def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
     >>> df.linalg.inv([[2.0, 0.0], [0.0, 4.0]]).numpy().tolist()
     [[0.5, 0.0], [0.0, 0.25]]
     """
-    found = dispatch.current().apply(INV, (input,), {})
-    return matrix_transpose(found, conjugate=True) if adjoint else found
+    inverse = dispatch.current().apply(INV, (input,), {})
+    return matrix_transpose(inverse, conjugate=True) if adjoint else inverse
 
 
 def _determinant_infer(x: TensorSpec, log: bool) -> tuple[TensorSpec, ...]:
     batch, _ = squares(x)
-    found = TensorSpec.of(batch, x.dtype)
-    return (TensorSpec.of(batch, x.dtype.real), found) if log else (found,)
+    spec = TensorSpec.of(batch, x.dtype)
+    return (TensorSpec.of(batch, x.dtype.real), spec) if log else (spec,)
 
 
 def _determinant(x: Any, log: bool) -> tuple[Any, ...]:
@@ -145,7 +147,6 @@ def slogdet(input: Any, name: str | None = None) -> LogMatrixDeterminant:
 
     Args:
         input: square matrices, of shape ``(..., n, n)``, in float32, float64, complex64 or complex128.
-        name: ignored; as in TensorFlow.
 
     Returns:
         ``sign`` and ``log_abs_determinant``, of shape ``(...)``, both in the dtype of the input. The gradient
@@ -168,10 +169,10 @@ def det(input: Any, name: str | None = None) -> Tensor:
 
     Args:
         input: of shape ``(..., n, n)``, in float32, float64, complex64 or complex128.
-        name: ignored; as in TensorFlow.
 
     Returns:
-        Of shape ``(...)``; 1 for matrices without elements. The gradient needs invertible matrices.
+        A tensor of shape ``(...)`` with the dtype of ``input``; 1 for matrices without elements. The gradient
+        needs invertible matrices.
 
     Raises:
         InvalidArgumentError: a matrix is not square.

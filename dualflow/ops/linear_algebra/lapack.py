@@ -1,7 +1,7 @@
-"""Calls of LAPACK in the library that NumPy has loaded, in the matrix's own precision.
+"""Calls of LAPACK in the library that NumPy has loaded, in the precision of the matrices.
 
-``np.linalg`` computes float32 in float64, which takes twice the time of large matrices. It is as good for
-small ones, where it goes through a batch faster than calls one by one.
+``np.linalg`` computes float32 in float64, which takes twice the time for large matrices. It is as good for
+small ones, where it runs through a batch faster than separate calls.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _REAL_NAMES: Final = {"heevd": "syevd", "ungqr": "orgqr"}
 
 def serves(x: Any, *names: str) -> bool:
     """Whether matrices are large enough, and all these routines are there for their dtype."""
-    found = blas.find()
+    library = blas.find()
     return (
-        found is not None
+        library is not None
         and x.size > 0
         and min(x.shape[-2:]) >= SMALLEST
-        and all(found.lapack(_name(x.dtype, name)) for name in names)
+        and all(library.lapack(_name(x.dtype, name)) for name in names)
     )
 
 
@@ -62,18 +62,18 @@ def call_with_work(
         behind: what follows the memory.
     """
     dtypes = {"x": dtype, "r": np.empty(0, dtype).real.dtype, "i": integers(0).dtype}
-    asked = [np.zeros(1, dtypes[kind]) for kind in kinds]
-    call(name, dtype, *arguments, *[y for x in asked for y in (x, -1)], *behind)
+    queries = [np.zeros(1, dtypes[kind]) for kind in kinds]
+    call(name, dtype, *arguments, *[y for x in queries for y in (x, -1)], *behind)
     # A size that its dtype can't tell may be rounded down.
-    sizes = [int(np.nextafter(x[0].real, np.inf)) for x in asked]
-    memory = [np.empty(max(1, size), x.dtype) for size, x in zip(sizes, asked, strict=True)]
+    sizes = [int(np.nextafter(x[0].real, np.inf)) for x in queries]
+    memory = [np.empty(max(1, size), x.dtype) for size, x in zip(sizes, queries, strict=True)]
     return call(name, dtype, *arguments, *[y for x in memory for y in (x, x.size)], *behind)
 
 
 def integers(count: int) -> Any:
     """An array of the routines' integers, all 0."""
-    found = blas.find()
-    return np.zeros(count, np.int64 if found is not None and found.int_bits == 64 else np.int32)
+    library = blas.find()
+    return np.zeros(count, np.int64 if library is not None and library.int_bits == 64 else np.int32)
 
 
 def columns(x: Any) -> Any:
@@ -109,8 +109,8 @@ def _name(dtype: Any, name: str) -> str:
 @functools.cache
 def _routine(name: str, pointers: int, texts: int) -> tuple[Callable[..., None], Any]:
     """A routine by its full name, which lets other threads run meanwhile, and the type of its integers."""
-    found = blas.find()
-    assert found is not None, "serves() has been asked"
+    library = blas.find()
+    assert library is not None, "serves() returned True"
     kinds = (*[ctypes.c_void_p] * pointers, *[ctypes.c_size_t] * texts)
-    integer = ctypes.c_int64 if found.int_bits == 64 else ctypes.c_int32
-    return ctypes.CFUNCTYPE(None, *kinds)(found.lapack(name)), integer
+    integer = ctypes.c_int64 if library.int_bits == 64 else ctypes.c_int32
+    return ctypes.CFUNCTYPE(None, *kinds)(library.lapack(name)), integer

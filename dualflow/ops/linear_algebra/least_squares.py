@@ -20,23 +20,21 @@ if TYPE_CHECKING:
 def lstsq(
     matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True, name: str | None = None
 ) -> Tensor:
-    """The ``x`` for which ``matrix @ x`` is closest to ``rhs``, in the sum of squares.
+    """The ``x`` that minimises the sum of squares of ``matrix @ x - rhs``.
 
     Args:
         matrix: of shape ``(..., m, n)``, in float32, float64, complex64 or complex128.
         rhs: of shape ``(..., m, k)``; the leading axes broadcast.
-        l2_regularizer: the weight of ``x``'s own sum of squares beside that of the distance.
-        fast: solve the normal equations by their Cholesky factor, which squares the condition of ``matrix``;
-            else by singular values, where ``l2_regularizer`` is ignored.
-        name: ignored; as in TensorFlow.
+        l2_regularizer: the weight of the sum of squares of ``x``, which is added.
+        fast: whether to solve the normal equations by their Cholesky factor, which squares the condition
+            number of ``matrix``; else by singular values, where ``l2_regularizer`` is ignored.
 
     Returns:
-        Of shape ``(..., n, k)``; where several ``x`` are as close, the smallest.
+        A tensor of shape ``(..., n, k)`` with the common dtype; of several solutions, the smallest.
 
     Raises:
-        InvalidArgumentError: shapes that do not fit, or with ``fast`` columns (or rows, if these are fewer)
-            that depend on each other.
-        DTypeError: another dtype.
+        InvalidArgumentError: shapes don't fit, or with ``fast`` the matrix doesn't have full rank.
+        DTypeError: an argument has another dtype.
 
     >>> import dualflow as df
     >>> x, y = [[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], [[1.0], [3.0], [5.0]]

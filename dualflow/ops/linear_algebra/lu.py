@@ -48,16 +48,16 @@ def _infer(x: TensorSpec) -> tuple[TensorSpec, ...]:
 
 def _kernel(x: Any) -> tuple[Any, ...]:
     require_squares(x)
-    found, perm = np.empty(x.shape, x.dtype), np.empty(x.shape[:-1], np.int32)
+    factors, perm = np.empty(x.shape, x.dtype), np.empty(x.shape[:-1], np.int32)
     for at in np.ndindex(*x.shape[:-2]) if x.size else ():
-        found[at], exchanged, failed = lapack_lu(x[at])
+        factors[at], exchanged, failed = lapack_lu(x[at])
         if failed > 0:
             raise not_invertible(at)
         order = list(range(len(exchanged)))
         for i, j in enumerate(exchanged.tolist()):
             order[i], order[j] = order[j], order[i]
         perm[at] = order
-    return found, perm
+    return factors, perm
 
 
 def _pullback(needed: Any, g: Any, out: Any, x: Any) -> tuple[Any, ...]:
@@ -109,23 +109,23 @@ def _unit_lower(factors: Any) -> Any:
 
 
 class Lu(NamedTuple):
-    """What :func:`lu` returns: both factors in one matrix, and the order of the rows."""
+    """The result of :func:`lu`: both factors in one matrix, and the permutation of the rows."""
 
     lu: Tensor
     p: Tensor
 
 
 def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> Lu:
-    """Lower and upper triangular factors of square matrices, whose rows are exchanged (LAPACK's ``getrf``).
+    """Lower and upper triangular factors of square matrices with permuted rows (LAPACK's ``getrf``).
 
     Args:
-        input: of shape ``(..., n, n)``, in float32, float64, complex64 or complex128.
-        output_idx_type: int32 or int64.
-        name: ignored; as in TensorFlow.
+        input: square matrices of shape ``(..., n, n)``, in float32, float64, complex64 or complex128.
+        output_idx_type: the dtype of the permutation: int32 or int64.
 
     Returns:
-        ``lu``, the upper factor with the lower one below its diagonal, whose own diagonal is of ones; and
-        ``p``, of shape ``(..., n)``: row ``i`` of the factors' product is row ``p[i]`` of ``input``.
+        A named tuple: ``lu``, with the shape and dtype of ``input``: the upper factor, and below its diagonal
+        the lower one, whose own diagonal is of ones; and ``p``, of shape ``(..., n)``: row ``i`` of the
+        factors' product is row ``p[i]`` of ``input``.
 
     Raises:
         InvalidArgumentError: a matrix is not invertible, or not square.
@@ -155,17 +155,19 @@ def _factors(lower_upper: Any, perm: Any) -> tuple[Any, Any]:
 def lu_solve(
     lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """The ``x`` with ``a @ x = rhs``, where ``lower_upper`` and ``perm`` are the LU decomposition of ``a``.
+    """The ``x`` with ``a @ x = rhs``, from the LU decomposition of ``a``.
 
     Args:
-        lower_upper: of shape ``(..., n, n)``, as :func:`lu` returns it.
-        perm: of shape ``(..., n)``.
+        lower_upper: the factors, of shape ``(..., n, n)``, as :func:`lu` returns them.
+        perm: the permutation, of shape ``(..., n)``.
         rhs: of shape ``(..., n, k)``; the leading axes broadcast.
-        validate_args: ignored: what can be checked always is.
-        name: ignored; as in TensorFlow.
+        validate_args: ignored: the arguments are always checked.
+
+    Returns:
+        A tensor of shape ``(..., n, k)`` with the common dtype of ``lower_upper`` and ``rhs``.
 
     Raises:
-        InvalidArgumentError: shapes that do not fit.
+        InvalidArgumentError: shapes don't fit.
 
     >>> import dualflow as df
     >>> df.linalg.lu_solve(*df.linalg.lu([[0.0, 2.0], [4.0, 8.0]]), [[2.0], [12.0]]).numpy().tolist()
@@ -190,13 +192,15 @@ def lu_matrix_inverse(
     """The inverse of matrices, from their LU decomposition.
 
     Args:
-        lower_upper: of shape ``(..., n, n)``, as :func:`lu` returns it.
-        perm: of shape ``(..., n)``.
-        validate_args: ignored: what can be checked always is.
-        name: ignored; as in TensorFlow.
+        lower_upper: the factors, of shape ``(..., n, n)``, as :func:`lu` returns them.
+        perm: the permutation, of shape ``(..., n)``.
+        validate_args: ignored: the arguments are always checked.
+
+    Returns:
+        A tensor with the shape and dtype of ``lower_upper``.
 
     Raises:
-        InvalidArgumentError: shapes that do not fit.
+        InvalidArgumentError: shapes don't fit.
 
     >>> import dualflow as df
     >>> df.linalg.lu_matrix_inverse(*df.linalg.lu([[0.0, 2.0], [4.0, 0.0]])).numpy().tolist()
@@ -209,16 +213,18 @@ def lu_matrix_inverse(
 def lu_reconstruct(
     lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """The matrices whose LU decomposition is given.
+    """The matrices with the given LU decomposition.
 
     Args:
-        lower_upper: of shape ``(..., n, n)``, as :func:`lu` returns it.
-        perm: of shape ``(..., n)``.
-        validate_args: ignored: what can be checked always is.
-        name: ignored; as in TensorFlow.
+        lower_upper: the factors, of shape ``(..., n, n)``, as :func:`lu` returns them.
+        perm: the permutation, of shape ``(..., n)``.
+        validate_args: ignored: the arguments are always checked.
+
+    Returns:
+        A tensor with the shape and dtype of ``lower_upper``.
 
     Raises:
-        InvalidArgumentError: shapes that do not fit.
+        InvalidArgumentError: shapes don't fit.
 
     >>> import dualflow as df
     >>> df.linalg.lu_reconstruct(*df.linalg.lu([[0.0, 2.0], [4.0, 8.0]])).numpy().tolist()

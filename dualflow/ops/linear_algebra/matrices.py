@@ -1,7 +1,7 @@
-"""What ops of matrices take: float32, float64, complex64 or complex128, of two axes or more.
+"""The matrices that ops take: float32, float64, complex64 or complex128, of two axes or more.
 
-The functions with ``Spec`` in their arguments serve the rules of ops, the others their kernels, which fail
-on what the rules refuse.
+The functions with ``Spec`` in their arguments serve the rules of ops, the others their kernels, which raise
+for what the rules refuse.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ def same_squares(x: TensorSpec) -> TensorSpec:
     return x
 
 
-def only(found: Any) -> Any:
-    """The result of an op of as many outputs as its attributes say, here one."""
-    return found[0] if isinstance(found, tuple) else found
+def only(results: Any) -> Any:
+    """The result of an op whose number of outputs depends on its attributes, and is 1 here."""
+    return results[0] if isinstance(results, tuple) else results
 
 
 def solution(a: TensorSpec, b: TensorSpec) -> TensorSpec:
@@ -109,7 +109,7 @@ def require_squares(x: Any) -> None:
 
 
 def first_singular(x: Any) -> list[int]:
-    """The place in the batch of the first matrix that is not invertible."""
+    """The position in the batch of the first matrix that is not invertible."""
     places: list[list[int]] = np.argwhere(np.linalg.slogdet(x)[0] == 0).tolist()
     return places[0] if places else []
 

@@ -43,17 +43,19 @@ def _kernel(x: Any, function: str) -> Any:
     require_squares(x)
     if function == "logm" and x.dtype.kind != "c":
         raise TypeError("takes complex numbers")
-    good = np.isfinite(x).all((-2, -1))
-    if not x.size or not good.any():
+    is_finite = np.isfinite(x).all((-2, -1))
+    if not x.size or not is_finite.any():
         return np.full_like(x, np.nan)
-    tame = x if good.all() else np.where(good[..., None, None], x, np.eye(x.shape[-1], dtype=x.dtype))
+    finite = (
+        x if is_finite.all() else np.where(is_finite[..., None, None], x, np.eye(x.shape[-1], dtype=x.dtype))
+    )
     if function == "logm":  # SciPy's is precise in double precision alone
-        found = linalg.logm(tame.astype(np.complex128))
+        result = linalg.logm(finite.astype(np.complex128))
     else:
-        found = (linalg.expm if function == "expm" else linalg.sqrtm)(tame)
-    if found.dtype.kind == "c" and x.dtype.kind != "c":  # the square root is not real
-        found = np.where((np.abs(found.imag) > 0).any((-2, -1), keepdims=True), np.nan, found.real)
-    return np.where(good[..., None, None], found, np.nan).astype(x.dtype)
+        result = (linalg.expm if function == "expm" else linalg.sqrtm)(finite)
+    if result.dtype.kind == "c" and x.dtype.kind != "c":  # the square root is not real
+        result = np.where((np.abs(result.imag) > 0).any((-2, -1), keepdims=True), np.nan, result.real)
+    return np.where(is_finite[..., None, None], result, np.nan).astype(x.dtype)
 
 
 def _vjp(g: Any, out: Any, x: Any, function: str) -> Any:
@@ -100,15 +102,14 @@ MATRIX_FUNCTION = register(
 
 
 def expm(input: Any, name: str | None = None) -> Tensor:
-    """The exponential of square matrices: the sum of ``input ** k / k!``, of powers by matrix products.
+    """The exponential of square matrices: the sum of ``input ** k / k!``, where powers are matrix products.
 
     Args:
         input: of shape ``(..., n, n)``, in float32, float64, complex64 or complex128.
-        name: ignored; as in TensorFlow.
 
     Returns:
-        Of the shape of ``input``; nan for matrices with inf or nan. By scaling, squaring and Padé
-        approximation (Al-Mohy and Higham, 2009).
+        A tensor with the shape and dtype of ``input``; nan for matrices with inf or nan. By scaling, squaring
+        and Padé approximation (Al-Mohy and Higham, 2009).
 
     Raises:
         InvalidArgumentError: a matrix is not square.
@@ -124,11 +125,10 @@ def expm(input: Any, name: str | None = None) -> Tensor:
 def logm(input: Any, name: str | None = None) -> Tensor:
     """The logarithm of square matrices: the ``y`` with ``expm(y) = input``.
 
-    The imaginary parts of its eigenvalues lie between ``-pi`` and ``pi``.
+    The imaginary parts of its eigenvalues are between ``-pi`` and ``pi``.
 
     Args:
         input: of shape ``(..., n, n)``, in complex64 or complex128; without eigenvalues of 0.
-        name: ignored; as in TensorFlow.
 
     Returns:
         Of the shape of ``input``; nan for matrices with inf or nan. By inverse scaling and squaring (Al-Mohy
@@ -153,7 +153,6 @@ def sqrtm(input: Any, name: str | None = None) -> Tensor:
 
     Args:
         input: of shape ``(..., n, n)``, in float32, float64, complex64 or complex128.
-        name: ignored; as in TensorFlow.
 
     Returns:
         Of the shape of ``input``; nan for real matrices whose root is not real, and for matrices with inf or

@@ -27,17 +27,17 @@ def norm(
     """The norm of vectors or matrices.
 
     Args:
-        tensor: floats or complex numbers of any shape; integers become float32.
-        ord: of vectors "euclidean", a positive number or ``inf``; of matrices "euclidean" or "fro" (the
+        tensor: numbers of any shape; integers become float32.
+        ord: for vectors "euclidean", a positive number or ``inf``; for matrices "euclidean" or "fro" (the
             root of the sum of squares), 1 (the largest sum of a column), 2 (the largest singular value) or
             ``inf`` (the largest sum of a row).
-        axis: the axis of vectors; two axes, of the rows and columns of matrices; by default all elements
-            are one vector.
-        keepdims: keep the reduced axes, as size 1.
-        name: ignored; as in TensorFlow.
+        axis: the axis of vectors; two axes, of the rows and columns of matrices; None to take all elements as
+            one vector.
+        keepdims: whether the reduced axes stay, with size 1.
 
     Returns:
-        Real numbers, also of a complex tensor.
+        A tensor with the shape of ``tensor`` without the reduced axes, and its dtype; that of the parts for
+        complex numbers.
 
     Raises:
         InvalidArgumentError: an unknown ``ord``, or more than two axes.
@@ -87,5 +87,5 @@ def _matrix_norm(x: Any, ord: Any, rows: int, columns: int, keepdims: bool) -> A
             "norm of vectors."
         )
     first, second = (rows, columns) if ord == 1 else (columns, rows)
-    found = reduce_max(reduce_sum(abs(x), first, keepdims=True), second, keepdims=True)
-    return found if keepdims else squeeze(found, (rows, columns))
+    largest_sum = reduce_max(reduce_sum(abs(x), first, keepdims=True), second, keepdims=True)
+    return largest_sum if keepdims else squeeze(largest_sum, (rows, columns))

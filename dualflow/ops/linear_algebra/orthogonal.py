@@ -101,17 +101,16 @@ class Qr(NamedTuple):
 
 
 def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
-    """Matrices ``q`` of orthonormal columns and upper triangular ones ``r``, with ``q @ r = input``.
+    """Matrices ``q`` with orthonormal columns and upper triangular ``r`` with ``q @ r = input``.
 
     Args:
         input: of shape ``(..., m, n)``, in float32, float64, complex64 or complex128.
         full_matrices: whether ``q`` is square.
-        name: ignored; as in TensorFlow.
 
     Returns:
-        ``q`` and ``r``, of shapes ``(..., m, p)`` and ``(..., p, n)``, where ``p`` is ``m`` with
-        ``full_matrices``, and else the smaller of ``m`` and ``n``. Gradients need the first ``p`` columns to
-        be independent.
+        A named tuple: ``q`` and ``r`` with the dtype of ``input``, of shapes ``(..., m, p)`` and
+        ``(..., p, n)``, where ``p`` is ``m`` with ``full_matrices``, and else the smaller of ``m`` and ``n``.
+        Gradients need the first ``p`` columns to be independent.
 
     Raises:
         InvalidArgumentError: fewer than two axes; where a gradient is taken, more rows than columns with

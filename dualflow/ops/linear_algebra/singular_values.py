@@ -51,9 +51,14 @@ def _kernel(x: Any, compute_uv: bool, full_matrices: bool) -> tuple[Any, ...]:
     try:
         return _decomposed(x, compute_uv, full_matrices)
     except np.linalg.LinAlgError:  # as of matrices with nan, whose results are nan
-        good = np.isfinite(x).all((-2, -1))
-        found = _decomposed(np.where(good[..., None, None], x, 0), compute_uv, full_matrices)
-        return tuple([np.where(good[(..., *[None] * (y.ndim - good.ndim))], y, np.nan) for y in found])
+        is_finite = np.isfinite(x).all((-2, -1))
+        decomposition = _decomposed(np.where(is_finite[..., None, None], x, 0), compute_uv, full_matrices)
+        return tuple(
+            [
+                np.where(is_finite[(..., *[None] * (y.ndim - is_finite.ndim))], y, np.nan)
+                for y in decomposition
+            ]
+        )
 
 
 def _decomposed(x: Any, compute_uv: bool, full_matrices: bool) -> tuple[Any, ...]:
@@ -77,33 +82,33 @@ def _pullback(
     left, right = u[..., :rank], matrix_transpose(v[..., :rank], conjugate=True)
     beyond = []
     if g_u is not None:
-        turn, rest = _turned(u, conj(g_u), rank)
-        inner = inner + gaps * (turn - matrix_transpose(turn, conjugate=True)) * columns
-        if rest is not None:
-            beyond.append(matmul(rest * inverse, right))
+        along, orthogonal = _turned(u, conj(g_u), rank)
+        inner = inner + gaps * (along - matrix_transpose(along, conjugate=True)) * columns
+        if orthogonal is not None:
+            beyond.append(matmul(orthogonal * inverse, right))
     if g_v is not None:
-        turn, rest = _turned(v, conj(g_v), rank)
-        inner = inner + matrix_transpose(columns) * gaps * (turn - matrix_transpose(turn, conjugate=True))
+        along, orthogonal = _turned(v, conj(g_v), rank)
+        inner = inner + matrix_transpose(columns) * gaps * (along - matrix_transpose(along, conjugate=True))
         if x.dtype.is_complex:
-            inner = inner - diag(cast(imag(diag_part(turn)) * inverses(s), x.dtype) * 1j)
-        if rest is not None:
-            beyond.append(matmul(left, matrix_transpose(rest * inverse, conjugate=True)))
+            inner = inner - diag(cast(imag(diag_part(along)) * inverses(s), x.dtype) * 1j)
+        if orthogonal is not None:
+            beyond.append(matmul(left, matrix_transpose(orthogonal * inverse, conjugate=True)))
     return (conj(sum(beyond, matmul(matmul(left, inner), right))),)
 
 
 def _turned(basis: Any, g: Any, rank: int) -> tuple[Any, Any]:
-    """The part of ``g`` along the first vectors of a basis, and what moves these out of the space they span.
+    """The part of ``g`` along the first vectors of a basis, and the part orthogonal to their span.
 
-    The other vectors of a full basis turn against the first ones.
+    A rotation of the basis moves its other vectors against the first ones.
     """
     first = basis[..., :rank]
     along = matmul(first, g[..., :rank], adjoint_a=True)
     if basis.shape[-2] == rank:
         return along, None
-    rest = g[..., :rank] - matmul(first, along)
+    orthogonal = g[..., :rank] - matmul(first, along)
     if basis.shape[-1] != rank:
-        rest = rest - matmul(basis[..., rank:], matmul(g[..., rank:], first, adjoint_a=True))
-    return along, rest
+        orthogonal = orthogonal - matmul(basis[..., rank:], matmul(g[..., rank:], first, adjoint_a=True))
+    return along, orthogonal
 
 
 def _values_alone(needed: Any, compute_uv: bool, full_matrices: bool) -> dict[str, Any] | None:
@@ -147,7 +152,6 @@ def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name:
         tensor: of shape ``(..., m, n)``, in float32, float64, complex64 or complex128.
         full_matrices: whether ``u`` and ``v`` are square.
         compute_uv: whether to compute ``u`` and ``v``.
-        name: ignored; as in TensorFlow.
 
     Returns:
         ``s``, the singular values from the largest, real and of shape ``(..., p)``, where ``p`` is the
@@ -183,13 +187,12 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
 
     Args:
         a: of shape ``(..., m, n)``, in float32, float64, complex64 or complex128; integers become float32.
-        rcond: singular values not above ``rcond`` times the largest one count as 0; by default 10 units of
-            the last place times the larger of ``m`` and ``n``. It broadcasts with the leading axes of ``a``.
-        validate_args: ignored: what can be checked always is.
-        name: ignored; as in TensorFlow.
+        rcond: singular values up to ``rcond`` times the largest one count as 0; None for 10 units of the last
+            place times the larger of ``m`` and ``n``. It broadcasts with the leading axes of ``a``.
+        validate_args: ignored: the arguments are always checked.
 
     Returns:
-        Of shape ``(..., n, m)``.
+        A tensor of shape ``(..., n, m)`` with the dtype of ``a``; float32 for integers.
 
     Raises:
         InvalidArgumentError: fewer than two axes.
@@ -215,17 +218,16 @@ def above(s: Any, x: Any, rcond: Any = None) -> Any:
 
 
 def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
-    """How many singular values of matrices are not 0.
+    """The number of singular values of matrices that are not 0.
 
     Args:
         a: of shape ``(..., m, n)``, in float32, float64, complex64 or complex128; integers become float32.
-        tol: singular values not above it count as 0; by default a unit of the last place of the largest one
-            times the larger of ``m`` and ``n``.
-        validate_args: ignored: what can be checked always is.
-        name: ignored; as in TensorFlow.
+        tol: singular values up to it count as 0; None for a unit of the last place of the largest one times
+            the larger of ``m`` and ``n``.
+        validate_args: ignored: the arguments are always checked.
 
     Returns:
-        Of shape ``(...)``; int32.
+        A tensor of shape ``(...)`` and dtype int32.
 
     Raises:
         InvalidArgumentError: fewer than two axes.

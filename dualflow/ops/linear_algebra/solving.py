@@ -58,13 +58,12 @@ def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None)
     """The ``x`` with ``matrix @ x = rhs``, by elimination with row exchanges (LAPACK's ``gesv``).
 
     Args:
-        matrix: square matrices, of shape ``(..., n, n)``, in float32, float64, complex64 or complex128.
+        matrix: square matrices of shape ``(..., n, n)``, in float32, float64, complex64 or complex128.
         rhs: of shape ``(..., n, k)``; the leading axes broadcast.
-        adjoint: solve with the conjugate transpose of ``matrix``.
-        name: ignored; as in TensorFlow.
+        adjoint: whether to solve with the conjugate transpose of ``matrix``.
 
     Returns:
-        Of shape ``(..., n, k)``.
+        A tensor of shape ``(..., n, k)`` with the common dtype.
 
     Raises:
         InvalidArgumentError: a matrix is not invertible, or shapes that do not fit.

@@ -34,8 +34,8 @@ def _kernel(a: Any, b: Any, lower: bool) -> Any:
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     if a.ndim == 2:  # the columns of all right-hand sides at once
         columns_first = np.moveaxis(b, -2, 0)
-        found = solve(a, columns_first.reshape(size, int(np.prod(columns_first.shape[1:]))), lower)
-        return np.moveaxis(found.reshape(columns_first.shape), 0, -2)
+        solution = solve(a, columns_first.reshape(size, int(np.prod(columns_first.shape[1:]))), lower)
+        return np.moveaxis(solution.reshape(columns_first.shape), 0, -2)
     if np.prod(batch) > size:
         return _row_by_row(a, b, lower, (*batch, size, columns))
     matrices = np.broadcast_to(a, (*batch, size, size))
@@ -51,8 +51,8 @@ def _row_by_row(a: Any, b: Any, lower: bool, shape: tuple[int, ...]) -> Any:
     out = np.empty(shape, b.dtype)
     size = shape[-2]
     for i in range(size) if lower else range(size - 1, -1, -1):
-        known = slice(0, i) if lower else slice(i + 1, None)
-        row = b[..., i, :] - np.matmul(a[..., i : i + 1, known], out[..., known, :])[..., 0, :]
+        solved = slice(0, i) if lower else slice(i + 1, None)
+        row = b[..., i, :] - np.matmul(a[..., i : i + 1, solved], out[..., solved, :])[..., 0, :]
         out[..., i, :] = row / a[..., i, i, None]
     return out
 
@@ -96,14 +96,13 @@ def triangular_solve(
     """The ``x`` with ``matrix @ x = rhs``, where ``matrix`` is triangular (BLAS's ``trsm``).
 
     Args:
-        matrix: square matrices, of shape ``(..., n, n)``, in float32, float64, complex64 or complex128.
+        matrix: square matrices of shape ``(..., n, n)``, in float32, float64, complex64 or complex128.
         rhs: of shape ``(..., n, k)``; the leading axes broadcast.
         lower: whether ``matrix`` is lower triangular, or upper; its other triangle is not read.
-        adjoint: solve with the conjugate transpose of ``matrix``.
-        name: ignored; as in TensorFlow.
+        adjoint: whether to solve with the conjugate transpose of ``matrix``.
 
     Returns:
-        Of shape ``(..., n, k)``; inf and nan where the diagonal has a 0.
+        A tensor of shape ``(..., n, k)`` with the common dtype; inf and nan where the diagonal has a 0.
 
     Raises:
         InvalidArgumentError: shapes that do not fit.

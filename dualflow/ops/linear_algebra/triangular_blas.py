@@ -52,10 +52,10 @@ def solve(a: Any, b: Any, lower: bool) -> Any:
 
 @functools.cache
 def _routine(char: str) -> Callable[..., None] | None:
-    found = blas.find()
-    if found is None:
+    library = blas.find()
+    if library is None:
         return None
-    integer = ctypes.c_int64 if found.int_bits == 64 else ctypes.c_int32
+    integer = ctypes.c_int64 if library.int_bits == 64 else ctypes.c_int32
     matrix = ctypes.c_void_p, integer
     kinds = (*[ctypes.c_int32] * 5, integer, integer, _SCALARS.get(char, ctypes.c_void_p), *matrix, *matrix)
-    return ctypes.CFUNCTYPE(None, *kinds)(found.symbols[f"cblas_{_NAMES[char]}trsm"])
+    return ctypes.CFUNCTYPE(None, *kinds)(library.symbols[f"cblas_{_NAMES[char]}trsm"])

@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 def _compact(diagonals: Any, kind: str) -> Any:
     """The three diagonals as the rows of one tensor, the one above the main one first."""
     if kind == "compact":
-        found = convert_to_tensor(diagonals)
+        bands = convert_to_tensor(diagonals)
     elif kind == "matrix":
-        found = diag_part(diagonals, k=(-1, 1), align="LEFT_RIGHT")
+        bands = diag_part(diagonals, k=(-1, 1), align="LEFT_RIGHT")
     elif kind == "sequence":
-        found = _stacked(diagonals)
+        bands = _stacked(diagonals)
     else:
         raise InvalidArgumentError(f"diagonals_format is 'compact', 'sequence' or 'matrix', not {kind!r}.")
-    if len(found.shape) < 2 or found.shape[-2] not in (3, None):
+    if len(bands.shape) < 2 or bands.shape[-2] not in (3, None):
         raise InvalidArgumentError(
-            f"a tridiagonal matrix has 3 diagonals, but the shape given is {found.shape}; give 3 rows."
+            f"a tridiagonal matrix has 3 diagonals, but the shape given is {bands.shape}; give 3 rows."
         )
-    return found
+    return bands
 
 
 def _stacked(diagonals: Any) -> Any:
@@ -65,21 +65,20 @@ def tridiagonal_solve(
     """The ``x`` with ``a @ x = rhs``, where ``a`` is tridiagonal (LAPACK's ``gtsv``).
 
     Args:
-        diagonals: of ``a``, of shape ``(..., n, n)``, in float32, float64, complex64 or complex128. In
-            "compact" format of shape ``(..., 3, n)``: the diagonal above the main one, whose last element is
-            not read, the main one, and the one below, whose first element is not read. In "sequence" format a
-            list of these three, where the outer ones may have ``n - 1`` elements. In "matrix" format ``a``
-            itself, of which nothing else is read.
-        diagonals_format: "compact", "sequence" or "matrix".
+        diagonals: those of ``a``, of shape ``(..., n, n)``, in float32, float64, complex64 or complex128. In
+            "compact" format a tensor of shape ``(..., 3, n)``: the diagonal above the main one, whose last
+            element is not read, the main one, and the one below, whose first element is not read. In
+            "sequence" format a list of these three, where the outer ones may have ``n - 1`` elements. In
+            "matrix" format ``a`` itself, whose other elements are not read.
         rhs: of shape ``(..., n, k)``, or ``(..., n)``, with one axis less than ``a``.
-        transpose_rhs: ``rhs`` is of shape ``(..., k, n)``.
-        conjugate_rhs: take the complex conjugate of ``rhs``.
-        name: ignored; as in TensorFlow.
+        diagonals_format: "compact", "sequence" or "matrix".
+        transpose_rhs: whether ``rhs`` is given as ``(..., k, n)``.
+        conjugate_rhs: whether to conjugate ``rhs``.
         partial_pivoting: ignored: rows are exchanged where that is more precise.
-        perturb_singular: is False: singular matrices are not changed.
+        perturb_singular: must be False: singular matrices are not changed.
 
     Returns:
-        Of shape ``(..., n, k)``, or ``(..., n)``; nan for singular matrices.
+        A tensor of shape ``(..., n, k)``, or ``(..., n)``, with the common dtype; nan for singular matrices.
 
     Raises:
         InvalidArgumentError: shapes that do not fit, an unknown format, or ``perturb_singular``.
@@ -103,16 +102,15 @@ def tridiagonal_solve(
 def tridiagonal_matmul(
     diagonals: Any, rhs: Any, diagonals_format: str = "compact", name: str | None = None
 ) -> Tensor:
-    """The product of tridiagonal matrices and others, from the three diagonals alone.
+    """The product of tridiagonal matrices with others, from the three diagonals alone.
 
     Args:
         diagonals: of shape ``(..., 3, n)``, or in another format, as :func:`tridiagonal_solve` takes them.
         rhs: of shape ``(..., n, k)``.
         diagonals_format: "compact", "sequence" or "matrix".
-        name: ignored; as in TensorFlow.
 
     Returns:
-        Of shape ``(..., n, k)``.
+        A tensor of shape ``(..., n, k)`` with the common dtype.
 
     Raises:
         InvalidArgumentError: shapes that do not fit, or an unknown format.
@@ -149,11 +147,10 @@ def eigh_tridiagonal(
             imaginary part is not read.
         beta: the diagonal below, of shape ``(..., n - 1)``.
         eigvals_only: whether to leave the eigenvectors out.
-        select: "a" for all eigenvalues, "i" for those of some positions, "v" for those of an interval.
+        select: "a" for all eigenvalues, "i" for a range of positions, "v" for an interval.
         select_range: with "i" the first and the last position, counted from the smallest eigenvalue; with "v"
-            the ends of the interval, of which the lower one is not in it.
+            the ends of the interval, of which the lower one is excluded.
         tol: ignored: the eigenvalues are as precise as the dtype.
-        name: ignored; as in TensorFlow.
 
     Returns:
         The eigenvalues, in ascending order and real; without ``eigvals_only`` also the eigenvectors, as the
@@ -183,7 +180,7 @@ def eigh_tridiagonal(
 
 
 def _selected(values: Any, vectors: Any, select: str, ends: Any) -> tuple[Any, Any]:
-    """The eigenvalues that are asked for, and their vectors."""
+    """The selected eigenvalues and their vectors."""
     if select == "a":
         return values, vectors
     if select not in ("i", "v") or not ends[0] <= ends[1] or (select == "v" and ends[0] == ends[1]):

@@ -19,8 +19,14 @@ if TYPE_CHECKING:
 def adjoint(matrix: Any, name: str | None = None) -> Tensor:
     """``matrix`` with its last two axes swapped, and conjugated.
 
+    Args:
+        matrix: numbers of shape ``(..., m, n)``.
+
+    Returns:
+        A tensor of shape ``(..., n, m)`` with the dtype of ``matrix``.
+
     Raises:
-        InvalidArgumentError: fewer than two axes.
+        InvalidArgumentError: ``matrix`` has fewer than two axes.
 
     >>> import dualflow as df
     >>> df.linalg.adjoint([[1 + 1j, 2], [3, 4]]).numpy().tolist()
@@ -35,7 +41,9 @@ def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
     Args:
         a: numbers, of shape ``(..., 3)``.
         b: numbers, of shape ``(..., 3)``; the leading axes broadcast.
-        name: ignored; as in TensorFlow.
+
+    Returns:
+        A tensor of shape ``(..., 3)`` with the common dtype.
 
     Raises:
         InvalidArgumentError: vectors of another size.
@@ -65,7 +73,6 @@ def normalize(
         tensor: floats or complex numbers of any shape; integers become float32.
         ord: which norm; see :func:`norm`.
         axis: the axis of vectors, or two of matrices; by default all elements are one vector.
-        name: ignored; as in TensorFlow.
 
     Returns:
         The quotient, nan where the norm is 0, and the norm in the same dtype, with the axes that it joins

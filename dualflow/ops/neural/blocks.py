@@ -1,4 +1,4 @@
-"""Blocks of neighbouring elements moved to the channels and back, and windows of elements at a distance."""
+"""Moves blocks of elements to the channels and back, and applies functions to dilated windows."""
 
 from __future__ import annotations
 
@@ -31,19 +31,20 @@ def _images(input: Any, block_size: Any, data_format: str, what: str) -> tuple[A
 
 
 def space_to_depth(input: Any, block_size: Any, data_format: str = "NHWC", name: str | None = None) -> Tensor:
-    """Blocks of ``block_size`` rows and columns as channels of one element.
+    """Blocks of ``block_size`` rows and columns moved to the channels.
 
     Args:
-        input: of shape ``(batch, height, width, channels)``, whose height and width ``block_size`` divides.
-        block_size: 2 or more.
-        data_format: "NHWC", or "NCHW" if the channels come second.
-        name: ignored; as in TensorFlow.
+        input: a tensor of shape ``(batch, height, width, channels)`` and any dtype; ``block_size`` divides
+            height and width.
+        block_size: an integer of 2 or more.
+        data_format: "NHWC", or "NCHW" if the channels are the second axis.
 
     Returns:
-        ``(batch, height / block_size, width / block_size, channels * block_size ** 2)``.
+        A tensor of shape ``(batch, height / block_size, width / block_size, channels * block_size ** 2)``
+        with the dtype of ``input``.
 
     Raises:
-        InvalidArgumentError: sizes that the block does not divide.
+        InvalidArgumentError: ``block_size`` doesn't divide the sizes.
 
     >>> import dualflow as df
     >>> df.nn.space_to_depth([[[[1], [2]], [[3], [4]]]], 2).numpy().tolist()
@@ -65,19 +66,20 @@ def space_to_depth(input: Any, block_size: Any, data_format: str = "NHWC", name:
 
 
 def depth_to_space(input: Any, block_size: Any, data_format: str = "NHWC", name: str | None = None) -> Tensor:
-    """The channels of an element as a block of rows and columns: undoes :func:`space_to_depth`.
+    """The channels of each element moved to a block of elements: the inverse of :func:`space_to_depth`.
 
     Args:
-        input: of shape ``(batch, height, width, channels)``, whose channels ``block_size ** 2`` divides.
-        block_size: 2 or more.
-        data_format: "NHWC", or "NCHW" if the channels come second.
-        name: ignored; as in TensorFlow.
+        input: a tensor of shape ``(batch, height, width, channels)`` and any dtype; ``block_size ** 2``
+            divides the channels.
+        block_size: an integer of 2 or more.
+        data_format: "NHWC", or "NCHW" if the channels are the second axis.
 
     Returns:
-        ``(batch, height * block_size, width * block_size, channels / block_size ** 2)``.
+        A tensor of shape ``(batch, height * block_size, width * block_size, channels / block_size ** 2)``
+        with the dtype of ``input``.
 
     Raises:
-        InvalidArgumentError: channels that the block does not divide.
+        InvalidArgumentError: ``block_size ** 2`` doesn't divide the channels.
 
     >>> import dualflow as df
     >>> df.nn.depth_to_space([[[[1, 2, 3, 4]]]], 2).numpy().tolist()
@@ -108,19 +110,24 @@ def with_space_to_batch(
     spatial_dims: Any = None,
     data_format: str | None = None,
 ) -> Any:
-    """What ``op`` makes of each of the tensors that every ``dilation_rate``-th element gives, put together.
+    """``op`` applied to the elements that are ``dilation_rate`` apart; its results are interleaved.
+
+    So a function of windows without dilation serves windows with dilation.
 
     Args:
-        input: of shape ``(batch, *axes, channels)``.
+        input: a tensor of shape ``(batch, *axes, channels)``.
         dilation_rate: the distance between the elements, one for each of the axes.
         padding: "VALID", or "SAME" for as many windows as elements.
-        op: ``op(tensor, number of axes, padding)``, of windows without dilation.
-        filter_shape: a window's sizes first, needed for "SAME".
-        spatial_dims: where the axes are: from the second on by default.
-        data_format: "N...C", or "NC..." for axes from the third on.
+        op: a function ``op(tensor, number of axes, padding)`` of windows without dilation.
+        filter_shape: the sizes of a window first, needed for "SAME".
+        spatial_dims: the positions of the axes; None for those from the second on.
+        data_format: "N...C" or None, or "NC..." for axes from the third on.
+
+    Returns:
+        The result of ``op`` for windows with dilation.
 
     Raises:
-        InvalidArgumentError: options that do not fit.
+        InvalidArgumentError: an option doesn't fit, or a size is unknown in a trace.
 
     >>> import dualflow as df
     >>> f = lambda x, axes, padding: df.nn.max_pool1d(x, 2, 1, padding)

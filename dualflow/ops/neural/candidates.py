@@ -1,4 +1,4 @@
-"""Samples of classes, and how often a sample holds a class on average."""
+"""Samples of classes, and the mean number of occurrences of a class in a sample."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.comparison import equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, fill, ones_like
+from dualflow.ops.docstrings import documented
 from dualflow.ops.masking import WHERE_TRUE
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.positions import range as range_of
@@ -36,8 +37,30 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
+_SAMPLER: Final = """Args:
+    true_classes: integers of shape ``(batch, num_true)``, whose expected counts are returned.
+    num_true: the number of true classes of each row.
+    num_sampled: the number of classes to sample.
+    unique: whether a class is sampled once at most.
+    {classes}
+    seed: an integer for a stream of its own; None for the shared stream.
+
+Returns:
+    A named tuple: ``sampled_candidates``, int64 of shape ``(num_sampled,)``; ``true_expected_count``, float32
+    with the shape of ``true_classes``, and ``sampled_expected_count``, float32 of shape ``(num_sampled,)``:
+    the mean number of occurrences of these classes in a sample.
+
+Raises:
+    InvalidArgumentError: {invalid}.
+"""
+_RANGE: Final = {
+    "classes": "range_max: the number of classes.",
+    "invalid": "``num_sampled`` or ``range_max`` is below 1, or there are too few distinct classes",
+}
+
+
 class Candidates(NamedTuple):
-    """A sample of classes, and how often it holds a class on average."""
+    """A sample of classes, and the mean number of occurrences of classes in such a sample."""
 
     sampled_candidates: Tensor
     true_expected_count: Tensor
@@ -45,7 +68,7 @@ class Candidates(NamedTuple):
 
 
 class AccidentalHits(NamedTuple):
-    """Where sampled classes are true ones: the row, the place in the sample, and a weight that hides it."""
+    """Sampled classes that are true: row, position in the sample, and a weight that masks the logit."""
 
     indices: Tensor
     ids: Tensor
@@ -56,26 +79,26 @@ class _Distribution(Protocol):
     """How classes are drawn."""
 
     def draw(self, generator: np.random.Generator, count: int) -> Array:
-        """So many classes, int64."""
+        """``count`` classes, int64."""
         ...
 
-    def chances(self, classes: Array) -> Array:
-        """How likely each class is."""
+    def probabilities(self, classes: Array) -> Array:
+        """The probability of each class."""
         ...
 
-    def learn(self, classes: Array) -> None:
-        """Take note of true classes."""
+    def update(self, classes: Array) -> None:
+        """Count true classes, if the distribution depends on them."""
         ...
 
     @property
     def distinct(self) -> int:
-        """How many classes may be drawn."""
+        """The number of classes that may be drawn."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class _Zipf:
-    """Class ``c`` has the chance ``log((c + 2) / (c + 1)) / log(distinct + 1)``."""
+    """Class ``c`` has the probability ``log((c + 2) / (c + 1)) / log(distinct + 1)``."""
 
     distinct: int
 
@@ -83,32 +106,32 @@ class _Zipf:
         powers = np.exp(generator.random(count) * math.log(self.distinct + 1))
         return (powers.astype(np.int64) - 1) % self.distinct
 
-    def chances(self, classes: Array) -> Array:
+    def probabilities(self, classes: Array) -> Array:
         return np.log1p(1.0 / (classes + 1.0)) / math.log(self.distinct + 1)
 
-    def learn(self, classes: Array) -> None:
-        """Zipf's law stays."""
+    def update(self, classes: Array) -> None:
+        """Does nothing: Zipf's law is fixed."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Equal:
-    """All classes have the same chance."""
+class _Uniform:
+    """All classes have the same probability."""
 
     distinct: int
 
     def draw(self, generator: np.random.Generator, count: int) -> Array:
         return generator.integers(0, self.distinct, count)
 
-    def chances(self, classes: Array) -> Array:
+    def probabilities(self, classes: Array) -> Array:
         return np.full(classes.shape, 1.0 / self.distinct)
 
-    def learn(self, classes: Array) -> None:
-        """All stay equal."""
+    def update(self, classes: Array) -> None:
+        """Does nothing: all classes stay equally likely."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Weighted:
-    """Each class has a chance of its own."""
+    """Each class has a weight of its own."""
 
     weights: tuple[float, ...]
 
@@ -120,17 +143,17 @@ class _Weighted:
         ends = np.cumsum(self.weights)
         return np.searchsorted(ends, generator.random(count) * ends[-1], side="right").astype(np.int64)
 
-    def chances(self, classes: Array) -> Array:
+    def probabilities(self, classes: Array) -> Array:
         whole = np.array(self.weights)
         inside = (classes >= 0) & (classes < len(whole))
         return np.where(inside, whole[np.where(inside, classes, 0)] / whole.sum(), 0.0)
 
-    def learn(self, classes: Array) -> None:
-        """The weights stay."""
+    def update(self, classes: Array) -> None:
+        """Does nothing: the weights are fixed."""
 
 
 class _Counted:
-    """A class is as likely as it has been true, counted from 1 on."""
+    """The probability of a class is proportional to the number of times it was true, plus 1."""
 
     def __init__(self, classes: int) -> None:
         self._counts = np.ones(classes)
@@ -147,35 +170,35 @@ class _Counted:
     def draw(self, generator: np.random.Generator, count: int) -> Array:
         return self._now().draw(generator, count)
 
-    def chances(self, classes: Array) -> Array:
-        return self._now().chances(classes)
+    def probabilities(self, classes: Array) -> Array:
+        return self._now().probabilities(classes)
 
-    def learn(self, classes: Array) -> None:
-        known = classes[(classes >= 0) & (classes < len(self._counts))]
+    def update(self, classes: Array) -> None:
+        valid = classes[(classes >= 0) & (classes < len(self._counts))]
         with self._lock:
-            np.add.at(self._counts, known, 1.0)
+            np.add.at(self._counts, valid, 1.0)
 
 
 def _drawn(true: Array, count: int, unique: bool, distribution: _Distribution, generator: Source) -> Any:
     philox = generator.philox
-    found = distribution.draw(philox, 2 * count)
+    drawn = distribution.draw(philox, 2 * count)
     tries = count
     if unique:
-        while len(first := np.unique(found, return_index=True)[1]) < count:
-            found = np.append(found, distribution.draw(philox, 2 * count))
+        while len(first := np.unique(drawn, return_index=True)[1]) < count:
+            drawn = np.append(drawn, distribution.draw(philox, 2 * count))
         places = np.sort(first)[:count]
-        sampled, tries = found[places], int(places[-1]) + 1
+        sampled, tries = drawn[places], int(places[-1]) + 1
     else:
-        sampled = found[:count]
+        sampled = drawn[:count]
 
     def expected(classes: Array) -> Array:
-        chance = distribution.chances(classes)
+        probability = distribution.probabilities(classes)
         if tries == count:
-            return (chance * tries).astype(np.float32)
-        return (-np.expm1(tries * np.log1p(-chance))).astype(np.float32)
+            return (probability * tries).astype(np.float32)
+        return (-np.expm1(tries * np.log1p(-probability))).astype(np.float32)
 
     result = sampled, expected(true), expected(sampled)
-    distribution.learn(true)
+    distribution.update(true)
     return result
 
 
@@ -218,6 +241,7 @@ def _classes(range_max: Any) -> int:
     return count
 
 
+@documented(_SAMPLER, **_RANGE)
 def log_uniform_candidate_sampler(
     true_classes: Any,
     num_true: int,
@@ -227,23 +251,7 @@ def log_uniform_candidate_sampler(
     seed: int | None = None,
     name: Any = None,
 ) -> Candidates:
-    """A sample of classes that are sorted by how common they are, by Zipf's law.
-
-    Args:
-        true_classes: integers ``[batch, num_true]``, of which the expected counts are wanted too.
-        num_true: the number of true classes of each row.
-        num_sampled: how many classes to sample.
-        unique: whether a class is sampled once at most.
-        range_max: the number of classes.
-        seed: a stream of its own for the calls with this seed.
-        name: ignored; as in TensorFlow.
-
-    Returns:
-        ``(sampled_candidates, true_expected_count, sampled_expected_count)``: classes ``[num_sampled]``, and
-        how often a sample holds the true and the sampled classes on average.
-
-    Raises:
-        InvalidArgumentError: no sample of this size can be drawn.
+    """A sample of classes that are sorted by falling frequency, drawn by Zipf's law.
 
     >>> import dualflow as df
     >>> sampled, true_counts, _ = df.random.log_uniform_candidate_sampler([[0], [9]], 1, 5, True, 10)
@@ -253,6 +261,7 @@ def log_uniform_candidate_sampler(
     return _sample(true_classes, num_sampled, unique, _Zipf(_classes(range_max)), seed)
 
 
+@documented(_SAMPLER, **_RANGE)
 def uniform_candidate_sampler(
     true_classes: Any,
     num_true: int,
@@ -262,14 +271,14 @@ def uniform_candidate_sampler(
     seed: int | None = None,
     name: Any = None,
 ) -> Candidates:
-    """A sample of classes of equal chance; see :func:`log_uniform_candidate_sampler`.
+    """A sample of classes with equal probabilities.
 
     >>> import dualflow as df
     >>> sample = df.random.uniform_candidate_sampler([[0], [9]], 1, 5, False, 10)
     >>> sample.true_expected_count.numpy().tolist()
     [[0.5], [0.5]]
     """
-    return _sample(true_classes, num_sampled, unique, _Equal(_classes(range_max)), seed)
+    return _sample(true_classes, num_sampled, unique, _Uniform(_classes(range_max)), seed)
 
 
 def fixed_unigram_candidate_sampler(
@@ -287,25 +296,30 @@ def fixed_unigram_candidate_sampler(
     seed: int | None = None,
     name: Any = None,
 ) -> Candidates:
-    """A sample of classes whose chances are given; see :func:`log_uniform_candidate_sampler`.
+    """A sample of classes with listed weights; see :func:`log_uniform_candidate_sampler`.
 
     Args:
-        true_classes: integers ``[batch, num_true]``.
+        true_classes: integers of shape ``(batch, num_true)``, whose expected counts are returned.
         num_true: the number of true classes of each row.
-        num_sampled: how many classes to sample.
+        num_sampled: the number of classes to sample.
         unique: whether a class is sampled once at most.
         range_max: the number of classes.
-        vocab_file: a file with a line for each class, whose last field after a comma is its weight.
-        distortion: the power of the weights to draw by: 0 makes them equal.
-        num_reserved_ids: so many classes come first and are never sampled.
-        num_shards: the sampler is for every so-manieth class.
-        shard: the first of these.
-        unigrams: the weights, in place of a file.
-        seed: a stream of its own for the calls with this seed.
-        name: ignored; as in TensorFlow.
+        vocab_file: the path of a file with a line for each class, whose last field after a comma is its
+            weight.
+        distortion: the exponent of the weights: 0 makes them equal.
+        num_reserved_ids: the number of first classes that are never sampled.
+        num_shards: the number of shards of the list of weights: every ``num_shards``-th is used.
+        shard: the index of the first weight used.
+        unigrams: the weights, instead of a file.
+        seed: an integer for a stream of its own; None for the shared stream.
+
+    Returns:
+        A named tuple as of :func:`log_uniform_candidate_sampler`.
 
     Raises:
-        InvalidArgumentError: weights that are not one for each class, or no sample of this size.
+        InvalidArgumentError: there isn't one weight of 0 or more for each class, or no sample of this size
+            exists.
+        DTypeError: ``vocab_file`` is not a path.
 
     >>> import dualflow as df
     >>> f = df.nn.fixed_unigram_candidate_sampler
@@ -314,13 +328,13 @@ def fixed_unigram_candidate_sampler(
     """
     if not isinstance(vocab_file, str | os.PathLike):
         raise DTypeError(f"vocab_file is the path of a file, not {vocab_file!r}.")
-    given = _weights_of(vocab_file) if vocab_file else _floats(unigrams, "unigrams")
+    listed = _weights_of(vocab_file) if vocab_file else _floats(unigrams, "unigrams")
     distortion = static_float(distortion, "distortion")
     num_reserved_ids = static_int(num_reserved_ids, "num_reserved_ids")
     num_shards, shard = static_int(num_shards, "num_shards"), static_int(shard, "shard")
     if num_shards < 1:
         raise InvalidArgumentError(f"num_shards is 1 or more, not {num_shards}.")
-    weights = ([0.0] * num_reserved_ids + [weight**distortion for weight in given])[shard::num_shards]
+    weights = ([0.0] * num_reserved_ids + [weight**distortion for weight in listed])[shard::num_shards]
     if len(weights) != _classes(range_max) or min(weights) < 0 or not 0 <= shard < num_shards:
         raise InvalidArgumentError(
             f"{len(weights)} weights, with {num_reserved_ids} reserved classes, shard {shard} of "
@@ -345,6 +359,7 @@ def _weights_of(path: str | os.PathLike[str]) -> list[float]:
 _COUNTED: Final[dict[tuple[int, int | None], _Counted]] = {}
 
 
+@documented(_SAMPLER, **_RANGE)
 def learned_unigram_candidate_sampler(
     true_classes: Any,
     num_true: int,
@@ -354,10 +369,10 @@ def learned_unigram_candidate_sampler(
     seed: int | None = None,
     name: Any = None,
 ) -> Candidates:
-    """A sample of classes that are as likely as they have been true in calls before.
+    """A sample of classes whose probabilities are learned from the true classes of earlier calls.
 
-    All calls with one ``range_max`` and ``seed`` count together, each class from 1 on; see
-    :func:`log_uniform_candidate_sampler`.
+    The probability of a class is proportional to the number of times it was true, plus 1, in all calls with
+    the same ``range_max`` and ``seed``.
 
     >>> import dualflow as df
     >>> sample = df.nn.learned_unigram_candidate_sampler([[0]], 1, 2, True, 3)
@@ -378,7 +393,20 @@ def all_candidate_sampler(
     seed: int | None = None,
     name: Any = None,
 ) -> Candidates:
-    """All ``num_sampled`` classes: what another sampler's results are compared with.
+    """All ``num_sampled`` classes, to compare the results of another sampler with.
+
+    Args:
+        true_classes: integers of shape ``(batch, num_true)``.
+        num_true: the number of true classes of each row.
+        num_sampled: the number of classes.
+        unique: ignored: each class occurs once.
+        seed: ignored: nothing is drawn.
+
+    Returns:
+        A named tuple as of :func:`log_uniform_candidate_sampler`; all expected counts are 1.
+
+    Raises:
+        InvalidArgumentError: ``num_sampled`` is below 1.
 
     >>> import dualflow as df
     >>> df.nn.all_candidate_sampler([[1]], 1, 3, True).sampled_candidates.numpy().tolist()
@@ -391,18 +419,20 @@ def all_candidate_sampler(
 def compute_accidental_hits(
     true_classes: Any, sampled_candidates: Any, num_true: int, seed: int | None = None, name: Any = None
 ) -> AccidentalHits:
-    """Where sampled classes are true ones of a row.
+    """The sampled classes that are among the true classes of a row.
 
     Args:
-        true_classes: integers ``[batch, num_true]``.
-        sampled_candidates: integers ``[num_sampled]``.
+        true_classes: integers of shape ``(batch, num_true)``.
+        sampled_candidates: integers of shape ``(num_sampled,)``.
         num_true: the number of true classes of each row.
         seed: ignored: nothing is drawn.
-        name: ignored; as in TensorFlow.
 
     Returns:
-        ``(indices, ids, weights)`` of each hit: its row, its place in the sample, and the least float32, to
-        be added to the logit there.
+        A named tuple with an element for each hit: ``indices``, int32, its row; ``ids``, int64, its position
+        in the sample; ``weights``, the lowest float32, to be added to the logit there.
+
+    Raises:
+        InvalidArgumentError: ``true_classes`` can't be reshaped to rows of ``num_true``.
 
     >>> import dualflow as df
     >>> indices, ids, _ = df.nn.compute_accidental_hits([[1, 2], [3, 7]], [1, 3, 5], 2)

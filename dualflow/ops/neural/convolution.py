@@ -42,7 +42,7 @@ def convolution(
         input: numbers other than bools, of shape ``(*batch, *axes, channels)``.
         filters: of shape ``(*window, channels / groups, outputs)``, where the number of groups divides both.
         strides: the distance between windows: an integer, or one for each axis; None for 1.
-        padding: "VALID" (windows lie inside), "SAME" (zeros around, one window per stride) or a list of
+        padding: "VALID" (windows are inside), "SAME" (zeros around, one window per stride) or a list of
             pairs: the number of zeros before and after each axis.
         data_format: "N...C" or None if the channels are last; "NC..." if they are the second axis.
         dilations: the distance between the elements of a window: an integer, or one for each axis; None for
@@ -97,8 +97,8 @@ def _convolved(x: Any, w: Any, strides: Any, padding: Any, first: bool, dilation
 
     def correlation(x: Any, w: Any) -> Any:
         x, batch = one_batch(x, axes)
-        lie = geometry(x.shape, w.shape[:-2], strides, padding, dilations, first=first)
-        return batches(correlated(x, w, lie), batch)
+        layout = geometry(x.shape, w.shape[:-2], strides, padding, dilations, first=first)
+        return batches(correlated(x, w, layout), batch)
 
     def result(x: TensorSpec, w: TensorSpec) -> TensorSpec:
         return TensorSpec.of(Shape([*x.shape[: -axes - 1], *[None] * axes, w.shape[-1]]), x.dtype)
@@ -172,7 +172,7 @@ def conv2d(
         filters: of shape ``(window height, window width, channels / groups, outputs)``.
         strides: the distance between windows: an integer, or a list of one, two or four (one for each axis of
             the input, in its order); 1 by default.
-        padding: "VALID" (windows lie inside), "SAME" (zeros around, one window per stride) or a list of
+        padding: "VALID" (windows are inside), "SAME" (zeros around, one window per stride) or a list of
             pairs: the number of zeros before and after each of the four axes of the input.
         data_format: "NHWC" or None; "NCHW" if the channels are the second axis, for all options.
         dilations: the distance between the elements of a window, given as ``strides``; None for 1.

@@ -44,7 +44,6 @@ def conv_backprop_input(
         padding: of the convolution.
         data_format: of the convolution.
         dilations: of the convolution.
-        name: ignored; as in TensorFlow.
 
     Returns:
         Of shape ``input_sizes``.
@@ -57,10 +56,10 @@ def conv_backprop_input(
     first = channels_first(data_format, len(w.shape))
     y = channels_last(y) if first else y
     shape = Shape((sizes[0], *sizes[2:], sizes[1]) if first else sizes)
-    lie = geometry(shape, w.shape[:-2], strides, padding, dilations, first)
-    _check_outputs(y, lie.counts(shape[1:-1]), w.shape[-1])
-    found = transposed(y, w, lie, shape)
-    return channels_second(found) if first else found
+    layout = geometry(shape, w.shape[:-2], strides, padding, dilations, first)
+    _check_outputs(y, layout.counts(shape[1:-1]), w.shape[-1])
+    gradient = transposed(y, w, layout, shape)
+    return channels_second(gradient) if first else gradient
 
 
 def conv_backprop_filter(
@@ -84,6 +83,6 @@ def conv_backprop_filter(
     shape = Shape(static_shape(filter_sizes))
     first = channels_first(data_format, len(shape))
     x, y = (channels_last(x), channels_last(y)) if first else (x, y)
-    lie = geometry(x.shape, shape[:-2], strides, padding, dilations, first)
-    _check_outputs(y, lie.counts(x.shape[1:-1]), shape[-1])
-    return filter_product(x, y, lie, shape)
+    layout = geometry(x.shape, shape[:-2], strides, padding, dilations, first)
+    _check_outputs(y, layout.counts(x.shape[1:-1]), shape[-1])
+    return filter_product(x, y, layout, shape)

@@ -82,15 +82,15 @@ class _OfFilterProduct:
 
 
 def correlated(x: Any, w: Any, geometry: Geometry) -> Any:
-    """Each window of ``x`` times the filter ``w``.
+    """The product of each window of ``x`` with the filter ``w``.
 
     Args:
-        x: ``(batch, *axes, channels)``.
-        w: ``(*size, channels / groups, outputs)``, of the same dtype.
-        geometry: where the windows lie.
+        x: of shape ``(batch, *axes, channels)``.
+        w: of shape ``(*size, channels / groups, outputs)`` and the same dtype.
+        geometry: the layout of the windows.
 
     Returns:
-        ``(batch, *windows, outputs)``.
+        A tensor of shape ``(batch, *windows, outputs)``.
 
     Raises:
         InvalidArgumentError: the filter's channels do not divide the input's, or the groups its outputs.
@@ -100,26 +100,26 @@ def correlated(x: Any, w: Any, geometry: Geometry) -> Any:
 
 
 def transposed(y: Any, w: Any, geometry: Geometry, shape: Shape) -> Any:
-    """The sum over the windows that hold a position, of their outputs times the filter's element there.
+    """For each position, the sum over the windows that contain it of output times filter element.
 
     Args:
-        y: ``(batch, *windows, outputs)``.
-        w: ``(*size, channels / groups, outputs)``, of the same dtype.
-        geometry: where the windows lie.
-        shape: the input's, ``(batch, *axes, channels)``, of which the batch is not looked at.
+        y: of shape ``(batch, *windows, outputs)``.
+        w: of shape ``(*size, channels / groups, outputs)`` and the same dtype.
+        geometry: the layout of the windows.
+        shape: the input's, ``(batch, *axes, channels)``; the batch is not read.
 
     Returns:
-        Of that shape.
+        A tensor of that shape.
 
     Raises:
-        InvalidArgumentError: the groups do not fit, or an axis whose size must be known is left open.
+        InvalidArgumentError: the groups do not fit, or an axis whose size must be known is unknown.
     """
     _groups(shape[-1], w.shape)
     return with_gradient(_OfTransposed(geometry), lambda y, w: _transposed(y, w, geometry, shape), y, w)
 
 
 def filter_product(x: Any, y: Any, geometry: Geometry, shape: Shape) -> Any:
-    """The sum over all windows of ``x`` times the outputs ``y`` there, of the ``shape`` of a filter."""
+    """The sum over all windows of ``x`` times the outputs ``y`` there, with the ``shape`` of a filter."""
     return with_gradient(
         _OfFilterProduct(geometry), lambda x, y: _filter_product(x, y, geometry, shape), x, y
     )
@@ -141,18 +141,18 @@ def _correlated(x: Any, w: Any, geometry: Geometry) -> Any:
     groups, count = _groups(x.shape[-1], w.shape), math.prod(geometry.size)
     batch = x.shape[0]
     if groups == 1:
-        seen = windows(x, geometry)
-        result = sizes_of([batch, *seen.shape[1 : 1 + len(geometry.size)], outer])
-        rows = reshape(seen, [_rows(result), count * inner])
+        patches = windows(x, geometry)
+        result = sizes_of([batch, *patches.shape[1 : 1 + len(geometry.size)], outer])
+        rows = reshape(patches, [_rows(result), count * inner])
         return reshape(matmul(rows, reshape(w, [count * inner, outer])), result)
     if _few(groups, inner, outer):
-        seen = windows(_repeated(x, outer // groups), geometry)
-        products = multiply(seen, _by_channel(w, groups))
+        patches = windows(_repeated(x, outer // groups), geometry)
+        products = multiply(patches, _by_channel(w, groups))
         return _summed(reduce_sum(products, geometry.inner), groups, inner)
-    seen = windows(x, geometry)
-    result = sizes_of([batch, *seen.shape[1 : 1 + len(geometry.size)], outer])
-    found = matmul(_by_group(seen, geometry, groups), _columns(w, groups))
-    return reshape(transpose(found, (1, 0, 2)), result)
+    patches = windows(x, geometry)
+    result = sizes_of([batch, *patches.shape[1 : 1 + len(geometry.size)], outer])
+    grouped = matmul(_by_group(patches, geometry, groups), _columns(w, groups))
+    return reshape(transpose(grouped, (1, 0, 2)), result)
 
 
 def _rows(sizes: Sequence[int]) -> int:
@@ -182,19 +182,19 @@ def _by_channel(w: Any, groups: int) -> Any:
 
 
 def _summed(y: Any, groups: int, inner: int) -> Any:
-    """Sums over the channels of each group, which stand in the order of :func:`_by_channel`."""
+    """Sums over the channels of each group, which are in the order of :func:`_by_channel`."""
     if inner == 1:
         return y
     sizes, each = sizes_of(y.shape), y.shape[-1] // (groups * inner)
-    found = reduce_sum(reshape(y, [*sizes[:-1], groups, inner, each]), -2)
-    return reshape(found, [*sizes[:-1], groups * each])
+    sums = reduce_sum(reshape(y, [*sizes[:-1], groups, inner, each]), -2)
+    return reshape(sums, [*sizes[:-1], groups * each])
 
 
-def _by_group(seen: Any, geometry: Geometry, groups: int) -> Any:
+def _by_group(patches: Any, geometry: Geometry, groups: int) -> Any:
     """Windows as the rows of a matrix for each group."""
-    axes, inner = len(geometry.size), seen.shape[-1] // groups
-    rows, count = _rows(sizes_of(seen.shape[: axes + 2])), math.prod(geometry.size)
-    flat = reshape(seen, [rows, count, groups, inner])
+    axes, inner = len(geometry.size), patches.shape[-1] // groups
+    rows, count = _rows(sizes_of(patches.shape[: axes + 2])), math.prod(geometry.size)
+    flat = reshape(patches, [rows, count, groups, inner])
     return reshape(transpose(flat, (2, 0, 1, 3)), [groups, rows, count * inner])
 
 
@@ -208,8 +208,8 @@ def _columns(w: Any, groups: int) -> Any:
 def _transposed(y: Any, w: Any, geometry: Geometry, shape: Shape) -> Any:
     channels, spatial = shape[-1], shape[1:-1]
     groups, (inner, outer) = _groups(channels, w.shape), w.shape[-2:]
-    known = None not in (*spatial, *y.shape[1:-1])
-    if groups == 1 and known and 2 * inner <= outer and _better_by_columns(inner, geometry):
+    is_static = None not in (*spatial, *y.shape[1:-1])
+    if groups == 1 and is_static and 2 * inner <= outer and _better_by_columns(inner, geometry):
         return _columns_summed(y, w, geometry, spatial)
     w, geometry = spread_filter(w, geometry)
     axes, strides = len(geometry.size), geometry.strides
@@ -223,15 +223,15 @@ def _transposed(y: Any, w: Any, geometry: Geometry, shape: Shape) -> Any:
     first, last = range(0, 2 * axes, 2), range(1, 2 * axes, 2)
     w = transpose(w, (*first, 2 * axes + 2, 2 * axes + 1, *last, 2 * axes))
     w = reshape(w, [*runs, outer // groups, groups * math.prod(strides) * inner])
-    found = _correlated(y, w, reach)
+    result = _correlated(y, w, reach)
     if max(strides) > 1:
-        counts = found.shape[1 : 1 + axes]
-        batch = sizes_of([found.shape[0]])
-        found = reshape(found, [*batch, *counts, groups, *strides, inner])
+        counts = result.shape[1 : 1 + axes]
+        batch = sizes_of([result.shape[0]])
+        result = reshape(result, [*batch, *counts, groups, *strides, inner])
         order = (*range(1 + axes), *range(2 + axes, 2 + 2 * axes), 1 + axes, 2 + 2 * axes)
-        found = reshape(transpose(found, order), [*batch, *counts, *strides, channels])
-        return interleaved(found, geometry, spatial)
-    return found
+        result = reshape(transpose(result, order), [*batch, *counts, *strides, channels])
+        return interleaved(result, geometry, spatial)
+    return result
 
 
 def _better_by_columns(inner: int, geometry: Geometry) -> bool:
@@ -260,13 +260,13 @@ def _filter_product(x: Any, y: Any, geometry: Geometry, shape: Shape) -> Any:
     inner, outer = shape[-2:]
     groups, axes = _groups(x.shape[-1], shape), len(geometry.size)
     if groups == 1:
-        seen = windows(x, geometry)
+        patches = windows(x, geometry)
         sizes = sizes_of(y.shape)
-        rows = reshape(seen, [_rows(sizes), math.prod(geometry.size) * inner])
+        rows = reshape(patches, [_rows(sizes), math.prod(geometry.size) * inner])
         return reshape(matmul(rows, reshape(y, [_rows(sizes), outer]), transpose_a=True), list(shape))
     each = outer // groups
     if _few(groups, inner, outer):
-        seen = windows(_repeated(x, each), geometry)
+        patches = windows(_repeated(x, each), geometry)
         outputs = y
         if inner > 1:
             sizes = sizes_of(y.shape)
@@ -274,11 +274,11 @@ def _filter_product(x: Any, y: Any, geometry: Geometry, shape: Shape) -> Any:
             outputs = reshape(
                 broadcast_to(apart, [*y.shape[:-1], groups, inner, each]), [*sizes[:-1], inner * outer]
             )
-        products = multiply(seen, expand_dims(outputs, geometry.inner))
-        found = reshape(reduce_sum(products, range(1 + axes)), [*shape[:-2], groups, inner, each])
+        products = multiply(patches, expand_dims(outputs, geometry.inner))
+        sums = reshape(reduce_sum(products, range(1 + axes)), [*shape[:-2], groups, inner, each])
         order = (*range(axes), axes + 1, axes, axes + 2)
-        return reshape(transpose(found, order), list(shape))
+        return reshape(transpose(sums, order), list(shape))
     rows = _by_group(windows(x, geometry), geometry, groups)
     columns = transpose(reshape(y, [_rows(sizes_of(y.shape)), groups, each]), (1, 0, 2))
-    found = matmul(rows, columns, transpose_a=True)
-    return reshape(transpose(found, (1, 0, 2)), list(shape))
+    sums = matmul(rows, columns, transpose_a=True)
+    return reshape(transpose(sums, (1, 0, 2)), list(shape))

@@ -1,4 +1,4 @@
-"""From class scores of steps to labels, and labels without their repetitions."""
+"""Decodes class scores of steps to label sequences, and removes repetitions of labels."""
 
 from __future__ import annotations
 
@@ -65,21 +65,23 @@ def ctc_greedy_decoder(
     blank_index: Any = None,
     name: str | None = None,
 ) -> tuple[list[SparseTensor], Tensor]:
-    """The labels of the best path, the most likely class of each step.
+    """The labels of the best path: the most likely class of each step.
+
+    Graves et al., "Connectionist Temporal Classification" (2006).
 
     Args:
-        inputs: float logits ``[steps, batch, classes]``.
-        sequence_length: how many steps each sequence has, integers ``[batch]``.
-        merge_repeated: whether a class that repeats is one label.
-        blank_index: the class that is no label: the last by default; below 0 counted from the last.
-        name: ignored; as in TensorFlow.
+        inputs: logits, floats of shape ``(steps, batch, classes)``.
+        sequence_length: the number of steps of each sequence, integers of shape ``(batch,)``.
+        merge_repeated: whether equal classes of consecutive steps are one label.
+        blank_index: the class that is no label; None for the last. Below 0 it counts from the end.
 
     Returns:
-        A list of one SparseTensor ``[batch, most labels]`` of int64, and minus the sum of the largest logits,
-        ``[batch, 1]``.
+        A list of one SparseTensor of int64 with shape ``(batch, most labels)``; and minus the sum of the
+        largest logits, of shape ``(batch, 1)``.
 
     Raises:
-        InvalidArgumentError: shapes that do not match, or a blank that is no class.
+        InvalidArgumentError: the shapes do not match, or ``blank_index`` is no class.
+        DTypeError: ``inputs`` doesn't hold floats.
 
     >>> import dualflow as df
     >>> steps = df.one_hot([[0], [0], [2], [0], [1]], 3)
@@ -110,22 +112,22 @@ def _changes(ids: Any) -> Any:
 
 
 def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Labels of which each run is one.
+    """Label sequences with each run of equal labels replaced by one.
 
     Args:
-        labels: integers ``[batch, most labels]``.
-        seq_length: how many labels each row has, integers ``[batch]``.
-        name: ignored; as in TensorFlow.
+        labels: integers of shape ``(batch, most labels)``.
+        seq_length: the number of labels of each row, integers of shape ``(batch,)``.
 
     Returns:
-        The labels ``[batch, most labels left]``, 0 behind those of a row, and how many each row has.
+        The labels, of shape ``(batch, most remaining labels)``, with 0 after the last of a row; and the
+        number of labels of each row.
 
     Raises:
-        InvalidArgumentError: labels that are no matrix.
+        InvalidArgumentError: ``labels`` is not a matrix.
 
     >>> import dualflow as df
-    >>> left, lengths = df.nn.collapse_repeated([[1, 1, 2], [3, 3, 0]], [3, 2])
-    >>> left.numpy().tolist(), lengths.numpy().tolist()
+    >>> labels, lengths = df.nn.collapse_repeated([[1, 1, 2], [3, 3, 0]], [3, 2])
+    >>> labels.numpy().tolist(), lengths.numpy().tolist()
     ([[1, 2], [3, 0]], [2, 1])
     """
     ids, lengths = convert_to_tensor(labels), convert_to_tensor(seq_length)
@@ -146,28 +148,27 @@ def _check_matrix(ids: Any, what: str) -> None:
 
 
 def _compact(ids: Any, kept: Any) -> Any:
-    """The kept elements of each row moved to its beginning, 0 behind them."""
+    """The selected elements of each row moved to its beginning, followed by 0."""
     rank = cumsum(cast(kept, int32), 1) - 1
     goes = logical_and(expand_dims(kept, 2), equal(expand_dims(rank, 2), range_of(ids.shape[1])))
     return reduce_sum(where(goes, expand_dims(ids, 2), 0), 1)
 
 
 def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """The different labels of each row in order, and which of them each label is.
+    """The distinct labels of each row in order of occurrence, and the index of each label among them.
 
     Args:
-        labels: integers ``[batch, labels]``.
-        name: ignored; as in TensorFlow.
+        labels: integers of shape ``(batch, labels)``.
 
     Returns:
-        The different labels ``[batch, labels]``, 0 behind them, and int32 ``[batch, labels]``.
+        The distinct labels, padded with 0, and the indices, int32; both of shape ``(batch, labels)``.
 
     Raises:
-        InvalidArgumentError: labels that are no matrix.
+        InvalidArgumentError: ``labels`` is not a matrix.
 
     >>> import dualflow as df
-    >>> different, which = df.nn.ctc_unique_labels([[3, 4, 4, 3]])
-    >>> different.numpy().tolist(), which.numpy().tolist()
+    >>> distinct, indices = df.nn.ctc_unique_labels([[3, 4, 4, 3]])
+    >>> distinct.numpy().tolist(), indices.numpy().tolist()
     ([[3, 4, 0, 0]], [[0, 1, 1, 0]])
     """
     ids = convert_to_tensor(labels)
@@ -184,18 +185,18 @@ def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Ten
 
 
 def _search(scores: Any, lengths: Any, beam_width: int, top_paths: int) -> Any:
-    """The most likely label sequences of each row, -1 behind them, and the logs of their chances."""
+    """The most likely label sequences of each row, padded with -1, and their log-probabilities."""
     if scores.dtype.kind != "f" or lengths.dtype.kind not in "iu":
         raise TypeError("scores are floats and lengths integers")
     steps, batch, classes = scores.shape
-    found = np.full((top_paths, batch, steps), -1, np.int64)
-    chances = np.full((batch, top_paths), -np.inf, scores.dtype)
+    paths = np.full((top_paths, batch, steps), -1, np.int64)
+    log_probabilities = np.full((batch, top_paths), -np.inf, scores.dtype)
     for row in range(batch):
         beams = _beams(scores[: lengths[row], row].astype(np.float64), classes - 1, beam_width)
-        for path, (labels, chance) in enumerate(beams[:top_paths]):
-            found[path, row, : len(labels)] = labels
-            chances[row, path] = chance
-    return found, chances
+        for path, (labels, log_probability) in enumerate(beams[:top_paths]):
+            paths[path, row, : len(labels)] = labels
+            log_probabilities[row, path] = log_probability
+    return paths, log_probabilities
 
 
 def _beams(scores: Any, blank: int, beam_width: int) -> list[tuple[tuple[int, ...], float]]:
@@ -269,20 +270,23 @@ SEARCH: Final = register(
 def ctc_beam_search_decoder(
     inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[list[SparseTensor], Tensor]:
-    """The most likely sequences of labels, by a search that keeps the best prefixes of each step.
+    """The most likely label sequences, by a beam search over prefixes.
+
+    Graves, "Supervised Sequence Labelling with Recurrent Neural Networks" (2012), chapter 7.5.
 
     Args:
-        inputs: float logits ``[steps, batch, classes]``; the last class is the blank.
-        sequence_length: how many steps each sequence has, integers ``[batch]``.
-        beam_width: how many prefixes to keep.
-        top_paths: how many sequences to return.
+        inputs: logits, floats of shape ``(steps, batch, classes)``; the last class is the blank.
+        sequence_length: the number of steps of each sequence, integers of shape ``(batch,)``.
+        beam_width: the number of prefixes to keep after each step.
+        top_paths: the number of sequences to return.
 
     Returns:
-        A list of SparseTensors ``[batch, most labels]`` of int64, the most likely first, and the logs of
-        their chances, ``[batch, top_paths]``.
+        A list of SparseTensors of int64 with shape ``(batch, most labels)``, the most likely first; and the
+        logarithms of their probabilities, of shape ``(batch, top_paths)``.
 
     Raises:
-        InvalidArgumentError: shapes that do not match, or more paths than the beam is wide.
+        InvalidArgumentError: the shapes do not match, or ``top_paths`` is above ``beam_width``.
+        DTypeError: ``inputs`` doesn't hold floats.
 
     >>> import dualflow as df
     >>> steps = 9.0 * df.one_hot([[0], [2], [0]], 3)
@@ -297,5 +301,5 @@ def ctc_beam_search_decoder(
             f"top_paths is from 1 to beam_width, not {paths} of {width}; give a wider beam."
         )
     attrs = {"beam_width": width, "top_paths": paths}
-    found, chances = dispatch.current().apply(SEARCH, (x, cast(sequence_length, int32)), attrs)
-    return [_sparse(greater_equal(found[i], 0), found[i]) for i in range(paths)], chances
+    labels, log_probabilities = dispatch.current().apply(SEARCH, (x, cast(sequence_length, int32)), attrs)
+    return [_sparse(greater_equal(labels[i], 0), labels[i]) for i in range(paths)], log_probabilities

@@ -1,4 +1,4 @@
-"""Convolutions of each channel on its own, and what puts the channels together again."""
+"""Convolutions of each channel on its own, their gradients, and separable convolutions."""
 
 from __future__ import annotations
 
@@ -28,22 +28,24 @@ def depthwise_conv2d(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Each channel's own convolutions, ``multiplier`` for each.
+    """A convolution of each channel with ``multiplier`` filters of its own.
 
     Args:
-        input: numbers of shape ``(batch, height, width, channels)``.
-        filter: of shape ``(h, w, channels, multiplier)``.
-        strides: the distance between windows.
-        padding: "SAME", "VALID" or (before, after) pairs.
-        data_format: "NHWC" by default, or "NCHW".
-        dilations: the distance between the elements of a window; not together with strides.
-        name: ignored; as in TensorFlow.
+        input: numbers other than bools, of shape ``(batch, height, width, channels)``.
+        filter: of shape ``(window height, window width, channels, multiplier)``.
+        strides: the distance between windows: an integer, or a list of two or four.
+        padding: "SAME", "VALID" or a list of pairs.
+        data_format: "NHWC" or None; "NCHW" if the channels are the second axis.
+        dilations: the distance between the elements of a window; None for 1. Not both strides and dilations
+            may be above 1.
 
     Returns:
-        ``(batch, rows, columns, channels * multiplier)``: the results of a channel are neighbours.
+        A tensor of shape ``(batch, rows, columns, channels * multiplier)`` with the common dtype of the
+        inputs; the results of a channel are adjacent.
 
     Raises:
-        InvalidArgumentError: shapes or options that do not fit.
+        InvalidArgumentError: shapes or options don't fit.
+        DTypeError: an input holds bools or strings.
 
     >>> import dualflow as df
     >>> x = df.constant([[[[1.0, 10.0], [2.0, 20.0]]]])
@@ -83,18 +85,23 @@ def separable_conv2d(
 ) -> Tensor:
     """:func:`depthwise_conv2d`, then a convolution with windows of one element, which mixes the channels.
 
+    Chollet, "Xception: Deep Learning with Depthwise Separable Convolutions" (2017).
+
     Args:
-        input: of shape ``(batch, height, width, channels)``.
-        depthwise_filter: of shape ``(h, w, channels, multiplier)``.
+        input: numbers other than bools, of shape ``(batch, height, width, channels)``.
+        depthwise_filter: of shape ``(window height, window width, channels, multiplier)``.
         pointwise_filter: of shape ``(1, 1, channels * multiplier, outputs)``.
-        strides: of the first convolution.
-        padding: of the first convolution.
-        data_format: "NHWC" by default, or "NCHW".
-        dilations: of the first convolution.
-        name: ignored; as in TensorFlow.
+        strides: the strides of the first convolution.
+        padding: the padding of the first convolution.
+        data_format: "NHWC" or None; "NCHW" if the channels are the second axis.
+        dilations: the dilations of the first convolution; None for 1.
+
+    Returns:
+        A tensor of shape ``(batch, rows, columns, outputs)`` with the common dtype of the inputs.
 
     Raises:
-        InvalidArgumentError: shapes or options that do not fit.
+        InvalidArgumentError: shapes or options don't fit.
+        DTypeError: an input holds bools or strings.
 
     >>> import dualflow as df
     >>> x, depth, point = df.ones([1, 4, 4, 3]), df.ones([2, 2, 3, 2]), df.ones([1, 1, 6, 5])
@@ -113,8 +120,8 @@ def separable_conv2d(
             f"a pointwise filter of shape {point.shape} does not fit a depthwise {channels}: its "
             "last but one size is the product of the last two of that."
         )
-    found = depthwise_conv2d(input, depthwise_filter, strides, padding, data_format, dilations)
-    return conv2d(found, point, 1, "VALID", data_format)
+    depthwise = depthwise_conv2d(input, depthwise_filter, strides, padding, data_format, dilations)
+    return conv2d(depthwise, point, 1, "VALID", data_format)
 
 
 def depthwise_conv2d_backprop_input(
@@ -127,7 +134,22 @@ def depthwise_conv2d_backprop_input(
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of :func:`depthwise_conv2d` with respect to its input, of shape ``input_sizes``.
+    """The gradient of :func:`depthwise_conv2d` with respect to its input.
+
+    Args:
+        input_sizes: the shape of the input.
+        filter: of shape ``(window height, window width, channels, multiplier)``.
+        out_backprop: the gradient of the result.
+        strides: the strides of the convolution.
+        padding: the padding of the convolution.
+        data_format: "NHWC", or "NCHW" if the channels are the second axis.
+        dilations: the dilations of the convolution.
+
+    Returns:
+        A tensor of shape ``input_sizes`` with the common dtype of ``filter`` and ``out_backprop``.
+
+    Raises:
+        InvalidArgumentError: shapes or options don't fit.
 
     >>> import dualflow as df
     >>> y, w = df.ones([1, 1, 2, 1]), df.ones([1, 2, 1, 1])
@@ -139,9 +161,9 @@ def depthwise_conv2d_backprop_input(
     y = channels_last(y) if first else y
     sizes = static_shape(input_sizes)
     shape = Shape((sizes[0], *sizes[2:], sizes[1]) if first else sizes)
-    lie = geometry(shape, w.shape[:2], strides, padding, dilations, first=first)
-    found = transposed(y, _as_groups(w), lie, shape)
-    return channels_second(found) if first else found
+    layout = geometry(shape, w.shape[:2], strides, padding, dilations, first=first)
+    gradient = transposed(y, _as_groups(w), layout, shape)
+    return channels_second(gradient) if first else gradient
 
 
 def depthwise_conv2d_backprop_filter(
@@ -154,7 +176,22 @@ def depthwise_conv2d_backprop_filter(
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of :func:`depthwise_conv2d` with respect to its filter, of shape ``filter_sizes``.
+    """The gradient of :func:`depthwise_conv2d` with respect to its filter.
+
+    Args:
+        input: of shape ``(batch, height, width, channels)``.
+        filter_sizes: the shape of the filter.
+        out_backprop: the gradient of the result.
+        strides: the strides of the convolution.
+        padding: the padding of the convolution.
+        data_format: "NHWC", or "NCHW" if the channels are the second axis.
+        dilations: the dilations of the convolution.
+
+    Returns:
+        A tensor of shape ``filter_sizes`` with the common dtype of ``input`` and ``out_backprop``.
+
+    Raises:
+        InvalidArgumentError: shapes or options don't fit.
 
     >>> import dualflow as df
     >>> x, y = df.reshape(df.range(3.0), [1, 1, 3, 1]), df.ones([1, 1, 2, 1])
@@ -165,6 +202,6 @@ def depthwise_conv2d_backprop_filter(
     x, y = MATMUL.prepare((input, out_backprop), dispatch.current())
     x, y = (channels_last(x), channels_last(y)) if first else (x, y)
     sizes = static_shape(filter_sizes)
-    lie = geometry(x.shape, sizes[:2], strides, padding, dilations, first=first)
+    layout = geometry(x.shape, sizes[:2], strides, padding, dilations, first=first)
     shape = Shape((*sizes[:2], 1, sizes[2] * sizes[3]))
-    return reshape(filter_product(x, y, lie, shape), list(sizes))
+    return reshape(filter_product(x, y, layout, shape), list(sizes))

@@ -1,4 +1,4 @@
-"""Dropout: elements that are 0 by chance."""
+"""Dropout: random elements set to 0."""
 
 from __future__ import annotations
 
@@ -29,18 +29,25 @@ def check_is_number(rate: Any) -> None:
 def dropout(
     x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None
 ) -> Tensor:
-    """``x`` with each element 0 at a chance of ``rate``, the others divided by ``1 - rate`` to keep the mean.
+    """``x`` with each element set to 0 with probability ``rate``, the others divided by ``1 - rate``.
+
+    So the mean stays. Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting"
+    (2014).
 
     Args:
         x: floats of any shape.
-        rate: the chance, in [0, 1).
-        noise_shape: the shape of the draws, which broadcast to ``x``; by default, or for None, its sizes.
-        seed: a stream of draws of its own, as in :func:`dualflow.random.uniform`.
-        name: ignored; as in TensorFlow.
+        rate: the probability, a scalar in [0, 1).
+        noise_shape: the shape of the draws, which broadcasts to that of ``x``; None, also for an entry, for
+            its sizes.
+        seed: an integer for a stream of its own, as in :func:`dualflow.random.uniform`; None for the shared
+            stream.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``.
 
     Raises:
-        InvalidArgumentError: ``rate`` is not in [0, 1).
-        DTypeError: ``x`` is not of floats.
+        InvalidArgumentError: ``rate`` is not a scalar in [0, 1).
+        DTypeError: ``x`` doesn't hold floats.
 
     >>> import dualflow as df
     >>> float(df.reduce_max(df.nn.dropout(df.ones([1000]), rate=0.75)))
@@ -57,9 +64,23 @@ def stateless_dropout(
     noise_shape: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """:func:`dropout` that the two integers ``seed`` alone decide: the same elements each time.
+    """:func:`dropout` whose elements depend on ``seed`` alone: the same at each call.
 
-    ``rng_alg`` is as in :func:`dualflow.random.stateless_uniform`.
+    Args:
+        x: floats of any shape.
+        rate: the probability, a scalar in [0, 1).
+        seed: two integers.
+        rng_alg: the generator, as in :func:`dualflow.random.stateless_uniform`.
+        noise_shape: the shape of the draws, which broadcasts to that of ``x``; None, also for an entry, for
+            its sizes.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``.
+
+    Raises:
+        InvalidArgumentError: ``rate`` is not a scalar in [0, 1), ``seed`` not two integers, or ``rng_alg`` is
+            unknown.
+        DTypeError: ``x`` doesn't hold floats.
 
     >>> import dualflow as df
     >>> f = lambda: df.nn.experimental.stateless_dropout(df.ones([8]), 0.5, seed=[1, 2])
@@ -81,7 +102,21 @@ def general_dropout(
     noise_shape: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """:func:`dropout` by numbers that ``uniform_sampler(shape, dtype)`` returns: those below ``rate`` drop.
+    """:func:`dropout` with numbers from ``uniform_sampler``: elements with one below ``rate`` become 0.
+
+    Args:
+        x: floats of any shape.
+        rate: the probability, a scalar in [0, 1).
+        uniform_sampler: a function ``uniform_sampler(shape=..., dtype=...)`` that returns numbers in [0, 1).
+        noise_shape: the shape of the draws, which broadcasts to that of ``x``; None, also for an entry, for
+            its sizes.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``.
+
+    Raises:
+        InvalidArgumentError: ``rate`` is not a scalar in [0, 1).
+        DTypeError: ``x`` doesn't hold floats.
 
     >>> import dualflow as df
     >>> draws = lambda shape, dtype: df.constant([0.1, 0.6], dtype)
@@ -96,10 +131,10 @@ def _dropped(x: Any, rate: Any, noise_shape: Any, draw: Callable[[Any, Any], Any
     if not x.dtype.is_floating:
         raise DTypeError(f"dropout takes floats, not {x.dtype.name}; convert the input with df.cast.")
     check_is_number(rate)
-    known = known_value(rate)
-    if known is not None and not 0 <= known < 1:
+    static_rate = known_value(rate)
+    if static_rate is not None and not 0 <= static_rate < 1:
         raise InvalidArgumentError(f"dropout's rate is in [0, 1), not {rate}.")
-    if known is not None and known == 0:
+    if static_rate is not None and static_rate == 0:
         return x
     drawn = draw(_noise_shape(x, noise_shape), x.dtype)
     return where(drawn >= rate, x / (1 - rate), 0)

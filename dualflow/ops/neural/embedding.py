@@ -1,4 +1,4 @@
-"""Rows of tables by their numbers."""
+"""Embeddings: rows of tables, looked up by their indices."""
 
 from __future__ import annotations
 
@@ -15,17 +15,20 @@ if TYPE_CHECKING:
 
 
 def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: str | None = None) -> Tensor:
-    """The rows of ``params`` that ``ids`` number: :func:`gather` along the first axis.
+    """The rows of ``params`` with the indices ``ids``: :func:`gather` along the first axis.
 
     Args:
         params: a table, or a list of tables whose rows are numbered one after another.
         ids: integers of any shape.
-        max_norm: the largest norm of a row: longer ones are scaled down to it.
-        name: ignored; as in TensorFlow.
+        max_norm: the largest norm of a row: rows with a larger one are scaled down to it. None for no limit.
+
+    Returns:
+        A tensor of shape ``(*ids.shape, *params.shape[1:])`` with the dtype of ``params``.
 
     Raises:
         OutOfRangeError: an id is outside the table.
-        InvalidArgumentError: an empty list.
+        InvalidArgumentError: ``params`` is an empty list.
+        DTypeError: ``ids`` doesn't hold integers.
 
     >>> import dualflow as df
     >>> df.nn.embedding_lookup([[[1, 2], [3, 4]], [[5, 6]]], [2, 0]).numpy().tolist()

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class FractionalPool(NamedTuple):
-    """What was pooled, and where the windows begin and the last one ends."""
+    """The result of pooling, and the begins of the windows on both axes, with the end of the last one."""
 
     output: Tensor
     row_pooling_sequence: Tensor
@@ -106,8 +106,8 @@ def _pooled(
 
 
 def _ratios(pooling_ratio: Any) -> tuple[float, float]:
-    given = known_value(pooling_ratio)
-    flat = [] if given is None else [float(ratio) for ratio in given.reshape(-1)]
+    values = known_value(pooling_ratio)
+    flat = [] if values is None else [float(ratio) for ratio in values.reshape(-1)]
     if len(flat) == 1:
         flat *= 2
     if len(flat) == 4 and flat[0] == flat[3] == 1.0:
@@ -124,14 +124,14 @@ def _ratios(pooling_ratio: Any) -> tuple[float, float]:
 def _along(
     x: Any, axis: int, sequence: Any, overlapping: bool, reduce: Callable[[Any, Any, int], Any]
 ) -> Any:
-    """Windows of one axis, in the place of which the results stand."""
+    """The reductions of the windows of one axis."""
     size, count = x.shape[axis], sequence.shape[0] - 1
     longest = -(-size // count) + bool(overlapping)
     places = expand_dims(sequence[:-1], 1) + np.arange(longest)
     last = minimum(expand_dims(sequence[1:], 1) - (0 if overlapping else 1), size - 1)
-    seen = gather(x, minimum(places, size - 1), axis=axis)
+    patches = gather(x, minimum(places, size - 1), axis=axis)
     inside = reshape(less_equal(places, last), [count, longest, *[1] * (3 - axis)])
-    return reduce(seen, inside, axis + 1)
+    return reduce(patches, inside, axis + 1)
 
 
 def fractional_max_pool(
@@ -142,23 +142,25 @@ def fractional_max_pool(
     seed: int = 0,
     name: str | None = None,
 ) -> FractionalPool:
-    """The maximum of windows whose sizes are drawn, so that the result is ``pooling_ratio`` times smaller.
+    """The maximum of windows of random sizes, such that the result is ``pooling_ratio`` times smaller.
+
+    Graham, "Fractional Max-Pooling" (2014). The gradient is that of the first maximum of each window.
 
     Args:
         value: real numbers of shape ``(batch, height, width, channels)``.
-        pooling_ratio: 1 or more, for both axes, for each, or ``[1, rows, columns, 1]``.
-        pseudo_random: whether the windows follow a line with a random beginning, and not a random order.
-        overlapping: whether windows share the element at their border.
-        seed: an integer for the same windows each time; new ones for 0.
-        name: ignored; as in TensorFlow.
+        pooling_ratio: 1 or more: one number, one for each spatial axis, or ``[1, rows, columns, 1]``.
+        pseudo_random: whether the window sizes follow a line with a random offset, instead of a random order.
+        overlapping: whether neighbouring windows share an element.
+        seed: an integer for the same windows at each call; 0 for new ones.
 
     Returns:
-        ``(output, row_pooling_sequence, col_pooling_sequence)``: ``(batch, rows, columns, channels)``, and
-        where the windows of each axis begin, with its end. The gradient goes to the first maximum of each
-        window.
+        A named tuple: ``output`` of shape ``(batch, rows, columns, channels)`` with the dtype of ``value``;
+        ``row_pooling_sequence`` and ``col_pooling_sequence``, int64: the begins of the windows, and the end
+        of the last one.
 
     Raises:
-        InvalidArgumentError: ratios below 1, or shapes that do not fit.
+        InvalidArgumentError: a ratio is below 1, or the shape doesn't fit.
+        DTypeError: ``value`` doesn't hold real numbers.
 
     >>> import dualflow as df
     >>> x = df.reshape(df.range(36.0), [1, 6, 6, 1])
@@ -168,8 +170,8 @@ def fractional_max_pool(
     """
     check_kind(convert_to_tensor(value), "fiu", "fractional_max_pool")
 
-    def largest(seen: Any, inside: Any, axis: int) -> Any:
-        return reduce_first_max(where(inside, seen, lowest(seen)), (axis,))
+    def largest(patches: Any, inside: Any, axis: int) -> Any:
+        return reduce_first_max(where(inside, patches, lowest(patches)), (axis,))
 
     return _pooled(value, pooling_ratio, pseudo_random, overlapping, seed, largest)
 
@@ -182,7 +184,21 @@ def fractional_avg_pool(
     seed: int = 0,
     name: str | None = None,
 ) -> FractionalPool:
-    """The mean of windows whose sizes are drawn; the arguments are those of :func:`fractional_max_pool`.
+    """The mean of windows of random sizes, such that the result is ``pooling_ratio`` times smaller.
+
+    Args:
+        value: floats of shape ``(batch, height, width, channels)``.
+        pooling_ratio: 1 or more: one number, one for each spatial axis, or ``[1, rows, columns, 1]``.
+        pseudo_random: whether the window sizes follow a line with a random offset, instead of a random order.
+        overlapping: whether neighbouring windows share an element.
+        seed: an integer for the same windows at each call; 0 for new ones.
+
+    Returns:
+        A named tuple as of :func:`fractional_max_pool`.
+
+    Raises:
+        InvalidArgumentError: a ratio is below 1, or the shape doesn't fit.
+        DTypeError: ``value`` doesn't hold floats.
 
     >>> import dualflow as df
     >>> df.nn.fractional_avg_pool(df.ones([1, 6, 6, 1]), 1.5).output.shape
@@ -190,9 +206,9 @@ def fractional_avg_pool(
     """
     check_kind(convert_to_tensor(value), "f", "fractional_avg_pool")
 
-    def mean(seen: Any, inside: Any, axis: int) -> Any:
-        total = reduce_sum(where(inside, seen, 0), (axis,))
-        number = reduce_sum(cast(inside, seen.dtype), 1)
+    def mean(patches: Any, inside: Any, axis: int) -> Any:
+        total = reduce_sum(where(inside, patches, 0), (axis,))
+        number = reduce_sum(cast(inside, patches.dtype), 1)
         return total / number
 
     return _pooled(value, pooling_ratio, pseudo_random, overlapping, seed, mean)

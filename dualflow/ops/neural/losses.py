@@ -70,20 +70,19 @@ LABELS = register(
 
 
 def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str | None = None) -> Tensor:
-    """Minus the log-probability that ``softmax(logits)`` gives to each row's label.
+    """The cross entropy of ``softmax(logits)`` and class numbers: minus the label's log-probability.
 
     Args:
         labels: class numbers, integers of shape ``(...)``.
         logits: floats of shape ``(..., classes)``.
-        name: ignored; as in TensorFlow.
 
     Returns:
-        One loss a row, of shape ``(...)``, in the dtype of ``logits``.
+        A loss for each row, of shape ``(...)``, with the dtype of ``logits``.
 
     Raises:
-        OutOfRangeError: a label is no class (an InvalidArgumentError too).
-        InvalidArgumentError: the shapes do not match.
-        DTypeError: ``labels`` are not integers.
+        OutOfRangeError: a label is not a class.
+        InvalidArgumentError: the shapes do not match, or the number of classes is unknown in a trace.
+        DTypeError: ``labels`` doesn't hold integers, or ``logits`` floats.
 
     >>> import dualflow as df
     >>> df.nn.sparse_softmax_cross_entropy_with_logits(labels=[1], logits=[[0.0, 0.0]]).numpy()
@@ -108,16 +107,23 @@ def _differ(x: Any, y: Any) -> bool:
 def softmax_cross_entropy_with_logits(
     labels: Any, logits: Any, axis: Any = -1, name: str | None = None
 ) -> Tensor:
-    """``-sum(labels * log_softmax(logits))`` along ``axis`` (the last by default).
+    """The cross entropy of ``softmax(logits)`` and a distribution: ``-sum(labels * log_softmax(logits))``.
 
     Args:
-        labels: a distribution over the classes for each row, of the shape of ``logits``.
-        logits: floats.
-        axis: where the classes are.
-        name: ignored; as in TensorFlow.
+        labels: a distribution over the classes for each row, which broadcasts with ``logits``.
+        logits: floats of one axis or more.
+        axis: the axis of the classes; the last by default.
+
+    Returns:
+        A loss for each row: the shape of ``logits`` without ``axis``, and its dtype.
 
     Raises:
-        InvalidArgumentError: the shapes do not broadcast.
+        InvalidArgumentError: the shapes do not broadcast, or ``axis`` is out of range.
+        DTypeError: ``logits`` doesn't hold floats.
+
+    >>> import dualflow as df
+    >>> df.nn.softmax_cross_entropy_with_logits([[0.0, 1.0]], [[0.0, 0.0]]).numpy()
+    array([0.6931...], dtype=float32)
     """
     x = convert_to_tensor(logits)
     where_axis = normalize_axis(static_int(axis, "axis"), len(x.shape))
@@ -127,10 +133,22 @@ def softmax_cross_entropy_with_logits(
 def sigmoid_cross_entropy_with_logits(
     labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:
-    """``-z log(sigmoid(x)) - (1 - z) log(1 - sigmoid(x))`` for each logit ``x`` and label ``z`` in [0, 1].
+    """``-z log(sigmoid(x)) - (1 - z) log(1 - sigmoid(x))`` for each logit ``x`` and label ``z``.
+
+    Args:
+        labels: numbers in [0, 1], with the shape of ``logits``.
+        logits: floats of any shape.
+
+    Returns:
+        A loss for each element, with the shape and dtype of ``logits``.
 
     Raises:
         InvalidArgumentError: the shapes differ.
+        DTypeError: ``logits`` doesn't hold real numbers.
+
+    >>> import dualflow as df
+    >>> df.nn.sigmoid_cross_entropy_with_logits(labels=[1.0], logits=[0.0]).numpy()
+    array([0.6931...], dtype=float32)
     """
     x: Any = convert_to_tensor(logits)
     z = convert_to_tensor(labels, dtype_hint=x.dtype)
@@ -141,18 +159,21 @@ def sigmoid_cross_entropy_with_logits(
 def weighted_cross_entropy_with_logits(
     labels: Any, logits: Any, pos_weight: Any, name: str | None = None
 ) -> Tensor:
-    """:func:`sigmoid_cross_entropy_with_logits` whose term of the labels is ``pos_weight`` times as large.
+    """:func:`sigmoid_cross_entropy_with_logits` with the positive term multiplied by ``pos_weight``.
 
-    More than 1 makes for fewer misses, less than 1 for fewer false alarms.
+    A weight above 1 leads to fewer false negatives, one below 1 to fewer false positives.
 
     Args:
-        labels: in [0, 1], of the shape of ``logits``.
-        logits: floats.
+        labels: numbers in [0, 1], with the shape of ``logits``.
+        logits: floats of any shape.
         pos_weight: numbers that broadcast with the logits.
-        name: ignored; as in TensorFlow.
+
+    Returns:
+        A loss for each element, with the shape and dtype of ``logits``.
 
     Raises:
         InvalidArgumentError: the shapes differ.
+        DTypeError: ``logits`` doesn't hold real numbers.
 
     >>> import dualflow as df
     >>> df.nn.weighted_cross_entropy_with_logits([1.0, 0.0], [0.0, 0.0], pos_weight=2.0).numpy()
@@ -176,13 +197,17 @@ def _same_shape(x: Any, y: Any, what: str) -> None:
 def log_poisson_loss(
     targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
 ) -> Tensor:
-    """``exp(log_input) - targets * log_input``: minus the log of a Poisson chance, but for a constant.
+    """``exp(log_input) - targets * log_input``: minus the log-likelihood of a Poisson distribution.
+
+    The term ``log(targets!)``, which doesn't depend on ``log_input``, is left out by default.
 
     Args:
-        targets: counts, of the shape of ``log_input``.
-        log_input: the log of the mean, floats.
-        compute_full_loss: whether to add ``log(targets!)``, by Stirling's formula where they are above 1.
-        name: ignored; as in TensorFlow.
+        targets: counts, with the shape of ``log_input``.
+        log_input: the logarithm of the mean, floats of any shape.
+        compute_full_loss: whether to add ``log(targets!)``, by Stirling's formula for targets above 1.
+
+    Returns:
+        A loss for each element, with the shape and dtype of ``log_input``.
 
     Raises:
         InvalidArgumentError: the shapes differ.
@@ -194,32 +219,32 @@ def log_poisson_loss(
     x: Any = convert_to_tensor(log_input)
     z: Any = convert_to_tensor(targets, dtype_hint=x.dtype)
     _same_shape(z, x, "targets and log_input")
-    found = exp(x) - z * x
+    loss = exp(x) - z * x
     if not compute_full_loss:
-        return found
+        return loss
     small = logical_and(z >= 0, z <= 1)
     safe = where(small, 1, z)
     stirling = z * log(safe) - z + 0.5 * log(2 * math.pi * safe)
-    return found + masked(logical_not(small), stirling)
+    return loss + masked(logical_not(small), stirling)
 
 
 @entry
 def compute_average_loss(
     per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None
 ) -> Tensor:
-    """The sum of the losses of a batch, divided by its size.
+    """The sum of the losses of a batch, divided by the batch size.
 
     Args:
         per_example_loss: the losses, of one axis or more.
-        sample_weight: numbers to multiply them by, which may lack their last axis.
-        global_batch_size: an integer; the number of rows by default.
+        sample_weight: factors of the losses, of the same shape or without its last axis; None for 1.
+        global_batch_size: an integer scalar of 0 or more; None for the size of the first axis.
 
     Returns:
-        A scalar; 0 for a size of 0.
+        A scalar with the dtype of the losses; 0 for a size of 0.
 
     Raises:
-        InvalidArgumentError: a scalar loss, or a size below 0.
-        DTypeError: a size that is no integer.
+        InvalidArgumentError: the loss is a scalar, or the size is negative.
+        DTypeError: the size is not an integer.
 
     >>> import dualflow as df
     >>> float(df.nn.compute_average_loss([1.0, 2.0, 6.0], global_batch_size=6))
@@ -241,15 +266,24 @@ def compute_average_loss(
     size: Any = shape_tensor(loss)[0] if global_batch_size is None else convert_to_tensor(global_batch_size)
     if not size.dtype.is_integer or size.shape:
         raise DTypeError(f"global_batch_size is one integer, not {global_batch_size!r}.")
-    known = known_value(size)
-    if known is not None and known < 0:
-        raise InvalidArgumentError(f"global_batch_size is 0 or more, not {known}.")
+    static_size = known_value(size)
+    if static_size is not None and static_size < 0:
+        raise InvalidArgumentError(f"global_batch_size is 0 or more, not {static_size}.")
     return divide_no_nan(reduce_sum(loss), cast(size, loss.dtype))
 
 
 @entry
 def scale_regularization_loss(regularization_loss: Any) -> Tensor:
-    """The sum of the terms of a regularization loss: the share of one process, and there is only one.
+    """The sum of the terms of a regularization loss, divided by the number of replicas, which is 1.
+
+    Args:
+        regularization_loss: numbers of any shape.
+
+    Returns:
+        A scalar with the dtype of the loss.
+
+    Raises:
+        DTypeError: the loss holds bools or strings.
 
     >>> import dualflow as df
     >>> float(df.nn.scale_regularization_loss([1.0, 2.0]))

@@ -1,4 +1,4 @@
-"""Mean and variance over axes: at once, weighted, and from sums that are collected."""
+"""Mean and variance over axes: direct, weighted, and from sums over batches."""
 
 from __future__ import annotations
 
@@ -24,9 +24,19 @@ if TYPE_CHECKING:
 def moments(
     x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The mean and the variance of ``x`` over ``axes``; ``shift`` is ignored, as in TensorFlow.
+    """The mean and the variance of ``x`` over ``axes``; those of float16 are computed in float32.
 
-    Those of float16 are computed in float32.
+    Args:
+        x: numbers of any shape; integers become float32.
+        axes: the axes to reduce: an integer or a list.
+        shift: ignored, as in TensorFlow.
+        keepdims: whether the reduced axes stay, with size 1.
+
+    Returns:
+        Two tensors with the shape of ``x`` without the reduced axes, and its dtype.
+
+    Raises:
+        InvalidArgumentError: an axis is out of range or occurs twice.
 
     >>> import dualflow as df
     >>> mean, variance = df.nn.moments(df.constant([[1.0, 5.0], [3.0, 5.0]]), axes=[0])
@@ -45,17 +55,19 @@ def moments(
 def weighted_moments(
     x: Any, axes: Any, frequency_weights: Any, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The mean and the variance of ``x`` over ``axes``, each element as often as its weight says.
+    """The weighted mean and variance of ``x`` over ``axes``.
 
     Args:
-        x: floats.
-        axes: over which to take them.
-        frequency_weights: numbers that broadcast with ``x``.
-        keepdims: whether the axes stay, with size 1.
-        name: ignored; as in TensorFlow.
+        x: numbers of any shape; integers become float32.
+        axes: the axes to reduce: an integer or a list.
+        frequency_weights: numbers that broadcast with ``x``: the weight of each element.
+        keepdims: whether the reduced axes stay, with size 1.
+
+    Returns:
+        Two tensors with the shape of ``x`` without the reduced axes, and its dtype.
 
     Raises:
-        InvalidArgumentError: the shapes do not broadcast.
+        InvalidArgumentError: the shapes do not broadcast, or an axis is out of range.
 
     >>> import dualflow as df
     >>> mean, variance = df.nn.weighted_moments([1.0, 4.0], [0], [2.0, 1.0])
@@ -80,17 +92,20 @@ def weighted_moments(
 def sufficient_statistics(
     x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """What :func:`normalize_moments` makes mean and variance of, sums that may be added up over batches.
+    """The sums from which :func:`normalize_moments` computes mean and variance; they add up over batches.
 
     Args:
-        x: floats.
-        axes: over which to sum.
-        shift: a value near the mean, which is subtracted first for a more exact variance.
-        keepdims: whether the axes stay, with size 1.
-        name: ignored; as in TensorFlow.
+        x: numbers of any shape; integers become float32.
+        axes: the axes to sum over: an integer or a list.
+        shift: a number near the mean, which is subtracted first for a more exact variance; None for 0.
+        keepdims: whether the reduced axes stay, with size 1.
 
     Returns:
-        The number of elements, a scalar; the sum, the sum of squares, and the shift.
+        The number of elements, a scalar; the sum and the sum of squares, less the shift; and the shift or
+        None. All have the dtype of ``x``.
+
+    Raises:
+        InvalidArgumentError: an axis is out of range or occurs twice.
 
     >>> import dualflow as df
     >>> count, total, squares, shift = df.nn.sufficient_statistics([1.0, 2.0, 3.0], [0])
@@ -99,11 +114,11 @@ def sufficient_statistics(
     """
     x = as_float(x)
     over = reduction_axes(x, axes)
-    known = Shape([x.shape[a] for a in over]).num_elements()
-    if known is None:
+    static_count = Shape([x.shape[a] for a in over]).num_elements()
+    if static_count is None:
         count = cast(reduce_prod(gather(shape_tensor(x), list(over))), x.dtype)
     else:
-        count = constant(known, x.dtype)
+        count = constant(static_count, x.dtype)
     if shift is None:
         return count, reduce_sum(x, over, keepdims), reduce_sum(square(x), over, keepdims), None
     shift = convert_to_tensor(shift, dtype_hint=x.dtype)
@@ -114,14 +129,19 @@ def sufficient_statistics(
 def normalize_moments(
     counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The mean and the variance of what :func:`sufficient_statistics` counted.
+    """The mean and the variance from the sums of :func:`sufficient_statistics`.
 
     Args:
-        counts: how many elements.
+        counts: the number of elements.
         mean_ss: their sum, each less the shift.
         variance_ss: their sum of squares, each less the shift.
         shift: the shift, or None.
-        name: ignored; as in TensorFlow.
+
+    Returns:
+        Two tensors with the shape and dtype of ``mean_ss``.
+
+    Raises:
+        InvalidArgumentError: the shapes do not broadcast.
 
     >>> import dualflow as df
     >>> sums = df.nn.sufficient_statistics([1.0, 2.0, 3.0], [0], shift=2.0)

@@ -29,22 +29,24 @@ def dilation2d(
     dilations: Any,
     name: str | None = None,
 ) -> Tensor:
-    """The maximum of ``input + filters`` over each window, for each channel: grayscale dilation.
+    """Grayscale dilation: the maximum of ``input + filters`` over each window, for each channel.
 
     Args:
-        input: real numbers of shape ``(batch, height, width, channels)``.
-        filters: of shape ``(h, w, channels)``.
-        strides: the distance between windows.
-        padding: "SAME" or "VALID"; what lies outside does not count.
+        input: real numbers of shape ``(batch, height, width, channels)``, whose sizes are known while
+            tracing.
+        filters: of shape ``(window height, window width, channels)``.
+        strides: the distance between windows: an integer, or a list of two or four.
+        padding: "SAME" or "VALID"; elements outside of the input are left out.
         data_format: "NHWC".
-        dilations: the distance between the elements of a window.
-        name: ignored; as in TensorFlow.
+        dilations: the distance between the elements of a window, given as ``strides``.
 
     Returns:
-        ``(batch, rows, columns, channels)``; the gradient goes to the first maximum of each window.
+        A tensor of shape ``(batch, rows, columns, channels)`` with the common dtype; the gradient is that of
+        the first maximum of each window.
 
     Raises:
-        InvalidArgumentError: shapes or options that do not fit, or an input whose sizes are open.
+        InvalidArgumentError: shapes or options don't fit, or a size is unknown.
+        DTypeError: an input doesn't hold real numbers.
 
     >>> import dualflow as df
     >>> x, f = df.constant([[[[1.0], [5.0], [2.0]]]]), df.constant([[[0.0], [-3.0]]])
@@ -60,15 +62,15 @@ def dilation2d(
             "channels) "
             "and (batch, height, width, channels), with known sizes."
         )
-    lie = geometry(x.shape, f.shape[:2], strides, padding, dilations)
-    values = add(windows(x, lie), f)
-    conditions = inside(lie, x.shape[1:-1])
+    layout = geometry(x.shape, f.shape[:2], strides, padding, dilations)
+    values = add(windows(x, layout), f)
+    conditions = inside(layout, x.shape[1:-1])
     if conditions:
-        seen = conditions[0]
+        within = conditions[0]
         for condition in conditions[1:]:
-            seen = logical_and(seen, condition)
-        values = where(seen, values, lowest(x))
-    return reduce_first_max(values, lie.inner)
+            within = logical_and(within, condition)
+        values = where(within, values, lowest(x))
+    return reduce_first_max(values, layout.inner)
 
 
 def erosion2d(
@@ -80,9 +82,23 @@ def erosion2d(
     dilations: Any,
     name: str | None = None,
 ) -> Tensor:
-    """The minimum of ``value`` minus the mirrored ``filters`` over each window: grayscale erosion.
+    """Grayscale erosion: the minimum of ``value`` minus the mirrored ``filters`` over each window.
 
-    The arguments are those of :func:`dilation2d`.
+    Args:
+        value: real numbers of shape ``(batch, height, width, channels)``, whose sizes are known while
+            tracing.
+        filters: of shape ``(window height, window width, channels)``.
+        strides: the distance between windows: an integer, or a list of two or four.
+        padding: "SAME" or "VALID"; elements outside of the input are left out.
+        data_format: "NHWC".
+        dilations: the distance between the elements of a window, given as ``strides``.
+
+    Returns:
+        A tensor of shape ``(batch, rows, columns, channels)`` with the common dtype.
+
+    Raises:
+        InvalidArgumentError: shapes or options don't fit, or a size is unknown.
+        DTypeError: an input doesn't hold real numbers.
 
     >>> import dualflow as df
     >>> x, f = df.constant([[[[1.0], [5.0], [2.0]]]]), df.zeros([1, 2, 1])

@@ -28,9 +28,23 @@ if TYPE_CHECKING:
 def l2_normalize(
     x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
 ) -> Tensor:
-    """``x`` divided by its norm over ``axis``, by default all; ``epsilon`` bounds the norm's square.
+    """``x`` divided by its Euclidean norm over ``axis``.
 
-    ``dim`` is the earlier name of ``axis``.
+    Args:
+        x: numbers of any shape; integers become float32.
+        axis: the axes of the norm: an integer or a list; None for all axes.
+        epsilon: a lower bound of the squared norm.
+        dim: the earlier name of ``axis``.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``.
+
+    Raises:
+        InvalidArgumentError: an axis is out of range or occurs twice.
+
+    >>> import dualflow as df
+    >>> df.nn.l2_normalize([3.0, 4.0]).numpy()
+    array([0.6, 0.8], dtype=float32)
     """
     x, over = as_float(x), dim if axis is None else axis
     return x * rsqrt(maximum(reduce_sum(squared_magnitude(x), over, keepdims=True), epsilon))
@@ -45,13 +59,35 @@ def batch_normalization(
     variance_epsilon: float,
     name: str | None = None,
 ) -> Tensor:
-    """``(x - mean) / sqrt(variance + epsilon) * scale + offset``; ``offset`` and ``scale`` may be None."""
+    """``(x - mean) / sqrt(variance + epsilon) * scale + offset``.
+
+    Ioffe and Szegedy, "Batch Normalization: Accelerating Deep Network Training by Reducing Internal Covariate
+    Shift" (2015).
+
+    Args:
+        x: floats of any shape.
+        mean: numbers that broadcast with ``x``.
+        variance: likewise, 0 or more.
+        offset: likewise; None for 0.
+        scale: likewise; None for 1.
+        variance_epsilon: a small number that keeps the divisor from 0.
+
+    Returns:
+        A tensor of the broadcast shape with the common dtype.
+
+    Raises:
+        InvalidArgumentError: the shapes do not broadcast.
+
+    >>> import dualflow as df
+    >>> df.nn.batch_normalization([1.0, 3.0], 2.0, 1.0, 10.0, 5.0, 0.0).numpy()
+    array([ 5., 15.], dtype=float32)
+    """
     x, mean, variance = agreed(x, mean, variance)
     factor = rsqrt(add(variance, variance_epsilon))
     if scale is not None:
         factor = factor * scale
-    found = multiply(x, factor) - multiply(mean, factor)
-    return found if offset is None else found + offset
+    normalized = multiply(x, factor) - multiply(mean, factor)
+    return normalized if offset is None else normalized + offset
 
 
 def batch_norm_with_global_normalization(
@@ -64,7 +100,22 @@ def batch_norm_with_global_normalization(
     scale_after_normalization: bool,
     name: str | None = None,
 ) -> Tensor:
-    """:func:`batch_normalization` with ``beta`` as offset, and ``gamma`` as scale if that is asked for.
+    """:func:`batch_normalization` with ``beta`` as offset, and optionally ``gamma`` as scale.
+
+    Args:
+        input: floats of any shape.
+        mean: numbers that broadcast with ``input``.
+        variance: likewise, 0 or more.
+        beta: the offset; None for 0.
+        gamma: the scale.
+        variance_epsilon: a small number that keeps the divisor from 0.
+        scale_after_normalization: whether to multiply by ``gamma``.
+
+    Returns:
+        A tensor of the broadcast shape with the common dtype.
+
+    Raises:
+        InvalidArgumentError: the shapes do not broadcast.
 
     >>> import dualflow as df
     >>> x = df.constant([[1.0], [3.0]])
@@ -99,7 +150,6 @@ def fused_batch_norm(
         epsilon: added to the variance.
         data_format: "N...C", or "NC..." if the channels come second.
         is_training: whether to normalize by the batch's mean and variance, and not by those given.
-        name: ignored; as in TensorFlow.
         exponential_avg_factor: the batch's share in the running mean and variance that are returned.
 
     Returns:
@@ -130,18 +180,18 @@ def fused_batch_norm(
     wide = cast(x, float32) if x.dtype is float16 else x
     by = _along(wide, first)
     if not is_training:
-        found = batch_normalization(wide, by(mean), by(variance), by(offset), by(scale), epsilon)
-        return cast(found, x.dtype), convert_to_tensor(mean), convert_to_tensor(variance)
+        normalized = batch_normalization(wide, by(mean), by(variance), by(offset), by(scale), epsilon)
+        return cast(normalized, x.dtype), convert_to_tensor(mean), convert_to_tensor(variance)
     axes = [a for a in range(len(x.shape)) if a != (1 if first else len(x.shape) - 1)]
     of_batch, spread = moments(wide, axes)
-    found = batch_normalization(wide, by(of_batch), by(spread), by(offset), by(scale), epsilon)
+    normalized = batch_normalization(wide, by(of_batch), by(spread), by(offset), by(scale), epsilon)
     count = reduce_sum(ones_like(wide), axes)
     unbiased = spread * (count / maximum(count - 1, 1))
     if exponential_avg_factor != 1.0:
         share = exponential_avg_factor
         of_batch = of_batch * share + convert_to_tensor(mean) * (1 - share)
         unbiased = unbiased * share + convert_to_tensor(variance) * (1 - share)
-    return cast(found, x.dtype), of_batch, unbiased
+    return cast(normalized, x.dtype), of_batch, unbiased
 
 
 def _along(x: Any, first: bool) -> Callable[[Any], Any]:
@@ -161,18 +211,21 @@ def local_response_normalization(
     """Each element divided by a power of the sum of squares of its neighbours along the channels.
 
     It is ``input / (bias + alpha * s) ** beta``, where ``s`` is over the channels up to ``depth_radius`` away
-    (Krizhevsky et al., "ImageNet classification with deep convolutional neural networks", 2012).
+    (Krizhevsky, Sutskever and Hinton, "ImageNet Classification with Deep Convolutional Neural Networks",
+    2012).
 
     Args:
-        input: floats of shape ``(batch, height, width, channels)``.
-        depth_radius: how far neighbours are.
-        bias: keeps the divisor from 0.
+        input: numbers of shape ``(batch, height, width, channels)``; integers become float32.
+        depth_radius: the largest distance of a neighbour, an integer.
+        bias: a number that keeps the divisor from 0.
         alpha: the weight of the squares.
-        beta: the power.
-        name: ignored; as in TensorFlow.
+        beta: the exponent.
+
+    Returns:
+        A tensor with the shape and dtype of ``input``.
 
     Raises:
-        InvalidArgumentError: not of rank 4.
+        InvalidArgumentError: ``input`` doesn't have four axes, or ``depth_radius`` is negative.
 
     >>> import dualflow as df
     >>> df.nn.lrn(df.constant([[[[1.0, 2.0, 2.0]]]]), depth_radius=1, bias=0.0, beta=1.0).numpy().ravel()
@@ -188,18 +241,31 @@ def local_response_normalization(
     if radius < 0:
         raise InvalidArgumentError(f"depth_radius is 0 or more, not {radius}.")
     (channels,) = known_sizes(x.shape, "local_response_normalization", [3])
-    lie = Geometry((2 * radius + 1,), (1,), (1,), ((radius, radius),))
+    layout = Geometry((2 * radius + 1,), (1,), (1,), ((radius, radius),))
     count = x.shape[:-1].num_elements()
     rows = reshape(square(x), [-1 if count is None else count, channels, 1])
-    total = reshape(sums(rows, lie), sizes_of(x.shape))
+    total = reshape(sums(rows, layout), sizes_of(x.shape))
     return x / pow(bias + alpha * total, beta)
 
 
 def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
-    """``value + bias``, a vector along the channels: the last axis, or the second for "NC..." formats.
+    """``value + bias``, where ``bias`` is a vector along the channels.
+
+    Args:
+        value: numbers of two axes or more.
+        bias: a vector; its size is the number of channels.
+        data_format: None or "N...C" if the channels are last; "NC..." if they are the second axis.
+
+    Returns:
+        A tensor with the shape of ``value`` and the common dtype.
 
     Raises:
-        InvalidArgumentError: ``bias`` is not a vector as long as that axis.
+        InvalidArgumentError: ``bias`` is not a vector of that size.
+        DTypeError: the inputs have no common dtype.
+
+    >>> import dualflow as df
+    >>> df.nn.bias_add([[1.0, 2.0], [3.0, 4.0]], [10.0, 20.0]).numpy().tolist()
+    [[11.0, 22.0], [13.0, 24.0]]
     """
     value, bias = agreed(value, bias)
     if data_format is not None and not isinstance(data_format, str):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.docstrings import documented
 from dualflow.ops.late_sizes import once_sized
 from dualflow.ops.neural.convolution import refuse_both
 from dualflow.ops.neural.window_options import (
@@ -34,6 +35,27 @@ from dualflow.ops.static import ints, known_sizes, shape_of, static_shape
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
+_POOL: Final = """Args:
+    input: {takes} of shape ``{shape}``.
+    ksize: the size of a window: an integer, or a list with one for each spatial axis or each axis of the
+        input.
+    strides: the distance between windows, given as ``ksize``; None for the size of a window.
+    padding: "VALID" (windows are inside), "SAME" (one window per stride) or a list of pairs: the number of
+        elements before and after each axis. They are left out of the {reduction}.
+    data_format: {formats} if the channels are the second axis.
+
+Returns:
+    A tensor with the dtype of ``input`` and its shape, but for the spatial sizes: these are the numbers of
+    windows, ``ceil(n / stride)`` for "SAME" and ``ceil((n - size + 1) / stride)`` for "VALID".
+
+Raises:
+    InvalidArgumentError: the shape or an option doesn't fit.
+    DTypeError: ``input`` doesn't hold {takes}.
+"""
+_ANY: Final = '"N...C" or None; "NC..."'
+_MAX: Final = {"takes": "floats or integers", "reduction": "maximum"}
+_MEAN: Final = {"takes": "floats or complex numbers", "reduction": "mean"}
+
 
 def _pooled(
     x: Any,
@@ -49,21 +71,21 @@ def _pooled(
     x = channels_last(x) if first else x
 
     def pooled(x: Any) -> Any:
-        lie = geometry(x.shape, per_axis(size, axes, "ksize", first), strides, padding, dilations, first)
-        return means(x, lie) if mean else maxima(x, lie)
+        layout = geometry(x.shape, per_axis(size, axes, "ksize", first), strides, padding, dilations, first)
+        return means(x, layout) if mean else maxima(x, layout)
 
     def result(x: TensorSpec) -> TensorSpec:
         return TensorSpec.of(Shape([x.shape[0], *[None] * axes, x.shape[-1]]), x.dtype)
 
-    found = once_sized(pooled, result, x) if None in x.shape[1:-1] else pooled(x)
-    return channels_second(found) if first else found
+    result_tensor = once_sized(pooled, result, x) if None in x.shape[1:-1] else pooled(x)
+    return channels_second(result_tensor) if first else result_tensor
 
 
 def _ranked(input: Any, axes: int | None, what: str) -> Any:
     x = convert_to_tensor(input)
-    wanted = (3, 4, 5) if axes is None else (axes + 2,)
-    if len(x.shape) not in wanted:
-        ranks = " or ".join(map(str, wanted))
+    expected = (3, 4, 5) if axes is None else (axes + 2,)
+    if len(x.shape) not in expected:
+        ranks = " or ".join(map(str, expected))
         raise InvalidArgumentError(
             f"{what} takes (batch, *axes, channels), a tensor of rank {ranks}, not one of shape {x.shape}; "
             "df.reshape it first."
@@ -72,7 +94,7 @@ def _ranked(input: Any, axes: int | None, what: str) -> Any:
 
 
 def _over_channels(x: Any, ksize: Any, strides: Any, first: bool) -> int:
-    """The size of windows that lie along the channels; 1 for those along other axes."""
+    """The size of windows along the channels; 1 for those along other axes."""
     size = ints(ksize, "ksize")
     at = 1 if first else -1
     if len(size) != len(x.shape) or size[at] == 1:
@@ -95,9 +117,9 @@ def _maximum(input: Any, axes: int | None, ksize: Any, strides: Any, padding: An
         x = channels_last(x) if first else x
         check_kind(x, "fiu", "max_pool")
         flat = reshape(x, [-1 if None in x.shape else x.shape.num_elements() // run, run, 1])
-        found = maxima(flat, Geometry((run,), (run,), (1,), ((0, 0),)))
-        found = reshape(found, sizes_of([*x.shape[:-1], x.shape[-1] // run]))
-        return channels_second(found) if first else found
+        maximum = maxima(flat, Geometry((run,), (run,), (1,), ((0, 0),)))
+        maximum = reshape(maximum, sizes_of([*x.shape[:-1], x.shape[-1] // run]))
+        return channels_second(maximum) if first else maximum
     return _pooled(x, ksize, ksize if strides is None else strides, padding, first, mean=False)
 
 
@@ -106,6 +128,7 @@ def _average(input: Any, axes: int | None, ksize: Any, strides: Any, padding: An
     return _pooled(x, ksize, ksize if strides is None else strides, padding, first, mean=True)
 
 
+@documented(_POOL, **_MAX, shape="(batch, *axes, channels)", formats=_ANY)
 def max_pool(
     input: Any,
     ksize: Any,
@@ -114,22 +137,10 @@ def max_pool(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The maximum of each window of ``(batch, *axes, channels)``; the gradient goes to the first maximum.
+    """The maximum of each window, over one to three axes; nan for a window with a nan.
 
-    Args:
-        input: floats or integers, with one to three axes.
-        ksize: the window's size, for all axes or each; along the channels too, but not together.
-        strides: the distance between windows; the window's size by default.
-        padding: "VALID", "SAME" or (before, after) pairs.
-        data_format: "N...C" by default; "NC..." if the channels come second.
-        name: ignored; as in TensorFlow.
-
-    Returns:
-        ``(batch, *windows, channels)``, in the input's dtype; nan for a window with a nan.
-
-    Raises:
-        InvalidArgumentError: shapes or options that do not fit.
-        DTypeError: bools or complex numbers.
+    The gradient is that of the first maximum of each window. The window may span channels instead of spatial
+    axes.
 
     >>> import dualflow as df
     >>> df.nn.max_pool2d(df.reshape(df.range(16.0), [1, 4, 4, 1]), 2, 2, "VALID").numpy().ravel()
@@ -139,6 +150,7 @@ def max_pool(
     return _maximum(input, None, ksize, strides, padding, first)
 
 
+@documented(_POOL, **_MAX, shape="(batch, length, channels)", formats='"NWC" or None; "NCW"')
 def max_pool1d(
     input: Any,
     ksize: Any,
@@ -147,10 +159,16 @@ def max_pool1d(
     data_format: str | None = "NWC",
     name: str | None = None,
 ) -> Tensor:
-    """:func:`max_pool` of ``(batch, length, channels)``, or with "NCW" ``(batch, channels, length)``."""
+    """The maximum of each window along one axis; see :func:`max_pool`.
+
+    >>> import dualflow as df
+    >>> df.nn.max_pool1d([[[1.0], [3.0], [8.0]]], 2, 1).numpy().ravel()
+    array([3., 8.], dtype=float32)
+    """
     return _maximum(input, 1, ksize, strides, padding, named(data_format, "NWC", "NCW") == "NCW")
 
 
+@documented(_POOL, **_MAX, shape="(batch, height, width, channels)", formats='"NHWC" or None; "NCHW"')
 def max_pool2d(
     input: Any,
     ksize: Any,
@@ -159,10 +177,18 @@ def max_pool2d(
     data_format: str | None = "NHWC",
     name: str | None = None,
 ) -> Tensor:
-    """:func:`max_pool` of ``(batch, height, width, channels)``, or with "NCHW" the channels second."""
+    """The maximum of each window of images; see :func:`max_pool`.
+
+    >>> import dualflow as df
+    >>> df.nn.max_pool2d(df.ones([1, 8, 8, 3]), ksize=2).shape
+    (1, 4, 4, 3)
+    """
     return _maximum(input, 2, ksize, strides, padding, named(data_format, "NHWC", "NCHW") == "NCHW")
 
 
+@documented(
+    _POOL, **_MAX, shape="(batch, depth, height, width, channels)", formats='"NDHWC" or None; "NCDHW"'
+)
 def max_pool3d(
     input: Any,
     ksize: Any,
@@ -171,10 +197,16 @@ def max_pool3d(
     data_format: str | None = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
-    """:func:`max_pool` over three axes, or with "NCDHW" the channels second."""
+    """The maximum of each window of volumes; see :func:`max_pool`.
+
+    >>> import dualflow as df
+    >>> df.nn.max_pool3d(df.ones([1, 4, 4, 4, 3]), ksize=2).shape
+    (1, 2, 2, 2, 3)
+    """
     return _maximum(input, 3, ksize, strides, padding, named(data_format, "NDHWC", "NCDHW") == "NCDHW")
 
 
+@documented(_POOL, **_MEAN, shape="(batch, *axes, channels)", formats=_ANY)
 def avg_pool(
     input: Any,
     ksize: Any,
@@ -183,16 +215,17 @@ def avg_pool(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window of floats, padding not counted; see :func:`max_pool`.
+    """The mean of each window, over one to three axes.
 
     >>> import dualflow as df
-    >>> df.nn.avg_pool1d([[[1.0], [3.0], [8.0]]], 2, 2, "SAME").numpy().ravel()
+    >>> df.nn.avg_pool([[[1.0], [3.0], [8.0]]], 2, 2, "SAME").numpy().ravel()
     array([2., 8.], dtype=float32)
     """
     first = channels_first(data_format, len(shape_of(input)))
     return _average(input, None, ksize, strides, padding, first)
 
 
+@documented(_POOL, **_MEAN, shape="(batch, length, channels)", formats='"NWC" or None; "NCW"')
 def avg_pool1d(
     input: Any,
     ksize: Any,
@@ -201,10 +234,16 @@ def avg_pool1d(
     data_format: str | None = "NWC",
     name: str | None = None,
 ) -> Tensor:
-    """:func:`avg_pool` of ``(batch, length, channels)``, or with "NCW" ``(batch, channels, length)``."""
+    """The mean of each window along one axis.
+
+    >>> import dualflow as df
+    >>> df.nn.avg_pool1d([[[1.0], [3.0], [8.0]]], 2, 2, "SAME").numpy().ravel()
+    array([2., 8.], dtype=float32)
+    """
     return _average(input, 1, ksize, strides, padding, named(data_format, "NWC", "NCW") == "NCW")
 
 
+@documented(_POOL, **_MEAN, shape="(batch, height, width, channels)", formats='"NHWC" or None; "NCHW"')
 def avg_pool2d(
     input: Any,
     ksize: Any,
@@ -213,10 +252,18 @@ def avg_pool2d(
     data_format: str | None = "NHWC",
     name: str | None = None,
 ) -> Tensor:
-    """:func:`avg_pool` of ``(batch, height, width, channels)``, or with "NCHW" the channels second."""
+    """The mean of each window of images.
+
+    >>> import dualflow as df
+    >>> df.nn.avg_pool2d(df.reshape(df.range(16.0), [1, 4, 4, 1]), 2).numpy().ravel()
+    array([ 2.5,  4.5, 10.5, 12.5], dtype=float32)
+    """
     return _average(input, 2, ksize, strides, padding, named(data_format, "NHWC", "NCHW") == "NCHW")
 
 
+@documented(
+    _POOL, **_MEAN, shape="(batch, depth, height, width, channels)", formats='"NDHWC" or None; "NCDHW"'
+)
 def avg_pool3d(
     input: Any,
     ksize: Any,
@@ -225,7 +272,12 @@ def avg_pool3d(
     data_format: str | None = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
-    """:func:`avg_pool` over three axes, or with "NCDHW" the channels second."""
+    """The mean of each window of volumes.
+
+    >>> import dualflow as df
+    >>> df.nn.avg_pool3d(df.ones([1, 4, 4, 4, 3]), ksize=2).shape
+    (1, 2, 2, 2, 3)
+    """
     return _average(input, 3, ksize, strides, padding, named(data_format, "NDHWC", "NCDHW") == "NCDHW")
 
 
@@ -239,20 +291,24 @@ def pool(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """The maximum or mean of each window of ``(batch, *axes, channels)``.
+    """The maximum or mean of each window, also of windows with dilations.
 
     Args:
-        input: numbers; several axes of the batch are one.
-        window_shape: the window's size, one for each axis.
-        pooling_type: "MAX" or "AVG".
-        strides: the distance between windows; 1 by default.
+        input: numbers of shape ``(*batch, *axes, channels)``.
+        window_shape: the size of a window, one number for each spatial axis.
+        pooling_type: "MAX" for real numbers, or "AVG" for floats.
+        strides: the distance between windows; None for 1.
         padding: "VALID", or without dilations "SAME".
-        data_format: "N...C" by default; "NC..." if the channels come second.
-        dilations: the distance between the elements of a window, not together with strides; 1 by default.
-        name: ignored; as in TensorFlow.
+        data_format: "N...C" or None if the channels are last; "NC..." if they are the second axis.
+        dilations: the distance between the elements of a window; None for 1. Not both strides and dilations
+            may be above 1.
+
+    Returns:
+        A tensor of shape ``(*batch, *windows, channels)`` with the dtype of ``input``.
 
     Raises:
-        InvalidArgumentError: shapes or options that do not fit.
+        InvalidArgumentError: the shape or an option doesn't fit.
+        DTypeError: the dtype doesn't fit ``pooling_type``.
 
     >>> import dualflow as df
     >>> df.nn.pool([[[1.0], [5.0], [2.0], [3.0]]], [2], "MAX", dilations=[2]).numpy().ravel()
@@ -273,8 +329,8 @@ def pool(
             f"pooling with dilations {apart} takes padding 'VALID', not {padding!r}; df.pad the input."
         )
     x, batch = (x, None) if first else one_batch(x, axes)
-    found = _pooled(x, size, steps, padding, first, kind == "AVG", apart)
-    return batches(found, batch)
+    pooled = _pooled(x, size, steps, padding, first, kind == "AVG", apart)
+    return batches(pooled, batch)
 
 
 def max_pool_with_argmax(
@@ -287,23 +343,25 @@ def max_pool_with_argmax(
     include_batch_in_index: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The maximum of each window, and where it is.
+    """The maximum of each window, and its position.
 
     Args:
         input: real numbers of shape ``(batch, height, width, channels)``.
-        ksize: the window's size, for both axes or each.
-        strides: the distance between windows.
-        padding: "SAME" or "VALID".
+        ksize: the size of a window: an integer, or a list with one for each spatial axis or each axis of
+            ``input``.
+        strides: the distance between windows, given as ``ksize``.
+        padding: "SAME", "VALID" or a list of pairs.
         data_format: "NHWC".
-        output_dtype: of the positions: int32 or int64.
+        output_dtype: the integer dtype of the positions; int64 by default.
         include_batch_in_index: whether positions count through the whole batch.
-        name: ignored; as in TensorFlow.
 
     Returns:
-        The maxima, and for each its position ``(row * width + column) * channels + channel``.
+        The maxima, of shape ``(batch, rows, columns, channels)`` and the dtype of ``input``; and with the
+        same shape their positions ``(row * width + column) * channels + channel`` in the image.
 
     Raises:
-        InvalidArgumentError: shapes or options that do not fit.
+        InvalidArgumentError: the shape or an option doesn't fit, or a size is unknown in a trace.
+        DTypeError: ``input`` doesn't hold real numbers.
 
     >>> import dualflow as df
     >>> value, place = df.nn.max_pool_with_argmax([[[[1.0], [5.0], [2.0], [3.0]]]], [1, 2], [1, 2], "VALID")
@@ -314,18 +372,18 @@ def max_pool_with_argmax(
     x = _ranked(input, 2, "max_pool_with_argmax")
     check_kind(x, "fiu", "max_pool_with_argmax")
     target = as_dtype(output_dtype)
-    lie = geometry(x.shape, per_axis(ksize, 2, "ksize"), strides, padding, None)
-    found = maxima(x, lie)
+    layout = geometry(x.shape, per_axis(ksize, 2, "ksize"), strides, padding, None)
+    maximum = maxima(x, layout)
     height, width, channels = known_sizes(x.shape, "max_pool_with_argmax", range(1, 4))
-    choice = cast(chosen(stop_gradient(x), stop_gradient(found), lie), int64)
+    choice = cast(chosen(stop_gradient(x), stop_gradient(maximum), layout), int64)
     rows, columns = [
         np.arange(count) * step - before
-        for count, step, (before, _) in zip(found.shape[1:-1], lie.strides, lie.pairs, strict=True)
+        for count, step, (before, _) in zip(maximum.shape[1:-1], layout.strides, layout.pairs, strict=True)
     ]
-    row = choice // lie.size[1] + rows[:, None, None]
-    column = choice % lie.size[1] + columns[:, None]
+    row = choice // layout.size[1] + rows[:, None, None]
+    column = choice % layout.size[1] + columns[:, None]
     place = (row * width + column) * channels + np.arange(channels)
     if include_batch_in_index:
         batch = static_shape([x.shape[0]])
         place = place + np.arange(*batch)[:, None, None, None] * (height * width * channels)
-    return found, cast(place, target)
+    return maximum, cast(place, target)

@@ -1,4 +1,4 @@
-"""Losses over many classes that look at a sample of them."""
+"""Losses over many classes, computed from a sample of them."""
 
 from __future__ import annotations
 
@@ -38,25 +38,25 @@ def nce_loss(
     remove_accidental_hits: bool = False,
     name: str = "nce_loss",
 ) -> Tensor:
-    """The noise-contrastive loss of each row, for more classes than a loss can look at.
+    """The noise-contrastive loss of each row: a cheap estimate of a loss over very many classes.
 
-    Each true class is told from a sample of the others: see Gutmann and Hyvärinen, "Noise-contrastive
-    estimation", 2010. Classes are sampled as if they were sorted by how common they are.
+    Each true class is discriminated from a sample of other classes: see Gutmann and Hyvärinen,
+    "Noise-Contrastive Estimation" (2010). Classes are sampled by Zipf's law, as if sorted by falling
+    frequency.
 
     Args:
-        weights: ``[num_classes, dim]``.
-        biases: ``[num_classes]``.
-        labels: integers ``[batch, num_true]``, the true classes.
-        inputs: ``[batch, dim]``.
-        num_sampled: how many classes to sample.
-        num_classes: how many there are.
+        weights: floats of shape ``(num_classes, dim)``.
+        biases: floats of shape ``(num_classes,)``.
+        labels: the true classes, integers of shape ``(batch, num_true)``.
+        inputs: floats of shape ``(batch, dim)``.
+        num_sampled: the number of classes to sample.
+        num_classes: the number of classes.
         num_true: the number of true classes of each row.
-        sampled_values: a sample; by default :func:`dualflow.random.log_uniform_candidate_sampler` draws one.
-        remove_accidental_hits: whether sampled classes that are true in a row don't count there.
-        name: ignored; as in TensorFlow.
+        sampled_values: a sample; None to draw one by :func:`dualflow.random.log_uniform_candidate_sampler`.
+        remove_accidental_hits: whether sampled classes that are true in a row are left out there.
 
     Returns:
-        Floats ``[batch]``.
+        A loss for each row, floats of shape ``(batch,)``.
 
     Raises:
         InvalidArgumentError: the sample is larger than the number of classes.
@@ -67,10 +67,10 @@ def nce_loss(
     """
     sample = sampled_values or log_uniform_candidate_sampler(labels, num_true, num_sampled, True, num_classes)
     labels = reshape(labels, [-1, num_true])
-    logits, wanted = _sampled_logits(
+    logits, targets = _sampled_logits(
         weights, biases, labels, inputs, Candidates(*sample), remove_accidental_hits
     )
-    return reduce_sum(sigmoid_cross_entropy_with_logits(wanted, logits), axis=1)
+    return reduce_sum(sigmoid_cross_entropy_with_logits(targets, logits), axis=1)
 
 
 def sampled_softmax_loss(
@@ -88,8 +88,26 @@ def sampled_softmax_loss(
 ) -> Tensor:
     """The softmax cross entropy of each row over its true classes and a sample of the others.
 
-    The arguments are those of :func:`nce_loss`, and a ``seed`` for the sample. It is for training; evaluate
-    with the softmax over all classes.
+    Jean et al., "On Using Very Large Target Vocabulary for Neural Machine Translation" (2014). It is for
+    training; evaluate with the softmax over all classes.
+
+    Args:
+        weights: floats of shape ``(num_classes, dim)``.
+        biases: floats of shape ``(num_classes,)``.
+        labels: the true classes, integers of shape ``(batch, num_true)``.
+        inputs: floats of shape ``(batch, dim)``.
+        num_sampled: the number of classes to sample.
+        num_classes: the number of classes.
+        num_true: the number of true classes of each row.
+        sampled_values: a sample; None to draw one by :func:`dualflow.random.log_uniform_candidate_sampler`.
+        remove_accidental_hits: whether sampled classes that are true in a row are left out there.
+        seed: an integer for a stream of its own for the sample; None for the shared stream.
+
+    Returns:
+        A loss for each row, floats of shape ``(batch,)``.
+
+    Raises:
+        InvalidArgumentError: the sample is larger than the number of classes.
 
     >>> import dualflow as df
     >>> df.nn.sampled_softmax_loss(df.ones([50, 8]), df.zeros([50]), [[3], [7]], df.ones([2, 8]), 5, 50).shape
@@ -99,10 +117,10 @@ def sampled_softmax_loss(
         labels, num_true, num_sampled, True, num_classes, seed
     )
     labels = reshape(labels, [-1, num_true])
-    logits, wanted = _sampled_logits(
+    logits, targets = _sampled_logits(
         weights, biases, labels, inputs, Candidates(*sample), remove_accidental_hits
     )
-    return softmax_cross_entropy_with_logits(stop_gradient(wanted), logits)
+    return softmax_cross_entropy_with_logits(stop_gradient(targets), logits)
 
 
 def _sampled_logits(

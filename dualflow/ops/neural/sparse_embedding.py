@@ -1,4 +1,4 @@
-"""Rows of tables by numbers that a sparse tensor holds, joined row by row."""
+"""Embeddings of sparse rows: the rows of a table for the ids in each row of a sparse tensor, combined."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _checked(sp_ids: Any, sp_weights: Any, combiner: Any, what: str) -> str:
 
 
 def _joined(rows: Any, weights: Any, places: Any, count: int, combiner: str) -> Any:
-    """Rows added up at their places, and divided as the combiner says."""
+    """Rows summed at their positions, and divided as the combiner requires."""
     wide = reshape(weights, [-1, *[1] * (len(rows.shape) - 1)])
     shape = [count, *rows.shape[1:]]
     total = scatter_nd(places, rows * wide, shape)
@@ -70,25 +70,25 @@ def embedding_lookup_sparse(
     name: str | None = None,
     allow_fast_lookup: bool = False,
 ) -> Tensor:
-    """The rows of a table that each row of a sparse matrix numbers, joined to one.
+    """The rows of a table for the ids in each row of a sparse matrix, combined to one.
 
     Args:
         params: a table, or a list of tables whose rows are numbered one after another.
-        sp_ids: a SparseTensor of integers ``[rows, any]``, its indices sorted.
-        sp_weights: a SparseTensor of floats with the same indices, or None for weights of 1.
-        combiner: "sum", "mean" (by default; divided by the weights' sum) or "sqrtn" (by the root of the sum
-            of their squares).
-        max_norm: the largest norm of a row of the table: longer ones are scaled down to it.
-        name: ignored; as in TensorFlow.
+        sp_ids: a SparseTensor of integers with two axes, its indices sorted.
+        sp_weights: a SparseTensor of floats with the same indices; None for weights of 1.
+        combiner: "sum", "mean" (divided by the sum of the weights) or "sqrtn" (divided by the root of the sum
+            of their squares); None for "mean".
+        max_norm: the largest norm of a row of the table: rows with a larger one are scaled down to it.
         allow_fast_lookup: ignored.
 
     Returns:
-        ``(rows, ...)``: up to the last row with an id; zeros for a row without.
+        A tensor of shape ``(rows, *params.shape[1:])``, up to the last row with an id; zeros for a row
+        without.
 
     Raises:
         OutOfRangeError: an id is outside the table.
-        InvalidArgumentError: an unknown combiner, or an open number of rows.
-        DTypeError: what is no SparseTensor.
+        InvalidArgumentError: the combiner is unknown, or the number of rows unknown in a trace.
+        DTypeError: ``sp_ids`` or ``sp_weights`` is not a SparseTensor.
 
     >>> import dualflow as df
     >>> ids = df.SparseTensor([[0, 0], [0, 1], [1, 0]], [2, 0, 1], [2, 2])
@@ -99,10 +99,10 @@ def embedding_lookup_sparse(
     kind = _checked(sp_ids, sp_weights, combiner, "embedding_lookup_sparse")
     rows = embedding_lookup(params, sp_ids.values, max_norm)
     places = sp_ids.indices[:, :1]
-    found = _joined(rows, _weights(sp_weights, sp_ids.values, rows.dtype), places, sp_ids.shape[0], kind)
+    combined = _joined(rows, _weights(sp_weights, sp_ids.values, rows.dtype), places, sp_ids.shape[0], kind)
     if sp_ids.values.shape[0] == 0:
-        return found[:0]
-    return found[: cast(sp_ids.indices[-1, 0] + 1, int32)]
+        return combined[:0]
+    return combined[: cast(sp_ids.indices[-1, 0] + 1, int32)]
 
 
 def safe_embedding_lookup_sparse(
@@ -115,26 +115,25 @@ def safe_embedding_lookup_sparse(
     name: str | None = None,
     allow_fast_lookup: bool = False,
 ) -> Tensor:
-    """:func:`embedding_lookup_sparse` that leaves out ids below 0 and weights that are not above 0.
+    """:func:`embedding_lookup_sparse` that ignores negative ids, and weights that are not positive.
 
     Args:
         embedding_weights: a table, or a list of tables whose rows are numbered one after another.
-        sparse_ids: a SparseTensor of integers of two axes or more, its indices sorted.
-        sparse_weights: a SparseTensor of floats with the same indices, or None for weights of 1; with the
-            combiner "sum" those below 0 count.
+        sparse_ids: a SparseTensor of integers with two axes or more, its indices sorted.
+        sparse_weights: a SparseTensor of floats with the same indices; None for weights of 1. With the
+            combiner "sum", weights below 0 count.
         combiner: "sum", "mean" or "sqrtn".
-        default_id: the number of the row for what has no id; zeros by default.
-        max_norm: the largest norm of a row of the table.
-        name: ignored; as in TensorFlow.
+        default_id: the index of the row for those without an id; None for zeros.
+        max_norm: the largest norm of a row of the table: rows with a larger one are scaled down to it.
         allow_fast_lookup: ignored.
 
     Returns:
-        The shape of the ids without their last axis, and then that of a row.
+        A tensor of shape ``(*sparse_ids.shape[:-1], *embedding_weights.shape[1:])``.
 
     Raises:
         OutOfRangeError: an id is outside the table.
-        InvalidArgumentError: an unknown combiner, or open sizes.
-        DTypeError: what is no SparseTensor.
+        InvalidArgumentError: the combiner is unknown, or a size unknown in a trace.
+        DTypeError: ``sparse_ids`` or ``sparse_weights`` is not a SparseTensor.
 
     >>> import dualflow as df
     >>> ids = df.SparseTensor([[0, 0], [0, 1]], [2, -1], [2, 2])
@@ -154,10 +153,10 @@ def safe_embedding_lookup_sparse(
     steps = [Shape(outer[i + 1 :]).num_elements() for i in range(len(outer))]
     at = reduce_sum(sparse_ids.indices[:, :-1] * convert_to_tensor(steps, sparse_ids.indices.dtype), 1)
     places = reshape(at, [-1, 1])
-    found = _joined(rows, weights, places, count or 0, kind)
+    combined = _joined(rows, weights, places, count or 0, kind)
     number = scatter_nd(places, cast(valid, float32), [count])
     if default_id is not None:
         row = embedding_lookup(embedding_weights, static_int(default_id, "default_id"), max_norm)
         empty = reshape(number > 0, [count or 0, *[1] * (len(rows.shape) - 1)])
-        found = where(empty, found, row)
-    return reshape(found, [*outer, *rows.shape[1:]])
+        combined = where(empty, combined, row)
+    return reshape(combined, [*outer, *rows.shape[1:]])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.ops.contraction import MATMUL
+from dualflow.ops.docstrings import documented
 from dualflow.ops.neural.correlation import transposed
 from dualflow.ops.neural.window_options import (
     channels_first,
@@ -22,7 +23,28 @@ from dualflow.ops.static import sizes
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
+_OVER_AXES: Final = """Args:
+    input: numbers other than bools, of shape ``(batch, {axes}, channels)``.
+    filters: of shape ``({window}, outputs / groups, channels)``.
+    output_shape: the shape of the result, or its spatial sizes alone: a convolution of it has the shape of
+        ``input``.
+    strides: the strides of that convolution: an integer, or a list with one for each spatial axis.
+    padding: the padding of that convolution: "SAME", "VALID" or a list of pairs.
+    data_format: "{last}" or None; "{second}" if the channels are the second axis.
+    dilations: the dilations of that convolution; None for 1.
 
+Returns:
+    A tensor of shape ``(batch, {axes}, outputs)``, in the order of ``data_format``, with the common dtype of
+    ``input`` and ``filters``.
+
+Raises:
+    InvalidArgumentError: no convolution maps ``output_shape`` to the shape of ``input``, or an option
+        doesn't fit.
+    DTypeError: an input holds bools or strings.
+"""
+
+
+@documented(_OVER_AXES, axes="*axes", window="*window", last="N...C", second="NC...")
 def conv_transpose(
     input: Any,
     filters: Any,
@@ -33,25 +55,7 @@ def conv_transpose(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of :func:`convolution` with respect to its input, as a layer that spreads the input out.
-
-    Args:
-        input: numbers of shape ``(batch, *axes, channels)``.
-        filters: of shape ``(*window, outputs / groups, channels)``.
-        output_shape: ``(batch, *axes, outputs)``, which a convolution would turn into the input's, or the
-            sizes of its axes alone.
-        strides: as of that convolution.
-        padding: as of that convolution.
-        data_format: "N...C" by default; "NC..." if the channels come second.
-        dilations: as of that convolution.
-        name: ignored; as in TensorFlow.
-
-    Returns:
-        Of shape ``output_shape``.
-
-    Raises:
-        InvalidArgumentError: no convolution turns that shape into the input's.
-        DTypeError: bools.
+    """The gradient of :func:`convolution` with respect to its input, as a layer.
 
     >>> import dualflow as df
     >>> x, w = df.ones([1, 2, 1]), df.constant([[[1.0]], [[2.0]], [[3.0]]])
@@ -76,8 +80,8 @@ def _spread(
     check_kind(x, "fciu", "a transposed convolution")
     x = channels_last(x) if first else x
     target = _target(output_shape, x, w, first)
-    lie = geometry(target, w.shape[:-2], strides, padding, dilations, first)
-    counts = lie.counts(target[1:-1])
+    layout = geometry(target, w.shape[:-2], strides, padding, dilations, first)
+    counts = layout.counts(target[1:-1])
     fits = all(
         a is None or b is None or a == b
         for a, b in zip((target[0], *counts, w.shape[-1]), (*x.shape[:-1], x.shape[-1]), strict=True)
@@ -88,8 +92,8 @@ def _spread(
             f"{(target[0], *counts, w.shape[-1])}, not the input's shape {x.shape}: choose another "
             "output_shape."
         )
-    found = transposed(x, w, lie, target)
-    return channels_second(found) if first else found
+    result = transposed(x, w, layout, target)
+    return channels_second(result) if first else result
 
 
 def _target(output_shape: Any, x: Any, w: Any, first: bool) -> Shape:
@@ -118,6 +122,7 @@ def _over(axes: int, what: str, input: Any, filters: Any, *options: Any) -> Any:
     return _spread(x, w, *options)
 
 
+@documented(_OVER_AXES, axes="length", window="window", last="NWC", second="NCW")
 def conv1d_transpose(
     input: Any,
     filters: Any,
@@ -128,12 +133,18 @@ def conv1d_transpose(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """:func:`conv_transpose` of ``(batch, length, channels)``, filters ``(window, outputs, channels)``."""
+    """The gradient of :func:`conv1d` with respect to its input, as a layer.
+
+    >>> import dualflow as df
+    >>> df.nn.conv1d_transpose(df.ones([1, 4, 3]), df.ones([3, 5, 3]), [1, 8, 5], strides=2).shape
+    (1, 8, 5)
+    """
     first = named(data_format, "NWC", "NCW") == "NCW"
     options = (output_shape, strides, padding, first, dilations)
     return _over(1, "conv1d_transpose", input, filters, *options)
 
 
+@documented(_OVER_AXES, axes="height, width", window="*window", last="NHWC", second="NCHW")
 def conv2d_transpose(
     input: Any,
     filters: Any,
@@ -144,7 +155,7 @@ def conv2d_transpose(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """:func:`conv_transpose` of ``(batch, height, width, channels)``, filters ``(h, w, outputs, channels)``.
+    """The gradient of :func:`conv2d` with respect to its input, as a layer.
 
     >>> import dualflow as df
     >>> df.nn.conv2d_transpose(df.ones([1, 4, 4, 3]), df.ones([3, 3, 5, 3]), [1, 8, 8, 5], strides=2).shape
@@ -155,6 +166,7 @@ def conv2d_transpose(
     return _over(2, "conv2d_transpose", input, filters, *options)
 
 
+@documented(_OVER_AXES, axes="depth, height, width", window="*window", last="NDHWC", second="NCDHW")
 def conv3d_transpose(
     input: Any,
     filters: Any,
@@ -165,7 +177,12 @@ def conv3d_transpose(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """:func:`conv_transpose` over three axes, with filters ``(d, h, w, outputs, channels)``."""
+    """The gradient of :func:`conv3d` with respect to its input, as a layer.
+
+    >>> import dualflow as df
+    >>> df.nn.conv3d_transpose(df.ones([1, 2, 2, 2, 3]), df.ones([2, 2, 2, 5, 3]), [4, 4, 4], strides=2).shape
+    (1, 4, 4, 4, 5)
+    """
     first = named(data_format, "NDHWC", "NCDHW") == "NCDHW"
     options = (output_shape, strides, padding, first, dilations)
     return _over(3, "conv3d_transpose", input, filters, *options)
@@ -176,7 +193,24 @@ def atrous_conv2d_transpose(
 ) -> Tensor:
     """The gradient of :func:`atrous_conv2d` with respect to its input, as a layer.
 
-    The arguments are those of :func:`conv2d_transpose`, but for ``rate``, the distance between the elements
-    of a window.
+    Args:
+        value: numbers other than bools, of shape ``(batch, height, width, channels)``.
+        filters: of shape ``(*window, outputs / groups, channels)``.
+        output_shape: the shape of the result, or its spatial sizes alone.
+        rate: the distance between the elements of a window, an integer.
+        padding: "SAME" or "VALID".
+
+    Returns:
+        A tensor of shape ``output_shape`` with the common dtype of ``value`` and ``filters``.
+
+    Raises:
+        InvalidArgumentError: no convolution maps ``output_shape`` to the shape of ``value``, or an option
+            doesn't fit.
+        DTypeError: an input holds bools or strings.
+
+    >>> import dualflow as df
+    >>> x, w = df.ones([1, 3, 3, 1]), df.ones([2, 2, 1, 1])
+    >>> df.nn.atrous_conv2d_transpose(x, w, [1, 5, 5, 1], rate=2, padding="VALID").shape
+    (1, 5, 5, 1)
     """
     return conv2d_transpose(value, filters, output_shape, 1, padding, "NHWC", rate)

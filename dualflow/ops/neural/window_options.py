@@ -1,4 +1,4 @@
-"""How windows lie on a tensor: sizes, strides, padding and the order of axes, from a user's options."""
+"""The layout of windows on a tensor, from the sizes, strides, padding and axis order that users pass."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ def per_axis(value: Any, axes: int, what: str, first: bool = False) -> Sizes:
 
     With ``first`` the channels are the second of these.
     """
-    found = ints(value, what)
-    if len(found) == 1:
-        found = found * axes
-    if len(found) == axes + 2:
-        channels = found[1] if first else found[-1]
-        if found[0] != 1 or channels != 1:
+    sizes = ints(value, what)
+    if len(sizes) == 1:
+        sizes = sizes * axes
+    if len(sizes) == axes + 2:
+        channels = sizes[1] if first else sizes[-1]
+        if sizes[0] != 1 or channels != 1:
             raise InvalidArgumentError(f"{what} {value} must be 1 for the batch and the channels.")
-        found = found[2:] if first else found[1:-1]
-    if len(found) != axes or min(found, default=1) < 1:
+        sizes = sizes[2:] if first else sizes[1:-1]
+    if len(sizes) != axes or min(sizes, default=1) < 1:
         raise InvalidArgumentError(
             f"{what} is a positive integer, or one for each of {axes} axes, not {value!r}."
         )
-    return found
+    return sizes
 
 
 def paddings(
     padding: Any, spatial: Any, size: Sizes, strides: Sizes, dilations: Sizes, first: bool = False
 ) -> Padding:
-    """How many elements go before and after each spatial axis."""
+    """The number of elements before and after each spatial axis."""
     if not isinstance(padding, str):
         return _explicit(padding, len(size), first)
     kind = padding.upper()
@@ -102,7 +102,7 @@ def channels_second(x: Any) -> Any:
 
 
 def one_batch(x: Any, axes: int) -> tuple[Any, Any]:
-    """``x`` with one axis in the place of those before the last ``axes + 1``, and the sizes of these."""
+    """``x`` with the axes before the last ``axes + 1`` merged, and their sizes (None for one axis)."""
     batch = x.shape[: len(x.shape) - axes - 1]
     if len(batch) == 1 or len(x.shape) < axes + 2:
         return x, None
@@ -118,14 +118,14 @@ def batches(x: Any, batch: Any) -> Any:
 def geometry(
     shape: Any, window: Any, strides: Any, padding: Any, dilations: Any, first: bool = False
 ) -> Geometry:
-    """How windows lie on a tensor whose channels are the last axis.
+    """The layout of windows on a tensor whose channels are the last axis.
 
     Args:
         shape: the tensor's, ``(batch, *axes, channels)``.
         window: its sizes, one for each of the axes.
-        strides: as users give them.
-        padding: as users give it.
-        dilations: as users give them; None is 1.
+        strides: as users pass them.
+        padding: as users pass it.
+        dilations: as users pass them; None is 1.
         first: whether the user's channels are the second axis, in options for every axis.
 
     Raises:
@@ -145,5 +145,5 @@ def geometry(
 def check_kind(x: Any, kinds: str, what: str) -> None:
     """Refuse a tensor of another kind of dtype than ``kinds``, NumPy's letters."""
     if x.dtype.kind not in kinds:
-        wanted = "floats" if "i" not in kinds else "real numbers" if "c" not in kinds else "numbers"
-        raise DTypeError(f"{what} takes {wanted}, not {x.dtype.name}; convert the input with df.cast.")
+        expected = "floats" if "i" not in kinds else "real numbers" if "c" not in kinds else "numbers"
+        raise DTypeError(f"{what} takes {expected}, not {x.dtype.name}; convert the input with df.cast.")

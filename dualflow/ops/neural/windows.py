@@ -28,13 +28,13 @@ Padding = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """How windows lie on a tensor ``(batch, *axes, channels)``; every field has an entry for each axis.
+    """The layout of windows on a tensor ``(batch, *axes, channels)``; every field has an entry for each axis.
 
     Attributes:
-        size: of a window.
+        size: the size of a window.
         strides: the distance between windows.
         dilations: the distance between the elements of a window.
-        pairs: how many elements go before and after the axis; fewer than none are cut off.
+        pairs: the numbers of elements added before and after the axis; negative ones are removed.
     """
 
     size: Sizes
@@ -44,7 +44,7 @@ class Geometry:
 
     @property
     def reach(self) -> Sizes:
-        """How many positions a window spans."""
+        """The number of positions that a window spans."""
         return tuple((k - 1) * d + 1 for k, d in zip(self.size, self.dilations, strict=True))
 
     @property
@@ -54,13 +54,13 @@ class Geometry:
         return tuple(range(1 + axes, 1 + 2 * axes))
 
     def counts(self, spatial: Any) -> list[Dim]:
-        """How many windows lie on axes of the sizes ``spatial``, with what goes around them."""
+        """The numbers of windows on axes of the sizes ``spatial``, padded."""
         wide = [None if n is None else n + a + b for n, (a, b) in zip(spatial, self.pairs, strict=True)]
         return _counts(wide, self.size, self.strides, self.dilations)
 
 
 def window_count(size: Dim, window: int, stride: int, dilation: int) -> Dim:
-    """How many windows fit on an axis."""
+    """The number of windows that fit on an axis."""
     if size is None:
         return None
     return max(0, (size - (window - 1) * dilation - 1) // stride + 1)
@@ -114,16 +114,13 @@ WINDOWS = register(
 
 
 def windows(x: Any, geometry: Geometry, value: float = 0) -> Any:
-    """Every window of ``(batch, *axes, channels)``: ``(batch, *windows, *size, channels)``.
-
-    ``value`` is what stands around the tensor.
-    """
+    """Every window of ``(batch, *axes, channels)``, as ``(batch, *windows, *size, channels)``."""
     attrs = {"size": geometry.size, "strides": geometry.strides, "dilations": geometry.dilations}
     return dispatch.current().apply(WINDOWS, (padded(x, geometry.pairs, value),), attrs)
 
 
 def padded(x: Any, pairs: Padding, value: float = 0) -> Any:
-    """``x`` with ``value`` around each axis between the first and the last, which less than 0 cuts off."""
+    """``x`` padded with ``value`` on each axis between the first and the last; negative paddings cut off."""
     if any(a < 0 or b < 0 for a, b in pairs):
         cuts = [slice(max(-a, 0), -max(-b, 0) or None) for a, b in pairs]
         x, pairs = getitem(x, (slice(None), *cuts)), tuple((max(a, 0), max(b, 0)) for a, b in pairs)
@@ -133,7 +130,7 @@ def padded(x: Any, pairs: Padding, value: float = 0) -> Any:
 
 
 def sum_windows(g: Any, size: Sizes, strides: Sizes, dilations: Sizes, spatial: Any) -> Any:
-    """Windows ``g`` added up on axes of the sizes ``spatial``, at the places where they lie.
+    """Windows ``g`` added at their positions on axes of the sizes ``spatial``.
 
     The elements of a window fall into runs of one stride, each of which is a tensor of the whole size, moved.
     """
@@ -173,7 +170,7 @@ def _apart(x: Any, first: int, size: Sizes, distances: Sizes) -> Any:
 
 
 def sizes_of(shape: Any) -> list[int]:
-    """A shape as :func:`reshape` takes it, with -1 for an open size."""
+    """A shape as :func:`reshape` takes it, with -1 for an unknown size."""
     return [-1 if n is None else n for n in shape]
 
 
@@ -219,8 +216,7 @@ def over_strides(geometry: Geometry, spatial: Any, counts: Any) -> Geometry:
 
 
 def interleaved(y: Any, geometry: Geometry, spatial: Any) -> Any:
-    """What was computed for each stride of axes, ``(batch, *lengths, *strides, channels)``, on axes of the
-    sizes ``spatial``."""
+    """``(batch, *lengths, *strides, channels)`` as ``(batch, *spatial, channels)``: strides interleaved."""
     strides = geometry.strides
     axes = len(strides)
     wide = [None if n is None else n * s for n, s in zip(y.shape[1 : 1 + axes], strides, strict=True)]

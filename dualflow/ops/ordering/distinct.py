@@ -133,7 +133,6 @@ def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Unique:
     Args:
         x: a vector.
         out_idx: the dtype of the places: int32 or int64.
-        name: ignored; as in TensorFlow.
 
     Returns:
         ``y``, whose size a trace leaves open, and ``idx`` of the shape of ``x``, so that ``y[idx]`` is ``x``.

@@ -113,7 +113,6 @@ def top_k(
         k: how many.
         sorted: ignored: they are always in order.
         index_type: the dtype of the positions.
-        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: ``k`` is more than there are.

@@ -47,7 +47,6 @@ def invert_permutation(x: Any, name: str | None = None) -> Tensor:
 
     Args:
         x: each of 0, 1, ... once: a vector of integers.
-        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: an integer is missing or occurs twice, or ``x`` is no vector.

@@ -116,7 +116,6 @@ def searchsorted(
         values: of the same sizes before the last axis.
         side: "left" of the elements that equal the value, or "right" of them.
         out_type: the dtype of the result: int32 or int64.
-        name: ignored; as in TensorFlow.
 
     Returns:
         Of the shape of ``values``: how many elements of the row stand before the value.

@@ -35,7 +35,6 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
         targets: for each row the right class, integers.
         predictions: for each row a number for each class: a matrix of floats.
         k: how many are best, an integer.
-        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: shapes that do not fit.
@@ -100,7 +99,6 @@ def approx_max_k(
         recall_target: ignored: the result is exact.
         reduction_input_size_override: ignored, for the same reason.
         aggregate_to_topk: ignored: there are always ``k`` elements.
-        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: ``k`` is more than there are.

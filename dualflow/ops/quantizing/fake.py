@@ -86,7 +86,6 @@ def fake_quant_with_min_max_args(
         max: the upper end.
         num_bits: 2 to 16.
         narrow_range: leave out the lowest point, so that the grid is symmetric.
-        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: ``min`` is not less than ``max``, or another ``num_bits``.

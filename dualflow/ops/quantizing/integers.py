@@ -65,7 +65,6 @@ def quantize(
         mode: "MIN_COMBINED" lays the integers evenly over the range, "MIN_FIRST" so that 0 is one of them
             exactly, "SCALED" so that 0 stands for 0.
         round_mode: "HALF_AWAY_FROM_ZERO", or for "SCALED" also "HALF_TO_EVEN".
-        name: ignored; as in TensorFlow.
         narrow_range: leave out the lowest integer; for "SCALED".
         axis: the axis whose places have ranges of their own.
         ensure_minimum_range: the least width of the range, for ends of up to 1; relative to larger ones.
@@ -122,7 +121,6 @@ def dequantize(
         min_range: the lower end of the range, one number, or one for each place of ``axis``.
         max_range: the upper end.
         mode: as :func:`quantize` was given.
-        name: ignored; as in TensorFlow.
         axis: the axis whose places have ranges of their own.
         narrow_range: whether the lowest integer is left out; for "SCALED".
         dtype: of the result.
@@ -169,7 +167,6 @@ def quantized_concat(
         values: integers of one dtype of quantised numbers.
         input_mins: the lower end of the range of each.
         input_maxes: the upper end of each.
-        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: no values, or other numbers of ends.

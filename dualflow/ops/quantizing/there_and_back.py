@@ -108,7 +108,6 @@ def quantize_and_dequantize_v2(
         num_bits: how many bits these have.
         range_given: take the range that is given; else the least and the largest input.
         round_mode: "HALF_TO_EVEN" or "HALF_UP".
-        name: ignored; as in TensorFlow.
         narrow_range: leave out the lowest integer, so that the grid is symmetric.
         axis: the axis whose places have ranges of their own.
 

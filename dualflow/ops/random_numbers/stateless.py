@@ -55,7 +55,6 @@ def stateless_uniform(
             whole range of their dtype.
         maxval: above all numbers; 1 by default, and needed for integers.
         dtype: a float or integer dtype.
-        name: ignored; as in TensorFlow.
         alg: "philox" or "auto_select".
 
     Raises:

@@ -25,7 +25,6 @@ def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None
         input: of shape ``[batch, *space, ...]``.
         block_shape: the size of a block along each of the first axes of space.
         paddings: for each of these axes how many zeros to put before and behind it first.
-        name: ignored; as in TensorFlow.
 
     Returns:
         Of shape ``[batch * block elements, *padded space / block, ...]``.
@@ -66,7 +65,6 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
         block_shape: the size of a block along each of the first axes of space; one number stands for two
             equal ones.
         crops: for each of these axes how many elements to take away before and behind it, at the end.
-        name: ignored; as in TensorFlow.
 
     Returns:
         Of shape ``[batch, *space * block - crops, ...]``.
@@ -109,7 +107,6 @@ def required_space_to_batch_paddings(
         input_shape: the sizes of the axes of space.
         block_shape: the size of a block along each.
         base_paddings: what is padded at least, before and behind each axis; nothing by default.
-        name: ignored; as in TensorFlow.
 
     Returns:
         The ``paddings`` for :func:`space_to_batch` and the ``crops`` for :func:`batch_to_space`.

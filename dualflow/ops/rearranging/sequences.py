@@ -31,7 +31,6 @@ def reverse_sequence(
         seq_lengths: for each member of the batch how many elements are turned round.
         seq_axis: the axis that a sequence runs along; it has to be given.
         batch_axis: the axis of the batch; the first by default.
-        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: a length that is negative or more than there are, another number of lengths than

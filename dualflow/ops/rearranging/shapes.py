@@ -96,7 +96,6 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
     Args:
         indices: integers, a scalar or a vector.
         dims: the sizes of the shape.
-        name: ignored; as in TensorFlow.
 
     Returns:
         A row for each axis: of shape ``[len(dims), *indices.shape]``.

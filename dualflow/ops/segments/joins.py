@@ -122,7 +122,6 @@ def tensor_scatter_nd_max(tensor: Any, indices: Any, updates: Any, name: str | N
         indices: integers of shape ``(..., depth)``: each row names a place on the first ``depth`` axes.
         updates: of shape ``indices.shape[:-1] + tensor.shape[depth:]``, in the dtype of ``tensor``. Where
             several meet in one place, the largest stays; nan if there is one.
-        name: ignored; as in TensorFlow.
 
     Raises:
         OutOfRangeError: a position is outside the tensor.

@@ -32,7 +32,6 @@ def dynamic_partition(
         data: of any dtype, whose shape starts with that of ``partitions``.
         partitions: for each row the number of its partition.
         num_partitions: how many partitions there are, 1 or more.
-        name: ignored; as in TensorFlow.
 
     Returns:
         A tensor for each partition, of shape ``[rows, *data.shape[rank of the partitions:]]``: a trace leaves
@@ -70,7 +69,6 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
     Args:
         indices: for each tensor of ``data`` integers that say where its rows go, 0 or more.
         data: tensors whose shapes start with those of their indices and end alike.
-        name: ignored; as in TensorFlow.
 
     Returns:
         Of shape ``[largest index + 1, *row]``, which a trace leaves open unless it knows the indices.

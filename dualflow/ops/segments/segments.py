@@ -89,7 +89,6 @@ def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     Args:
         data: numbers, of one axis or more.
         segment_ids: for each row the number of its segment: integers from 0 that never decrease.
-        name: ignored; as in TensorFlow.
 
     Returns:
         A row for each segment from 0 to the last id: of shape ``[last id + 1, *data.shape[1:]]``, which
@@ -191,7 +190,6 @@ def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: s
         data: numbers, whose shape starts with that of ``segment_ids``.
         segment_ids: for each row the number of its segment, in any order; rows of negative ids are left out.
         num_segments: how many segments there are.
-        name: ignored; as in TensorFlow.
 
     Returns:
         A row for each segment: of shape ``[num_segments, *data.shape[rank of the ids:]]``.

@@ -119,7 +119,6 @@ def dct(
         n: how many samples: signals are cut off, or filled up with zeros; all by default.
         axis: -1.
         norm: "ortho" makes the transform orthogonal; not for type 1.
-        name: ignored; as in TensorFlow.
 
     Raises:
         DTypeError: another dtype.
@@ -183,7 +182,6 @@ def mdct(
         window_fn: the weights of a frame, ``window_fn(frame_length, dtype=dtype)``; None for ``sqrt(1 / 2)``.
         pad_end: see :func:`dualflow.signal.frame`.
         norm: that of the cosine transform of type 4.
-        name: ignored; as in TensorFlow.
 
     Returns:
         ``[..., frames, frame_length // 2]``.

@@ -197,7 +197,6 @@ def fft(input: Any, name: str | None = None) -> Tensor:
 
     Args:
         input: complex64 or complex128, of one axis or more.
-        name: ignored; as in TensorFlow.
 
     Returns:
         Of the shape and dtype of ``input``: ``sum(input[n] * exp(-2j * pi * k * n / N))`` at ``k``.
@@ -243,7 +242,6 @@ def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> 
     Args:
         input_tensor: float32 or float64, of one axis or more.
         fft_length: one size, to which signals are cut off or filled up with zeros; theirs by default.
-        name: ignored; as in TensorFlow.
 
     Returns:
         Complex numbers of the same precision, ``fft_length // 2 + 1`` along the last axis.
@@ -324,7 +322,6 @@ def fftnd(
         axes: which axes; all by default.
         norm: "backward" (the default) divides the inverse by the number of elements, "forward" the transform,
             "ortho" both by the square root.
-        name: ignored; as in TensorFlow.
 
     Raises:
         DTypeError: another dtype.

@@ -36,7 +36,6 @@ def frame(
         pad_end: whether frames begin up to the end of the signal, which is then followed by ``pad_value``.
         pad_value: a Python number.
         axis: which axis becomes frames.
-        name: ignored; as in TensorFlow.
 
     Returns:
         The frames in place of the axis, ``[..., frames, frame_length, ...]``.
@@ -94,7 +93,6 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Te
     Args:
         signal: frames ``[..., frames, frame_length]``, of known number and length.
         frame_step: the distance between frames, known now.
-        name: ignored; as in TensorFlow.
 
     Returns:
         Of shape ``[..., (frames - 1) * frame_step + frame_length]``.

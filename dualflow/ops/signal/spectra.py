@@ -49,7 +49,6 @@ def stft(
         fft_length: the length of the transforms, by default the least power of two that holds a frame.
         window_fn: the weights of a frame, ``window_fn(frame_length, dtype=dtype)``; None for none.
         pad_end: see :func:`dualflow.signal.frame`.
-        name: ignored; as in TensorFlow.
 
     Returns:
         Complex numbers ``[..., frames, fft_length // 2 + 1]``.
@@ -103,7 +102,6 @@ def inverse_stft(
         frame_step: the distance between frames.
         fft_length: as in :func:`stft`.
         window_fn: see :func:`inverse_stft_window_fn`, which makes those that restore a signal.
-        name: ignored; as in TensorFlow.
 
     Returns:
         Real numbers ``[..., (frames - 1) * frame_step + frame_length]``.
@@ -152,7 +150,6 @@ def linear_to_mel_weight_matrix(
         lower_edge_hertz: where the lowest band begins.
         upper_edge_hertz: where the highest band ends.
         dtype: a float dtype.
-        name: ignored; as in TensorFlow.
 
     All are known now.
 

@@ -54,7 +54,6 @@ def hann_window(
         periodic: whether a window of even length is the beginning of a symmetric one that is longer by 1, as
             spectra want it; a window of odd length is symmetric always, as in TensorFlow.
         dtype: a float dtype.
-        name: ignored; as in TensorFlow.
 
     Raises:
         DTypeError: a dtype that is no float, or a length that is not known.

@@ -38,7 +38,6 @@ def to_dense(
         default_value: a number or a string; 0 or the empty one by default.
         validate_indices: whether the indices have to be sorted and distinct. If not, the last of several
             elements at a place counts.
-        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: the indices are not sorted, or one is there twice.

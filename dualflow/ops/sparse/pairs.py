@@ -115,7 +115,6 @@ def sparse_dense_matmul(
         b: a tensor ``[k, n]``, or a SparseTensor.
         adjoint_a: whether the first is transposed (and conjugated) before.
         adjoint_b: whether the second is.
-        name: ignored; as in TensorFlow.
 
     Returns:
         A tensor ``[m, n]``.

@@ -54,7 +54,6 @@ def slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> Spar
         sp_input: a SparseTensor.
         start: the first index of each axis.
         size: the size of each axis.
-        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: ``start`` or ``size`` has not one entry for each axis.
@@ -124,7 +123,6 @@ def concat(
         axis: along which they follow each other.
         sp_inputs: SparseTensors of one rank.
         expand_nonconcat_dims: whether the other sizes may differ; then the largest is taken.
-        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: no input, or ranks or other sizes differ.

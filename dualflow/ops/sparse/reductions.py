@@ -43,7 +43,6 @@ def reduce_sum(
         axis: an axis, or several; all by default.
         keepdims: whether the result keeps these axes, of size 1.
         output_is_sparse: whether the result is a SparseTensor, of the places that have elements to add.
-        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: an axis that is not there.
@@ -102,7 +101,6 @@ def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Ten
     Args:
         sp_input: a SparseTensor of integers, whose last axis the result doesn't have.
         vocab_size: the size of the last axis of the result.
-        name: ignored; as in TensorFlow.
 
     Raises:
         OutOfRangeError: a number that is not below ``vocab_size``.

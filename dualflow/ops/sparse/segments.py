@@ -35,7 +35,6 @@ def segment_sum(
         indices: integers ``[n]``, the rows.
         segment_ids: integers ``[n]`` in ascending order: which segment each of them is added to.
         num_segments: how many segments there are; by default one more than the last id.
-        name: ignored; as in TensorFlow.
         sparse_gradient: ignored: gradients are dense.
 
     Raises:

@@ -236,7 +236,6 @@ def lbeta(x: Any, name: str | None = None) -> Tensor:
 
     Args:
         x: real numbers of one axis or more; a last axis without elements gives ``-inf``.
-        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: ``x`` has no axis.

@@ -26,7 +26,6 @@ def sobol_sample(
         num_results: how many points, 1 or more.
         skip: how many points to leave out first.
         dtype: float32 or float64.
-        name: ignored; as in TensorFlow.
 
     Returns:
         Of shape ``[num_results, dim]``.

@@ -89,7 +89,6 @@ def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
     Args:
         inputs: a list of tensors of strings of one shape; scalars go with any.
         separator: stands between them.
-        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: shapes differ.
@@ -125,7 +124,6 @@ def reduce_join(
             default, from the last to the first.
         keepdims: whether the axes stay, with size 1.
         separator: stands between the strings.
-        name: ignored; as in TensorFlow.
 
     Raises:
         OutOfRangeError: there is no such axis.
@@ -162,7 +160,6 @@ def format(
         inputs: a tensor, or a list or tuple of them.
         placeholder: what stands for a tensor.
         summarize: how many elements are shown at each end of an axis; -1 for all.
-        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: not as many tensors as placeholders.

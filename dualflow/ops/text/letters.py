@@ -53,7 +53,6 @@ def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
         input: strings of any shape.
         encoding: "" changes ASCII's letters and leaves other bytes alone; "utf-8" changes those of all
             languages, and bytes that are no UTF-8 become U+FFFD.
-        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: another encoding.
@@ -97,7 +96,6 @@ def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
     Args:
         input: strings of any shape.
         unit: "BYTE", or "UTF8_CHAR" for characters, of which each byte that is no continuation begins one.
-        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: another unit.

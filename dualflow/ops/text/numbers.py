@@ -85,7 +85,6 @@ def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> T
     Args:
         input: strings of any shape: decimal numbers; for floats also hexadecimal ones, ``inf`` and ``nan``.
         out_type: float32, float64, int32, int64, uint32 or uint64.
-        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: a string that is no number, or none that ``out_type`` can hold. Floats that are
@@ -167,7 +166,6 @@ def as_string(
         width: how long each string is at least.
         fill: what fills it: "" or " " for spaces before, "0" for zeros, "-" for spaces behind, "+" for spaces
             and a sign. A " " also leaves a place for the sign.
-        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: ``scientific`` and ``shortest`` together, one of them or ``precision`` with

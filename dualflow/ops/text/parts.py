@@ -98,7 +98,6 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
         pos: where each part begins: integers, from the end where they are negative.
         len: how long each part is, at most; to the string's end where it is negative.
         unit: what is counted: "BYTE", or "UTF8_CHAR".
-        name: ignored; as in TensorFlow.
 
     Raises:
         OutOfRangeError: a part begins outside of its string.
@@ -124,7 +123,6 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
         input: one string. Of several the parts would be rows of different lengths, which no tensor has.
         sep: one string; where it is empty or None, white space separates, and none of it is left.
         maxsplit: how many separators count, from the left; all if it is negative.
-        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: ``input`` or ``sep`` has axes.

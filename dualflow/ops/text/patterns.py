@@ -118,7 +118,6 @@ def regex_replace(
             Characters are those of UTF-8; a byte that is none is matched by no ``.`` and no class.
         rewrite: one string, in which ``\1`` to ``\9`` are the groups of the match and ``\0`` all of it.
         replace_global: whether all matches are rewritten; else the first one.
-        name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: a pattern that is no expression, a rewrite with a group that it does not have,
