@@ -1,1 +1,1 @@
-"""Images: sizes, places, colours, measures, boxes, and random changes of them."""
+"""Images: resizing, cropping, colours, quality measures, boxes, and random augmentation."""

@@ -22,9 +22,19 @@ if TYPE_CHECKING:
 
 @entry
 def adjust_brightness(image: Any, delta: Any) -> Tensor:
-    """Images with ``delta`` added, as floats of which 1 is the brightest.
+    """Images with ``delta`` added, on a scale from 0 to 1.
 
-    Integers are scaled as by :func:`convert_image_dtype`, and end where their dtype does.
+    Integers are scaled as by :func:`convert_image_dtype`, and results outside of their dtype clipped.
+
+    Args:
+        image: numbers of any shape.
+        delta: the number to add.
+
+    Returns:
+        A tensor with the shape and dtype of ``image``.
+
+    Raises:
+        DTypeError: ``image`` holds bools or complex numbers.
 
     >>> import dualflow as df
     >>> df.image.adjust_brightness(df.constant([0, 100, 250], df.uint8), 0.1).numpy()
@@ -35,12 +45,24 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
 
 @entry
 def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
-    """Images ``[..., height, width, channels]`` whose distance from each channel's mean is multiplied.
+    """Images with the distance of each pixel from its channel's mean multiplied by ``contrast_factor``.
 
-    Integers are scaled as by :func:`convert_image_dtype`, and end where their dtype does.
+    Integers are scaled as by :func:`convert_image_dtype`, and results outside of their dtype clipped.
+
+    Args:
+        images: numbers of shape ``(..., height, width, channels)``.
+        contrast_factor: the factor.
+
+    Returns:
+        A tensor with the shape and dtype of ``images``.
 
     Raises:
-        InvalidArgumentError: less than three axes.
+        InvalidArgumentError: ``images`` has fewer than three axes.
+        DTypeError: ``images`` holds bools or complex numbers.
+
+    >>> import dualflow as df
+    >>> df.image.adjust_contrast([[[1.0], [3.0]]], 2.0).numpy().ravel()
+    array([0., 4.], dtype=float32)
     """
     images = convert_to_tensor(images)
     if len(images.shape) < 3:
@@ -58,30 +80,49 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
 
 @entry
 def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
-    """``gain * image ** gamma`` of images as floats of which 1 is the brightest.
+    """``gain * image ** gamma``, on a scale from 0 to 1.
 
-    Integers are scaled as by :func:`convert_image_dtype`, and end where their dtype does.
+    Integers are scaled as by :func:`convert_image_dtype`, and results outside of their dtype clipped.
+
+    Args:
+        image: numbers of any shape.
+        gamma: the exponent, 0 or more.
+        gain: the factor.
+
+    Returns:
+        A tensor with the shape and dtype of ``image``.
 
     Raises:
-        InvalidArgumentError: a negative ``gamma``.
+        InvalidArgumentError: ``gamma`` is negative.
+        DTypeError: ``gamma`` is not a number, or ``image`` holds bools or complex numbers.
+
+    >>> import dualflow as df
+    >>> df.image.adjust_gamma([0.5, 1.0], gamma=2.0).numpy()
+    array([0.25, 1.  ], dtype=float32)
     """
-    known = known_value(gamma)
-    if known is not None and known.dtype.kind not in "iufV":  # V: bfloat16 and its like
+    static = known_value(gamma)
+    if static is not None and static.dtype.kind not in "iufV":  # V: bfloat16 and its like
         raise DTypeError(f"gamma is a number, not {gamma!r}.")
-    if known is not None and (known < 0).any():
+    if static is not None and (static < 0).any():
         raise InvalidArgumentError(f"gamma is not negative: {gamma}.")
     return in_floats(image, lambda x: gain * x**gamma)
 
 
 @entry
 def per_image_standardization(image: Any) -> Tensor:
-    """Images ``[..., height, width, channels]`` less their mean, divided by their standard deviation.
+    """Images less their mean, divided by their standard deviation.
 
-    Where that is less than the inverse root of the number of numbers, it is divided by that, so that an even
-    image gives zeros.
+    The divisor is at least the inverse root of the number of elements, so that a constant image becomes
+    zeros.
+
+    Args:
+        image: numbers of shape ``(..., height, width, channels)``.
 
     Returns:
-        float32.
+        A float32 tensor with the shape of ``image``.
+
+    Raises:
+        InvalidArgumentError: ``image`` has fewer than three axes.
 
     >>> import dualflow as df
     >>> df.image.per_image_standardization(df.ones([2, 2, 1])).numpy().ravel()

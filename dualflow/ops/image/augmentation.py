@@ -1,10 +1,10 @@
-"""Random changes of images, from the shared stream or, in the ``stateless`` functions, decided by a seed."""
+"""Random changes of images, from the shared stream or, in the ``stateless`` functions, from a seed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.core.dtypes import int32
 from dualflow.core.errors import InvalidArgumentError
@@ -12,6 +12,7 @@ from dualflow.core.tracebacks import entry
 from dualflow.ops.arithmetic import mod
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.docstrings import documented
 from dualflow.ops.image.adjustment import adjust_brightness, adjust_contrast
 from dualflow.ops.image.colours import adjust_hue, adjust_saturation
 from dualflow.ops.image.placement import as_batch
@@ -30,6 +31,52 @@ if TYPE_CHECKING:
 Draw = Callable[..., Any]
 
 
+_FLIP: Final = """Args:
+    image: a tensor of shape ``(batch, height, width, channels)``, or without the batch, of any dtype.
+    seed: {seed}.
+
+Returns:
+    A tensor with the shape and dtype of ``image``.
+
+Raises:
+    InvalidArgumentError: ``image`` has another number of axes{or_seed}.
+"""
+_ADJUST: Final = """Args:
+    image: numbers of shape ``(..., height, width, channels)``.
+    {range}
+    seed: {seed}.
+
+Returns:
+    A tensor with the shape and dtype of ``image``.
+
+Raises:
+    InvalidArgumentError: {invalid}{or_seed}.
+    DTypeError: ``image`` holds bools or complex numbers.
+"""
+_CROP: Final = """Args:
+    value: a tensor of any shape and dtype.
+    size: the size of the part on each axis, known while tracing.
+    seed: {seed}.
+
+Returns:
+    A tensor of shape ``size`` with the dtype of ``value``.
+
+Raises:
+    InvalidArgumentError: the part is larger than ``value``{or_seed}.
+"""
+_STATEFUL: Final = {"seed": "an integer for a stream of its own; None for the shared stream", "or_seed": ""}
+_STATELESS: Final = {
+    "seed": "two integers, which alone decide the result, the same as TensorFlow's",
+    "or_seed": ", or ``seed`` is not two integers",
+}
+_FACTOR: Final = {
+    "range": "lower: the lower bound of the factor, 0 or more.\n    upper: its upper bound.",
+    "invalid": "not ``0 <= lower < upper``",
+}
+_DELTA: Final = {"range": "max_delta: 0 or more.", "invalid": "``max_delta`` is negative"}
+_HUE: Final = {"range": "max_delta: from 0 to 0.5.", "invalid": "``max_delta`` is out of this range"}
+
+
 def _stateful(seed: int | None) -> Draw:
     return partial(uniform, seed=seed)
 
@@ -39,7 +86,7 @@ def _by(seed: Any) -> Draw:
 
 
 def _flipped(image: Any, axis: int, draw: Draw) -> Tensor:
-    """One image is mirrored where less than a half is drawn, those of a batch where more is."""
+    """One image is mirrored if the number drawn is below a half, those of a batch if it is not."""
     images, single = as_batch(image)
     mirrored = reverse(images, [axis])
     if len(convert_to_tensor(image).shape) == 3:
@@ -49,26 +96,34 @@ def _flipped(image: Any, axis: int, draw: Draw) -> Tensor:
     return where(reshape(drawn, [-1, 1, 1, 1]) > 0.5, mirrored, images)
 
 
+@documented(_FLIP, **_STATEFUL)
 @entry
 def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
-    """Images mirrored at a chance of a half, left and right exchanged, each on its own.
+    """Images mirrored left to right with probability 0.5, each of a batch on its own.
 
-    Args:
-        image: ``[batch, height, width, channels]``, or without the batch.
-        seed: a stream of its own for the calls with this seed.
+    >>> import dualflow as df
+    >>> df.image.random_flip_left_right(df.ones([2, 4, 3, 1])).shape
+    (2, 4, 3, 1)
     """
     return _flipped(image, 2, _stateful(seed))
 
 
+@documented(_FLIP, **_STATEFUL)
 @entry
 def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
-    """Images upside down at a chance of a half; see :func:`random_flip_left_right`."""
+    """Images turned upside down with probability 0.5, each of a batch on its own.
+
+    >>> import dualflow as df
+    >>> df.image.random_flip_up_down(df.ones([2, 4, 3, 1])).shape
+    (2, 4, 3, 1)
+    """
     return _flipped(image, 1, _stateful(seed))
 
 
+@documented(_FLIP, **_STATELESS)
 @entry
 def stateless_random_flip_left_right(image: Any, seed: Any) -> Tensor:
-    """As :func:`random_flip_left_right`, decided by the two integers ``seed``, as TensorFlow decides.
+    """:func:`random_flip_left_right` from a seed.
 
     >>> import dualflow as df
     >>> df.image.stateless_random_flip_left_right([[[1], [2]]], seed=(3, 4)).shape.as_list()
@@ -77,9 +132,15 @@ def stateless_random_flip_left_right(image: Any, seed: Any) -> Tensor:
     return _flipped(image, 2, _by(seed))
 
 
+@documented(_FLIP, **_STATELESS)
 @entry
 def stateless_random_flip_up_down(image: Any, seed: Any) -> Tensor:
-    """As :func:`random_flip_up_down`, decided by the two integers ``seed``, as TensorFlow decides."""
+    """:func:`random_flip_up_down` from a seed.
+
+    >>> import dualflow as df
+    >>> df.image.stateless_random_flip_up_down([[[1], [2]]], seed=(3, 4)).shape.as_list()
+    [1, 2, 1]
+    """
     return _flipped(image, 1, _by(seed))
 
 
@@ -97,67 +158,99 @@ def _between(lower: Any, upper: Any, draw: Draw) -> Any:
     return draw([], minval=lower, maxval=upper)
 
 
+@documented(_ADJUST, **_DELTA, **_STATEFUL)
 @entry
 def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
-    """:func:`adjust_brightness` by a number from ``-max_delta`` to ``max_delta``.
+    """:func:`adjust_brightness` by a random number from ``-max_delta`` to ``max_delta``.
 
-    Raises:
-        InvalidArgumentError: a negative ``max_delta``.
+    >>> import dualflow as df
+    >>> df.image.random_brightness(df.ones([4, 3, 1]), 0.1).shape
+    (4, 3, 1)
     """
     return adjust_brightness(image, _around_zero(max_delta, _stateful(seed)))
 
 
+@documented(_ADJUST, **_DELTA, **_STATELESS)
 @entry
 def stateless_random_brightness(image: Any, max_delta: float, seed: Any) -> Tensor:
-    """As :func:`random_brightness`, decided by the two integers ``seed``, as TensorFlow decides."""
+    """:func:`random_brightness` from a seed.
+
+    >>> import dualflow as df
+    >>> df.image.stateless_random_brightness(df.ones([4, 3, 1]), 0.1, seed=(1, 2)).shape
+    (4, 3, 1)
+    """
     return adjust_brightness(image, _around_zero(max_delta, _by(seed)))
 
 
+@documented(_ADJUST, **_FACTOR, **_STATEFUL)
 @entry
 def random_contrast(image: Any, lower: float, upper: float, seed: int | None = None) -> Tensor:
-    """:func:`adjust_contrast` by a factor from ``lower`` to ``upper``.
+    """:func:`adjust_contrast` by a random factor from ``lower`` to ``upper``.
 
-    Raises:
-        InvalidArgumentError: not ``0 <= lower < upper``.
+    >>> import dualflow as df
+    >>> df.image.random_contrast(df.ones([4, 3, 1]), 0.5, 2.0).shape
+    (4, 3, 1)
     """
     return adjust_contrast(image, _between(lower, upper, _stateful(seed)))
 
 
+@documented(_ADJUST, **_FACTOR, **_STATELESS)
 @entry
 def stateless_random_contrast(image: Any, lower: float, upper: float, seed: Any) -> Tensor:
-    """As :func:`random_contrast`, decided by the two integers ``seed``, as TensorFlow decides."""
+    """:func:`random_contrast` from a seed.
+
+    >>> import dualflow as df
+    >>> df.image.stateless_random_contrast(df.ones([4, 3, 1]), 0.5, 2.0, seed=(1, 2)).shape
+    (4, 3, 1)
+    """
     return adjust_contrast(image, _between(lower, upper, _by(seed)))
 
 
+@documented(_ADJUST, **_FACTOR, **_STATEFUL)
 @entry
 def random_saturation(image: Any, lower: float, upper: float, seed: int | None = None) -> Tensor:
-    """:func:`adjust_saturation` by a factor from ``lower`` to ``upper``.
+    """:func:`adjust_saturation` by a random factor from ``lower`` to ``upper``.
 
-    Raises:
-        InvalidArgumentError: not ``0 <= lower < upper``.
+    >>> import dualflow as df
+    >>> df.image.random_saturation(df.ones([4, 3, 3]), 0.5, 2.0).shape
+    (4, 3, 3)
     """
     return adjust_saturation(image, _between(lower, upper, _stateful(seed)))
 
 
+@documented(_ADJUST, **_FACTOR, **_STATELESS)
 @entry
 def stateless_random_saturation(image: Any, lower: float, upper: float, seed: Any = None) -> Tensor:
-    """As :func:`random_saturation`, decided by the two integers ``seed``, as TensorFlow decides."""
+    """:func:`random_saturation` from a seed.
+
+    >>> import dualflow as df
+    >>> df.image.stateless_random_saturation(df.ones([4, 3, 3]), 0.5, 2.0, seed=(1, 2)).shape
+    (4, 3, 3)
+    """
     return adjust_saturation(image, _between(lower, upper, _by(seed)))
 
 
+@documented(_ADJUST, **_HUE, **_STATEFUL)
 @entry
 def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
-    """:func:`adjust_hue` by a number from ``-max_delta`` to ``max_delta``, which is 0.5 at most.
+    """:func:`adjust_hue` by a random number from ``-max_delta`` to ``max_delta``.
 
-    Raises:
-        InvalidArgumentError: another ``max_delta``.
+    >>> import dualflow as df
+    >>> df.image.random_hue(df.ones([4, 3, 3]), 0.2).shape
+    (4, 3, 3)
     """
     return adjust_hue(image, _around_zero(max_delta, _stateful(seed), 0.5))
 
 
+@documented(_ADJUST, **_HUE, **_STATELESS)
 @entry
 def stateless_random_hue(image: Any, max_delta: float, seed: Any) -> Tensor:
-    """As :func:`random_hue`, decided by the two integers ``seed``, as TensorFlow decides."""
+    """:func:`random_hue` from a seed.
+
+    >>> import dualflow as df
+    >>> df.image.stateless_random_hue(df.ones([4, 3, 3]), 0.2, seed=(1, 2)).shape
+    (4, 3, 3)
+    """
     return adjust_hue(image, _around_zero(max_delta, _by(seed), 0.5))
 
 
@@ -175,11 +268,9 @@ def _cropped(value: Any, size: Any, draw: Draw) -> Tensor:
     return value
 
 
+@documented(_CROP, **_STATEFUL)
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """A part of ``value`` of the sizes ``size``, one for each axis and known now, at a random place.
-
-    Raises:
-        InvalidArgumentError: a part that is larger than ``value``.
+    """A part of ``value`` of shape ``size`` at a random position.
 
     >>> import dualflow as df
     >>> df.image.random_crop(df.ones([8, 8, 3]), [5, 6, 3]).shape.as_list()
@@ -188,8 +279,9 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
     return _cropped(value, size, _stateful(seed))
 
 
+@documented(_CROP, **_STATELESS)
 def stateless_random_crop(value: Any, size: Any, seed: Any, name: str | None = None) -> Tensor:
-    """As :func:`random_crop`, at the place that the two integers ``seed`` decide, as TensorFlow decides.
+    """:func:`random_crop` from a seed.
 
     >>> import dualflow as df
     >>> df.image.stateless_random_crop([[1, 2, 3], [4, 5, 6]], (1, 2), seed=(1, 2)).shape.as_list()

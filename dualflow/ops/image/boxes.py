@@ -1,4 +1,4 @@
-"""Boxes on images: drawn, and those suppressed that overlap a better one."""
+"""Bounding boxes on images: drawing, and suppression of boxes that overlap a better one."""
 
 from __future__ import annotations
 
@@ -49,16 +49,19 @@ _COLOURS: Final = (
 
 
 def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None = None) -> Tensor:
-    """Images with the outlines of boxes, one pixel wide; a later box lies on those before it.
+    """Images with the outlines of boxes, one pixel wide; later boxes cover earlier ones.
 
     Args:
-        images: floats ``[batch, height, width, channels]``, of 1, 3 or 4 channels.
-        boxes: ``[batch, boxes, 4]``: top, left, bottom and right, as fractions of the distance from the first
-            to the last row or column. What reaches beyond an image is left out.
-        colors: ``[colors, channels]``, taken in turn; None for TensorFlow's ten.
+        images: floats of shape ``(batch, height, width, channels)``, with 1, 3 or 4 channels.
+        boxes: floats of shape ``(batch, boxes, 4)``: top, left, bottom and right, as fractions of the
+            distance from the first to the last row or column. Parts outside of an image are left out.
+        colors: floats of shape ``(colors, channels)``, used in rotation; None for TensorFlow's ten.
+
+    Returns:
+        A tensor with the shape and dtype of ``images``.
 
     Raises:
-        InvalidArgumentError: another rank, or no colour.
+        InvalidArgumentError: a shape doesn't fit, or there is no colour.
 
     >>> import dualflow as df
     >>> box = [[[0.0, 0.0, 1.0, 1.0]]]
@@ -96,12 +99,12 @@ def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None =
 def _palette(colors: Any, channels: int, dtype: Any) -> Any:
     if colors is None and channels == 1:
         return constant(np.ones((1, 1)), dtype)
-    found = convert_to_tensor(_COLOURS if colors is None else colors, dtype_hint=float32)
-    if len(found.shape) != 2 or not found.shape[0] or static_int(found.shape[1], "channels") < channels:
+    palette = convert_to_tensor(_COLOURS if colors is None else colors, dtype_hint=float32)
+    if len(palette.shape) != 2 or not palette.shape[0] or static_int(palette.shape[1], "channels") < channels:
         raise InvalidArgumentError(
-            f"colors are [colors, {channels}] for images of {channels} channels, not {found.shape}."
+            f"colors are [colors, {channels}] for images of {channels} channels, not {palette.shape}."
         )
-    return cast(found[:, :channels], dtype)
+    return cast(palette[:, :channels], dtype)
 
 
 # Suppression
@@ -122,10 +125,10 @@ def _overlaps(boxes: Array, one: int, others: Array) -> Array:
 def _suppressed(
     boxes: Array, scores: Array, overlap: Array, least: Array, sigma: Array, most: int, matrix: bool
 ) -> tuple[Array, Array, Array]:
-    """The greedy choice: the best box next, whose score falls with its overlap with those chosen before.
+    """The greedy choice: the best remaining box next; scores fall with the overlap with chosen boxes.
 
-    ``boxes`` are corners or, for ``matrix``, overlaps. A ``sigma`` of 0 takes away every box that overlaps a
-    chosen one by more than ``overlap``; another one lets scores fall smoothly.
+    ``boxes`` are corners or, for ``matrix``, overlaps. A ``sigma`` of 0 removes every box that overlaps a
+    chosen one by more than ``overlap``; another one lowers scores smoothly.
     """
     if boxes.dtype.kind != "f" or scores.dtype.kind != "f":
         raise TypeError("boxes and scores are floats")
@@ -149,9 +152,9 @@ def _suppressed(
         alive[others] = current[others] > least
     places = np.zeros(most, np.int32)
     places[: len(chosen)] = chosen
-    found = np.zeros(most, scores.dtype)
-    found[: len(kept)] = kept
-    return places, found, np.array(len(chosen), np.int32)
+    best_scores = np.zeros(most, scores.dtype)
+    best_scores[: len(kept)] = kept
+    return places, best_scores, np.array(len(chosen), np.int32)
 
 
 def _suppressed_infer(
@@ -169,8 +172,8 @@ def _suppressed_infer(
     if len(scores.shape) != 1 or not boxes.shape.is_compatible_with([count, count if matrix else 4]):
         kind = "overlaps [boxes, boxes]" if matrix else "boxes [boxes, 4]"
         raise InvalidArgumentError(f"takes {kind} and scores [boxes], not {boxes.shape} and {scores.shape}.")
-    found = Shape([most])
-    return TensorSpec.of(found, int32), TensorSpec.of(found, scores.dtype), TensorSpec.of(Shape(), int32)
+    shape = Shape([most])
+    return TensorSpec.of(shape, int32), TensorSpec.of(shape, scores.dtype), TensorSpec.of(Shape(), int32)
 
 
 _BOXES: Final = Domain(
@@ -224,21 +227,21 @@ def non_max_suppression(
     score_threshold: Any = -math.inf,
     name: str | None = None,
 ) -> Tensor:
-    """The places of the best boxes, from the best on, without those that overlap a better one too much.
+    """The indices of the best boxes in descending order, without those that overlap a better one too much.
 
     Args:
-        boxes: ``[boxes, 4]``, two opposite corners each.
-        scores: ``[boxes]``.
-        max_output_size: how many places at most, known now.
+        boxes: floats of shape ``(boxes, 4)``: two opposite corners each.
+        scores: floats of shape ``(boxes,)``.
+        max_output_size: the largest number of indices, known while tracing.
         iou_threshold: the intersection divided by the union of two boxes above which the worse is left out.
-        score_threshold: boxes are better than this.
+        score_threshold: only boxes with a higher score are returned.
 
     Returns:
-        int32; how many, only the values tell.
+        An int32 tensor of one axis, whose size depends on the values.
 
     Raises:
-        InvalidArgumentError: other shapes.
-        DTypeError: boxes or scores that are not floats.
+        InvalidArgumentError: a shape doesn't fit.
+        DTypeError: boxes or scores are not floats.
 
     >>> import dualflow as df
     >>> boxes = [[0.0, 0.0, 1.0, 1.0], [0.0, 0.1, 1.0, 1.1], [0.0, 2.0, 1.0, 3.0]]
@@ -258,15 +261,36 @@ def non_max_suppression_with_scores(
     soft_nms_sigma: Any = 0.0,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The places of the best boxes and their scores; see :func:`non_max_suppression`.
+    """The indices of the best boxes, and their scores.
 
-    A ``soft_nms_sigma`` above 0 leaves no box out for its overlap, but lets its score fall: it is multiplied
-    by ``exp(-overlap ** 2 / (2 * sigma))``, after Bodla et al., "Soft-NMS" (2017).
+    With ``soft_nms_sigma`` above 0 no box is left out for its overlap; instead its score is multiplied by
+    ``exp(-overlap ** 2 / (2 * sigma))``. Bodla et al., "Soft-NMS" (2017).
+
+    Args:
+        boxes: floats of shape ``(boxes, 4)``: two opposite corners each.
+        scores: floats of shape ``(boxes,)``.
+        max_output_size: the largest number of indices, known while tracing.
+        iou_threshold: the intersection divided by the union of two boxes above which the worse is left out.
+        score_threshold: only boxes with a higher score are returned.
+        soft_nms_sigma: the width of the decay; 0 to leave boxes out.
+
+    Returns:
+        The indices, int32, and the scores, with the dtype of ``scores``; both of one axis.
+
+    Raises:
+        InvalidArgumentError: a shape doesn't fit.
+        DTypeError: boxes or scores are not floats.
+
+    >>> import dualflow as df
+    >>> boxes = [[0.0, 0.0, 1.0, 1.0], [0.0, 0.1, 1.0, 1.1], [0.0, 2.0, 1.0, 3.0]]
+    >>> indices, scores = df.image.non_max_suppression_with_scores(boxes, [0.5, 1.0, 0.25], 3)
+    >>> indices.numpy().tolist(), scores.numpy().tolist()
+    ([1, 2], [1.0, 0.25])
     """
-    places, found, count = _chosen(
+    places, best_scores, count = _chosen(
         boxes, scores, max_output_size, iou_threshold, score_threshold, soft_nms_sigma
     )
-    return _first(places, count), _first(found, count)
+    return _first(places, count), _first(best_scores, count)
 
 
 def non_max_suppression_overlaps(
@@ -277,7 +301,26 @@ def non_max_suppression_overlaps(
     score_threshold: Any = -math.inf,
     name: str | None = None,
 ) -> Tensor:
-    """As :func:`non_max_suppression`, of the overlaps of boxes ``[boxes, boxes]``, whatever they measure."""
+    """:func:`non_max_suppression` from a matrix of overlaps, by any measure.
+
+    Args:
+        overlaps: floats of shape ``(boxes, boxes)``.
+        scores: floats of shape ``(boxes,)``.
+        max_output_size: the largest number of indices, known while tracing.
+        overlap_threshold: the overlap of two boxes above which the worse is left out.
+        score_threshold: only boxes with a higher score are returned.
+
+    Returns:
+        An int32 tensor of one axis, whose size depends on the values.
+
+    Raises:
+        InvalidArgumentError: a shape doesn't fit.
+        DTypeError: overlaps or scores are not floats.
+
+    >>> import dualflow as df
+    >>> df.image.non_max_suppression_overlaps([[1.0, 0.9], [0.9, 1.0]], [0.1, 0.2], 2).numpy()
+    array([1], dtype=int32)
+    """
     places, _, count = _chosen(
         overlaps, scores, max_output_size, overlap_threshold, score_threshold, matrix=True
     )
@@ -296,21 +339,31 @@ def non_max_suppression_padded(
     canonicalized_coordinates: bool = False,
     tile_size: Any = 512,
 ) -> tuple[Tensor, Tensor]:
-    """The places of the best boxes, and how many there are; see :func:`non_max_suppression`.
+    """The indices of the best boxes of a batch, and their number.
 
     Args:
-        boxes: ``[..., boxes, 4]``.
-        scores: ``[..., boxes]``.
-        max_output_size: how many places at most.
-        iou_threshold: as in :func:`non_max_suppression`.
-        score_threshold: as in :func:`non_max_suppression`.
-        pad_to_max_output_size: whether zeros follow the places up to ``max_output_size``, as more axes need.
-        sorted_input: ignored: scores may come in any order.
-        canonicalized_coordinates: ignored: corners may come in any order.
-        tile_size: ignored: nothing is tiled.
+        boxes: floats of shape ``(..., boxes, 4)``: two opposite corners each.
+        scores: floats of shape ``(..., boxes)``.
+        max_output_size: the largest number of indices, known while tracing.
+        iou_threshold: the intersection divided by the union of two boxes above which the worse is left out.
+        score_threshold: only boxes with a higher score are returned.
+        pad_to_max_output_size: whether the indices are padded with zeros to ``max_output_size``, as a batch
+            needs.
+        sorted_input: ignored: scores may have any order.
+        canonicalized_coordinates: ignored: corners may have any order.
+        tile_size: ignored: the computation is not tiled.
+
+    Returns:
+        The indices, int32 of shape ``(..., indices)``, and their numbers, int32 of shape ``(...)``.
 
     Raises:
-        InvalidArgumentError: more axes without padding, or other shapes.
+        InvalidArgumentError: a batch without padding, or a shape doesn't fit.
+        DTypeError: boxes or scores are not floats.
+
+    >>> import dualflow as df
+    >>> indices, count = df.image.non_max_suppression_padded([[0.0, 0.0, 1.0, 1.0]], [0.5], 2, 0.5, 0.0, True)
+    >>> indices.numpy().tolist(), int(count)
+    ([0, 0], 1)
     """
     boxes = convert_to_tensor(boxes, dtype_hint=float32)
     scores = convert_to_tensor(scores, dtype_hint=float32)
@@ -323,10 +376,10 @@ def non_max_suppression_padded(
         )
     ahead = [static_int(n, "the sizes before boxes") for n in boxes.shape[:-2]]
     rows, numbers = reshape(boxes, [math.prod(ahead), -1, 4]), reshape(scores, [math.prod(ahead), -1])
-    found = [
+    selections = [
         _chosen(rows[i], numbers[i], max_output_size, iou_threshold, score_threshold)
         for i in range(math.prod(ahead))
     ]
     most = static_int(max_output_size, "max_output_size")
-    places = reshape(stack([one[0] for one in found]), [*ahead, most])
-    return places, reshape(stack([one[2] for one in found]), ahead)
+    places = reshape(stack([one[0] for one in selections]), [*ahead, most])
+    return places, reshape(stack([one[2] for one in selections]), ahead)

@@ -1,4 +1,4 @@
-"""Colours in other coordinates: grey, YIQ, YUV, and hue, saturation and value."""
+"""Colour spaces: grey, YIQ, YUV, and hue, saturation and value."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from dualflow.ops.arithmetic import divide_no_nan, maximum, minimum, mod
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.clipping import clip_by_value
 from dualflow.ops.creation import constant, convert_to_tensor
+from dualflow.ops.docstrings import documented
 from dualflow.ops.image.dtypes import convert_image_dtype, in_floats
 from dualflow.ops.joining import concat, stack, unstack
 from dualflow.ops.products import tensordot
@@ -34,6 +35,18 @@ _YUV: Final = np.array(
 _OF_YUV: Final = np.array([[1, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.58062185, 0]])
 
 
+_COLOURS: Final = """Args:
+    images: {takes} of shape ``(..., {channels})``.
+
+Returns:
+    A tensor of shape ``(..., {returned})`` with the dtype of ``images``.
+
+Raises:
+    InvalidArgumentError: ``images`` has another number of channels.
+"""
+_THREE: Final = {"takes": "floats", "channels": "3", "returned": "3"}
+
+
 def _of_three(images: Any) -> Any:
     images = convert_to_tensor(images)
     if not images.shape or images.shape[-1] not in (3, None):
@@ -41,17 +54,9 @@ def _of_three(images: Any) -> Any:
     return images
 
 
+@documented(_COLOURS, takes="floats or integers", channels="3", returned="1")
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
-    """The brightness of colours, ``0.2989 r + 0.587 g + 0.114 b``, in one channel.
-
-    Args:
-        images: floats or integers ``[..., 3]``.
-
-    Returns:
-        ``[..., 1]`` of the same dtype.
-
-    Raises:
-        InvalidArgumentError: another number of channels.
+    """The brightness of colours in one channel: ``0.2989 r + 0.587 g + 0.114 b``.
 
     >>> import dualflow as df
     >>> df.image.rgb_to_grayscale([[255, 255, 255]]).numpy()
@@ -62,11 +67,13 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
     return convert_image_dtype(grey, images.dtype)
 
 
+@documented(_COLOURS, takes="a tensor", channels="1", returned="3")
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
-    """One channel three times: ``[..., 1]`` gives ``[..., 3]``.
+    """One channel repeated three times.
 
-    Raises:
-        InvalidArgumentError: another number of channels.
+    >>> import dualflow as df
+    >>> df.image.grayscale_to_rgb([[7]]).numpy()
+    array([[7, 7, 7]], dtype=int32)
     """
     images = convert_to_tensor(images)
     if not images.shape or images.shape[-1] not in (1, None):
@@ -79,40 +86,59 @@ def _mixed(images: Any, matrix: Any) -> Tensor:
     return tensordot(images, constant(matrix.astype(images.dtype.dtype)), 1)
 
 
+@documented(_COLOURS, **_THREE)
 @entry
 def rgb_to_yiq(images: Any) -> Tensor:
-    """Colours ``[..., 3]``, floats, as brightness and the two chroma axes of NTSC."""
+    """Colours as brightness and the two chroma axes of NTSC.
+
+    >>> import dualflow as df
+    >>> df.abs(df.image.rgb_to_yiq([[1.0, 1.0, 1.0]])).numpy().round(3).tolist()
+    [[1.0, 0.0, 0.0]]
+    """
     return _mixed(images, _YIQ)
 
 
+@documented(_COLOURS, **_THREE)
 @entry
 def yiq_to_rgb(images: Any) -> Tensor:
-    """The inverse of :func:`rgb_to_yiq`."""
+    """The inverse of :func:`rgb_to_yiq`.
+
+    >>> import dualflow as df
+    >>> df.image.yiq_to_rgb([[1.0, 0.0, 0.0]]).numpy().tolist()
+    [[1.0, 1.0, 1.0]]
+    """
     return _mixed(images, _OF_YIQ)
 
 
+@documented(_COLOURS, **_THREE)
 @entry
 def rgb_to_yuv(images: Any) -> Tensor:
-    """Colours ``[..., 3]``, floats, as brightness and the two chroma axes of PAL."""
+    """Colours as brightness and the two chroma axes of PAL.
+
+    >>> import dualflow as df
+    >>> df.abs(df.image.rgb_to_yuv([[1.0, 1.0, 1.0]])).numpy().round(3).tolist()
+    [[1.0, 0.0, 0.0]]
+    """
     return _mixed(images, _YUV)
 
 
+@documented(_COLOURS, **_THREE)
 @entry
 def yuv_to_rgb(images: Any) -> Tensor:
-    """The inverse of :func:`rgb_to_yuv`."""
+    """The inverse of :func:`rgb_to_yuv`.
+
+    >>> import dualflow as df
+    >>> df.image.yuv_to_rgb([[1.0, 0.0, 0.0]]).numpy().tolist()
+    [[1.0, 1.0, 1.0]]
+    """
     return _mixed(images, _OF_YUV)
 
 
+@documented(_COLOURS, **_THREE)
 def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
     """Colours as hue, saturation and value, all from 0 to 1, as the colours are.
 
-    After Smith, "Color gamut transform pairs" (1978). A grey has the hue 0, and black no saturation either.
-
-    Args:
-        images: floats ``[..., 3]``.
-
-    Raises:
-        InvalidArgumentError: another number of channels.
+    Smith, "Color gamut transform pairs" (1978). A grey has the hue 0, and black also the saturation 0.
 
     >>> import dualflow as df
     >>> df.image.rgb_to_hsv([[0.0, 1.0, 0.0]]).numpy().round(3)
@@ -129,6 +155,7 @@ def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
     return stack([hue, divide_no_nan(spread, value), value], -1)
 
 
+@documented(_COLOURS, **_THREE)
 def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """The inverse of :func:`rgb_to_hsv`.
 
@@ -144,9 +171,20 @@ def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
 
 
 def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
-    """Colours ``[..., 3]`` whose hue is turned by ``delta`` of the circle.
+    """Colours with ``delta``, a fraction of the circle, added to the hue.
 
     Integers are scaled as by :func:`convert_image_dtype`.
+
+    Args:
+        image: numbers of shape ``(..., 3)``.
+        delta: the number to add.
+
+    Returns:
+        A tensor with the shape and dtype of ``image``.
+
+    Raises:
+        InvalidArgumentError: ``image`` has another number of channels.
+        DTypeError: ``image`` holds bools or complex numbers.
 
     >>> import dualflow as df
     >>> df.image.adjust_hue([[1.0, 0.0, 0.0]], 1 / 3).numpy().round(3)
@@ -161,9 +199,24 @@ def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
 
 
 def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Tensor:
-    """Colours ``[..., 3]`` whose saturation is multiplied, up to 1.
+    """Colours with the saturation multiplied by ``saturation_factor``, up to 1.
 
     Integers are scaled as by :func:`convert_image_dtype`.
+
+    Args:
+        image: numbers of shape ``(..., 3)``.
+        saturation_factor: the factor.
+
+    Returns:
+        A tensor with the shape and dtype of ``image``.
+
+    Raises:
+        InvalidArgumentError: ``image`` has another number of channels.
+        DTypeError: ``image`` holds bools or complex numbers.
+
+    >>> import dualflow as df
+    >>> df.image.adjust_saturation([[1.0, 0.5, 0.5]], 0.0).numpy()
+    array([[1., 1., 1.]], dtype=float32)
     """
 
     def changed(colours: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Images of other dtypes: integers count up to their largest number, floats up to 1."""
+"""Images of other dtypes: integers range up to their largest number, floats up to 1."""
 
 from __future__ import annotations
 
@@ -21,10 +21,14 @@ def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: st
     Args:
         image: floats or integers of any shape.
         dtype: a float or integer dtype.
-        saturate: whether integers beyond the new dtype give its ends, and do not wrap; floats always do.
+        saturate: whether integers outside of the new dtype are clipped rather than wrapped; floats are always
+            clipped.
+
+    Returns:
+        A tensor with the shape of ``image`` and dtype ``dtype``.
 
     Raises:
-        DTypeError: bools or complex numbers.
+        DTypeError: ``image`` or ``dtype`` is of bools or complex numbers.
 
     >>> import dualflow as df
     >>> df.image.convert_image_dtype([0.0, 0.5, 1.0], df.uint8).numpy()
@@ -51,7 +55,7 @@ def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: st
 
 
 def in_floats(image: Any, change: Callable[[Any], Any]) -> Tensor:
-    """An image changed as floats of up to 32 bits, and converted back, with its ends where that is beyond."""
+    """An image changed as floats of up to 32 bits, and converted back, clipped to its dtype."""
     image = convert_to_tensor(image)
     narrow = image.dtype.is_floating and image.dtype.size <= 4
     floats = image if narrow else convert_image_dtype(image, float32)

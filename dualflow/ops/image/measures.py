@@ -1,4 +1,4 @@
-"""How images differ from each other, and how much they change from pixel to pixel."""
+"""Measures of images: differences between two, and changes from pixel to pixel."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ def _in_floats(a: Any, b: Any, max_val: Any) -> tuple[Any, Any, Any]:
 
 
 def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
-    """The ratio of the highest signal to the noise between images, in decibels.
+    """The peak signal-to-noise ratio of images, in decibels.
 
     Args:
-        a: floats or integers ``[..., height, width, channels]``.
+        a: floats or integers of shape ``(..., height, width, channels)``.
         b: as ``a``.
-        max_val: the largest number that a pixel may be, in the dtype of ``a``.
+        max_val: the largest possible value of a pixel, in the dtype of ``a``.
 
     Returns:
-        float32, one number for each pair of images; inf for equal ones.
+        A float32 tensor of shape ``(...)``; inf for equal images.
 
     Raises:
-        InvalidArgumentError: images of other sizes, or of less than three axes.
+        InvalidArgumentError: the sizes differ, or there are fewer than three axes.
 
     >>> import dualflow as df
     >>> float(df.image.psnr(df.zeros([4, 4, 1]), df.ones([4, 4, 1]), 10.0))
@@ -121,24 +121,24 @@ def ssim(
 ) -> Tensor:
     """The structural similarity of images, 1 for equal ones.
 
-    After Wang, Bovik, Sheikh and Simoncelli, "Image quality assessment: from error visibility to structural
+    Wang, Bovik, Sheikh and Simoncelli, "Image quality assessment: from error visibility to structural
     similarity" (2004).
 
     Args:
-        img1: floats or integers ``[..., height, width, channels]``.
+        img1: floats or integers of shape ``(..., height, width, channels)``.
         img2: as ``img1``.
-        max_val: the largest number that a pixel may be, in the dtype of ``img1``.
-        filter_size: the size of the Gaussian windows that are compared, known now.
-        filter_sigma: their standard deviation, known now.
-        k1: what keeps the luminance's divisor from 0.
-        k2: what keeps the contrast's divisor from 0.
+        max_val: the largest possible value of a pixel, in the dtype of ``img1``.
+        filter_size: the size of the Gaussian windows, known while tracing.
+        filter_sigma: their standard deviation, known while tracing.
+        k1: keeps the divisor of the luminance from 0.
+        k2: keeps the divisor of the contrast from 0.
         return_index_map: whether to return the similarity of each window.
 
     Returns:
-        float32, one number for each pair of images, or ``[..., rows, columns]``.
+        A float32 tensor of shape ``(...)``, or ``(..., rows, columns)``.
 
     Raises:
-        InvalidArgumentError: images of other sizes, or smaller than a window.
+        InvalidArgumentError: the sizes differ, or are smaller than a window.
 
     >>> import dualflow as df
     >>> x = df.random.stateless_uniform([1, 16, 16, 3], seed=(1, 2))
@@ -147,8 +147,8 @@ def ssim(
     """
     a, b, most = _in_floats(*_alike(img1, img2), max_val)
     luminance, contrast = _similarity(a, b, most, filter_size, filter_sigma, k1, k2)
-    found = luminance * contrast
-    return reduce_mean(found if return_index_map else reduce_mean(found, [-3, -2]), -1)
+    similarity = luminance * contrast
+    return reduce_mean(similarity if return_index_map else reduce_mean(similarity, [-3, -2]), -1)
 
 
 @entry
@@ -164,8 +164,23 @@ def ssim_multiscale(
 ) -> Tensor:
     """The structural similarity of images at several scales, each half of the one before.
 
-    After Wang, Simoncelli and Bovik, "Multiscale structural similarity for image quality assessment" (2003).
-    ``power_factors`` has the weight of each scale; for the other arguments see :func:`ssim`.
+    Wang, Simoncelli and Bovik, "Multiscale structural similarity for image quality assessment" (2003).
+
+    Args:
+        img1: floats or integers of shape ``(..., height, width, channels)``.
+        img2: as ``img1``.
+        max_val: the largest possible value of a pixel, in the dtype of ``img1``.
+        power_factors: the weight of each scale.
+        filter_size: the size of the Gaussian windows, known while tracing.
+        filter_sigma: their standard deviation, known while tracing.
+        k1: keeps the divisor of the luminance from 0.
+        k2: keeps the divisor of the contrast from 0.
+
+    Returns:
+        A float32 tensor of shape ``(...)``.
+
+    Raises:
+        InvalidArgumentError: the sizes differ, or at a scale are smaller than a window.
 
     >>> import dualflow as df
     >>> x = df.random.stateless_uniform([1, 44, 44, 1], seed=(1, 2))
@@ -190,19 +205,22 @@ def _halved(images: Any) -> Any:
     flat = reshape(images, [-1, height, width, channels])
     if height % 2 or width % 2:
         flat = pad(flat, [[0, 0], [0, height % 2], [0, width % 2], [0, 0]], "SYMMETRIC")
-    found = reduce_mean(windows(flat, Geometry((2, 2), (2, 2), (1, 1), ((0, 0), (0, 0)))), [3, 4])
-    return reshape(found, [*ahead, *found.shape[1:]])
+    means = reduce_mean(windows(flat, Geometry((2, 2), (2, 2), (1, 1), ((0, 0), (0, 0)))), [3, 4])
+    return reshape(means, [*ahead, *means.shape[1:]])
 
 
 def total_variation(images: Any, name: str | None = None) -> Tensor:
-    """The sum of the distances between neighbouring pixels, of each image.
+    """The sum of the absolute differences between neighbouring pixels, for each image.
 
     Args:
-        images: ``[batch, height, width, channels]`` or ``[height, width, channels]``.
+        images: numbers of shape ``(batch, height, width, channels)`` or ``(height, width, channels)``.
+
+    Returns:
+        A tensor of shape ``(batch,)`` or a scalar, with the dtype of ``images``.
 
     Raises:
-        InvalidArgumentError: another rank.
-        DTypeError: unsigned integers.
+        InvalidArgumentError: ``images`` has another number of axes.
+        DTypeError: ``images`` holds unsigned integers.
 
     >>> import dualflow as df
     >>> float(df.image.total_variation([[[1.0], [3.0]], [[1.0], [0.0]]]))
@@ -229,13 +247,18 @@ def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
     """The differences to the next row and to the next column, with zeros at the ends.
 
     Args:
-        image: ``[batch, height, width, channels]``.
+        image: numbers of shape ``(batch, height, width, channels)``.
 
     Returns:
-        Two tensors of the image's shape and dtype.
+        Two tensors with the shape and dtype of ``image``.
 
     Raises:
-        InvalidArgumentError: another rank.
+        InvalidArgumentError: ``image`` has another number of axes.
+
+    >>> import dualflow as df
+    >>> rows, columns = df.image.image_gradients([[[[1], [4]], [[9], [9]]]])
+    >>> rows.numpy().ravel().tolist(), columns.numpy().ravel().tolist()
+    ([8, 5, 0, 0], [3, 0, 0, 0])
     """
     image = convert_to_tensor(image)
     if len(image.shape) != 4:
@@ -251,14 +274,17 @@ def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
 
 @entry
 def sobel_edges(image: Any) -> Tensor:
-    """Sobel's filter: smoothed differences of rows and of columns, ``[batch, height, width, channels, 2]``.
+    """Sobel's filter: smoothed differences of rows and of columns.
 
     Args:
-        image: floats ``[batch, height, width, channels]``, mirrored at the edges.
+        image: floats of shape ``(batch, height, width, channels)``; they are mirrored at the edges.
+
+    Returns:
+        A tensor of shape ``(batch, height, width, channels, 2)`` with the dtype of ``image``.
 
     Raises:
-        InvalidArgumentError: another rank.
-        DTypeError: numbers that are not floats.
+        InvalidArgumentError: ``image`` has another number of axes.
+        DTypeError: ``image`` doesn't hold floats.
 
     >>> import dualflow as df
     >>> df.image.sobel_edges(df.reshape(df.range(9.0), [1, 3, 3, 1]))[0, 1, 1, 0].numpy()

@@ -29,17 +29,17 @@ def extract_patches(
     """Patches of images on a grid, each as one row of pixels and channels.
 
     Args:
-        images: ``[batch, height, width, channels]``.
-        sizes: ``[1, height, width, 1]`` of a patch.
-        strides: ``[1, rows, columns, 1]`` from patch to patch.
-        rates: ``[1, rows, columns, 1]`` from pixel to pixel of a patch.
+        images: a tensor of shape ``(batch, height, width, channels)`` and any dtype.
+        sizes: the size of a patch: ``[1, height, width, 1]``.
+        strides: the distance between patches: ``[1, rows, columns, 1]``.
+        rates: the distance between the pixels of a patch: ``[1, rows, columns, 1]``.
         padding: "VALID", or "SAME" for zeros around the images.
 
     Returns:
-        ``[batch, rows, columns, height * width * channels]``.
+        A tensor of shape ``(batch, rows, columns, height * width * channels)`` with the dtype of ``images``.
 
     Raises:
-        InvalidArgumentError: another rank, or arguments of another form.
+        InvalidArgumentError: a shape or an option doesn't fit.
 
     >>> import dualflow as df
     >>> x = df.reshape(df.range(16), [1, 4, 4, 1])
@@ -49,8 +49,8 @@ def extract_patches(
     """
     images = convert_to_tensor(images)
     named = {"sizes": sizes, "strides": strides, "rates": rates}
-    given = {what: ints(values, what) for what, values in named.items()}
-    for what, values in given.items():
+    options = {what: ints(values, what) for what, values in named.items()}
+    for what, values in options.items():
         if len(values) != 4 or values[0] != 1 or values[3] != 1 or min(values) < 1:
             raise InvalidArgumentError(f"{what} are [1, rows, columns, 1] of 1 or more, not {list(values)}.")
     if len(images.shape) != 4 or padding not in ("VALID", "SAME"):
@@ -58,16 +58,16 @@ def extract_patches(
             f"extract_patches takes [batch, height, width, channels] and padding 'VALID' or 'SAME', not "
             f"{images.shape} and {padding!r}."
         )
-    size, step, rate = (values[1:3] for values in given.values())
+    size, step, rate = (values[1:3] for values in options.values())
     pairs = [(0, 0), (0, 0)]
     if padding == "SAME":
         have = [static_int(n, "the height and width of padded images") for n in images.shape[1:3]]
         pairs = [_around(*axis) for axis in zip(have, size, step, rate, strict=True)]
     geometry = Geometry(size, step, rate, (pairs[0], pairs[1]))
-    seen = windows(images, geometry)
+    patches = windows(images, geometry)
     channels = static_int(images.shape[3], "the channels of images")
-    ahead = [-1 if n is None else n for n in seen.shape[:3]]
-    return reshape(seen, [*ahead, math.prod(size) * channels])
+    ahead = [-1 if n is None else n for n in patches.shape[:3]]
+    return reshape(patches, [*ahead, math.prod(size) * channels])
 
 
 def _around(have: int, size: int, step: int, rate: int) -> tuple[int, int]:
@@ -88,21 +88,21 @@ def crop_and_resize(
     """Boxes of images, resized to one size.
 
     Args:
-        image: ``[batch, height, width, channels]``, of known height, width and channels.
-        boxes: ``[boxes, 4]``: top, left, bottom and right, as fractions of the distance from the first to the
-            last row or column. A box may be upside down, or reach beyond the image.
-        box_indices: the image of each box.
-        crop_size: ``[height, width]`` of the result, known now.
+        image: numbers of shape ``(batch, height, width, channels)``, the last three known while tracing.
+        boxes: floats of shape ``(boxes, 4)``: top, left, bottom and right, as fractions of the distance from
+            the first to the last row or column. A box may be upside down, or extend beyond the image.
+        box_indices: the index of each box's image in the batch, integers of shape ``(boxes,)``.
+        crop_size: ``[height, width]`` of the result, known while tracing.
         method: "bilinear" or "nearest".
-        extrapolation_value: what lies beyond the image.
+        extrapolation_value: the value outside of the image.
 
     Returns:
-        float32 ``[boxes, height, width, channels]``. Gradients flow to the image, and to the boxes too if
-        bilinear.
+        A float32 tensor of shape ``(boxes, height, width, channels)``. It has a gradient with respect to the
+        image, and if bilinear to the boxes.
 
     Raises:
-        InvalidArgumentError: another rank, size or method.
-        OutOfRangeError: there is no such image.
+        InvalidArgumentError: a shape or an option doesn't fit.
+        OutOfRangeError: ``box_indices`` holds no index of an image.
 
     >>> import dualflow as df
     >>> x = df.reshape(df.range(9.0), [1, 3, 3, 1])
@@ -137,19 +137,19 @@ def crop_and_resize(
 
     inside = logical_and(_within(rows, height), _within(columns, width))
     if method == "nearest":
-        found = pixel(floor(rows + 0.5), floor(columns + 0.5))
+        pixels_of_boxes = pixel(floor(rows + 0.5), floor(columns + 0.5))
     else:
         top, left = floor(rows), floor(columns)
         bottom, right = ceil(rows), ceil(columns)
         down, along = expand_dims(rows - top, 3), expand_dims(columns - left, 3)
         upper = pixel(top, left) + (pixel(top, right) - pixel(top, left)) * along
         lower = pixel(bottom, left) + (pixel(bottom, right) - pixel(bottom, left)) * along
-        found = upper + (lower - upper) * down
-    return where(expand_dims(inside, 3), found, float(extrapolation_value))
+        pixels_of_boxes = upper + (lower - upper) * down
+    return where(expand_dims(inside, 3), pixels_of_boxes, float(extrapolation_value))
 
 
 def _places(start: Any, end: Any, have: int, size: int) -> Any:
-    """Where the rows or columns of each box lie, ``[boxes, size]``."""
+    """The positions of the rows or columns of each box, of shape ``(boxes, size)``."""
     start, end = expand_dims(start, 1), expand_dims(end, 1)
     if size == 1:
         return (start + end) * 0.5 * float(have - 1)

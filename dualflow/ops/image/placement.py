@@ -1,9 +1,9 @@
-"""Images moved, turned, mirrored, cut and padded. None of this changes a pixel."""
+"""Images flipped, rotated, cropped and padded; pixels keep their values."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape
@@ -12,6 +12,7 @@ from dualflow.core.tracebacks import entry
 from dualflow.ops.arrangement import expand_dims, squeeze
 from dualflow.ops.arrangement import transpose as transposed
 from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.docstrings import documented
 from dualflow.ops.late_sizes import once_sized
 from dualflow.ops.repetition import pad, reverse
 from dualflow.ops.static import static_float, static_int
@@ -20,8 +21,25 @@ if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 
+_IMAGES: Final = """Args:
+    image: a tensor of shape ``(batch, height, width, channels)``, or without the batch, of any dtype.{more}
+
+Returns:
+    A tensor with the dtype of ``image``{shape}.
+
+Raises:
+    InvalidArgumentError: {invalid}.
+    DTypeError: an argument is not an integer that is known while tracing.
+"""
+_PLACED: Final = """
+    offset_height: {offset_height}.
+    offset_width: {offset_width}.
+    target_height: the height of the result.
+    target_width: the width of the result."""
+
+
 def as_batch(images: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """Images as ``[batch, height, width, channels]``, and what makes one image of a batch of one.
+    """Images as ``(batch, height, width, channels)``, and the function that removes an added batch axis.
 
     Raises:
         InvalidArgumentError: neither one image nor a batch.
@@ -45,14 +63,14 @@ def size_of(images: Any) -> tuple[int, int]:
 def once_known(
     change: Callable[[Any], Any], images: Any, height: int | None, width: int | None, dtype: Any = None
 ) -> Any:
-    """``change(images)``, which reads the sizes of the images; while tracing they may be open.
+    """``change(images)``, which reads the sizes of the images; in a trace they may be unknown.
 
     Args:
-        change: makes the result, of the same rank.
+        change: computes the result, of the same rank.
         images: one image, or a batch.
-        height: of the result; None if it follows from the sizes.
+        height: the height of the result; None if it follows from the sizes.
         width: likewise.
-        dtype: of the result; by default that of the images.
+        dtype: the dtype of the result; None for that of the images.
     """
     images = convert_to_tensor(images)
     if None not in images.shape[-3:]:
@@ -64,9 +82,10 @@ def once_known(
     return once_sized(change, result, images)
 
 
+@documented(_IMAGES, more="", shape=" and its shape", invalid="``image`` has another number of axes")
 @entry
 def flip_left_right(image: Any) -> Tensor:
-    """Images mirrored, left and right exchanged: ``[batch, height, width, channels]``, or without the batch.
+    """Images mirrored left to right.
 
     >>> import dualflow as df
     >>> df.image.flip_left_right([[[1], [2]]]).numpy().ravel()
@@ -76,21 +95,41 @@ def flip_left_right(image: Any) -> Tensor:
     return single(reverse(images, [2]))
 
 
+@documented(_IMAGES, more="", shape=" and its shape", invalid="``image`` has another number of axes")
 @entry
 def flip_up_down(image: Any) -> Tensor:
-    """Images upside down, ``[batch, height, width, channels]``, or without the batch."""
+    """Images turned upside down by reversing their rows.
+
+    >>> import dualflow as df
+    >>> df.image.flip_up_down([[[1]], [[2]]]).numpy().ravel()
+    array([2, 1], dtype=int32)
+    """
     images, single = as_batch(image)
     return single(reverse(images, [1]))
 
 
+@documented(
+    _IMAGES, more="", shape=", its height and width swapped", invalid="``image`` has another number of axes"
+)
 def transpose(image: Any, name: str | None = None) -> Tensor:
-    """Images mirrored at the main diagonal: height and width exchanged."""
+    """Images mirrored at the main diagonal.
+
+    >>> import dualflow as df
+    >>> df.image.transpose(df.ones([4, 6, 3])).shape
+    (6, 4, 3)
+    """
     images, single = as_batch(image)
     return single(transposed(images, [0, 2, 1, 3]))
 
 
+@documented(
+    _IMAGES,
+    more="\n    k: the number of quarter turns, an integer.",
+    shape=", its height and width swapped if ``k`` is odd",
+    invalid="``image`` has another number of axes",
+)
 def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
-    """Images turned counter-clockwise by ``k`` times 90 degrees, ``k`` known now.
+    """Images rotated counter-clockwise by ``k`` times 90 degrees.
 
     >>> import dualflow as df
     >>> df.image.rot90([[[1], [2]]]).numpy().ravel()
@@ -105,14 +144,17 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
     return single(images)
 
 
+@documented(
+    _IMAGES,
+    more=_PLACED.format(offset_height="the first row of the part", offset_width="its first column"),
+    shape="",
+    invalid="the part is empty or not inside of the images",
+)
 @entry
 def crop_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """The part of images that begins at an offset and has a size, both known now.
-
-    Raises:
-        InvalidArgumentError: a part that does not lie in the images, or an empty one.
+    """The part of images at an offset, of a given size.
 
     >>> import dualflow as df
     >>> df.image.crop_to_bounding_box([[[1], [2], [3]]], 0, 1, 1, 2).numpy().ravel()
@@ -136,14 +178,20 @@ def _box(*numbers: Any) -> tuple[int, ...]:
     return tuple(static_int(n, "an offset or a size") for n in numbers)
 
 
+@documented(
+    _IMAGES,
+    more=_PLACED.format(
+        offset_height="the number of rows of zeros above",
+        offset_width="the number of columns of zeros on the left",
+    ),
+    shape="",
+    invalid="an offset is negative, or the target smaller than the images",
+)
 @entry
 def pad_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """Images with zeros around them: they begin at an offset in a larger size, both known now.
-
-    Raises:
-        InvalidArgumentError: a negative offset, or a size that does not hold the images.
+    """Images with zeros around them, at an offset in a larger size.
 
     >>> import dualflow as df
     >>> df.image.pad_to_bounding_box([[[7]]], 0, 1, 1, 3).numpy().ravel()
@@ -164,12 +212,15 @@ def _surrounded(image: Any, top: int, left: int, height: int, width: int) -> Any
     return single(pad(images, [[0, 0], [top, below], [left, right], [0, 0]]))
 
 
+@documented(
+    _IMAGES,
+    more="\n    target_height: the height of the result.\n    target_width: its width.",
+    shape="",
+    invalid="the target is below 1",
+)
 @entry
 def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
-    """The middle of images, with zeros around it where they are smaller than the target.
-
-    Raises:
-        InvalidArgumentError: a target below 1.
+    """The centre of images, padded with zeros where they are smaller than the target.
 
     >>> import dualflow as df
     >>> df.image.resize_with_crop_or_pad([[[1], [2], [3]]], 3, 1).numpy().ravel()
@@ -190,12 +241,15 @@ def _middle(image: Any, height: int, width: int) -> Any:
     return single(pad_to_bounding_box(inner, offsets[0], offsets[1], height, width))
 
 
+@documented(
+    _IMAGES,
+    more="\n    central_fraction: the fraction of the height and width to keep, in (0, 1].",
+    shape="",
+    invalid="the fraction is out of range",
+)
 @entry
 def central_crop(image: Any, central_fraction: Any) -> Tensor:
-    """The middle of images: a fraction of their height and width, in (0, 1] and known now.
-
-    Raises:
-        InvalidArgumentError: another fraction.
+    """The centre of images, a fraction of their height and width.
 
     >>> import dualflow as df
     >>> df.image.central_crop(df.ones([4, 6, 3]), 0.5).shape.as_list()

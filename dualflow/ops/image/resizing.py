@@ -1,4 +1,4 @@
-"""Images of other sizes: each axis is a weighted sum of picked pixels, machine code with a gradient."""
+"""Resizing of images: each axis is a weighted sum of gathered pixels, so it compiles and has a gradient."""
 
 from __future__ import annotations
 
@@ -51,18 +51,20 @@ def resize(
     """Images of another size.
 
     Args:
-        images: real numbers ``[batch, height, width, channels]`` or ``[height, width, channels]``.
-        size: ``[height, width]``, known now.
+        images: real numbers of shape ``(batch, height, width, channels)`` or ``(height, width, channels)``.
+        size: ``[height, width]`` of the result, known while tracing.
         method: "bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5", "gaussian" or
             "mitchellcubic"; see :class:`ResizeMethod`.
-        preserve_aspect_ratio: whether to take the largest size within ``size`` of the ratio that images have.
-        antialias: whether images that shrink are blurred; "nearest" and "area" are the same with it.
+        preserve_aspect_ratio: whether to keep the ratio of height and width: the result has the largest size
+            within ``size`` that does.
+        antialias: whether images that shrink are blurred; it makes no difference for "nearest" and "area".
 
     Returns:
-        float32; the dtype of ``images`` for "nearest".
+        A tensor with the given height and width: float32, or for "nearest" the dtype of ``images``.
 
     Raises:
-        InvalidArgumentError: another rank, an unknown or negative size, or another method.
+        InvalidArgumentError: ``images`` has another number of axes, ``size`` is not positive, or the method
+            unknown.
 
     >>> import dualflow as df
     >>> df.image.resize([[[1.0], [3.0]]], [1, 4]).numpy().ravel()
@@ -70,11 +72,11 @@ def resize(
     """
     if method not in METHODS:
         raise InvalidArgumentError(f"resize's method is one of {', '.join(METHODS)}, not {method!r}.")
-    wanted = _checked(ints(size, "an entry of size"))
+    target = _checked(ints(size, "an entry of size"))
     same_ratio, smooth = bool(known_value(preserve_aspect_ratio)), bool(known_value(antialias))
-    height, width = (None, None) if same_ratio else wanted
+    height, width = (None, None) if same_ratio else target
     dtype = None if method == "nearest" else float32
-    return once_known(lambda x: _resized(x, wanted, method, same_ratio, smooth), images, height, width, dtype)
+    return once_known(lambda x: _resized(x, target, method, same_ratio, smooth), images, height, width, dtype)
 
 
 def _resized(images: Any, size: tuple[int, ...], method: str, same_ratio: bool, smooth: bool) -> Any:
@@ -150,17 +152,20 @@ def _summed(x: Any, axis: int, of: Taps, method: str) -> Any:
 def resize_with_pad(
     image: Any, target_height: Any, target_width: Any, method: str = "bilinear", antialias: Any = False
 ) -> Tensor:
-    """Images of the largest size that keeps their ratio and fits, with zeros around them.
+    """Images resized to the largest size that keeps their ratio and fits, padded with zeros.
 
     Args:
         image: as in :func:`resize`.
-        target_height: of the result, with the zeros.
-        target_width: of the result, with the zeros.
+        target_height: the height of the result, with the zeros.
+        target_width: the width of the result, with the zeros.
         method: as in :func:`resize`.
         antialias: as in :func:`resize`.
 
+    Returns:
+        A tensor with the target height and width: float32, or for "nearest" the dtype of ``image``.
+
     Raises:
-        InvalidArgumentError: a target below 1, and what :func:`resize` refuses.
+        InvalidArgumentError: the target is below 1, or an argument doesn't fit :func:`resize`.
 
     >>> import dualflow as df
     >>> df.image.resize_with_pad(df.ones([2, 4, 1]), 4, 4).numpy()[..., 0].sum(1)

@@ -1,6 +1,6 @@
-"""Which pixels a resized axis is made of, and their weights: one row for each new pixel.
+"""The source pixels of a resized axis and their weights: one row for each new pixel.
 
-Centres of pixels lie at halves, and each method is that of TensorFlow 2, with its rounding.
+Centres of pixels are at halves, and each method is that of TensorFlow 2, with its rounding.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ Array = np.ndarray[Any, Any]
 
 
 class Taps(NamedTuple):
-    """For each new pixel the places of ``[new, count]`` old ones, and their weights."""
+    """The positions of the old pixels of each new one, of shape ``(new, count)``, and their weights."""
 
     places: Array
     weights: Array
 
 
 class ResamplingKernel(NamedTuple):
-    """How much pixels at a distance weigh, up to a radius."""
+    """The weight of a pixel by its distance, up to a radius."""
 
     radius: float
     weight: Callable[[Array], Array]
@@ -69,7 +69,7 @@ _STEPS: Final = 1024
 
 
 def taps(method: str, old: int, new: int, antialias: bool) -> Taps:
-    """What an axis of ``new`` pixels is made of, out of ``old`` ones."""
+    """The old pixels, of ``old``, and their weights for an axis of ``new`` pixels."""
     if method == "nearest":
         return _nearest(old, new)
     if method == "area":
@@ -81,7 +81,7 @@ def taps(method: str, old: int, new: int, antialias: bool) -> Taps:
 
 
 def _centres(old: int, new: int) -> Array:
-    """Where the new centres lie among the old pixels, in float32 as in TensorFlow."""
+    """The positions of the new centres among the old pixels, in float32 as in TensorFlow."""
     scale = np.float32(old) / np.float32(max(new, 1))
     return (np.arange(new, dtype=np.float32) + np.float32(0.5)) * scale
 
@@ -92,7 +92,7 @@ def _nearest(old: int, new: int) -> Taps:
 
 
 def _area(old: int, new: int) -> Taps:
-    """The share of each old pixel that lies in the new one."""
+    """The fraction of each old pixel inside of the new one."""
     scale = np.float32(old) / np.float32(max(new, 1))
     edges = np.arange(new + 1, dtype=np.float32) * scale
     low, high = edges[:-1, None], edges[1:, None]
@@ -104,7 +104,7 @@ def _area(old: int, new: int) -> Taps:
 
 
 def _interpolated(kernel: ResamplingKernel, old: int, new: int) -> Taps:
-    """The pixels on both sides; a linear one repeats the edge, a cubic one leaves out what lies beyond."""
+    """The pixels on both sides; a linear kernel repeats the edge, a cubic one leaves out pixels beyond it."""
     centres = _centres(old, new) - np.float32(0.5)
     first = np.floor(centres)
     part = (centres - first)[:, None]
@@ -130,8 +130,8 @@ def _sampled(kernel: ResamplingKernel, old: int, new: int, antialias: bool) -> T
 
 
 def _normalised(places: Array, weights: Array, old: int) -> Taps:
-    """Weights of the pixels that there are, whose sum is 1."""
+    """Weights of the pixels inside of the image, whose sum is 1."""
     weights = np.where((places >= 0) & (places < old), weights, 0)
     total = weights.sum(1, keepdims=True)
-    found = np.divide(weights, total, out=weights, where=abs(total) > 1e-30)
-    return Taps(np.clip(places, 0, old - 1).astype(np.int64), found)
+    normalised = np.divide(weights, total, out=weights, where=abs(total) > 1e-30)
+    return Taps(np.clip(places, 0, old - 1).astype(np.int64), normalised)

@@ -1,1 +1,1 @@
-"""Rows that belong together, told by integers: segments, partitions, and scatters that keep an extreme."""
+"""Reductions of rows grouped by integers: segments, partitions, and scatters that keep an extreme."""

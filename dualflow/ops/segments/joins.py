@@ -30,8 +30,8 @@ _KINDS = {"multiply": "iufc", "maximum": "iuf", "minimum": "iuf"}
 
 def _infer(tensor: TensorSpec, indices: TensorSpec, updates: TensorSpec, join: str) -> TensorSpec:
     if tensor.dtype.kind not in _KINDS[join]:
-        wanted = "numbers" if "c" in _KINDS[join] else "real numbers"
-        raise DTypeError(f"takes {wanted}, not {tensor.dtype.name}; convert them with df.cast.")
+        expected = "numbers" if "c" in _KINDS[join] else "real numbers"
+        raise DTypeError(f"takes {expected}, not {tensor.dtype.name}; convert them with df.cast.")
     return update_infer(tensor, indices, updates)
 
 
@@ -115,18 +115,21 @@ def join_at(tensor: Any, indices: Any, updates: Any, join: str) -> Any:
 
 
 def tensor_scatter_nd_max(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """``tensor``, with the larger of its element and the update at the positions that ``indices`` name.
+    """A copy of ``tensor`` with the larger of element and update at the positions in ``indices``.
 
     Args:
-        tensor: real numbers, of one axis or more.
-        indices: integers of shape ``(..., depth)``: each row names a place on the first ``depth`` axes.
-        updates: of shape ``indices.shape[:-1] + tensor.shape[depth:]``, in the dtype of ``tensor``. Where
-            several meet in one place, the largest stays; nan if there is one.
+        tensor: real numbers of one axis or more.
+        indices: integers of shape ``(..., depth)``: each row is a position on the first ``depth`` axes.
+        updates: of shape ``indices.shape[:-1] + tensor.shape[depth:]`` and the dtype of ``tensor``. Of
+            several updates at one position the largest is kept; nan if there is one.
+
+    Returns:
+        A tensor with the shape and dtype of ``tensor``.
 
     Raises:
         OutOfRangeError: a position is outside the tensor.
-        InvalidArgumentError: ``updates`` has not the shape of what it meets.
-        DTypeError: dtypes that differ, or have no order.
+        InvalidArgumentError: ``updates`` has another shape than the positions need.
+        DTypeError: the dtypes differ, or have no order.
 
     >>> import dualflow as df
     >>> df.tensor_scatter_nd_max([1, 2, 3], [[0], [0], [2]], [5, 4, -1]).numpy()
@@ -136,9 +139,22 @@ def tensor_scatter_nd_max(tensor: Any, indices: Any, updates: Any, name: str | N
 
 
 def tensor_scatter_nd_min(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """``tensor``, with the smaller of its element and the update at the positions that ``indices`` name.
+    """A copy of ``tensor`` with the smaller of element and update at the positions in ``indices``.
 
-    See :func:`tensor_scatter_nd_max`.
+    Of several updates at one position the smallest is kept; nan if there is one.
+
+    Args:
+        tensor: real numbers of one axis or more.
+        indices: integers of shape ``(..., depth)``: each row is a position on the first ``depth`` axes.
+        updates: of shape ``indices.shape[:-1] + tensor.shape[depth:]`` and the dtype of ``tensor``.
+
+    Returns:
+        A tensor with the shape and dtype of ``tensor``.
+
+    Raises:
+        OutOfRangeError: a position is outside the tensor.
+        InvalidArgumentError: ``updates`` has another shape than the positions need.
+        DTypeError: the dtypes differ, or have no order.
 
     >>> import dualflow as df
     >>> df.tensor_scatter_nd_min([1, 2, 3], [[0], [0], [2]], [5, 4, -1]).numpy()
@@ -148,9 +164,22 @@ def tensor_scatter_nd_min(tensor: Any, indices: Any, updates: Any, name: str | N
 
 
 def tensor_scatter_nd_sub(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """``tensor`` with ``updates`` subtracted at the positions that ``indices`` name.
+    """A copy of ``tensor`` with ``updates`` subtracted at the positions in the rows of ``indices``.
 
-    See :func:`dualflow.tensor_scatter_nd_add`.
+    Updates at one position add up.
+
+    Args:
+        tensor: numbers of one axis or more.
+        indices: integers of shape ``(..., depth)``: each row is a position on the first ``depth`` axes.
+        updates: of shape ``indices.shape[:-1] + tensor.shape[depth:]`` and the dtype of ``tensor``.
+
+    Returns:
+        A tensor with the shape and dtype of ``tensor``.
+
+    Raises:
+        OutOfRangeError: a position is outside the tensor.
+        InvalidArgumentError: ``updates`` has another shape than the positions need.
+        DTypeError: the dtypes differ.
 
     >>> import dualflow as df
     >>> df.tensor_scatter_nd_sub([1, 2, 3], [[0], [0]], [5, 4]).numpy()

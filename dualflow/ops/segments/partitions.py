@@ -1,4 +1,4 @@
-"""Rows sorted into several tensors by integers, and put back together."""
+"""Rows distributed to several tensors by integers, and merged again."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 def dynamic_partition(
     data: Any, partitions: Any, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:
-    """The rows of ``data`` that belong to each partition, in order.
+    """The rows of ``data`` of each partition, in order.
 
     Args:
-        data: of any dtype, whose shape starts with that of ``partitions``.
-        partitions: for each row the number of its partition.
-        num_partitions: how many partitions there are, 1 or more.
+        data: a tensor of any dtype, whose shape starts with that of ``partitions``.
+        partitions: the number of the partition of each row, integers.
+        num_partitions: the number of partitions, 1 or more.
 
     Returns:
-        A tensor for each partition, of shape ``[rows, *data.shape[rank of the partitions:]]``: a trace leaves
-        the number of rows open.
+        A list with a tensor for each partition, of shape ``(rows, *data.shape[rank of partitions:])`` and the
+        dtype of ``data``; in a trace the number of rows is unknown.
 
     Raises:
-        InvalidArgumentError: a partition outside ``[0, num_partitions)``, or shapes that do not fit.
-        DTypeError: partitions that are not integers.
+        InvalidArgumentError: a partition is outside ``[0, num_partitions)``, or the shapes don't fit.
+        DTypeError: ``partitions`` doesn't hold integers.
 
     >>> import dualflow as df
     >>> [part.numpy().tolist() for part in df.dynamic_partition([10, 20, 30], [0, 1, 0], 3)]
@@ -61,22 +61,22 @@ def dynamic_partition(
 
 
 def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None = None) -> Tensor:
-    """One tensor with the rows of several: ``merged[indices[m][i]] = data[m][i]``.
+    """The inverse of :func:`dynamic_partition`: ``merged[indices[m][i]] = data[m][i]``.
 
-    The inverse of :func:`dynamic_partition`. Of rows for the same place the last one stays; rows that nobody
-    names are 0.
+    Of several rows for one position the last is kept; positions without a row are 0.
 
     Args:
-        indices: for each tensor of ``data`` integers that say where its rows go, 0 or more.
-        data: tensors whose shapes start with those of their indices and end alike.
+        indices: for each tensor of ``data`` the positions of its rows, integers of 0 or more.
+        data: a list of tensors whose shapes start with those of their indices and have equal ends.
 
     Returns:
-        Of shape ``[largest index + 1, *row]``, which a trace leaves open unless it knows the indices.
+        A tensor of shape ``(largest index + 1, *row)`` with the common dtype; in a trace the first size is
+        unknown unless the indices are known.
 
     Raises:
         OutOfRangeError: an index is negative.
-        InvalidArgumentError: shapes that do not fit, or lists of different lengths, or of nothing.
-        DTypeError: indices that are not integers.
+        InvalidArgumentError: the shapes don't fit, or the lists are empty or differ in length.
+        DTypeError: ``indices`` doesn't hold integers.
 
     >>> import dualflow as df
     >>> df.dynamic_stitch([[0, 2], [1]], [[10, 30], [20]]).numpy()
@@ -116,10 +116,16 @@ def _as_rows(x: Any, places: Any, row: Any) -> Any:
 
 
 def parallel_stack(values: Sequence[Any], name: str | None = None) -> Tensor:
-    """``values`` along a new first axis: :func:`dualflow.stack`, which computes what it joins in place.
+    """``values`` along a new first axis: :func:`dualflow.stack` with TensorFlow's other name.
+
+    Args:
+        values: a list of tensors of one shape.
+
+    Returns:
+        A tensor of one axis more, of size ``len(values)``, with the common dtype.
 
     Raises:
-        InvalidArgumentError: no values, or shapes that differ.
+        InvalidArgumentError: the list is empty, or the shapes differ.
 
     >>> import dualflow as df
     >>> df.parallel_stack([[1, 2], [3, 4]]).numpy().tolist()

@@ -1,4 +1,4 @@
-"""Rows in which others are collected: as many as an integer says, which may be a tensor's."""
+"""Rows in which others are collected; their number may be a tensor."""
 
 from __future__ import annotations
 
@@ -48,22 +48,22 @@ def as_count(x: Any, what: str) -> Count:
 
 
 def count_up_to(indices: Any) -> Count:
-    """One more than the largest of these integers, 0 for none: how many rows they name."""
-    known = known_value(indices)
-    if known is not None:
-        return int(known.max(initial=-1)) + 1
+    """The number of rows that indices refer to: one more than the largest, 0 for none."""
+    static = known_value(indices)
+    if static is not None:
+        return int(static.max(initial=-1)) + 1
     return maximum(reduce_max(indices) + 1, 0)
 
 
 def filled_rows(count: Count, like: Any, axes: int, value: Any) -> Any:
-    """``count`` rows of ``value``, each shaped as what follows the first ``axes`` axes of ``like``."""
+    """``count`` rows of ``value``, each with the shape of ``like`` after its first ``axes`` axes."""
     row = like.shape[axes:]
     sizes: Any = row if row.is_static else unstack(sizes_of(like)[axes:], len(row))
     return fill([count, *sizes], dispatch.current().constant(np.array(value, like.dtype.dtype)))
 
 
 def summed_rows(places: Any, rows: Any, count: Count, axes: int) -> Any:
-    """``count`` rows with ``rows``, which have ``axes`` axes before them, added where ``places`` say."""
+    """``count`` rows to which ``rows``, which have ``axes`` axes before them, are added at ``places``."""
     row = rows.shape[axes:]
     if type(count) is int and row.is_static:
         return scatter_nd(places, rows, [count, *row])
@@ -71,7 +71,7 @@ def summed_rows(places: Any, rows: Any, count: Count, axes: int) -> Any:
 
 
 def counted_rows(places: Any, count: Count, dtype: DType = int32) -> Any:
-    """How many of ``places``, whose last axis is of size 1, name each of ``count`` rows."""
+    """The number of ``places``, whose last axis has size 1, that refer to each of ``count`` rows."""
     ones = fill_like(places, dtype)
     return summed_rows(places, ones, count, len(ones.shape))
 
@@ -84,24 +84,24 @@ def fill_like(places: Any, dtype: DType) -> Any:
 
 
 def as_places(x: Any, what: str) -> Any:
-    """Integers that name rows, as signed ones of at least 32 bits.
+    """Integers that are indices of rows, as signed ones of at least 32 bits.
 
     Raises:
         DTypeError: not integers.
     """
-    found = convert_to_tensor(x)
-    if not found.dtype.is_integer:
-        raise DTypeError(f"{what} are integers, not {found.dtype.name}; cast them with df.cast.")
-    return found if found.dtype in (int32, int64) else cast(found, int64)
+    indices = convert_to_tensor(x)
+    if not indices.dtype.is_integer:
+        raise DTypeError(f"{what} are integers, not {indices.dtype.name}; cast them with df.cast.")
+    return indices if indices.dtype in (int32, int64) else cast(indices, int64)
 
 
 def check_leading(data: Any, shape: Shape, what: str) -> None:
-    """Refuse ``data`` whose shape does not start with that of the integers that ``what`` names."""
+    """Raises unless the shape of ``data`` starts with that of the integers that ``what`` names."""
     leading = data.shape[: len(shape)]
     if len(leading) < len(shape) or any(
         a != b for a, b in zip(leading, shape, strict=True) if a is not None and b is not None
     ):
         raise InvalidArgumentError(
             f"data of shape {data.shape} does not start with the shape of the {what}, {shape}: one integer "
-            "tells where each row belongs."
+            "is the index of each row's group."
         )

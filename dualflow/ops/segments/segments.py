@@ -1,9 +1,9 @@
-"""Sums, products, means and extremes of rows that belong to the same segment, as integers tell."""
+"""Sums, products, means and extremes of rows of the same segment, which integers number."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.core.dtypes import float32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
@@ -14,6 +14,7 @@ from dualflow.ops.checks import required
 from dualflow.ops.comparison import equal, less, less_equal, logical_and
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.docstrings import documented
 from dualflow.ops.elementary.quotients import truncatediv
 from dualflow.ops.powers import sqrt
 from dualflow.ops.reduction import reduce_all, reduce_min
@@ -34,8 +35,39 @@ if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 
+_IN_ORDER: Final = """Args:
+    data: {takes}, of one axis or more.
+    segment_ids: the number of the segment of each row: integers from 0 in ascending order, of shape
+        ``(data.shape[0],)``.
+
+Returns:
+    A tensor of shape ``(last id + 1, *data.shape[1:])`` with the dtype of ``data``. In a trace the first size
+    is unknown unless the ids are known.
+
+Raises:
+    InvalidArgumentError: the ids are not in order, are negative, or there isn't one for each row.
+    DTypeError: ``segment_ids`` doesn't hold integers, or ``data`` doesn't hold {takes}.
+"""
+_ANY_ORDER: Final = """Args:
+    data: {takes}, whose shape starts with that of ``segment_ids``.
+    segment_ids: the number of the segment of each row: integers in any order; rows with negative ids are left
+        out.
+    num_segments: the number of segments; it may be a tensor.
+
+Returns:
+    A tensor of shape ``(num_segments, *data.shape[rank of segment_ids:])`` with {dtype}.
+
+Raises:
+    InvalidArgumentError: an id is ``num_segments`` or more, or the shapes don't fit.
+    DTypeError: ``segment_ids`` doesn't hold integers, or ``data`` doesn't hold {takes}.
+"""
+_NUMBERS: Final = "numbers other than bools"
+_REAL: Final = "real numbers other than bools"
+_SAME: Final = "the dtype of ``data``"
+
+
 class _Segments(NamedTuple):
-    """Rows, where each belongs, how many segments there are, and how many axes stand before a row."""
+    """Rows, their segments, the number of segments, and the number of axes before a row."""
 
     data: Any
     places: Any
@@ -49,24 +81,24 @@ class _Segments(NamedTuple):
         return join_at(filled_rows(self.count, self.data, self.axes, start), self.places, self.data, join)
 
     def sizes(self) -> Any:
-        """How many rows each segment has, in a shape that broadcasts with rows."""
-        found = counted_rows(self.places, self.count)
-        return reshape(found, [-1, *[1] * (len(self.data.shape) - self.axes)])
+        """The number of rows of each segment, in a shape that broadcasts with rows."""
+        counts = counted_rows(self.places, self.count)
+        return reshape(counts, [-1, *[1] * (len(self.data.shape) - self.axes)])
 
 
 def _numbers(data: Any, kinds: str = "iufc") -> Any:
-    found = convert_to_tensor(data)
-    if found.dtype.kind not in kinds:
-        wanted = "numbers" if "c" in kinds else "real numbers"
-        raise DTypeError(f"segments are of {wanted}, not {found.dtype.name}; convert them with df.cast.")
-    return found
+    tensor = convert_to_tensor(data)
+    if tensor.dtype.kind not in kinds:
+        expected = "numbers" if "c" in kinds else "real numbers"
+        raise DTypeError(f"segments are of {expected}, not {tensor.dtype.name}; convert them with df.cast.")
+    return tensor
 
 
 # Sorted
 
 
 def _sorted(data: Any, segment_ids: Any, kinds: str = "iufc") -> _Segments:
-    """Segments in order, whose number the last id tells."""
+    """Segments in order; their number follows from the last id."""
     data, ids = _numbers(data, kinds), as_places(segment_ids, "segment_ids")
     if len(ids.shape) != 1 or not len(data.shape):
         raise InvalidArgumentError(
@@ -83,20 +115,9 @@ def _sorted(data: Any, segment_ids: Any, kinds: str = "iufc") -> _Segments:
     return _Segments(data, expand_dims(ids, -1), count_up_to(ids), 1)
 
 
+@documented(_IN_ORDER, takes=_NUMBERS)
 def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     """The sum of the rows of each segment; 0 for a segment without rows.
-
-    Args:
-        data: numbers, of one axis or more.
-        segment_ids: for each row the number of its segment: integers from 0 that never decrease.
-
-    Returns:
-        A row for each segment from 0 to the last id: of shape ``[last id + 1, *data.shape[1:]]``, which
-        a trace leaves open unless it knows the ids.
-
-    Raises:
-        InvalidArgumentError: ids out of order or below 0, or not one for each row.
-        DTypeError: ids that are not integers, or data that are not numbers.
 
     >>> import dualflow as df
     >>> df.math.segment_sum([1, 2, 3, 4], [0, 0, 2, 2]).numpy()
@@ -105,8 +126,9 @@ def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     return _sorted(data, segment_ids).total()
 
 
+@documented(_IN_ORDER, takes=_NUMBERS)
 def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """The mean of the rows of each segment; 0 for a segment without rows. See :func:`segment_sum`.
+    """The mean of the rows of each segment; 0 for a segment without rows.
 
     The mean of integers is an integer, rounded towards zero.
 
@@ -120,8 +142,9 @@ def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor
     return quotient(segments.total(), sizes)
 
 
+@documented(_IN_ORDER, takes=_NUMBERS)
 def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """The product of the rows of each segment; 1 for a segment without rows. See :func:`segment_sum`.
+    """The product of the rows of each segment; 1 for a segment without rows.
 
     >>> import dualflow as df
     >>> df.math.segment_prod([1, 2, 3, 4], [0, 0, 2, 2]).numpy()
@@ -130,10 +153,11 @@ def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Tensor
     return _sorted(data, segment_ids).joined("multiply", 1)
 
 
+@documented(_IN_ORDER, takes=_REAL)
 def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """The largest of the rows of each segment, element by element; 0 for a segment without rows.
+    """The elementwise maximum of the rows of each segment; 0 for a segment without rows.
 
-    A nan is the largest. Rows that share an extreme share its gradient. See :func:`segment_sum`.
+    A nan is the largest. Equal maxima share the gradient.
 
     >>> import dualflow as df
     >>> df.math.segment_max([1, 2, 3, -4], [0, 0, 2, 2]).numpy()
@@ -143,10 +167,11 @@ def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     return _or_zero(segments, segments.joined("maximum", segments.data.dtype.min))
 
 
+@documented(_IN_ORDER, takes=_REAL)
 def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """The smallest of the rows of each segment, element by element; 0 for a segment without rows.
+    """The elementwise minimum of the rows of each segment; 0 for a segment without rows.
 
-    See :func:`segment_max`.
+    A nan is the smallest. Equal minima share the gradient.
 
     >>> import dualflow as df
     >>> df.math.segment_min([1, 2, 3, -4], [0, 0, 2, 2]).numpy()
@@ -156,15 +181,15 @@ def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     return _or_zero(segments, segments.joined("minimum", segments.data.dtype.max))
 
 
-def _or_zero(segments: _Segments, found: Any) -> Any:
-    return where(equal(segments.sizes(), 0), 0, found)
+def _or_zero(segments: _Segments, extremes: Any) -> Any:
+    return where(equal(segments.sizes(), 0), 0, extremes)
 
 
 # In any order
 
 
 def _unsorted(data: Any, segment_ids: Any, num_segments: Any, kinds: str = "iufc") -> _Segments:
-    """Segments behind a first one for the rows that belong to none."""
+    """Segments after a first one for the rows with negative ids."""
     data, ids = _numbers(data, kinds), as_places(segment_ids, "segment_ids")
     check_leading(data, ids.shape, "segment_ids")
     count = as_count(num_segments, "num_segments")
@@ -183,20 +208,9 @@ def _unsorted_with(
     return compute(_unsorted(data, segment_ids, count, kinds))[1:]
 
 
+@documented(_ANY_ORDER, takes=_NUMBERS, dtype=_SAME)
 def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
     """The sum of the rows of each segment; 0 for a segment without rows.
-
-    Args:
-        data: numbers, whose shape starts with that of ``segment_ids``.
-        segment_ids: for each row the number of its segment, in any order; rows of negative ids are left out.
-        num_segments: how many segments there are.
-
-    Returns:
-        A row for each segment: of shape ``[num_segments, *data.shape[rank of the ids:]]``.
-
-    Raises:
-        InvalidArgumentError: an id that is ``num_segments`` or more, or shapes that do not fit.
-        DTypeError: ids that are not integers, or data that are not numbers.
 
     >>> import dualflow as df
     >>> df.math.unsorted_segment_sum([1, 2, 3, 4], [2, 0, -1, 2], 3).numpy()
@@ -205,10 +219,13 @@ def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: s
     return _unsorted_with(_Segments.total, data, segment_ids, num_segments)
 
 
+@documented(
+    _ANY_ORDER,
+    takes=_NUMBERS,
+    dtype="the dtype of ``data``; float64 for integers, float32 for those of up to 16 bits",
+)
 def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-    """The mean of the rows of each segment; 0 for a segment without rows. See :func:`unsorted_segment_sum`.
-
-    The mean of integers is float64, or float32 for those of up to 16 bits.
+    """The mean of the rows of each segment; 0 for a segment without rows.
 
     >>> import dualflow as df
     >>> df.math.unsorted_segment_mean([1.0, 2.0, 3.0, 4.0], [2, 0, -1, 2], 3).numpy()
@@ -221,12 +238,11 @@ def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: 
     return _unsorted_with(mean, data, segment_ids, num_segments)
 
 
+@documented(_ANY_ORDER, takes=_NUMBERS, dtype="the dtype of ``data``, a float dtype for integers")
 def unsorted_segment_sqrt_n(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:
     """The sum of the rows of each segment, divided by the square root of their number.
-
-    See :func:`unsorted_segment_sum`.
 
     >>> import dualflow as df
     >>> df.math.unsorted_segment_sqrt_n([1.0, 2.0, 3.0, 4.0], [0, 0, 0, 0], 1).numpy()
@@ -240,10 +256,9 @@ def unsorted_segment_sqrt_n(
     return _unsorted_with(scaled, data, segment_ids, num_segments)
 
 
+@documented(_ANY_ORDER, takes=_NUMBERS, dtype=_SAME)
 def unsorted_segment_prod(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
     """The product of the rows of each segment; 1 for a segment without rows.
-
-    See :func:`unsorted_segment_sum`.
 
     >>> import dualflow as df
     >>> df.math.unsorted_segment_prod([1, 2, 3, 4], [2, 0, -1, 2], 3).numpy()
@@ -252,11 +267,12 @@ def unsorted_segment_prod(data: Any, segment_ids: Any, num_segments: Any, name: 
     return _unsorted_with(lambda segments: segments.joined("multiply", 1), data, segment_ids, num_segments)
 
 
+@documented(_ANY_ORDER, takes=_REAL, dtype=_SAME)
 def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-    """The largest of the rows of each segment, element by element.
+    """The elementwise maximum of the rows of each segment.
 
-    A segment without rows has the lowest finite number of the dtype, and a nan is the largest. Rows that
-    share an extreme share its gradient. See :func:`unsorted_segment_sum`.
+    A segment without rows has the lowest finite number of the dtype; a nan is the largest. Equal maxima share
+    the gradient.
 
     >>> import dualflow as df
     >>> df.math.unsorted_segment_max([1, 2, 3, 4], [1, 0, -1, 1], 2).numpy()
@@ -271,10 +287,12 @@ def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: Any, name: s
     )
 
 
+@documented(_ANY_ORDER, takes=_REAL, dtype=_SAME)
 def unsorted_segment_min(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-    """The smallest of the rows of each segment, element by element.
+    """The elementwise minimum of the rows of each segment.
 
-    A segment without rows has the highest finite number of the dtype. See :func:`unsorted_segment_max`.
+    A segment without rows has the highest finite number of the dtype; a nan is the smallest. Equal minima
+    share the gradient.
 
     >>> import dualflow as df
     >>> df.math.unsorted_segment_min([1, 2, 3, 4], [1, 0, -1, 1], 2).numpy()

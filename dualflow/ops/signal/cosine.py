@@ -1,4 +1,4 @@
-"""Discrete cosine transforms, of signals and of frames that overlap."""
+"""Discrete cosine transforms of signals and of overlapping frames."""
 
 from __future__ import annotations
 
@@ -114,15 +114,19 @@ def dct(
     """The discrete cosine transform along the last axis.
 
     Args:
-        input: float32 or float64, ``[..., samples]``.
+        input: float32 or float64, of shape ``(..., samples)``.
         type: 1, 2, 3 or 4.
-        n: how many samples: signals are cut off, or filled up with zeros; all by default.
-        axis: -1.
-        norm: "ortho" makes the transform orthogonal; not for type 1.
+        n: the length of the transform: longer signals are cut off, shorter ones padded with zeros. None for
+            all samples.
+        axis: must be -1.
+        norm: "ortho" for an orthogonal transform (not of type 1), or None.
+
+    Returns:
+        A tensor of shape ``(..., n)`` with the dtype of ``input``.
 
     Raises:
-        DTypeError: another dtype.
-        InvalidArgumentError: another type, norm or axis, or type 1 of less than two samples.
+        DTypeError: ``input`` has another dtype.
+        InvalidArgumentError: the type, norm or axis is another, or type 1 has less than two samples.
 
     >>> import dualflow as df
     >>> df.signal.dct([1.0, 1.0, 1.0, 1.0]).numpy()
@@ -132,11 +136,11 @@ def dct(
     if not x.shape:
         raise InvalidArgumentError("cosine transforms take one axis or more, not a scalar; use df.reshape.")
     if n is not None:
-        wanted, size = static_int(n, "n"), static_int(x.shape[-1], "the length of a signal that n changes")
-        if wanted < 1:
-            raise InvalidArgumentError(f"n is 1 or more, not {wanted}.")
-        short = [[0, 0]] * (len(x.shape) - 1) + [[0, max(0, wanted - size)]]
-        x = x[..., :wanted] if wanted <= size else pad(x, short)
+        length, size = static_int(n, "n"), static_int(x.shape[-1], "the length of a signal that n changes")
+        if length < 1:
+            raise InvalidArgumentError(f"n is 1 or more, not {length}.")
+        short = [[0, 0]] * (len(x.shape) - 1) + [[0, max(0, length - size)]]
+        x = x[..., :length] if length <= size else pad(x, short)
     _check(type, axis, norm, x.shape[-1])
     return _transform(x, type, norm)
 
@@ -147,6 +151,20 @@ def idct(
     """The inverse of :func:`dct` for ``norm="ortho"``.
 
     Without a norm it is ``2 * samples`` times the inverse, and ``2 * (samples - 1)`` times for type 1.
+
+    Args:
+        input: float32 or float64, of shape ``(..., samples)``.
+        type: 1, 2, 3 or 4.
+        n: must be None.
+        axis: must be -1.
+        norm: "ortho" for an orthogonal transform (not of type 1), or None.
+
+    Returns:
+        A tensor with the shape and dtype of ``input``.
+
+    Raises:
+        DTypeError: ``input`` has another dtype.
+        InvalidArgumentError: the type, norm or axis is another, or ``n`` is not None.
 
     >>> import dualflow as df
     >>> x = df.signal.idct(df.signal.dct([1.0, 2.0, 3.0], norm="ortho"), norm="ortho")
@@ -176,18 +194,23 @@ def mdct(
 ) -> Tensor:
     """The modified discrete cosine transform of frames that overlap by half.
 
+    Princen, Johnson and Bradley, "Subband/Transform Coding Using Filter Bank Designs Based on Time Domain
+    Aliasing Cancellation" (1987).
+
     Args:
-        signals: float32 or float64, ``[..., samples]``.
+        signals: float32 or float64, of shape ``(..., samples)``.
         frame_length: the size of a frame, a multiple of 4.
-        window_fn: the weights of a frame, ``window_fn(frame_length, dtype=dtype)``; None for ``sqrt(1 / 2)``.
+        window_fn: a function ``window_fn(frame_length, dtype=dtype)`` that returns the weights of a frame;
+            None for ``sqrt(1 / 2)``.
         pad_end: see :func:`dualflow.signal.frame`.
-        norm: that of the cosine transform of type 4.
+        norm: the norm of the cosine transform of type 4: "ortho" or None.
 
     Returns:
-        ``[..., frames, frame_length // 2]``.
+        A tensor of shape ``(..., frames, frame_length // 2)`` with the dtype of ``signals``.
 
     Raises:
-        InvalidArgumentError: a length that is no multiple of 4.
+        InvalidArgumentError: ``frame_length`` is not a multiple of 4.
+        DTypeError: ``signals`` has another dtype.
 
     >>> import dualflow as df
     >>> df.signal.mdct(df.ones([16]), 8).shape.as_list()
@@ -204,10 +227,29 @@ def mdct(
 def inverse_mdct(
     mdcts: Any, window_fn: Window = vorbis_window, norm: str | None = None, name: str | None = None
 ) -> Tensor:
-    """The signals ``[..., samples]`` of the transform of :func:`mdct`, ``[..., frames, frame_length // 2]``.
+    """The signals from the transform of :func:`mdct`.
 
     The window must be the same, and squares of weights half a window apart must add to 1. At the two ends,
-    which lie in one frame only, the signal is not restored.
+    which only one frame covers, the signal is not restored.
+
+    Args:
+        mdcts: float32 or float64, of shape ``(..., frames, frame_length // 2)``.
+        window_fn: a function ``window_fn(frame_length, dtype=dtype)`` that returns the weights of a frame;
+            None for ``sqrt(1 / 2)``.
+        norm: the norm of :func:`mdct`.
+
+    Returns:
+        A tensor of shape ``(..., samples)`` with the dtype of ``mdcts``.
+
+    Raises:
+        InvalidArgumentError: ``mdcts`` has fewer than two axes.
+        DTypeError: ``mdcts`` has another dtype.
+
+    >>> import dualflow as df
+    >>> x = df.ones([16])
+    >>> y = df.signal.inverse_mdct(df.signal.mdct(x, 8))
+    >>> y[4:-4].numpy().round(5).tolist()
+    [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
     """
     mdcts = convert_to_tensor(mdcts)
     if len(mdcts.shape) < 2:
@@ -215,7 +257,7 @@ def inverse_mdct(
             f"coefficients are [..., frames, frame_length // 2], but the shape is {mdcts.shape}."
         )
     half = static_int(mdcts.shape[-1], "the number of coefficients")
-    found = dct(mdcts, type=4, norm=norm)
-    first, second = split(found if norm == "ortho" else found * (0.5 / half), 2, axis=-1)
+    transformed = dct(mdcts, type=4, norm=norm)
+    first, second = split(transformed if norm == "ortho" else transformed * (0.5 / half), 2, axis=-1)
     frames = concat([second, -reverse(second, [-1]), -reverse(first, [-1]), -first], axis=-1)
     return overlap_and_add(_windowed(frames, window_fn), half)

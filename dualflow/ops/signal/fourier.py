@@ -20,11 +20,13 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant, convert_to_tensor
+from dualflow.ops.docstrings import documented
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.repetition import pad, roll
 from dualflow.ops.rows import RowRule
 from dualflow.ops.samples import Domain, Sample
+from dualflow.ops.signal.fourier_sections import ANY_AXES, COMPLEX, FFT, FULL, ONE, REAL, RFFT, THREE, TWO
 from dualflow.ops.static import ints, known_sizes, static_int
 
 if TYPE_CHECKING:
@@ -42,23 +44,23 @@ _TRANSFORMS: Final[dict[str, Callable[..., Array]]] = {
 }
 
 
-def _wanted(kind: str) -> str:
+def _input_kind(kind: str) -> str:
     return "f" if kind == "rfft" else "c"
 
 
 def _full(kind: str, shape: Sequence[Dim], axes: Axes, lengths: Lengths) -> Lengths:
-    """The lengths of the transform, those that are left open as the input has them."""
-    found = [shape[a] if n is None else n for a, n in zip(axes, lengths, strict=True)]
+    """The lengths of the transform; those that are None are the sizes of the input."""
+    full = [shape[a] if n is None else n for a, n in zip(axes, lengths, strict=True)]
     last = shape[axes[-1]]
     if kind == "irfft" and lengths[-1] is None and last is not None:
-        found[-1] = max(0, 2 * (last - 1))
-    return tuple(found)
+        full[-1] = max(0, 2 * (last - 1))
+    return tuple(full)
 
 
 def _infer(x: TensorSpec, kind: str, axes: Axes, lengths: Lengths) -> TensorSpec:
-    if x.dtype.kind != _wanted(kind) or x.dtype.size == 2:
-        wanted = "float32 or float64" if kind == "rfft" else "complex64 or complex128"
-        raise DTypeError(f"takes {wanted}, not {x.dtype.name}; convert the input with df.cast.")
+    if x.dtype.kind != _input_kind(kind) or x.dtype.size == 2:
+        expected = "float32 or float64" if kind == "rfft" else "complex64 or complex128"
+        raise DTypeError(f"takes {expected}, not {x.dtype.name}; convert the input with df.cast.")
     dims = list(x.shape)
     for axis, length in zip(axes, _full(kind, x.shape, axes, lengths), strict=True):
         dims[axis] = length
@@ -70,12 +72,12 @@ def _infer(x: TensorSpec, kind: str, axes: Axes, lengths: Lengths) -> TensorSpec
 
 
 def _kernel(x: Array, kind: str, axes: Axes, lengths: Lengths) -> Array:
-    if x.dtype.kind != _wanted(kind) or x.dtype.itemsize == 2:
+    if x.dtype.kind != _input_kind(kind) or x.dtype.itemsize == 2:
         raise TypeError("this transform does not take the dtype")
     full = _full(kind, x.shape, axes, lengths)
     if not x.size or 0 in full:
-        found = _infer(TensorSpec(x.shape, x.dtype), kind, axes, lengths)
-        return np.zeros(found.shape, found.dtype.dtype)
+        spec = _infer(TensorSpec(x.shape, x.dtype), kind, axes, lengths)
+        return np.zeros(spec.shape, spec.dtype.dtype)
     return _TRANSFORMS[kind](x, full, axes)
 
 
@@ -100,11 +102,11 @@ def _vjp(g: Any, out: Any, x: Any, kind: str, axes: Axes, lengths: Lengths) -> A
 
 def _mirrored(length: int, weight: float) -> Tensor:
     """1 for the coefficients of a real signal that are their own mirror images, ``weight`` for the others."""
-    found = np.full(length // 2 + 1, weight)
-    found[0] = 1.0
+    weights = np.full(length // 2 + 1, weight)
+    weights[0] = 1.0
     if length % 2 == 0:
-        found[-1] = 1.0
-    return constant(found)
+        weights[-1] = 1.0
+    return constant(weights)
 
 
 def _fitted(x: Any, shape: Shape, axes: Axes) -> Any:
@@ -123,17 +125,17 @@ SHORTEST, LONGEST = 1 << 16, 1 << 24
 
 
 def _is_long_row(x: Any, kind: str, axes: Axes, lengths: Lengths) -> bool:
-    """Whether rows are transformed as they are, and so long that SciPy's one thread takes longer."""
+    """Whether rows are transformed unchanged, and so long that SciPy's one thread takes longer."""
     (*_, size), (axis, *others) = x.shape, axes
     if kind not in ("fft", "ifft") or others or axis != len(x.shape) - 1 or lengths[0] not in (None, size):
         return False
-    known = all(type(n) is int and n > 0 for n in x.shape)
-    return known and SHORTEST <= size <= LONGEST and size & (size - 1) == 0
+    is_static = all(type(n) is int and n > 0 for n in x.shape)
+    return is_static and SHORTEST <= size <= LONGEST and size & (size - 1) == 0
 
 
 def _sample(kind: str, shape: tuple[int, ...], axes: Axes, *lengths: Dim) -> Sample:
     attrs = {"kind": kind, "axes": axes, "lengths": lengths or (None,) * len(axes)}
-    return Sample((Domain(-3, 3, _wanted(kind), shape),), attrs)
+    return Sample((Domain(-3, 3, _input_kind(kind), shape),), attrs)
 
 
 FOURIER: Final = register(
@@ -192,17 +194,9 @@ def _lengths(fft_length: Any, rank: int, name: str) -> Lengths:
     return lengths
 
 
+@documented(FFT, **ONE)
 def fft(input: Any, name: str | None = None) -> Tensor:
-    """The discrete Fourier transform over the last axis.
-
-    Args:
-        input: complex64 or complex128, of one axis or more.
-
-    Returns:
-        Of the shape and dtype of ``input``: ``sum(input[n] * exp(-2j * pi * k * n / N))`` at ``k``.
-
-    Raises:
-        DTypeError: numbers that are not complex.
+    """The discrete Fourier transform along the last axis: ``sum(input[n] * exp(-2j * pi * k * n / N))``.
 
     >>> import dualflow as df
     >>> df.signal.fft([1 + 0j, 0, 0, 0]).numpy()
@@ -211,44 +205,66 @@ def fft(input: Any, name: str | None = None) -> Tensor:
     return _of_last("fft", input, 1, None)
 
 
+@documented(FFT, **ONE)
 def ifft(input: Any, name: str | None = None) -> Tensor:
-    """The inverse of :func:`fft`."""
+    """The inverse of :func:`fft`.
+
+    >>> import dualflow as df
+    >>> df.signal.ifft([4 + 0j, 0, 0, 0]).numpy()
+    array([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j])
+    """
     return _of_last("ifft", input, 1, None)
 
 
+@documented(FFT, **TWO)
 def fft2d(input: Any, name: str | None = None) -> Tensor:
-    """The discrete Fourier transform over the last two axes; see :func:`fft`."""
+    """The discrete Fourier transform over the last two axes.
+
+    >>> import dualflow as df
+    >>> df.signal.fft2d([[1 + 0j, 2], [3, 4]]).numpy()
+    array([[10.+0.j, -2.+0.j],
+           [-4.+0.j,  0.+0.j]])
+    """
     return _of_last("fft", input, 2, None)
 
 
+@documented(FFT, **TWO)
 def ifft2d(input: Any, name: str | None = None) -> Tensor:
-    """The inverse of :func:`fft2d`."""
+    """The inverse of :func:`fft2d`.
+
+    >>> import dualflow as df
+    >>> df.signal.ifft2d([[10 + 0j, -2], [-4, 0]]).numpy()
+    array([[1.+0.j, 2.+0.j],
+           [3.+0.j, 4.+0.j]])
+    """
     return _of_last("ifft", input, 2, None)
 
 
+@documented(FFT, **THREE)
 def fft3d(input: Any, name: str | None = None) -> Tensor:
-    """The discrete Fourier transform over the last three axes; see :func:`fft`."""
+    """The discrete Fourier transform over the last three axes.
+
+    >>> import dualflow as df
+    >>> df.signal.fft3d([[[1 + 0j, 3]]]).numpy()
+    array([[[ 4.+0.j, -2.+0.j]]])
+    """
     return _of_last("fft", input, 3, None)
 
 
+@documented(FFT, **THREE)
 def ifft3d(input: Any, name: str | None = None) -> Tensor:
-    """The inverse of :func:`fft3d`."""
+    """The inverse of :func:`fft3d`.
+
+    >>> import dualflow as df
+    >>> df.signal.ifft3d([[[4 + 0j, -2]]]).numpy()
+    array([[[1.+0.j, 3.+0.j]]])
+    """
     return _of_last("ifft", input, 3, None)
 
 
+@documented(RFFT, **REAL, **ONE)
 def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
-    """The discrete Fourier transform of real signals along the last axis, without what mirrors the rest.
-
-    Args:
-        input_tensor: float32 or float64, of one axis or more.
-        fft_length: one size, to which signals are cut off or filled up with zeros; theirs by default.
-
-    Returns:
-        Complex numbers of the same precision, ``fft_length // 2 + 1`` along the last axis.
-
-    Raises:
-        DTypeError: another dtype.
-        InvalidArgumentError: another number of lengths, or a negative one.
+    """The discrete Fourier transform of real signals along the last axis, without the redundant half.
 
     >>> import dualflow as df
     >>> df.signal.rfft([1.0, 2.0, 3.0, 4.0]).numpy()
@@ -257,8 +273,9 @@ def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> 
     return _of_last("rfft", input_tensor, 1, fft_length)
 
 
+@documented(RFFT, **COMPLEX, **ONE)
 def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
-    """The inverse of :func:`rfft`: real signals of ``fft_length``, by default twice one less than are given.
+    """The inverse of :func:`rfft`.
 
     >>> import dualflow as df
     >>> df.signal.irfft(df.signal.rfft([1.0, 2.0, 3.0, 4.0])).numpy()
@@ -267,23 +284,47 @@ def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) ->
     return _of_last("irfft", input_tensor, 1, fft_length)
 
 
+@documented(RFFT, **REAL, **TWO)
 def rfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
-    """The discrete Fourier transform of real signals over the last two axes; see :func:`rfft`."""
+    """The discrete Fourier transform of real signals over the last two axes, without the redundant half.
+
+    >>> import dualflow as df
+    >>> df.signal.rfft2d([[1.0, 2.0], [3.0, 4.0]]).numpy().real.tolist()
+    [[10.0, -2.0], [-4.0, 0.0]]
+    """
     return _of_last("rfft", input_tensor, 2, fft_length)
 
 
+@documented(RFFT, **COMPLEX, **TWO)
 def irfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
-    """The inverse of :func:`rfft2d`; see :func:`irfft`."""
+    """The inverse of :func:`rfft2d`.
+
+    >>> import dualflow as df
+    >>> df.signal.irfft2d(df.signal.rfft2d([[1.0, 2.0], [3.0, 4.0]])).numpy().tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
     return _of_last("irfft", input_tensor, 2, fft_length)
 
 
+@documented(RFFT, **REAL, **THREE)
 def rfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
-    """The discrete Fourier transform of real signals over the last three axes; see :func:`rfft`."""
+    """The discrete Fourier transform of real signals over the last three axes, without the redundant half.
+
+    >>> import dualflow as df
+    >>> df.signal.rfft3d([[[1.0, 3.0]]]).numpy().real.tolist()
+    [[[4.0, -2.0]]]
+    """
     return _of_last("rfft", input_tensor, 3, fft_length)
 
 
+@documented(RFFT, **COMPLEX, **THREE)
 def irfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
-    """The inverse of :func:`rfft3d`; see :func:`irfft`."""
+    """The inverse of :func:`rfft3d`.
+
+    >>> import dualflow as df
+    >>> df.signal.irfft3d(df.signal.rfft3d([[[1.0, 3.0]]])).numpy().tolist()
+    [[[1.0, 3.0]]]
+    """
     return _of_last("irfft", input_tensor, 3, fft_length)
 
 
@@ -293,20 +334,21 @@ _NORMS: Final = {None: 0.0, "backward": 0.0, "ortho": 0.5, "forward": 1.0}
 
 def _of_axes(kind: str, x: Any, fft_length: Any, axes: Any, norm: str | None) -> Tensor:
     x = convert_to_tensor(x)
-    given = range(len(x.shape)) if axes is None else ints(axes, "axes")
-    over = tuple(normalize_axis(a, len(x.shape)) for a in given)
+    requested = range(len(x.shape)) if axes is None else ints(axes, "axes")
+    over = tuple(normalize_axis(a, len(x.shape)) for a in requested)
     if norm not in _NORMS:
         raise InvalidArgumentError(f"norm is 'backward', 'ortho' or 'forward', not {norm!r}.")
     lengths = _lengths(fft_length, len(over), f"{kind}nd")
     if not over:
         return x
-    found = _transform(kind, x, over, lengths)
+    transformed = _transform(kind, x, over, lengths)
     if not _NORMS[norm]:
-        return found
+        return transformed
     scale = math.prod(known_sizes(_full(kind, x.shape, over, lengths), "norm")) ** _NORMS[norm]
-    return found * scale if kind.startswith("i") else found / scale
+    return transformed * scale if kind.startswith("i") else transformed / scale
 
 
+@documented(ANY_AXES, **FULL)
 def fftnd(
     input_tensor: Any,
     fft_length: Any = None,
@@ -316,17 +358,6 @@ def fftnd(
 ) -> Tensor:
     """The discrete Fourier transform over any axes.
 
-    Args:
-        input_tensor: complex64 or complex128.
-        fft_length: for each axis a size, to which it is cut off or filled up with zeros; its own by default.
-        axes: which axes; all by default.
-        norm: "backward" (the default) divides the inverse by the number of elements, "forward" the transform,
-            "ortho" both by the square root.
-
-    Raises:
-        DTypeError: another dtype.
-        InvalidArgumentError: another number of lengths than of axes, or another norm.
-
     >>> import dualflow as df
     >>> df.signal.fftnd([[1 + 0j, 2], [3, 4]]).numpy()
     array([[10.+0.j, -2.+0.j],
@@ -335,6 +366,7 @@ def fftnd(
     return _of_axes("fft", input_tensor, fft_length, axes, norm)
 
 
+@documented(ANY_AXES, **FULL)
 def ifftnd(
     input_tensor: Any,
     fft_length: Any = None,
@@ -342,10 +374,17 @@ def ifftnd(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The inverse of :func:`fftnd`."""
+    """The inverse of :func:`fftnd`.
+
+    >>> import dualflow as df
+    >>> df.signal.ifftnd([[10 + 0j, -2], [-4, 0]]).numpy()
+    array([[1.+0.j, 2.+0.j],
+           [3.+0.j, 4.+0.j]])
+    """
     return _of_axes("ifft", input_tensor, fft_length, axes, norm)
 
 
+@documented(ANY_AXES, **REAL)
 def rfftnd(
     input_tensor: Any,
     fft_length: Any = None,
@@ -353,13 +392,16 @@ def rfftnd(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The discrete Fourier transform of real signals over any axes, the last of which is halved.
+    """The discrete Fourier transform of real signals over any axes, without the redundant half of the last.
 
-    See :func:`fftnd` and :func:`rfft`.
+    >>> import dualflow as df
+    >>> df.signal.rfftnd([[1.0, 2.0], [3.0, 4.0]]).numpy().real.tolist()
+    [[10.0, -2.0], [-4.0, 0.0]]
     """
     return _of_axes("rfft", input_tensor, fft_length, axes, norm)
 
 
+@documented(ANY_AXES, **COMPLEX)
 def irfftnd(
     input_tensor: Any,
     fft_length: Any = None,
@@ -367,7 +409,12 @@ def irfftnd(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The inverse of :func:`rfftnd`."""
+    """The inverse of :func:`rfftnd`.
+
+    >>> import dualflow as df
+    >>> df.signal.irfftnd(df.signal.rfftnd([[1.0, 2.0], [3.0, 4.0]])).numpy().tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
     return _of_axes("irfft", input_tensor, fft_length, axes, norm)
 
 
@@ -379,7 +426,17 @@ def _shifted(x: Any, axes: Any, forth: bool) -> Tensor:
 
 
 def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
-    """``x`` with the frequency 0 moved to the middle of each of ``axes``, all by default.
+    """``x`` with the frequency 0 moved to the middle of each axis.
+
+    Args:
+        x: a tensor of any shape and dtype.
+        axes: the axes to shift: an integer or a list; None for all.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``.
+
+    Raises:
+        InvalidArgumentError: an axis is out of range, or its size is unknown in a trace.
 
     >>> import dualflow as df
     >>> df.signal.fftshift([0, 1, 2, -2, -1]).numpy()
@@ -389,5 +446,20 @@ def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
 
 
 def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
-    """The inverse of :func:`fftshift`."""
+    """The inverse of :func:`fftshift`.
+
+    Args:
+        x: a tensor of any shape and dtype.
+        axes: the axes to shift: an integer or a list; None for all.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``.
+
+    Raises:
+        InvalidArgumentError: an axis is out of range, or its size is unknown in a trace.
+
+    >>> import dualflow as df
+    >>> df.signal.ifftshift([-2, -1, 0, 1, 2]).numpy()
+    array([ 0,  1,  2, -2, -1], dtype=int32)
+    """
     return _shifted(x, axes, forth=False)

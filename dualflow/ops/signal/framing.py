@@ -1,4 +1,4 @@
-"""Frames: stretches of a signal that overlap, as views of it, and the signal that is their sum."""
+"""Frames: overlapping parts of a signal, as views of it, and the signal that is their sum."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ def frame(
     axis: Any = -1,
     name: str | None = None,
 ) -> Tensor:
-    """Every stretch of ``frame_length`` along an axis, ``frame_step`` apart.
+    """Overlapping parts of a signal along an axis: ``frame_length`` elements each, ``frame_step`` apart.
 
     Args:
-        signal: a tensor of one axis or more.
-        frame_length: the size of a frame, known now.
-        frame_step: the distance between frames, known now.
-        pad_end: whether frames begin up to the end of the signal, which is then followed by ``pad_value``.
+        signal: a tensor of one axis or more, of any dtype.
+        frame_length: the size of a frame, known while tracing.
+        frame_step: the distance between frames, known while tracing.
+        pad_end: whether frames begin up to the end of the signal, which is then padded with ``pad_value``.
         pad_value: a Python number.
-        axis: which axis becomes frames.
+        axis: the axis of the signal; the last by default.
 
     Returns:
-        The frames in place of the axis, ``[..., frames, frame_length, ...]``.
+        A tensor of shape ``(..., frames, frame_length, ...)`` with the dtype of ``signal``.
 
     Raises:
-        InvalidArgumentError: a scalar signal, or a length or step below 1.
+        InvalidArgumentError: ``signal`` is a scalar, or a length or step is below 1.
 
     >>> import dualflow as df
     >>> df.signal.frame([1, 2, 3, 4, 5], 3, 2).numpy()
@@ -59,8 +59,8 @@ def frame(
         samples = static_int(signal.shape[place], "the length of a signal that is padded")
         beyond = max(0, length + step * (-(-samples // step) - 1) - samples)
     rows = _joined(signal, outer, [signal.shape[place]], inner)
-    seen = windows(rows, Geometry((length,), (step,), (1,), ((0, beyond),)), pad_value)
-    return _apart(seen, outer, list(seen.shape[1:3]), inner)
+    frames = windows(rows, Geometry((length,), (step,), (1,), ((0, beyond),)), pad_value)
+    return _apart(frames, outer, list(frames.shape[1:3]), inner)
 
 
 def _joined(x: Any, outer: Any, middle: list[Dim], inner: Any) -> Any:
@@ -91,14 +91,15 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Te
     """The sum of frames that begin ``frame_step`` apart.
 
     Args:
-        signal: frames ``[..., frames, frame_length]``, of known number and length.
-        frame_step: the distance between frames, known now.
+        signal: frames of shape ``(..., frames, frame_length)``, whose number and length are known while
+            tracing.
+        frame_step: the distance between frames, known while tracing.
 
     Returns:
-        Of shape ``[..., (frames - 1) * frame_step + frame_length]``.
+        A tensor of shape ``(..., (frames - 1) * frame_step + frame_length)`` with the dtype of ``signal``.
 
     Raises:
-        InvalidArgumentError: less than two axes, or a step below 1.
+        InvalidArgumentError: ``signal`` has fewer than two axes, or the step is below 1.
 
     >>> import dualflow as df
     >>> df.signal.overlap_and_add([[1, 1, 1], [1, 1, 1]], 2).numpy()
@@ -119,9 +120,9 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Te
 
 
 def _skewed_sum(signal: Any, outer: list[Dim], frames: int, length: int, step: int) -> Any:
-    """Each frame is cut into parts of one step; rows of parts, each moved by one more step, are added up.
+    """Each frame is cut into parts of one step; rows of parts, each shifted by one more step, are added.
 
-    Rows that are longer by one than those that they are read as move by one each.
+    Reading rows with a length that is shorter by one shifts each by one more.
     """
     parts, rank = -(-length // step), len(outer)
     first = _product(outer)
@@ -131,5 +132,5 @@ def _skewed_sum(signal: Any, outer: list[Dim], frames: int, length: int, step: i
     flat = reshape(rows, _sizes([first, parts * (frames + parts), step]))[:, : parts * (frames + parts - 1)]
     added = reduce_sum(reshape(flat, _sizes([first, parts, frames + parts - 1, step])), 1)
     total = (frames - 1) * step + length
-    found = reshape(added, _sizes([first, (frames + parts - 1) * step]))[:, :total]
-    return reshape(found, _sizes([*outer, total]))
+    samples = reshape(added, _sizes([first, (frames + parts - 1) * step]))[:, :total]
+    return reshape(samples, _sizes([*outer, total]))

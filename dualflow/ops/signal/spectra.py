@@ -40,18 +40,23 @@ def stft(
     pad_end: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The short-time Fourier transform: that of each frame of a signal, faded out by a window.
+    """The short-time Fourier transform: the transform of each frame of a signal, multiplied by a window.
 
     Args:
-        signals: float32 or float64, ``[..., samples]``.
+        signals: float32 or float64, of shape ``(..., samples)``.
         frame_length: the size of a frame.
         frame_step: the distance between frames.
-        fft_length: the length of the transforms, by default the least power of two that holds a frame.
-        window_fn: the weights of a frame, ``window_fn(frame_length, dtype=dtype)``; None for none.
+        fft_length: the length of the transforms; None for the least power of two that holds a frame.
+        window_fn: a function ``window_fn(frame_length, dtype=dtype)`` that returns the weights of a frame;
+            None for none.
         pad_end: see :func:`dualflow.signal.frame`.
 
     Returns:
-        Complex numbers ``[..., frames, fft_length // 2 + 1]``.
+        A complex tensor of shape ``(..., frames, fft_length // 2 + 1)``.
+
+    Raises:
+        InvalidArgumentError: ``signals`` is a scalar, or a length or step is below 1.
+        DTypeError: ``signals`` has another dtype, or a length is not known while tracing.
 
     >>> import dualflow as df
     >>> df.signal.stft(df.ones([1000]), frame_length=256, frame_step=128).shape.as_list()
@@ -67,10 +72,24 @@ def stft(
 def inverse_stft_window_fn(
     frame_step: Any, forward_window_fn: Callable[..., Any] = hann_window, name: str | None = None
 ) -> Callable[..., Any]:
-    """The window function for :func:`inverse_stft` that restores what :func:`stft` has transformed.
+    """The window function for :func:`inverse_stft` that restores the signal of :func:`stft`.
 
-    After Griffin and Lim, "Signal estimation from modified short-time Fourier transform" (1984): the forward
-    window, divided by the sum of the squares of all windows that lie over a sample.
+    It is the forward window, divided by the sum of the squares of all windows that cover a sample: Griffin
+    and Lim, "Signal estimation from modified short-time Fourier transform" (1984).
+
+    Args:
+        frame_step: the distance between frames.
+        forward_window_fn: the window function of :func:`stft`.
+
+    Returns:
+        A function ``window_fn(frame_length, dtype)`` that returns a tensor of shape ``(frame_length,)``.
+
+    Raises:
+        DTypeError: when it is called: ``frame_step`` is not an integer known while tracing.
+
+    >>> import dualflow as df
+    >>> df.signal.inverse_stft_window_fn(2)(4, dtype=df.float32).shape
+    (4,)
     """
 
     def window_fn(frame_length: Any, dtype: Any) -> Any:
@@ -94,17 +113,22 @@ def inverse_stft(
     window_fn: Window = hann_window,
     name: str | None = None,
 ) -> Tensor:
-    """The signals of a short-time Fourier transform: the sum of the frames, faded out by a window.
+    """The signals from a short-time Fourier transform: the sum of the frames, multiplied by a window.
 
     Args:
-        stfts: complex numbers ``[..., frames, fft_length // 2 + 1]``.
+        stfts: complex numbers of shape ``(..., frames, fft_length // 2 + 1)``.
         frame_length: the size of a frame.
         frame_step: the distance between frames.
         fft_length: as in :func:`stft`.
-        window_fn: see :func:`inverse_stft_window_fn`, which makes those that restore a signal.
+        window_fn: a function ``window_fn(frame_length, dtype=dtype)``; that of :func:`inverse_stft_window_fn`
+            restores a signal.
 
     Returns:
-        Real numbers ``[..., (frames - 1) * frame_step + frame_length]``.
+        A real tensor of shape ``(..., (frames - 1) * frame_step + frame_length)``.
+
+    Raises:
+        InvalidArgumentError: ``stfts`` has fewer than two axes, or the step is below 1.
+        DTypeError: ``stfts`` doesn't hold complex numbers, or a length is not known while tracing.
 
     >>> import dualflow as df
     >>> x = df.random.stateless_normal([1000], seed=(1, 2))
@@ -139,23 +163,25 @@ def linear_to_mel_weight_matrix(
     dtype: Any = float32,
     name: str | None = None,
 ) -> Tensor:
-    """The weights that make bands of the mel scale of a spectrum, ``[num_spectrogram_bins, num_mel_bins]``.
+    """The matrix that maps spectra to bands of the mel scale.
 
-    Each band is a triangle of height 1; the scale is ``1127 * log(1 + hertz / 700)``.
+    Each band is a triangle of height 1; the scale is ``1127 * log(1 + hertz / 700)``. All arguments must be
+    known while tracing.
 
     Args:
-        num_mel_bins: how many bands.
-        num_spectrogram_bins: how many frequencies a spectrum has, from 0 to ``sample_rate / 2``.
-        sample_rate: samples a second.
-        lower_edge_hertz: where the lowest band begins.
-        upper_edge_hertz: where the highest band ends.
-        dtype: a float dtype.
+        num_mel_bins: the number of bands.
+        num_spectrogram_bins: the number of frequencies of a spectrum, from 0 to ``sample_rate / 2``.
+        sample_rate: the number of samples per second.
+        lower_edge_hertz: the lower end of the lowest band.
+        upper_edge_hertz: the upper end of the highest band.
+        dtype: a float dtype; float32 by default.
 
-    All are known now.
+    Returns:
+        A tensor of shape ``(num_spectrogram_bins, num_mel_bins)`` and dtype ``dtype``.
 
     Raises:
-        InvalidArgumentError: no bands, or edges that are not in order below ``sample_rate / 2``.
-        DTypeError: a dtype that is no float, or a number that is not known.
+        InvalidArgumentError: there are no bands, or the edges are not in order below ``sample_rate / 2``.
+        DTypeError: ``dtype`` is not a float dtype, or a number is not known.
 
     >>> import dualflow as df
     >>> weights = df.signal.linear_to_mel_weight_matrix(num_mel_bins=4)
@@ -190,12 +216,19 @@ def _number(x: Any) -> float:
 
 
 def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Tensor:
-    """The mel-frequency cepstral coefficients of logarithmic mel spectra ``[..., num_mel_bins]``.
+    """The mel-frequency cepstral coefficients of logarithmic mel spectra.
 
     They are the cosine transform of type 2, divided by ``sqrt(2 * num_mel_bins)``.
 
+    Args:
+        log_mel_spectrograms: float32 or float64, of shape ``(..., num_mel_bins)``.
+
+    Returns:
+        A tensor with the shape and dtype of ``log_mel_spectrograms``.
+
     Raises:
-        InvalidArgumentError: no bands.
+        InvalidArgumentError: there are no bands.
+        DTypeError: the dtype is another.
 
     >>> import dualflow as df
     >>> df.signal.mfccs_from_log_mel_spectrograms([[1.0, 1.0]]).numpy()

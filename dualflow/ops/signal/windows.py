@@ -1,20 +1,39 @@
-"""Window functions: weights that fade out the ends of a frame. They are known before a graph runs."""
+"""Window functions: weights that fade out the ends of a frame. They are computed while tracing."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from dualflow.core.dtypes import as_dtype, float32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.creation import constant
+from dualflow.ops.docstrings import documented
 from dualflow.ops.static import known_value, static_float, static_int
 
 if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
+
+
+_SECTIONS: Final = """Args:
+    window_length: the number of weights, an integer known while tracing.{more}
+    dtype: a float dtype; float32 by default.
+
+Returns:
+    A tensor of shape ``(window_length,)`` and dtype ``dtype``.
+
+Raises:
+    DTypeError: ``dtype`` is not a float dtype, or another argument is not known while tracing.
+    InvalidArgumentError: ``window_length`` is negative.
+"""
+_PERIODIC: Final = """
+    periodic: whether a window of even length is the beginning of a symmetric one that is longer by 1, as
+        spectra require; windows of odd length are always symmetric, as in TensorFlow."""
+_BETA: Final = """
+    beta: the shape parameter, a number known while tracing: larger ones make the window narrower."""
 
 
 def _places(window_length: Any) -> Array:
@@ -44,20 +63,11 @@ def _raised_cosine(window_length: Any, periodic: Any, dtype: Any, base: float) -
     return _window(base - (1 - base) * np.cos(2 * np.pi * places / span), dtype)
 
 
+@documented(_SECTIONS, more=_PERIODIC)
 def hann_window(
     window_length: Any, periodic: Any = True, dtype: Any = float32, name: str | None = None
 ) -> Tensor:
     """The Hann window, ``0.5 - 0.5 * cos(2 * pi * n / N)``.
-
-    Args:
-        window_length: how many weights, known now.
-        periodic: whether a window of even length is the beginning of a symmetric one that is longer by 1, as
-            spectra want it; a window of odd length is symmetric always, as in TensorFlow.
-        dtype: a float dtype.
-
-    Raises:
-        DTypeError: a dtype that is no float, or a length that is not known.
-        InvalidArgumentError: a negative length.
 
     >>> import dualflow as df
     >>> df.signal.hann_window(4).numpy()
@@ -66,15 +76,27 @@ def hann_window(
     return _raised_cosine(window_length, periodic, dtype, 0.5)
 
 
+@documented(_SECTIONS, more=_PERIODIC)
 def hamming_window(
     window_length: Any, periodic: Any = True, dtype: Any = float32, name: str | None = None
 ) -> Tensor:
-    """The Hamming window, ``0.54 - 0.46 * cos(2 * pi * n / N)``; see :func:`hann_window`."""
+    """The Hamming window, ``0.54 - 0.46 * cos(2 * pi * n / N)``.
+
+    >>> import dualflow as df
+    >>> df.signal.hamming_window(4).numpy().round(2)
+    array([0.08, 0.54, 1.  , 0.54], dtype=float32)
+    """
     return _raised_cosine(window_length, periodic, dtype, 0.54)
 
 
+@documented(_SECTIONS, more="")
 def vorbis_window(window_length: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
-    """Vorbis's window, ``sin(pi / 2 * sin(pi / N * (n + 1 / 2)) ** 2)``; see :func:`hann_window`."""
+    """Vorbis's window, ``sin(pi / 2 * sin(pi / N * (n + 1 / 2)) ** 2)``.
+
+    >>> import dualflow as df
+    >>> df.signal.vorbis_window(4).numpy().round(3)
+    array([0.228, 0.974, 0.974, 0.228], dtype=float32)
+    """
     places = _places(window_length)
     return _window(np.sin(np.pi / 2 * np.sin(np.pi / max(1, len(places)) * (places + 0.5)) ** 2), dtype)
 
@@ -83,22 +105,30 @@ def _kaiser(length: int, beta: Any) -> Array:
     return np.kaiser(length, static_float(beta, "beta"))
 
 
+@documented(_SECTIONS, more=_BETA)
 def kaiser_window(
     window_length: Any, beta: Any = 12.0, dtype: Any = float32, name: str | None = None
 ) -> Tensor:
     """The Kaiser window, ``i0(beta * sqrt(1 - x ** 2)) / i0(beta)`` for ``x`` from -1 to 1.
 
-    ``beta`` is a number known now; see :func:`hann_window` for the other arguments.
+    >>> import dualflow as df
+    >>> df.signal.kaiser_window(3, beta=0.0).numpy()
+    array([1., 1., 1.], dtype=float32)
     """
     return _window(_kaiser(len(_places(window_length)), beta), dtype)
 
 
+@documented(_SECTIONS, more=_BETA)
 def kaiser_bessel_derived_window(
     window_length: Any, beta: Any = 12.0, dtype: Any = float32, name: str | None = None
 ) -> Tensor:
-    """The roots of a Kaiser window's running sums, mirrored: squares of weights half a window apart add to 1.
+    """The square roots of a Kaiser window's running sums, mirrored.
 
-    See :func:`kaiser_window`.
+    Squares of weights half a window apart add to 1.
+
+    >>> import dualflow as df
+    >>> df.signal.kaiser_bessel_derived_window(2).numpy().round(3)
+    array([0.707, 0.707], dtype=float32)
     """
     sums = np.cumsum(_kaiser(len(_places(window_length)) // 2 + 1, beta))
     half = np.sqrt(sums[:-1] / sums[-1])
