@@ -11,7 +11,7 @@ import numpy as np
 
 import dualflow as df
 from benchmarks import first_call
-from benchmarks.first_call import Figures
+from benchmarks.first_call import CompileStats
 from benchmarks.steady import Subject, fastest
 from benchmarks.workloads import gelu, layernorm
 from dualflow.core.tree import leaves
@@ -54,7 +54,7 @@ def compare(words: Sequence[str], quick: bool, rounds: int, block: float) -> lis
     return rows
 
 
-def first_calls(rounds: int) -> dict[str, dict[str, dict[str, Figures]]]:
+def first_calls(rounds: int) -> dict[str, dict[str, dict[str, CompileStats]]]:
     """First calls by backend, case and state; see :func:`benchmarks.first_call.first_calls`."""
     return {name: first_call.first_calls(rounds, FIRST, backend) for name, backend in BACKENDS.items()}
 

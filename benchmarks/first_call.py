@@ -19,18 +19,18 @@ CASES = ("gelu", "MLP step", "5000-op chain")
 OTHER_SIZES = 10
 ROOT = Path(__file__).parents[1]
 
-Figures = dict[str, float]
+CompileStats = dict[str, float]
 
 
 def first_calls(
     rounds: int, cases: Sequence[str] = CASES, backend: str = "llvm"
-) -> dict[str, dict[str, Figures]]:
+) -> dict[str, dict[str, CompileStats]]:
     """Seconds by case and by ``cold`` or ``warm``, each the best of several processes.
 
     The figures are ``import`` (of dualflow, after NumPy's), ``first`` (trace, compile and call) and ``other
     sizes`` (the first calls at ten other sizes, together).
     """
-    found: dict[str, dict[str, Figures]] = {case: {} for case in cases}
+    found: dict[str, dict[str, CompileStats]] = {case: {} for case in cases}
     _child(cases[0], "", backend)  # leaves the modules' bytecode behind, which an installed package has
     for _ in range(rounds):
         for case in cases:
@@ -42,13 +42,13 @@ def first_calls(
     return found
 
 
-def _child(case: str, cache: str, backend: str) -> Figures:
+def _child(case: str, cache: str, backend: str) -> CompileStats:
     environment = os.environ | {"DUALFLOW_CACHE_DIR": cache, "DUALFLOW_BACKEND": backend}
     command = [sys.executable, "-m", "benchmarks.first_call", case]
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"the first call of {case} failed:\n{done.stderr}")
-    figures: Figures = json.loads(done.stdout)
+    figures: CompileStats = json.loads(done.stdout)
     return figures
 
 
@@ -70,7 +70,7 @@ def _prepare(case: str) -> tuple[Callable[..., Any], Callable[[int], tuple[Any, 
     return df.function(function), lambda i: (df.constant(np.ones(size + i, np.float32)),)
 
 
-def _measure(case: str) -> Figures:
+def _measure(case: str) -> CompileStats:
     import numpy as np  # noqa: F401  # its own import is not what is measured
 
     begun = time.perf_counter()

@@ -13,7 +13,7 @@ import numpy as np
 
 import dualflow as df
 from benchmarks.backends import Compared
-from benchmarks.first_call import OTHER_SIZES, Figures
+from benchmarks.first_call import OTHER_SIZES, CompileStats
 from benchmarks.peers import Cost
 from benchmarks.pipelines import Piped
 from benchmarks.steady import ENGINES, Measured
@@ -93,7 +93,7 @@ def pipeline_table(rows: Sequence[Piped]) -> str:
     return markdown(["us per element or batch", *makers], lines)
 
 
-def first_call_table(cases: dict[str, dict[str, Figures]]) -> str:
+def first_call_table(cases: dict[str, dict[str, CompileStats]]) -> str:
     """Milliseconds of the first calls, in a process with an empty object cache and in the next one."""
     states = ("cold", "warm")
     lines = []
@@ -113,7 +113,7 @@ def backend_table(rows: Sequence[Compared]) -> str:
     return markdown(["us per call", "default", "Numba", "Numba / default"], lines)
 
 
-def backend_first_call_table(found: dict[str, dict[str, dict[str, Figures]]]) -> str:
+def backend_first_call_table(found: dict[str, dict[str, dict[str, CompileStats]]]) -> str:
     """Milliseconds of first calls on each backend, in a process with an empty cache and in the next one."""
     lines = []
     for case in found["default"]:

@@ -9,12 +9,12 @@ import numpy as np
 
 from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.locks import imported
-from dualflow.graph.compiled import CodeSource, CompileCosts, Figures, Footprint, PartKind, PartReport
+from dualflow.graph.compiled import CodeSource, CompileCosts, CompileStats, Footprint, PartKind, PartReport
+from dualflow.graph.effect_log import EffectLog
 from dualflow.graph.interpret import evaluate, observed
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.strings import WHY, holds_strings, with_strings
-from dualflow.graph.trail import Trail
 
 Array = np.ndarray[Any, Any]
 
@@ -41,16 +41,20 @@ class Interpreted:
             return (PartReport(PartKind.NUMPY, what, "the backend is numpy"),)
         return (PartReport(PartKind.NUMPY, what, WHY, with_strings(self.graph)),)
 
-    def run(self, arrays: Sequence[Array], trail: Trail | None = None) -> list[Array]:
+    def run(self, arrays: Sequence[Array], effect_log: EffectLog | None = None) -> list[Array]:
         """The graph's outputs; variables are written to when all is computed.
 
-        ``trail`` learns what runs.
+        ``effect_log`` learns what runs.
 
         Raises:
             ResourceExhaustedError: there is no memory for what is computed.
         """
         try:
-            results = evaluate(self.graph, arrays) if trail is None else _followed(self.graph, arrays, trail)
+            results = (
+                evaluate(self.graph, arrays)
+                if effect_log is None
+                else _followed(self.graph, arrays, effect_log)
+            )
         except ResourceExhaustedError:  # of an op, which it names
             raise
         except MemoryError as error:
@@ -77,9 +81,11 @@ def footprint(graph: Graph) -> Footprint:
     return found
 
 
-def figures(compiled: Interpreted) -> Figures:
+def compile_stats(compiled: Interpreted) -> CompileStats:
     """No kernels: every node is a call of NumPy."""
-    return Figures(kernels=(), products=0, hosts=len(compiled.graph.nodes), arena_bytes=0, arena_stays=False)
+    return CompileStats(
+        kernels=(), products=0, hosts=len(compiled.graph.nodes), arena_bytes=0, arena_stays=False
+    )
 
 
 def costs(compiled: Interpreted) -> CompileCosts:
@@ -87,8 +93,8 @@ def costs(compiled: Interpreted) -> CompileCosts:
     return CompileCosts(emission=0.0, compilation=0.0, linking=0.0, paid=0.0, source=CodeSource.NONE)
 
 
-def _followed(graph: Graph, arrays: Sequence[Array], trail: Trail) -> list[Array]:
-    with observed(trail.follow):
+def _followed(graph: Graph, arrays: Sequence[Array], effect_log: EffectLog) -> list[Array]:
+    with observed(effect_log.follow):
         return evaluate(graph, arrays)
 
 

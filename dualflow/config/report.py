@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
-from dualflow.function.calls.lazy_backends import facilities, machine
+from dualflow.function.calls.lazy_backends import features, machine
 from dualflow.function.inspect.compare_report import size
 from dualflow.function.options import backend_choice, eager_kernels_choice
 from dualflow.version import DUALFLOW
 
 if TYPE_CHECKING:
-    from dualflow.backends.llvm.facilities import Facility
+    from dualflow.backends.llvm.features import Feature
 
 _NEEDED: Final = ("numpy", "llvmlite", "numba", "networkx", "scipy", "ml_dtypes", "diastatic-malt")
 _OPTIONAL: Final = ("matplotlib", "scikit-learn", "pandas")
@@ -81,7 +81,7 @@ def configuration() -> dict[str, Any]:
         "backend": {"name": backend, "chosen_by": reason},
         "eager_kernels": {"name": kernels, "chosen_by": why},
         **machine(),
-        "parts": {facility.switch: _part(facility) for facility in facilities()},
+        "parts": {facility.switch: _part(facility) for facility in features()},
         "environment": {n: v for n, v in sorted(os.environ.items()) if n.startswith("DUALFLOW_")},
     }
 
@@ -110,7 +110,7 @@ def _rows(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "environment", " ".join(f"{name}={value}" for name, value in found["environment"].items())
 
 
-def _part(facility: Facility) -> dict[str, Any]:
+def _part(facility: Feature) -> dict[str, Any]:
     return {
         "name": facility.name,
         "on": facility.on,

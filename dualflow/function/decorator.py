@@ -27,7 +27,7 @@ from dualflow.function.calls.status import status
 from dualflow.function.concrete import ConcreteFunction
 from dualflow.function.options import bytes_of, known_backend, known_first_call
 from dualflow.function.pickling import Copied
-from dualflow.function.run_eagerly import DETOURS
+from dualflow.function.run_eagerly import FALLBACKS
 from dualflow.function.trace_cache import MAX_TRACES, CacheInfo, TraceCache
 from dualflow.function.trace_function import FunctionTracer
 from dualflow.function.tracing.captured_values import CapturedValues
@@ -101,8 +101,8 @@ class Function(Copied, Generic[P, R]):
         """The function's result, from the trace that fits the arguments."""
         try:
             self._calls += 1
-            if DETOURS.on:
-                return self._detour(args, kwargs)
+            if FALLBACKS.on:
+                return self._fallback(args, kwargs)
             if kwargs:
                 return self._named(args, kwargs)
             if dispatch.current() is EAGER and (result := self._recent.fast(*args)) is not REFUSED:
@@ -112,11 +112,11 @@ class Function(Copied, Generic[P, R]):
             hide_frames(error)
             raise
 
-    def _detour(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    def _fallback(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """A call as Python, as part of what is around it, or one that a profiler looks at."""
-        if DETOURS.python:
+        if FALLBACKS.python:
             return self.python_function(*args, **kwargs)
-        if threading.get_ident() in DETOURS.inlining:
+        if threading.get_ident() in FALLBACKS.inlining:
             return self._tracer.inline(self._signature.bind(args, kwargs))
         with span("call", self.name):
             return self._slow((*args, *kwargs.values()), tuple(kwargs))
@@ -155,7 +155,7 @@ class Function(Copied, Generic[P, R]):
         """The result of a trace; the next call tries its fast path first, from the second call on."""
         trace = known.trace
         compiled = trace.for_shapes(inputs).compiled
-        if dispatch.current() is not EAGER or DETOURS.watched or not compiled.is_ready:
+        if dispatch.current() is not EAGER or FALLBACKS.watched or not compiled.is_ready:
             return trace.run(inputs)
         values = known.values(inputs)
         fast = compiled.fast_path(known.form)

@@ -22,7 +22,7 @@ class _Settings:
     backend: str | None = None
     kept_by_loops: int | None = None
     eager_kernels: str | None = None
-    eager_obstacle: str = ""
+    eager_unavailable_reason: str = ""
     eager_kernels_on: bool | None = None
 
 
@@ -123,7 +123,7 @@ def set_eager_kernels(name: str | None) -> None:
     >>> df.config.set_eager_kernels(None)
     """
     _settings.eager_kernels = None if name is None else _known_kernels(name)
-    _settings.eager_kernels_on, _settings.eager_obstacle = None, ""
+    _settings.eager_kernels_on, _settings.eager_unavailable_reason = None, ""
 
 
 @entry
@@ -138,8 +138,8 @@ def get_eager_kernels() -> str:
 
 def eager_kernels_choice() -> tuple[str, str]:
     """What computes large eager ops, and what chose it."""
-    if _settings.eager_obstacle:
-        return "numpy", _settings.eager_obstacle
+    if _settings.eager_unavailable_reason:
+        return "numpy", _settings.eager_unavailable_reason
     found, reason = EAGER_KERNELS[0], "the default"
     if _settings.eager_kernels is not None:
         found, reason = _settings.eager_kernels, "df.config.set_eager_kernels"
@@ -158,9 +158,9 @@ def eager_kernels_on() -> bool:
     return _settings.eager_kernels_on
 
 
-def without_eager_kernels(obstacle: str) -> None:
+def without_eager_kernels(unavailable_reason: str) -> None:
     """Leave large eager ops to NumPy from now on, until the user chooses anew."""
-    _settings.eager_obstacle, _settings.eager_kernels_on = obstacle, False
+    _settings.eager_unavailable_reason, _settings.eager_kernels_on = unavailable_reason, False
 
 
 @entry

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Final
 
 
-class Detours:
+class Fallbacks:
     """Why calls take another way than the short one.
 
     Attributes:
@@ -55,7 +55,7 @@ class Detours:
         self.on = self.python or self.watched or bool(self.inlining)
 
 
-DETOURS: Final = Detours()
+FALLBACKS: Final = Fallbacks()
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
@@ -67,9 +67,9 @@ def run_functions_eagerly(run_eagerly: bool) -> None:
     np.float32(2.0)
     >>> df.config.run_functions_eagerly(False)
     """
-    DETOURS.set(python=bool(run_eagerly))
+    FALLBACKS.set(python=bool(run_eagerly))
 
 
 def functions_run_eagerly() -> bool:
     """Whether :func:`run_functions_eagerly` is on."""
-    return DETOURS.python
+    return FALLBACKS.python

@@ -12,9 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from dualflow.core.records import NamedTuple
+from dualflow.graph.effect_log import EffectLog
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.trail import Trail
 
 Array = np.ndarray[Any, Any]
 
@@ -50,7 +50,7 @@ class KernelReport(NamedTuple):
     nodes: tuple[Node, ...]
 
 
-class Figures(NamedTuple):
+class CompileStats(NamedTuple):
     """What a compiled graph consists of.
 
     Attributes:
@@ -95,14 +95,14 @@ class Footprint(NamedTuple):
     Attributes:
         steps: the node of the graph that each step runs; None for what the plan adds.
         blocks: the intermediate values.
-        bent: the values of the graph whose elements don't lie in order.
+        non_contiguous: the values of the graph whose elements don't lie in order.
         arena: the bytes of all blocks, which use memory again once a value is dead.
         held: the bytes that are taken from the first step to the last: results, and arrays of host calls.
     """
 
     steps: tuple[Node | None, ...]
     blocks: tuple[MemoryBlock, ...]
-    bent: frozenset[Value]
+    non_contiguous: frozenset[Value]
     arena: int
     held: int
 
@@ -157,11 +157,11 @@ class Compiled(Protocol):
         """How each part runs."""
         ...
 
-    def run(self, arrays: Sequence[Array], trail: Trail | None = None) -> list[Array]:
+    def run(self, arrays: Sequence[Array], effect_log: EffectLog | None = None) -> list[Array]:
         """The graph's outputs, for a C-contiguous array of the input's dtype and shape for each input.
 
         The arrays of updated variables are written to, after everything in the graph that may fail.
-        ``trail`` learns what runs through NumPy and Python, and what ended the call if it fails.
+        ``effect_log`` learns what runs through NumPy and Python, and what ended the call if it fails.
         """
         ...
 
@@ -177,7 +177,7 @@ class Backend(Protocol):
         """The memory that a call takes of ``graph``, whose sizes are numbers and whose passes have run."""
         ...
 
-    def figures(self, compiled: Any) -> Figures:
+    def compile_stats(self, compiled: Any) -> CompileStats:
         """What the program consists of."""
         ...
 

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.core.spans import WATCHED
 from dualflow.core.tracebacks import entry
-from dualflow.function.run_eagerly import DETOURS
+from dualflow.function.run_eagerly import FALLBACKS
 from dualflow.profiler.engine import look
 from dualflow.profiler.recorder import Recorder
 from dualflow.profiler.trace_file import write
@@ -74,7 +74,7 @@ class _Sessions:
             file, recorder = ProfileFile(_made(folder) / f"dualflow_{stamp}.trace.json"), Recorder()
             self._running = RunningProfile(recorder, file)
             WATCHED.fill(recorder)
-            DETOURS.set(watched=True)
+            FALLBACKS.set(watched=True)
             look(recorder)
             return file
 
@@ -87,7 +87,7 @@ class _Sessions:
                 )
             (recorder, file), self._running = self._running, None
             look(None)
-            DETOURS.set(watched=False)
+            FALLBACKS.set(watched=False)
             WATCHED.clear()
         rows = recorder.close()
         if not save:

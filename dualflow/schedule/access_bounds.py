@@ -71,8 +71,8 @@ class Rule(Enum):
     EQUAL = "is"
     AT_LEAST = "is at least"
     MULTIPLE = "is a multiple of"
-    ROWS_WITHIN = "as the size of a stretch, begins the last one before"
-    """All stretches of a size, as many as the kernel's range has, begin before the end of the loop."""
+    ROWS_WITHIN = "as the size of a chunk, begins the last one before"
+    """All chunks of a size, as many as the kernel's range has, begin before the end of the loop."""
 
 
 class Condition(NamedTuple):
@@ -195,7 +195,7 @@ def access_bounds(kernel: Kernel) -> AccessBounds:
 
 
 class _OpenBlock(NamedTuple):
-    """The stretch of a loop between two edges: the loop's iterations, and its own at most."""
+    """The chunk of a loop between two edges: the loop's iterations, and its own at most."""
 
     iterations: int
     size: int
@@ -203,7 +203,7 @@ class _OpenBlock(NamedTuple):
 
 
 class _OpenLoop(NamedTuple):
-    """An open loop: the number of its iterations, and the stretches that it lies in."""
+    """An open loop: the number of its iterations, and the chunks that it lies in."""
 
     iterations: int
     blocks: frozenset[tuple[int, int]]
@@ -355,10 +355,10 @@ class _Analysis:
         for loop, stride in place.terms:
             if loop not in loops:
                 raise self._refuse("it follows a loop that it isn't inside of")
-            count, stretches = loops[loop]
+            count, chunks = loops[loop]
             if loop in begins:
-                if begins[loop] not in stretches:
-                    raise self._refuse("it counts from a stretch that its loop isn't inside of")
+                if begins[loop] not in chunks:
+                    raise self._refuse("it counts from a chunk that its loop isn't inside of")
                 count = blocks[begins[loop]].size
             terms.append((self.one if stride is None else stride.place, count))
         offset = None if place.offset is None else place.offset.place

@@ -62,11 +62,11 @@ def _by_extents(call: PlannedCall, kind: CopyPieces) -> list[tuple[Node, tuple[L
     values = (call.node.output, *call.node.inputs)
     layouts = (*call.outputs, *call.inputs)
     arrays = [VirtualArray(sizes(v), p.strides) for v, p in zip(values, layouts, strict=True)]
-    homes = dict(zip(map(id, arrays), layouts, strict=True))
+    allocations = dict(zip(map(id, arrays), layouts, strict=True))
 
     def layout_of(view: VirtualArray) -> Layout:
-        home = homes[id(view.owner)]
-        return Layout(home.buffer, home.offset + view.offset, view.strides)
+        allocation = allocations[id(view.owner)]
+        return Layout(allocation.buffer, allocation.offset + view.offset, view.strides)
 
     found: list[tuple[Node, tuple[Layout, ...], Layout]] = []
     for target, source in kind.pieces(*arrays, **call.node.attrs):

@@ -18,13 +18,13 @@ FEW = 256
 """So many steps are taken one after another, in shorter code, which is faster for short rows."""
 SHORTEST = 64
 """Steps of a block at least, beside which the work between blocks is small."""
-STRETCH = 1 << 14
-"""Elements of one stretch of a whole reduction.
+CHUNK = 1 << 14
+"""Elements of one chunk of a whole reduction.
 
 Fixed, so that results don't depend on the number of threads.
 """
-LEAST_STRETCHES = 8
-"""The fewest stretches of folds of columns, which threads share."""
+MIN_CHUNKS = 8
+"""The fewest chunks of folds of columns, which threads share."""
 JOIN = -1
 """The key of the loop that joins the partial results of a whole reduction."""
 
@@ -37,22 +37,22 @@ def rounds(step: NestStep) -> bool:
     )
 
 
-def stretches(nest: Nest, lanes: int) -> tuple[int, int]:
-    """The stretches of the first loop of a whole reduction: the iterations of each, and how many there
+def chunks(nest: Nest, lanes: int) -> tuple[int, int]:
+    """The chunks of the first loop of a whole reduction: the iterations of each, and how many there
     are."""
 
     inner = typical(math.prod(loop.extent for loop in nest.loops[1:]))
-    size = max(1, STRETCH // max(1, inner))
+    size = max(1, CHUNK // max(1, inner))
     size += -size % lanes
     return size, -(-nest.loops[0].extent // size)
 
 
-class ColumnStretches(NamedTuple):
+class ColumnChunks(NamedTuple):
     """How folds of columns go through the rows.
 
     Attributes:
-        iterations: of the first reduced loop, in one stretch.
-        number: of the stretches.
+        iterations: of the first reduced loop, in one chunk.
+        number: of the chunks.
         inner: the first of the reduced loops that fold into registers; those before it are around the
             columns, and join what was folded to partial results in memory.
         width: how many columns there are.
@@ -64,8 +64,8 @@ class ColumnStretches(NamedTuple):
     width: int
 
 
-def column_stretches(nest: Nest) -> ColumnStretches | None:
-    """The stretches of a nest of one stage that folds columns; None for too few, or too long ones."""
+def column_chunks(nest: Nest) -> ColumnChunks | None:
+    """The chunks of a nest of one stage that folds columns; None for too few, or too long ones."""
     if not nest.columns or nest.stages != 1 or nest.vector is None or nest.vector >= nest.kept:
         return None
     extents = [typical(loop.extent) for loop in nest.loops]
@@ -73,12 +73,12 @@ def column_stretches(nest: Nest) -> ColumnStretches | None:
     last = len(nest.loops) - 1
     inner = next(i for i in range(nest.kept, last + 1) if i == last or math.prod(extents[i:]) <= FEW)
     rest = max(1, math.prod(extents[nest.kept + 1 :]))
-    rows = min(max(LEAST_ROWS, STRETCH // max(1, typical(columns))), FEW)
+    rows = min(max(LEAST_ROWS, CHUNK // max(1, typical(columns))), FEW)
     iterations = max(1, -(-rows // rest))
     outer = iterations * math.prod(extents[nest.kept + 1 : inner])
-    if extents[nest.kept] < LEAST_STRETCHES * iterations or (inner > nest.kept and outer > FEW):
+    if extents[nest.kept] < MIN_CHUNKS * iterations or (inner > nest.kept and outer > FEW):
         return None
-    return ColumnStretches(iterations, -(-nest.loops[nest.kept].extent // iterations), inner, columns)
+    return ColumnChunks(iterations, -(-nest.loops[nest.kept].extent // iterations), inner, columns)
 
 
 def join_blocks(count: int) -> tuple[int, ...]:
@@ -104,7 +104,7 @@ def block_sizes(nest: Nest, lanes: int) -> dict[int, tuple[int, ...]]:
         steps *= iterations
     if nest.whole:
         stride = lanes if nest.vector == 0 else 1
-        size, count = stretches(nest, lanes)
+        size, count = chunks(nest, lanes)
         found[0] = _levels(1, -(-size // stride), steps, stride)
         found[JOIN] = join_blocks(count)
     return found
@@ -112,7 +112,7 @@ def block_sizes(nest: Nest, lanes: int) -> dict[int, tuple[int, ...]]:
 
 def _assumed(extent: int) -> int:
     """How long a loop is taken to be: one whose length only the run tells may be long."""
-    return extent if type(extent) is int else STRETCH
+    return extent if type(extent) is int else CHUNK
 
 
 def _levels(count: int, iterations: int, steps: int, stride: int) -> tuple[int, ...]:

@@ -1,11 +1,11 @@
-"""Kernels of folds of columns: stretches of rows give partial results of all columns, joined in order.
+"""Kernels of folds of columns: chunks of rows give partial results of all columns, joined in order.
 
     kernel(lo, hi, ...):                          join(lo, hi, ...):
-        Shares: a stretch of rows                 For column in lo .. hi
-            For column                                For stretch
-                For row in the stretch                    ReduceCombine accumulator, part [stretch, column]
+        Shares: a chunk of rows                 For column in lo .. hi
+            For column                                For chunk
+                For row in the chunk                    ReduceCombine accumulator, part [chunk, column]
                     ReduceUpdate accumulator          Store out [column] = accumulator
-                Store part [stretch, column]
+                Store part [chunk, column]
 
 Where rows are those of several loops, the outer ones run around the columns, and partial results are loaded
 and stored at each of their iterations: so all that is read at a time stays in a cache.
@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from dualflow.core.dtypes import DType
 from dualflow.core.symbolic_sizes import typical
-from dualflow.schedule.blocking import JOIN, ColumnStretches, join_blocks
+from dualflow.schedule.blocking import JOIN, ColumnChunks, join_blocks
 from dualflow.schedule.kernels import Accumulator, KernelWriter, carried_dtypes, merge
 from dualflow.schedule.loop_program import (
     SHARE,
@@ -41,11 +41,11 @@ from dualflow.schedule.lower import stage_steps
 class ColumnWriter(KernelWriter):
     """Writes a nest of one stage whose folds are of columns."""
 
-    def columns(self, by: ColumnStretches) -> Run:
-        """Each stretch of the first reduced loop gives partial results of all columns."""
-        nest, self.blocks = self.nest, {}  # a stretch is short
+    def columns(self, by: ColumnChunks) -> Run:
+        """Each chunk of the first reduced loop gives partial results of all columns."""
+        nest, self.blocks = self.nest, {}  # a chunk is short
         self._buffers_used()
-        folds, size = self._folds(0), self.given.number("stretch", by.iterations)
+        folds, size = self._folds(0), self.given.number("chunk", by.iterations)
         dtypes = [dtype for step in folds for dtype in carried_dtypes(step)]
         edges = Edge(nest.kept, SHARE, False), Edge(nest.kept, SHARE, True)
         before = tuple(self._steps_at(0))
@@ -66,9 +66,7 @@ class ColumnWriter(KernelWriter):
         join = ColumnWriter(nest, self.lanes)._join_columns(dtypes, by)
         return self._made((*before, shares), by.number, dtypes, join, by.width)
 
-    def _rows_of_columns(
-        self, at: int, ends: tuple[Bound, Bound], by: ColumnStretches
-    ) -> tuple[Statement, ...]:
+    def _rows_of_columns(self, at: int, ends: tuple[Bound, Bound], by: ColumnChunks) -> tuple[Statement, ...]:
         """The reduced loops around the columns, from ``at`` on."""
 
         def inside() -> tuple[Statement, ...]:
@@ -98,7 +96,7 @@ class ColumnWriter(KernelWriter):
         yield from self._parts_stored(accumulators)
 
     def _column(
-        self, by: ColumnStretches, ends: tuple[Bound, Bound], *, alone: bool = False
+        self, by: ColumnChunks, ends: tuple[Bound, Bound], *, alone: bool = False
     ) -> Iterator[Statement]:
         """The inner reduced loops of a column, and what they fold to, joined to its partial results.
 
@@ -133,19 +131,19 @@ class ColumnWriter(KernelWriter):
             yield Load(register, self._part(i))
 
     def _part(self, number: int) -> Place:
-        """A partial result of this stretch and column."""
+        """A partial result of this chunk and column."""
         kept = [loop.extent for loop in self.nest.loops[: self.nest.kept]]
         distances = [math.prod(kept[i + 1 :]) for i in range(len(kept))]
         terms = [(i, None if n == 1 else self._stride(("part", i), n)) for i, n in enumerate(distances)]
-        share = SHARE, self._stride("stretch", math.prod(kept))
+        share = SHARE, self._stride("chunk", math.prod(kept))
         return Place(self._buffers_used() + number, (share, *terms))
 
-    def _join_columns(self, dtypes: Sequence[DType], by: ColumnStretches) -> Run:
+    def _join_columns(self, dtypes: Sequence[DType], by: ColumnChunks) -> Run:
         """For each column, join the partial results in order, finish the folds, and store what is kept."""
         folds = self._folds(0)
         self._buffers_used()
         self.blocks = {JOIN: join_blocks(by.number)}
-        count = self.given.number("stretches", by.number)
+        count = self.given.number("chunks", by.number)
 
         def run(begin: Bound, end: Bound, accumulators: Sequence[Accumulator]) -> tuple[Statement, ...]:
             parts = [self._accumulator(s) for s in folds]

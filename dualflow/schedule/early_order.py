@@ -18,7 +18,7 @@ FirstReaders = Mapping[Value, Node | None]
 
 def first_readers(graph: Graph, taken: Footprint) -> FirstReaders:
     """The values that lie otherwise than in order for some reader, or would if other readers came first."""
-    found: dict[Value, Node | None] = dict.fromkeys(taken.bent)
+    found: dict[Value, Node | None] = dict.fromkeys(taken.non_contiguous)
     first: dict[Value, Node] = {}
     for node in graph.nodes:
         for value in () if is_view(node) else node.inputs:

@@ -58,7 +58,7 @@ def _is_host(node: Node) -> bool:
 def _separated(graph: Graph, hosts: Iterable[Node]) -> dict[Node, str]:
     """The loops that can't run natively because a host call parts them from a loop with their stacks.
 
-    A stack of unknown length grows inside of one stretch of native code: all loops that write or read it run
+    A stack of unknown length grows inside of one chunk of native code: all loops that write or read it run
     there, or none does.
     """
     hosts = set(hosts)

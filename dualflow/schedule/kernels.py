@@ -15,7 +15,7 @@ from dualflow.graph.control_spec import branches_of, loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.scalar_functions import function_of, reduction_of
 from dualflow.ops.op_kinds import Cond, Gather, Literal, Loop, Reduce, View
-from dualflow.schedule.blocking import JOIN, block_sizes, rounds, stretches
+from dualflow.schedule.blocking import JOIN, block_sizes, chunks, rounds
 from dualflow.schedule.loop_program import (
     SHARE,
     Argument,
@@ -276,8 +276,8 @@ class KernelWriter:
         dtypes = [dtype for step in self._folds(0) for dtype in carried_dtypes(step)]
         before = tuple(self._steps_at(0))
         accumulators = [self._accumulator(s) for s in self._folds(0)]
-        iterations, count = stretches(self.nest, self.lanes)
-        size, extent = self.given.number("stretch", iterations), self._extent(0)
+        iterations, count = chunks(self.nest, self.lanes)
+        size, extent = self.given.number("chunk", iterations), self._extent(0)
         iteration = [*self._starts(0, accumulators)]
         iteration += self._reduced(0, Edge(0, SHARE, False), Edge(0, SHARE, True), 0, accumulators)
         iteration += self._across(0, accumulators)
@@ -298,7 +298,7 @@ class KernelWriter:
         return len(self.given.buffers)
 
     def _join(self, dtypes: Sequence[DType]) -> Run:
-        """Join the partial results in order, finish the folds, and store what belongs to no stretch."""
+        """Join the partial results in order, finish the folds, and store what belongs to no chunk."""
         first, folds = self._buffers_used(), self._folds(0)
         accumulators = [self._accumulator(s) for s in folds]
 
@@ -309,8 +309,8 @@ class KernelWriter:
             return (For(SHARE, begin, end, LoopKind.SERIAL, (*loads, *merges)),)
 
         body = [*self._steps_at(0), *self._stores(self._kept_stores(0)), *self._starts(0, accumulators)]
-        _, stretch_count = stretches(self.nest, self.lanes)
-        count = self.given.number("stretches", stretch_count)
+        _, chunk_count = chunks(self.nest, self.lanes)
+        count = self.given.number("chunks", chunk_count)
         body += self._by_blocks(JOIN, End.ZERO, count, 0, accumulators, run)
         body += self._finish(0, accumulators)
         return self._made(body, 1, dtypes)
@@ -484,7 +484,7 @@ def _argument(access: Access, pick: Pick | None = None) -> Argument:
 
 
 def _partial(buffer: int) -> Place:
-    """The partial result of a stretch."""
+    """The partial result of a chunk."""
     return Place(buffer, ((SHARE, None),))
 
 

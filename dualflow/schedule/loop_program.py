@@ -100,7 +100,7 @@ class Edge(NamedTuple):
 Bound = Number | End | Edge
 
 SHARE = -1
-"""The number of the loop over the stretches of a whole reduction, each with partial results of its own."""
+"""The number of the loop over the chunks of a whole reduction, each with partial results of its own."""
 LANE = -2
 """The number of the loop over accumulators that stand side by side."""
 STRIP = -2
@@ -132,11 +132,11 @@ class For(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """``body`` for each stretch of ``size`` iterations of ``loop`` between two bounds, the last one cut
+    """``body`` for each chunk of ``size`` iterations of ``loop`` between two bounds, the last one cut
     short.
 
 
-    Inside, the stretch is from one :class:`Edge` of this loop and level to the other.
+    Inside, the chunk is from one :class:`Edge` of this loop and level to the other.
     """
 
     loop: int
@@ -148,9 +148,9 @@ class Blocks(NamedTuple):
 
 
 class Strips(NamedTuple):
-    """``body`` for each stretch of ``width`` iterations of a lane loop, the last one cut short.
+    """``body`` for each chunk of ``width`` iterations of a lane loop, the last one cut short.
 
-    Inside, the stretch is from one :class:`Edge` of level ``STRIP`` to the other. This statement,
+    Inside, the chunk is from one :class:`Edge` of level ``STRIP`` to the other. This statement,
     :class:`Slots`, :class:`Lanes` and :class:`ReduceLanes` are for renderers that ask for strips
     (:mod:`dualflow.schedule.strips`); a nest's own kernel has none.
     """
@@ -170,9 +170,9 @@ class Lanes(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """``body`` for each stretch of ``size`` iterations of ``loop`` whose number the kernel's range has.
+    """``body`` for each chunk of ``size`` iterations of ``loop`` whose number the kernel's range has.
 
-    The number is the index of loop ``SHARE``; the stretch is from one :class:`Edge` of that level to the
+    The number is the index of loop ``SHARE``; the chunk is from one :class:`Edge` of that level to the
     other, and ends at ``extent``.
     """
 
@@ -288,7 +288,7 @@ class MaskedLoad(NamedTuple):
 class TransposedTile(NamedTuple):
     """A tile of a buffer in a row of the kernel's own, with its two axes exchanged.
 
-    The tile is of the present stretches of two loops, from one :class:`Edge` to the other. Neighbours along
+    The tile is of the present chunks of two loops, from one :class:`Edge` to the other. Neighbours along
     ``down`` are neighbours at ``place``; in buffer ``row``, ``side`` elements apart, while those along
     ``across`` are neighbours.
     """

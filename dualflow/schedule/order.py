@@ -1,4 +1,5 @@
-"""The calls of a graph in order, and the values that have a home from the start: results and variables."""
+"""The calls of a graph in order, and the values that have a allocation from the start: results and
+variables."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ class BufferKind(Enum):
     STACK = "rows that a loop keeps of iterations whose number only the run knows"
 
 
-class Home(NamedTuple):
+class Allocation(NamedTuple):
     """A buffer of one of the kinds in a plan, by its number, and the first element of a value in it.
 
     Its elements lie in order where no ``strides`` are given.
@@ -42,8 +43,8 @@ class Home(NamedTuple):
     strides: tuple[int, ...] | None = None
 
 
-def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, Home]]:
-    """The calls in order, with copies in and out, and the values that have a home from the start.
+def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, Allocation]]:
+    """The calls in order, with copies in and out, and the values that have a allocation from the start.
 
     First come copies of inputs that are handed back, while they still have their old values; then the graph's
     own nodes; then copies to outputs; last, copies into variables.
@@ -58,7 +59,7 @@ def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, Hom
     failing: Fails = functools.cache(fails)
     if lasting and graph.updates:
         body = _behind_failures(_with_bounds(body, failing), graph.updates, failing)
-    targets: dict[Value, Home] = {}
+    targets: dict[Value, Allocation] = {}
     parts = _parts_of_inputs(graph.outputs, body)
     for at, _, node in parts:
         body.insert(at, node)
@@ -68,7 +69,7 @@ def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, Hom
     after: list[Node] = []
     last: list[Node] = []
 
-    def copy(value: Value, target: Home | None, calls: list[Node], make: Copy = copy_node) -> Value:
+    def copy(value: Value, target: Allocation | None, calls: list[Node], make: Copy = copy_node) -> Value:
         node = make(value)
         calls.append(node)
         if target is not None:
@@ -77,28 +78,28 @@ def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, Hom
 
     updated = {u.value for u in graph.updates}
     for i, value in enumerate(graph.outputs):
-        home = Home(BufferKind.OUTPUT, i)
+        allocation = Allocation(BufferKind.OUTPUT, i)
         value = copies.get(value, value)
         made, strides = _shown(value)
         if made.node in place and made not in targets and made not in updated:
-            targets[made] = home._replace(strides=strides)
+            targets[made] = allocation._replace(strides=strides)
         else:
-            copy(_shortest(value), home, first if base_of(value).node is None else after)
+            copy(_shortest(value), allocation, first if base_of(value).node is None else after)
     whole = {u: _whole(u.value, copy, after) if lasting else u.value for u in graph.updates}
     settled = _last_failure([*body, *after], failing) if lasting and graph.updates else -1
     inputs = {v: i for i, v in enumerate(graph.inputs)}
     last_read = _last_reads(body)
     for update in graph.updates:
-        value, home = whole[update], Home(BufferKind.INPUT, inputs[update.input])
+        value, allocation = whole[update], Allocation(BufferKind.INPUT, inputs[update.input])
         if value is update.input:
             continue
         sure = value.node is not None and place.get(value.node, -1) > settled
         if value not in targets and sure and _may_overwrite(update.input, value, place, last_read):
-            targets[value] = home
+            targets[value] = allocation
             continue
         if base_of(value).node is None:
             value = copy(value, None, first)
-        copy(value, home, last, move_node if lasting else copy_node)
+        copy(value, allocation, last, move_node if lasting else copy_node)
     return [*first, *body, *after, *last], targets
 
 

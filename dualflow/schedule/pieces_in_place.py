@@ -25,7 +25,7 @@ from dualflow.ops.op_kinds import CopyPieces
 from dualflow.schedule.assembly import address_of, owner_of
 from dualflow.schedule.nest import contiguous_strides
 from dualflow.schedule.operands import CallKind, StridedNode, kind_of
-from dualflow.schedule.order import BufferKind, Home
+from dualflow.schedule.order import Allocation, BufferKind
 
 
 class PieceOf(NamedTuple):
@@ -36,22 +36,22 @@ class PieceOf(NamedTuple):
 
 
 def pieces_in_place(
-    steps: Sequence[StridedNode], held: Collection[Value], homes: Mapping[Value, Home]
+    steps: Sequence[StridedNode], held: Collection[Value], allocations: Mapping[Value, Allocation]
 ) -> dict[Value, PieceOf]:
     """The values that are computed as pieces of others.
 
     Args:
         steps: the calls in order.
         held: values that are read when all steps are done.
-        homes: where the values would be. Pieces leave the arena, for it or for a result of the graph; what
-            is computed in the place of an input is written when all that may fail has run.
+        allocations: where the values would be. Pieces leave the arena, for it or for a result of the graph;
+            what is computed in the place of an input is written when all that may fail has run.
     """
     makers = {value: at for at, step in enumerate(steps) for value in step.node.outputs}
     reads = Counter(base for step in steps for base in map(base_of, step.inputs))
     reads.update(map(base_of, held))
     found: dict[Value, PieceOf] = {}
     for at, step in enumerate(steps):
-        if kind_of(step.node) is not CallKind.ASSEMBLY or not _in_order(homes[step.node.output]):
+        if kind_of(step.node) is not CallKind.ASSEMBLY or not _in_order(allocations[step.node.output]):
             continue
         places = _places(step)
         alone = {
@@ -59,7 +59,7 @@ def pieces_in_place(
             for v, offset in places.items()
             if v in makers
             and reads[v] == 1
-            and homes[v] == Home(BufferKind.ARENA)
+            and allocations[v] == Allocation(BufferKind.ARENA)
             and kind_of(steps[makers[v]].node) in (CallKind.KERNEL, CallKind.ASSEMBLY)
         }
         for value in _made_last(alone, makers, at):
@@ -67,9 +67,9 @@ def pieces_in_place(
     return found
 
 
-def _in_order(home: Home) -> bool:
+def _in_order(allocation: Allocation) -> bool:
     """Whether a value may be written early, and its elements lie one behind another."""
-    return home.kind in (BufferKind.ARENA, BufferKind.OUTPUT) and home.strides is None
+    return allocation.kind in (BufferKind.ARENA, BufferKind.OUTPUT) and allocation.strides is None
 
 
 def _made_last(pieces: Mapping[Value, int], makers: Mapping[Value, int], at: int) -> list[Value]:

@@ -42,7 +42,7 @@ from dualflow.schedule.operands import (
     view_layout,
     with_copies,
 )
-from dualflow.schedule.order import BufferKind, Home, ordered
+from dualflow.schedule.order import Allocation, BufferKind, ordered
 from dualflow.schedule.pieces_in_place import pieces_in_place
 from dualflow.schedule.planned import (
     ChangingSize,
@@ -73,7 +73,7 @@ def plan(
             what BLAS can't read is copied first.
         window_products: whether they read windows of a tensor where they lie.
         separate: whether each intermediate has a buffer of its own, for checks, in place of the arena.
-        costs: the figures of the processor by which programs are chosen.
+        costs: the compile_stats of the processor by which programs are chosen.
     """
     table = _Table(
         strided_products=strided_products, window_products=window_products, separate=separate, costs=costs
@@ -84,7 +84,7 @@ def plan(
     starts[BufferKind.TEMPORARY] = starts[BufferKind.OUTPUT] + len(graph.outputs)
     starts[BufferKind.ARENA] = starts[BufferKind.TEMPORARY] + len(table.temporaries)
     starts[BufferKind.STACK] = starts[BufferKind.ARENA] + 1
-    calls = scope.calls(_Places(starts, scope.homes))
+    calls = scope.calls(_Places(starts, scope.allocations))
     return Plan(
         calls,
         tuple(v.spec for v in graph.inputs),
@@ -119,11 +119,11 @@ def footprint(graph: Graph, *, strided_products: bool, window_products: bool) ->
         MemoryBlock(origin.get(v), birth, tuple(reads), v.spec.nbytes) for v, (birth, reads) in scope.reads()
     ]
     blocks += [MemoryBlock(None, at, (), nbytes) for at, nbytes in scope.inner()]
-    bent = (v for v, home in scope.homes.items() if home.strides is not None)
+    non_contiguous = (v for v, allocation in scope.allocations.items() if allocation.strides is not None)
     return Footprint(
         steps=tuple([None if value is None else value.node for value in made]),
         blocks=tuple(blocks),
-        bent=frozenset(origin[v] for v in bent if v in origin),
+        non_contiguous=frozenset(origin[v] for v in non_contiguous if v in origin),
         arena=scope.arena_bytes,
         held=sum(spec.nbytes for spec in (*(v.spec for v in graph.outputs), *table.temporaries)),
     )
@@ -165,7 +165,7 @@ class _Places(NamedTuple):
     """
 
     starts: dict[BufferKind, int]
-    homes: dict[Value, Home]
+    allocations: dict[Value, Allocation]
     base: int = 0
     inputs: tuple[Layout, ...] | None = None
     outputs: tuple[Layout, ...] | None = None
@@ -173,11 +173,11 @@ class _Places(NamedTuple):
     def of(self, value: Value) -> Layout:
         """Where ``value`` lies."""
         base, chain = value, []
-        while base not in self.homes:
-            assert base.node is not None, f"{base} has no home"
+        while base not in self.allocations:
+            assert base.node is not None, f"{base} has no allocation"
             chain.append(base.node)
             base = base.node.inputs[0]
-        whole = layout = self._base(base, self.homes[base])
+        whole = layout = self._base(base, self.allocations[base])
         for node in reversed(chain):
             seen = view_layout(node, layout)
             assert seen is not None, f"{node} was not copied"
@@ -186,17 +186,19 @@ class _Places(NamedTuple):
             check_view(value, layout, base, whole)
         return layout
 
-    def _base(self, value: Value, home: Home) -> Layout:
-        strides = home.strides or contiguous_strides(value.spec.shape)
-        if home.kind is BufferKind.INPUT and self.inputs is not None:
-            return self.inputs[home.number]
-        if home.kind is BufferKind.OUTPUT and self.outputs is not None:
-            place = self.outputs[home.number]
+    def _base(self, value: Value, allocation: Allocation) -> Layout:
+        strides = allocation.strides or contiguous_strides(value.spec.shape)
+        if allocation.kind is BufferKind.INPUT and self.inputs is not None:
+            return self.inputs[allocation.number]
+        if allocation.kind is BufferKind.OUTPUT and self.outputs is not None:
+            place = self.outputs[allocation.number]
             if not is_static(sizes(value)):
                 return place
-            return Layout(place.buffer, place.offset + home.offset, strides)
-        offset = home.offset + (self.base // value.spec.dtype.size if home.kind is BufferKind.ARENA else 0)
-        return Layout(self.starts[home.kind] + home.number, offset, strides)
+            return Layout(place.buffer, place.offset + allocation.offset, strides)
+        offset = allocation.offset + (
+            self.base // value.spec.dtype.size if allocation.kind is BufferKind.ARENA else 0
+        )
+        return Layout(self.starts[allocation.kind] + allocation.number, offset, strides)
 
 
 class _Scope:
@@ -215,25 +217,29 @@ class _Scope:
             graph = with_window_products(graph, self.moved, table.costs)
         nodes, self.targets = ordered(graph, lasting=lasting)
         self.lies = lies_chosen(nodes, self.targets)
-        given = {v: home.strides for v, home in self.targets.items() if home.strides is not None}
+        given = {
+            v: allocation.strides for v, allocation in self.targets.items() if allocation.strides is not None
+        }
         lies = {**self.lies, **given}
         self.steps = with_copies(nodes, lies, strided_products=table.strided_products)
-        self.homes: dict[Value, Home] = {v: Home(BufferKind.INPUT, i) for i, v in enumerate(graph.inputs)}
+        self.allocations: dict[Value, Allocation] = {
+            v: Allocation(BufferKind.INPUT, i) for i, v in enumerate(graph.inputs)
+        }
         self.bodies = {s: _scopes(s.node, table) for s in self.steps if is_control(s.node)}
         self.counters = {s.node: table.loop() for s in self.bodies}
         self.at: dict[StridedNode, int] = {}
         self._place_constants()
         self._place_made()
-        self.pieces = pieces_in_place(self.steps, held, self.homes)
+        self.pieces = pieces_in_place(self.steps, held, self.allocations)
         self.arena_bytes = self._fill_arena()
         for value in reversed(self.pieces):
-            self.homes[value] = self._place_of_piece(value)
+            self.allocations[value] = self._place_of_piece(value)
 
     def _place_constants(self) -> None:
-        constants, homes = self.table.constants, self.homes
+        constants, allocations = self.table.constants, self.allocations
         for base in (base_of(v) for v in (*(v for s in self.steps for v in s.inputs), *self.held)):
-            if base.node is not None and isinstance(base.node.op.kind, Literal) and base not in homes:
-                homes[base] = Home(BufferKind.CONSTANT, len(constants))
+            if base.node is not None and isinstance(base.node.op.kind, Literal) and base not in allocations:
+                allocations[base] = Allocation(BufferKind.CONSTANT, len(constants))
                 constants.append(np.ascontiguousarray(base.node.attrs["value"]))
 
     def _place_made(self) -> None:
@@ -243,17 +249,19 @@ class _Scope:
         temporaries = self.table.temporaries
         for value in (v for s in self.steps for v in s.node.outputs):
             if value in self.targets:
-                self.homes[value] = self.targets[value]
+                self.allocations[value] = self.targets[value]
             elif value in met:
-                self.homes[value] = Home(BufferKind.TEMPORARY, len(temporaries))
+                self.allocations[value] = Allocation(BufferKind.TEMPORARY, len(temporaries))
                 temporaries.append(value.spec)
             elif not value.spec.shape.is_static or size_variables(value.spec.shape):
-                self.homes[value] = Home(BufferKind.STACK, self.table.slot())
+                self.allocations[value] = Allocation(BufferKind.STACK, self.table.slot())
             elif self.table.separate:
-                self.homes[value] = Home(BufferKind.TEMPORARY, len(temporaries), strides=self.lies.get(value))
+                self.allocations[value] = Allocation(
+                    BufferKind.TEMPORARY, len(temporaries), strides=self.lies.get(value)
+                )
                 temporaries.append(value.spec)
             else:
-                self.homes[value] = Home(BufferKind.ARENA, strides=self.lies.get(value))
+                self.allocations[value] = Allocation(BufferKind.ARENA, strides=self.lies.get(value))
 
     def _owner(self, value: Value) -> Value:
         """The value in whose memory a value is."""
@@ -261,10 +269,10 @@ class _Scope:
             value = self.pieces[value].whole
         return value
 
-    def _place_of_piece(self, value: Value) -> Home:
+    def _place_of_piece(self, value: Value) -> Allocation:
         """Where a piece is computed."""
         piece = self.pieces[value]
-        whole = self.homes[piece.whole]
+        whole = self.allocations[piece.whole]
         return whole._replace(offset=whole.offset + piece.offset)
 
     def reads(self) -> list[tuple[Value, tuple[int, list[int]]]]:
@@ -272,7 +280,7 @@ class _Scope:
         found: dict[Value, tuple[int, list[int]]] = {}
         for at, step in enumerate(self.steps):
             for value in map(self._owner, step.node.outputs):
-                if self.homes[value].kind is BufferKind.ARENA:
+                if self.allocations[value].kind is BufferKind.ARENA:
                     found.setdefault(value, (at, []))
             for base in dict.fromkeys(map(self._owner, map(base_of, step.inputs))):
                 if base in found:
@@ -297,8 +305,10 @@ class _Scope:
         blocks += [Lifetime(at, at, nbytes) for at, nbytes in inner]
         offsets, size = assign(blocks)
         for (value, _), offset in zip(values, offsets, strict=False):
-            strides = self.homes[value].strides
-            self.homes[value] = Home(BufferKind.ARENA, 0, offset // value.spec.dtype.size, strides)
+            strides = self.allocations[value].strides
+            self.allocations[value] = Allocation(
+                BufferKind.ARENA, 0, offset // value.spec.dtype.size, strides
+            )
         places = offsets[len(values) :]
         self.at = {self.steps[at]: offset for (at, _), offset in zip(inner, places, strict=True)}
         return size
@@ -314,7 +324,7 @@ class _Scope:
         base = places.base + self.at[step]
         if isinstance(step.node.op.kind, Cond):
             blocks = [
-                PlannedBody(b.calls(_Places(places.starts, b.homes, base, inputs[1:], outputs)))
+                PlannedBody(b.calls(_Places(places.starts, b.allocations, base, inputs[1:], outputs)))
                 for b in self.bodies[step]
             ]
             return PlannedCall(step.node, inputs, outputs, tuple(blocks))
@@ -343,15 +353,17 @@ class _Scope:
         given = (*carry, *moving[:mapped], *rest)
         blocks = [
             PlannedBody(
-                body.calls(_Places(places.starts, body.homes, base, given, (*moving[mapped:], *following)))
+                body.calls(
+                    _Places(places.starts, body.allocations, base, given, (*moving[mapped:], *following))
+                )
             ),
         ]
         for test in tests:
-            seen = _Places(places.starts, test.homes, base, (*carry, *rest))
+            seen = _Places(places.starts, test.allocations, base, (*carry, *rest))
             blocks.insert(0, PlannedBody(test.calls(seen), tuple(map(seen.of, test.held))))
         start = [
-            PlannedCall(copy_node(v if known == v.spec else Value(known)), (place,), (home,))
-            for v, place, home, known in zip(
+            PlannedCall(copy_node(v if known == v.spec else Value(known)), (place,), (allocation,))
+            for v, place, allocation, known in zip(
                 step.inputs[:carried],
                 inputs[:carried],
                 carry,

@@ -120,7 +120,9 @@ class Plan(NamedTuple):
     The table holds, in order: the inputs (of specs ``arguments``), the constants, the outputs, the arrays
     that host calls read or write (``temporaries``), and the arena. Behind it, native code keeps ``slots``
     addresses of its own, for rows and stacks, and counts the iterations of ``loops`` loops. ``sized``:
-    whether it learns sizes on its way. ``costs`` are the figures by which kernels and calls are written.
+    whether it learns sizes on its way. ``costs`` are the compile_stats by which kernels and calls are
+    written.
+
     """
 
     calls: tuple[PlannedCall, ...]

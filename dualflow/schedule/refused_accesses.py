@@ -33,7 +33,7 @@ def shown(statement: Statement, run: Run | None = None) -> str:
         begins = {edge.loop for edge in place.begins}
         parts = [] if place.offset is None else [number(place.offset)]
         parts += [
-            f"(loop {loop} - its stretch's begin) * {number(n)}"
+            f"(loop {loop} - its chunk's begin) * {number(n)}"
             if loop in begins
             else f"loop {loop} * {number(n)}"
             for loop, n in place.terms

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow.schedule.blocking import column_stretches
+from dualflow.schedule.blocking import column_chunks
 from dualflow.schedule.column_kernels import ColumnWriter
 from dualflow.schedule.kernels import KernelWriter
 from dualflow.schedule.loop_program import Run
@@ -24,7 +24,7 @@ def run_of(nest: Nest, lanes: int, rows: int = 0) -> Run:
     scan = scan_of(nest)
     if scan is not None:
         return ScanWriter(nest, lanes, scan).scan()
-    columns = column_stretches(nest)
+    columns = column_chunks(nest)
     if columns is not None:
         return ColumnWriter(nest, lanes).columns(columns)
     tiles = tiling(nest)

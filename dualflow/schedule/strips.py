@@ -1,6 +1,6 @@
 """Lane loops in strips, for compilers that make vectors of innermost loops of simple statements only.
 
-A strip is a stretch of neighbouring iterations of a lane loop. What the iterations hold for one another to
+A strip is a chunk of neighbouring iterations of a lane loop. What the iterations hold for one another to
 read is kept in small buffers of the kernel's own, *slots*, with an element for each iteration of the strip.
 Three kinds of lane loops are rewritten, all others stay as they are:
 

@@ -71,5 +71,5 @@ def _holds(condition: Condition, numbers: Sequence[int], total: int) -> bool:
             return at_least(left, right) is True
         case Rule.MULTIPLE:
             return type(left) is int and left % right == 0
-        case Rule.ROWS_WITHIN:  # the number of stretches is rounded up
+        case Rule.ROWS_WITHIN:  # the number of chunks is rounded up
             return total == -(-right // left) or at_least(right - 1, (total - 1) * left) is True

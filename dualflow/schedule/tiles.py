@@ -4,9 +4,9 @@ Neighbours in the vector loop are then far apart in that tensor, and neighbours 
 Each tile is first copied with these two axes exchanged into memory of the kernel's own, where neighbours in
 the vector loop are neighbours:
 
-    For each stretch of the other loop
+    For each chunk of the other loop
         For the loops that are left
-            For each stretch of the vector loop
+            For each chunk of the vector loop
                 TransposedTile tile
                 For the other loop
                     For the vector loop
@@ -84,19 +84,19 @@ class TileWriter(KernelWriter):
         down = Edge(by.loop, level, False), Edge(by.loop, level, True)
         across = Edge(vector, 0, False), Edge(vector, 0, True)
         inner = self._tile(rows, down, across, side)
-        stretches: tuple[Statement, ...] = (Blocks(vector, 0, End.ZERO, self._extent(vector), side, inner),)
+        chunks: tuple[Statement, ...] = (Blocks(vector, 0, End.ZERO, self._extent(vector), side, inner),)
         if by.loop:
-            stretches = (Blocks(by.loop, 0, End.ZERO, self._extent(by.loop), side, stretches),)
+            chunks = (Blocks(by.loop, 0, End.ZERO, self._extent(by.loop), side, chunks),)
         for loop in reversed([i for i in range(vector) if i != by.loop]):
             begin, end = (End.LOW, End.HIGH) if loop == 0 else (End.ZERO, self._extent(loop))
-            stretches = (For(loop, begin, end, LoopKind.SERIAL, stretches),)
+            chunks = (For(loop, begin, end, LoopKind.SERIAL, chunks),)
         total = nest.loops[0].extent
         if by.loop == 0:
-            stretches = (Shares(0, side, self._extent(0), stretches),)
+            chunks = (Shares(0, side, self._extent(0), chunks),)
             total = -(-total // nest.costs.tile_side)
         if any(loop.extent == 0 for loop in nest.loops):
             total = 0
-        return self._made((*memory, *before, *stretches), total)
+        return self._made((*memory, *before, *chunks), total)
 
     def _tile(
         self, rows: dict[Access, int], down: tuple[Edge, Edge], across: tuple[Edge, Edge], side: Number

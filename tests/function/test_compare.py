@@ -1,4 +1,4 @@
-"""``compare``: honest figures, and no trace left on the program that is compared."""
+"""``compare``: honest compile_stats, and no trace left on the program that is compared."""
 
 from __future__ import annotations
 
@@ -172,7 +172,9 @@ def test_kernels_blas_calls_and_host_calls_are_those_of_the_executable() -> None
     x = df.constant(np.random.default_rng(0).standard_normal((6, 6)), df.float32)
     report = compare(f, x)
     executable = f.get_concrete_function(x).compiled.executable
-    assert report.kernels == len(f.get_concrete_function(x).compiled.backend.figures(executable).kernels)
+    assert report.kernels == len(
+        f.get_concrete_function(x).compiled.backend.compile_stats(executable).kernels
+    )
     assert report.blas_calls == 1
     assert report.host_calls == sum(p.kind == "numpy" for p in report.parts) > 0
     assert any("NumPy sorts" in p.reason for p in report.parts)
@@ -322,7 +324,7 @@ def test_rounding_is_no_disagreement() -> None:
     assert compared(outcome(x), outcome(x * np.float32(1 + 1e-6))).agrees
 
 
-# Figures
+# CompileStats
 
 
 def example(**changes: Any) -> Comparison:

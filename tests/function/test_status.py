@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import dualflow as df
-from dualflow.backends.llvm.facilities import facilities
+from dualflow.backends.llvm.features import features
 from dualflow.backends.llvm.runtime import fastcall
 
 FACILITIES = ["builtin call", "linker", "threads", "matrix product", "disk cache", "kept blocks"]
@@ -89,11 +89,11 @@ def test_a_builtin_call_that_is_off_is_told_with_the_reason() -> None:
         """Keeps its array in its dictionary."""
 
     assert fastcall.probe(Plain) is None
-    assert str(facilities(Plain)[0]) == "builtin call: off (tensors don't keep their array in a slot)"
+    assert str(features(Plain)[0]) == "builtin call: off (tensors don't keep their array in a slot)"
 
 
 def test_the_builtin_call_works_in_this_version_of_python() -> None:
-    assert fastcall.obstacle(type(df.ones([1]))) == ""
+    assert fastcall.unavailable_reason(type(df.ones([1]))) == ""
     assert "builtin call: on\n" in _status()
 
 

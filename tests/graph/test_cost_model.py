@@ -1,4 +1,4 @@
-"""The figures of a processor: one record, and no others in passes and schedule."""
+"""The compile_stats of a processor: one record, and no others in passes and schedule."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NO_FIGURES = {
     "schedule.arena.ALIGNMENT": "is a layout",
     "schedule.blocking.FEW": "fixes the order of sums",
     "schedule.blocking.JOIN": "is a key",
-    "schedule.blocking.LEAST_STRETCHES": "fixes the order of sums",
+    "schedule.blocking.MIN_CHUNKS": "fixes the order of sums",
     "schedule.blocking.SHORTEST": "fixes the order of sums",
     "schedule.blocking.STRETCH": "fixes the order of sums",
     "schedule.lanes.FEWEST_LANES": "fixes the order of sums",
@@ -53,7 +53,7 @@ NO_FIGURES = {
     "schedule.window_sums.AXES": "bounds what a routine takes",
     "schedule.window_sums.MOST_ELEMENTS": "fixes the order of sums",
 }
-"""Why numbers at the top of a module are no figures of a processor."""
+"""Why numbers at the top of a module are no compile_stats of a processor."""
 
 
 def numbers_of(path: Path) -> list[str]:

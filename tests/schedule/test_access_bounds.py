@@ -72,7 +72,7 @@ class Interpreter:
             self.loops[loop] = index
             self.statements(body)
 
-    def stretches(self, key: tuple[int, int], begins: range, end: int, body: Sequence[lp.Statement]) -> None:
+    def chunks(self, key: tuple[int, int], begins: range, end: int, body: Sequence[lp.Statement]) -> None:
         for begin in begins:
             self.edges[key] = begin, min(begin + begins.step, end)
             self.statements(body)
@@ -83,10 +83,10 @@ class Interpreter:
                 self.iterations(loop, range(self.bound(begin), self.bound(end)), statement.body)
             case lp.Blocks(loop, level, begin, end, size):
                 begins = range(self.bound(begin), self.bound(end), self.number(size))
-                self.stretches((loop, level), begins, self.bound(end), statement.body)
+                self.chunks((loop, level), begins, self.bound(end), statement.body)
             case lp.Strips(loop, begin, end, width):
                 begins = range(self.bound(begin), self.bound(end), width)
-                self.stretches((loop, lp.STRIP), begins, self.bound(end), statement.body)
+                self.chunks((loop, lp.STRIP), begins, self.bound(end), statement.body)
             case lp.Lanes(width):
                 self.iterations(lp.LANE, range(width), statement.body)
             case lp.Shares(loop, size, extent):
@@ -322,7 +322,7 @@ def test_the_error_has_the_statement_and_the_users_line() -> None:
 
 
 def test_stretches_begin_before_the_end_of_their_loop() -> None:
-    """A stretch that begins behind the end would have its masked rest before its begin."""
+    """A chunk that begins behind the end would have its masked rest before its begin."""
     (run, *_) = [run for _, run in launched(lambda x: df.reduce_sum(x * x), df.TensorSpec([40000]))]
     wide = dict.fromkeys(range(len(run.kernel.buffers)), WIDE)
     assert accepts(run, wide)

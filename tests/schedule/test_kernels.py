@@ -110,9 +110,9 @@ def test_what_is_read_across_rows_is_turned_tile_by_tile() -> None:
     made = run(lambda x, y: df.transpose(x) + y, [40, 50], [50, 40])
     *_, shares = made.kernel.body
     assert isinstance(shares, Shares)
-    (stretches,) = shares.body
-    assert isinstance(stretches, Blocks)
-    turned, rows = stretches.body
+    (chunks,) = shares.body
+    assert isinstance(chunks, Blocks)
+    turned, rows = chunks.body
     assert isinstance(turned, TransposedTile)
     assert isinstance(rows, For)
     (lanes,) = rows.body

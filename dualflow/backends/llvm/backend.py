@@ -12,7 +12,7 @@ from dualflow.backends.llvm.runtime import target
 from dualflow.backends.llvm.runtime.jit import CompileReport
 from dualflow.backends.runtime import switches
 from dualflow.core.locks import imported
-from dualflow.graph.compiled import CodeSource, CompileCosts, Figures, Footprint, KernelReport
+from dualflow.graph.compiled import CodeSource, CompileCosts, CompileStats, Footprint, KernelReport
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
 from dualflow.schedule import plan as planning
@@ -42,11 +42,11 @@ def footprint(graph: Graph) -> Footprint:
     return planning.footprint(graph, strided_products=own, window_products=own)
 
 
-def figures(compiled: Executable) -> Figures:
+def compile_stats(compiled: Executable) -> CompileStats:
     """What the program consists of."""
     kinds = [call.kind for call in compiled.plan.walk()]
     made = [KernelReport(k.name, tuple([s.node for s in k.nest.steps])) for k in compiled.program.kernels]
-    return Figures(
+    return CompileStats(
         kernels=tuple(made),
         products=kinds.count(CallKind.PRODUCT),
         hosts=kinds.count(CallKind.HOST),

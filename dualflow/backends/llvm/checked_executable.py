@@ -19,10 +19,10 @@ from dualflow.backends.llvm.runtime import checked_memory
 from dualflow.backends.llvm.runtime.checked_memory import StepTexts
 from dualflow.backends.llvm.sized_call import SizedCall
 from dualflow.backends.llvm.steps import StepKind
+from dualflow.graph.effect_log import EffectLog
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.trail import Trail
 
 Array = np.ndarray[Any, Any]
 
@@ -40,13 +40,13 @@ class CheckedExecutable(Executable):
         updated = {update.input for update in graph.updates}
         self._written = frozenset([i for i, value in enumerate(graph.inputs) if value in updated])
 
-    def run(self, arrays: Sequence[Array], trail: Trail | None = None) -> list[Array]:
+    def run(self, arrays: Sequence[Array], effect_log: EffectLog | None = None) -> list[Array]:
         inputs = [
             checked_memory.copied(array, f"input {i}", frozen=i not in self._written)
             for i, array in enumerate(arrays)
         ]
         try:
-            outputs = super().run(inputs, trail)
+            outputs = super().run(inputs, effect_log)
         finally:
             for i in self._written:
                 np.copyto(arrays[i], inputs[i])
@@ -62,11 +62,11 @@ class CheckedExecutable(Executable):
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
         return checked_memory.empty(shape, dtype, "an output or intermediate")
 
-    def host(self, step: HostStep, buffers: list[Array], trail: Trail | None) -> None:
+    def host(self, step: HostStep, buffers: list[Array], effect_log: EffectLog | None) -> None:
         own = list(buffers)
         for place in {x.layout.buffer for x in step.given}:
             own[place] = buffers[place].copy()
-        step.run(own, trail)
+        step.run(own, effect_log)
         for place in {x.buffer for x in step.made}:
             buffers[place] = _result_of(step.node, own[place])
 
@@ -78,11 +78,11 @@ class CheckedExecutable(Executable):
         part: NativePart,
         addresses: Sequence[int],
         status: Array,
-        trail: Trail | None,
+        effect_log: EffectLog | None,
         params: Array | None = None,
     ) -> None:
         with checked_memory.native_call(self._texts, addresses[1], self.graph.name):
-            super().enter(part, addresses, status, trail, params)
+            super().enter(part, addresses, status, effect_log, params)
 
     def _take_arena(self) -> Array:
         workspace = self.program.workspace

@@ -109,7 +109,7 @@ class Unit:
 
     @property
     def costs(self) -> CostModel:
-        """The figures of the processor."""
+        """The compile_stats of the processor."""
         return self.plan.costs
 
     def param(self, number: int) -> int:

@@ -31,10 +31,10 @@ from dualflow.core.spans import span
 from dualflow.core.symbolic_sizes import bind_sizes
 from dualflow.graph.compiled import PartKind, PartReport, counted
 from dualflow.graph.cost_model import CostModel
+from dualflow.graph.effect_log import EffectLog, Halted
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.run_time_sizes import REQUIRE
-from dualflow.graph.trail import Halted, Trail
 from dualflow.schedule.call_reports import OutOfMemory, check_error, host_report, ops_of, user_line
 from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.plan import plan
@@ -152,25 +152,25 @@ class Executable:
         """How each part of the graph runs."""
         return tuple(_reports(self.program, self.libraries))
 
-    def run(self, arrays: Sequence[Array], trail: Trail | None = None) -> list[Array]:
+    def run(self, arrays: Sequence[Array], effect_log: EffectLog | None = None) -> list[Array]:
         """The graph's outputs.
 
         Args:
             arrays: one for each input of the graph, C-contiguous, of the input's dtype and shape. Those
                 of updated variables are written to.
-            trail: learns what runs outside of machine code, and what ended the call if it fails. What came
-                too late for that is for the caller to raise.
+            effect_log: learns what runs outside of machine code, and what ended the call if it fails. What
+                came too late for that is for the caller to raise.
 
         Raises:
             InvalidArgumentError: a check inside the graph failed.
-            Halted: the same, where a trail makes the error.
+            Halted: the same, where a effect_log makes the error.
             ResourceExhaustedError: there is no memory for the outputs, or for what is computed on the way.
 
         Whatever is raised, no variable has been written to.
         """
         layout = self.plan
         if layout.sized:
-            return self._run_sized(arrays, trail)
+            return self._run_sized(arrays, effect_log)
         buffers: list[Array] = [*arrays, *layout.constants]
         try:
             buffers += [self.empty(shape, dtype) for shape, dtype in self._fresh]
@@ -181,11 +181,11 @@ class Executable:
         table: Array | None = None
         for call in self._calls:
             if isinstance(call, HostStep):
-                if trail is not None:
-                    trail.node = call.node
-                    trail.end()
+                if effect_log is not None:
+                    effect_log.node = call.node
+                    effect_log.end()
                 with span("host", call.node.op.name, call.node.origin):
-                    self.host(call, buffers, trail)
+                    self.host(call, buffers, effect_log)
                 if table is not None:
                     for made in call.made:
                         table[made.buffer] = address_of(buffers[made.buffer])
@@ -194,11 +194,11 @@ class Executable:
                 table, status = np.array([address_of(b) for b in buffers], np.uintp), np.zeros(1, np.int64)
                 addresses = [address_of(a) for a in (table, self._params, status)]
             with span("native", self.graph.name):
-                self.enter(call, addresses, status, trail)
+                self.enter(call, addresses, status, effect_log)
         self._give_arena(arena)
         return buffers[layout.first_output : layout.first_temporary]
 
-    def _run_sized(self, arrays: Sequence[Array], trail: Trail | None) -> list[Array]:
+    def _run_sized(self, arrays: Sequence[Array], effect_log: EffectLog | None) -> list[Array]:
         """The outputs of a program that learns sizes: it has numbers and memory of each call."""
         layout = self.plan
         try:
@@ -210,14 +210,14 @@ class Executable:
         try:
             for part in self._calls:
                 if isinstance(part, HostStep):
-                    if trail is not None:
-                        trail.node = part.node
-                        trail.end()
+                    if effect_log is not None:
+                        effect_log.node = part.node
+                        effect_log.end()
                     with span("host", part.node.op.name, part.node.origin):
-                        call.host(part.call, trail)
+                        call.host(part.call, effect_log)
                 else:
                     with span("native", self.graph.name):
-                        self.enter(part, addresses, status, trail, call.params)
+                        self.enter(part, addresses, status, effect_log, call.params)
             return [self._output(call, i) for i in range(len(layout.outputs))]
         finally:
             call.release()
@@ -247,9 +247,9 @@ class Executable:
         """Memory of an output or an intermediate."""
         return np.empty(shape, dtype)
 
-    def host(self, step: HostStep, buffers: list[Array], trail: Trail | None) -> None:
+    def host(self, step: HostStep, buffers: list[Array], effect_log: EffectLog | None) -> None:
         """Run a node's own kernel; its results become the buffers of their places."""
-        step.run(buffers, trail)
+        step.run(buffers, effect_log)
 
     def sized_call(self, params: Array, arrays: Sequence[Array]) -> SizedCall:
         """A call of a program that learns sizes."""
@@ -279,15 +279,15 @@ class Executable:
         part: NativePart,
         addresses: Sequence[int],
         status: Array,
-        trail: Trail | None,
+        effect_log: EffectLog | None,
         params: Array | None = None,
     ) -> None:
         """Run a native part by the addresses of its tables.
 
         Where a signal's handler raised, ctypes finds that error in the way.
         """
-        if trail is not None:
-            trail.node = None
+        if effect_log is not None:
+            effect_log.node = None
         table, integers, noted = addresses
         call, addresses = part.call, (table, integers + part.offset, noted)
         try:
@@ -295,19 +295,19 @@ class Executable:
         except SystemError as error:
             if status[0] >= 0 or error.__cause__ is None:
                 raise
-            if trail is not None:
-                trail.node = self.failing(int(status[0]))
+            if effect_log is not None:
+                effect_log.node = self.failing(int(status[0]))
             raise error.__cause__ from None
         except BaseException as error:  # of a signal's handler: Python looks for signals after the call
-            if trail is None:
+            if effect_log is None:
                 raise
-            trail.late = error
+            effect_log.late = error
         if status[0]:
             number = int(status[0])
-            if trail is None:
+            if effect_log is None:
                 raise self.failure(number, params)
-            trail.node, trail.make = self.failing(number), partial(self.failure, number, params)
-            trail.of_memory = isinstance(self.program.messages[number - 1][0], OutOfMemory)
+            effect_log.node, effect_log.make = self.failing(number), partial(self.failure, number, params)
+            effect_log.of_memory = isinstance(self.program.messages[number - 1][0], OutOfMemory)
             raise Halted
 
     def _take_arena(self) -> Array:
@@ -360,11 +360,11 @@ def _reports(program: Program, libraries: Sequence[jit.Library]) -> list[PartRep
     what = counted(len(program.kernels), "kernel")
     if program.products:
         what += f", {counted(program.products, 'matrix product routine')}"
-    detours = dict.fromkeys(library.detour for library in libraries if library.detour)
-    detour = f"LLVM's linker was needed: {', '.join(detours)}" if detours else ""
+    fallbacks = dict.fromkeys(library.fallback for library in libraries if library.fallback)
+    fallback = f"LLVM's linker was needed: {', '.join(fallbacks)}" if fallbacks else ""
     for part in program.parts:
         if part.host is None:
-            reports.append(PartReport(PartKind.NATIVE, what, detour))
+            reports.append(PartReport(PartKind.NATIVE, what, fallback))
             continue
         reports.append(host_report(part.host.node))
     return reports

@@ -11,8 +11,8 @@ from dualflow.backends.llvm.sized_call import run_host_kernel
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape
 from dualflow.core.strided import strided
+from dualflow.graph.effect_log import EffectLog
 from dualflow.graph.ir import Node
-from dualflow.graph.trail import Trail
 from dualflow.ops.record import Effect
 from dualflow.schedule.call_reports import check_results
 from dualflow.schedule.nest import Layout, contiguous_strides
@@ -59,10 +59,10 @@ class HostStep(NamedTuple):
         shapes = [v.spec.shape if v.spec.shape.is_static else None for v in node.outputs]
         return cls(call, node, tuple(given), tuple(made), tuple(shapes))
 
-    def run(self, buffers: list[Array], trail: Trail | None) -> None:
+    def run(self, buffers: list[Array], effect_log: EffectLog | None) -> None:
         """Run the kernel; its results become the buffers of their places."""
         given = [_view(buffers, x) for x in self.given]
-        results = run_host_kernel(self.node, given, trail)
+        results = run_host_kernel(self.node, given, effect_log)
         check_results(self.node, self.shapes, results)
         for (buffer, dtype), result in zip(self.made, results, strict=True):
             buffers[buffer] = _own(result, dtype, given)

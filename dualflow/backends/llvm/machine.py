@@ -49,7 +49,7 @@ def _cache() -> dict[str, Any]:
     sizes = object_cache.sizes()
     return {
         "folder": object_cache.folder(),
-        "trusted": not object_cache.obstacle(),
+        "trusted": not object_cache.unavailable_reason(),
         "objects": len(sizes),
         "bytes": sum(sizes),
     }

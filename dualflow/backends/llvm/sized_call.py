@@ -14,9 +14,9 @@ from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.strided import strided
 from dualflow.core.symbolic_sizes import SizeVariable, bind_sizes, evaluate_size, is_static
+from dualflow.graph.effect_log import EffectLog
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Node
-from dualflow.graph.trail import Trail
 from dualflow.schedule.call_reports import check_results
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.planned import Plan
@@ -94,7 +94,7 @@ class SizedCall:
         """Free memory that the program has allocated."""
         _free(address)
 
-    def host(self, call: CallRoutine, trail: Trail | None) -> None:
+    def host(self, call: CallRoutine, effect_log: EffectLog | None) -> None:
         """Run a node's own kernel; its results become the buffers of their places."""
         known = {
             variable: int(self.params[place]) for variable, place in self._program.variable_places.items()
@@ -106,7 +106,7 @@ class SizedCall:
         ]
         attrs = {name: bind_sizes(value, known) for name, value in node.attrs.items()}
         now = Node(node.op, node.inputs, attrs, node.specs, node.origin, node.also)
-        results = run_host_kernel(now, given, trail)
+        results = run_host_kernel(now, given, effect_log)
         check_results(node, [Shape(bind_sizes(tuple(v.spec.shape), known)) for v in node.outputs], results)
         for layout, value, result in zip(call.outputs, node.outputs, results, strict=True):
             made = np.ascontiguousarray(result, value.spec.dtype.dtype).reshape(np.shape(result))
@@ -134,9 +134,9 @@ class SizedCall:
         return strided(flat, shape, [s // dtype.itemsize for s in strides])
 
 
-def run_host_kernel(node: Node, given: Sequence[Array], trail: Trail | None) -> Sequence[Array]:
-    """What a node's own kernel makes; ``trail`` remembers what must not run twice."""
-    if trail is None:
+def run_host_kernel(node: Node, given: Sequence[Array], effect_log: EffectLog | None) -> Sequence[Array]:
+    """What a node's own kernel makes; ``effect_log`` remembers what must not run twice."""
+    if effect_log is None:
         return run_node(node, given)
-    with observed(trail.follow):
-        return trail.follow(node, given)
+    with observed(effect_log.follow):
+        return effect_log.follow(node, given)

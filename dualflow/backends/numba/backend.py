@@ -7,7 +7,7 @@ import time
 from dualflow.backends.numba.executable import NumbaExecutable
 from dualflow.backends.numba.program_source import program
 from dualflow.backends.runtime.numba_requirement import require_numba
-from dualflow.graph.compiled import CodeSource, CompileCosts, Figures, Footprint, KernelReport
+from dualflow.graph.compiled import CodeSource, CompileCosts, CompileStats, Footprint, KernelReport
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
 from dualflow.schedule import plan as planning
@@ -25,16 +25,16 @@ def footprint(graph: Graph) -> Footprint:
     return planning.footprint(graph, strided_products=True, window_products=False)
 
 
-def figures(compiled: NumbaExecutable) -> Figures:
+def compile_stats(compiled: NumbaExecutable) -> CompileStats:
     """What the program consists of."""
     kinds = [call.kind for call in compiled.plan.walk()]
-    return Figures(
-        kernels=tuple([KernelReport(name, nodes) for name, nodes in compiled.source.shelf.runs]),
+    return CompileStats(
+        kernels=tuple([KernelReport(name, nodes) for name, nodes in compiled.source.context.runs]),
         products=kinds.count(CallKind.PRODUCT),
         hosts=sum(map(kinds.count, (CallKind.HOST, CallKind.POSITIONS, CallKind.FOURIER))),
         arena_bytes=compiled.plan.arena_bytes,
         arena_stays=False,
-        executed=compiled.source.shelf.executed,
+        executed=compiled.source.context.executed,
     )
 
 

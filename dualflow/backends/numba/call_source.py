@@ -78,7 +78,7 @@ class NumbaNest:
 
 
 @dataclass(slots=True)
-class Shelf:
+class ProgramContext:
     """What the parts of a program share.
 
     Attributes:
@@ -147,13 +147,13 @@ class CallWriter(ABC):
     """Writes statements in order.
 
     Attributes:
-        shelf: what all parts of the program share.
+        context: what all parts of the program share.
         lines: what has been written.
         routines: the names of the routines that the lines call.
     """
 
-    def __init__(self, shelf: Shelf) -> None:
-        self.shelf = shelf
+    def __init__(self, context: ProgramContext) -> None:
+        self.context = context
         self.lines = NotedLines()
         self.routines: set[str] = set()
 
@@ -241,7 +241,7 @@ class CallWriter(ABC):
 
     def _launch(self, launch: Launch) -> None:
         """A loop nest."""
-        nest = self.shelf.nest(launch)
+        nest = self.context.nest(launch)
         if nest.run is None:
             self.unrendered(launch)
         else:
@@ -262,9 +262,9 @@ class CallWriter(ABC):
         """A call of a kernel, whose partial results are in a region of the arrays ``partials``."""
         if not run.total:
             return
-        name, made = self.shelf.kernel(run, nodes)
+        name, made = self.context.kernel(run, nodes)
         rewritten = run._replace(kernel=made.kernel)
-        self.shelf.bounds.launched(launch, rewritten, access_bounds(made.kernel), region)
+        self.context.bounds.launched(launch, rewritten, access_bounds(made.kernel), region)
         given = [
             *(self._argument(a) for a in run.buffers),
             *partials,
@@ -354,7 +354,7 @@ class CallWriter(ABC):
             self.lines.add(f"{self.begin_stack(row)} = np.empty(0, {dtype_name(row.dtype)})")
         self.lines.add(f"{iteration} = 0", (loop.node,))
         limit = self._limit(loop)
-        for other in self.shelf.bounds.compared_loops(loop):
+        for other in self.context.bounds.compared_loops(loop):
             self.require(f"{self.iterations_of(other)} >= {limit}", ProgramCheck(loop.node, OUT_OF_BOUNDS))
         with self.lines.block("while True:" if limit is None else f"while {iteration} < {limit}:"):
             if loop.condition is not None:
@@ -378,11 +378,11 @@ class CallWriter(ABC):
 
     def begin_stack(self, row: StackRow) -> str:
         """The name of a stack that grows, which the next line makes."""
-        return self.shelf.names[row.stack.buffer]
+        return self.context.names[row.stack.buffer]
 
     def begin_row(self, row: StackRow) -> str:
         """The name of a row, which the next line makes."""
-        return self.shelf.names[row.slot]
+        return self.context.names[row.slot]
 
     @abstractmethod
     def end_iteration(self, loop: RunLoop, iteration: str) -> None:

@@ -23,11 +23,11 @@ from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.spans import span
 from dualflow.core.tracebacks import PROGRAM
 from dualflow.graph.compiled import CodeSource, PartKind, PartReport, counted
+from dualflow.graph.effect_log import EffectLog, Halted
 from dualflow.graph.fused import body_of
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.trail import Halted, Trail
 from dualflow.schedule.call_reports import check_error, check_results, host_report
 from dualflow.schedule.planned import Plan
 
@@ -59,21 +59,21 @@ class NumbaExecutable:
     def parts(self) -> tuple[PartReport, ...]:
         """How each part of the graph runs."""
         source = self.source
-        what = counted(len(source.shelf.kernels), "kernel")
+        what = counted(len(source.context.kernels), "kernel")
         if source.functions:
             what += f" and {counted(len(source.functions), 'conditional or loop', 'conditionals and loops')}"
-        detours = ", ".join(dict.fromkeys(source.detours))
-        reason = f"a conditional or loop is Python's own: {detours}" if detours else ""
+        fallbacks = ", ".join(dict.fromkeys(source.fallbacks))
+        reason = f"a conditional or loop is Python's own: {fallbacks}" if fallbacks else ""
         own = PartReport(PartKind.NATIVE, f"{what} through Numba", reason)
         return (own, *(_report(call.node) for call in self.source.hosts))
 
-    def run(self, arrays: Sequence[Array], trail: Trail | None = None) -> list[Array]:
+    def run(self, arrays: Sequence[Array], effect_log: EffectLog | None = None) -> list[Array]:
         """The graph's outputs.
 
         Args:
             arrays: one for each input of the graph, C-contiguous, of the input's dtype and shape. Those of
                 updated variables are written to.
-            trail: learns what runs outside of kernels, and what ended the call if it fails.
+            effect_log: learns what runs outside of kernels, and what ended the call if it fails.
 
         Raises:
             InvalidArgumentError: a check inside the graph failed.
@@ -81,7 +81,7 @@ class NumbaExecutable:
 
         Whatever is raised, no variable has been written to.
         """
-        token = _trail.set(trail)
+        token = _effect_log.set(effect_log)
         try:
             with span("native", self.graph.name):
                 outputs: list[Array] = self._main(*arrays)
@@ -96,20 +96,22 @@ class NumbaExecutable:
                 f"{self.graph.name} needs more memory than there is: {error}. Compute it in parts."
             ) from None
         finally:
-            _trail.reset(token)
+            _effect_log.reset(token)
         return outputs
 
     def _fail(self, number: int, *arrays: Array) -> NoReturn:
         """End the call by the error of a check that failed, which names the op and the user's line.
 
-        Its expression may read variables, so where there is a trail the error is made when these are settled.
+        Its expression may read variables, so where there is a effect_log the error is made when these are
+        settled.
+
         """
         check: ProgramCheck = self.source.checks[number - 1]
         make = partial(_error, check, [a.copy() for a in arrays])
-        trail = _trail.get()
-        if trail is None:
+        effect_log = _effect_log.get()
+        if effect_log is None:
             raise make()
-        trail.node, trail.make = check.node, make
+        effect_log.node, effect_log.make = check.node, make
         raise Halted
 
     def _mark(self, number: int) -> None:
@@ -122,15 +124,15 @@ class NumbaExecutable:
         routines = module_of(routine_file())
         scope = dict(vars(routines))
         begun, origins = time.perf_counter(), {CodeSource.NONE}
-        modules = {name: module_of(kernel_file(kernel)) for name, kernel in source.shelf.kernels.items()}
+        modules = {name: module_of(kernel_file(kernel)) for name, kernel in source.context.kernels.items()}
         for name in (n for n in modules if n in source.direct):
-            kernel, parameters = modules[name], source.shelf.kernels[name].parameters
+            kernel, parameters = modules[name], source.context.kernels[name].parameters
             origins.add(_compile(kernel.kernel, parameters))
             scope[name] = kernel.kernel
             scope[f"{name}_parallel"] = shared(kernel.kernel, self.options.threads)
         for function in source.functions:
             for part in function.walk():  # what a module imports is there before it
-                module = module_of(function_file(part, source.shelf))
+                module = module_of(function_file(part, source.context))
             scope[function.name] = getattr(module, function.name)
             origins.add(_compile(scope[function.name], function.parameters))
         self.compile_seconds = time.perf_counter() - begun
@@ -148,14 +150,14 @@ class NumbaExecutable:
         return main
 
 
-_trail: Final[ContextVar[Trail | None]] = ContextVar("dualflow_numba_trail", default=None)
+_effect_log: Final[ContextVar[EffectLog | None]] = ContextVar("dualflow_numba_trail", default=None)
 
 
 def _note(node: Node | None) -> None:
-    """Tell the trail of this call, if it has one, what runs."""
-    trail = _trail.get()
-    if trail is not None:
-        trail.node = node
+    """Tell the effect_log of this call, if it has one, what runs."""
+    effect_log = _effect_log.get()
+    if effect_log is not None:
+        effect_log.node = node
 
 
 def _weakly(method: Callable[[], Any]) -> Callable[..., Any]:
@@ -204,11 +206,11 @@ def _host(node: Node) -> Callable[..., list[Array]]:
     """A node as its own kernel: arrays of its outputs' dtypes that share no memory with what it was given."""
 
     def results_of(given: Sequence[Array]) -> Sequence[Array]:
-        trail = _trail.get()
-        if trail is None:
+        effect_log = _effect_log.get()
+        if effect_log is None:
             return run_node(node, given)
-        with observed(trail.follow):
-            return trail.follow(node, given)
+        with observed(effect_log.follow):
+            return effect_log.follow(node, given)
 
     shapes = [v.spec.shape if v.spec.shape.is_static else None for v in node.outputs]
 

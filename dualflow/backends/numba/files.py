@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 
-from dualflow.backends.numba.call_source import Shelf
+from dualflow.backends.numba.call_source import ProgramContext
 from dualflow.backends.numba.function_source import FunctionSource
 from dualflow.backends.numba.kernel_source import KernelSource
 from dualflow.backends.numba.routines import ROUTINES
@@ -34,15 +34,15 @@ def routine_support() -> Support:
     return support
 
 
-def function_file(function: FunctionSource, shelf: Shelf) -> str:
+def function_file(function: FunctionSource, context: ProgramContext) -> str:
     """A file with one function; the modules that it imports must be there when it is."""
     imports = [
         f"from {module_name(kernel_file(kernel))} import kernel as {name}"
-        for name, kernel in shelf.kernels.items()
+        for name, kernel in context.kernels.items()
         if name in function.kernels
     ]
     imports += [
-        f"from {module_name(function_file(part, shelf))} import {part.name}" for part in function.parts
+        f"from {module_name(function_file(part, context))} import {part.name}" for part in function.parts
     ]
     if function.routines:
         imports.append(f"from {module_name(routine_file())} import {', '.join(sorted(function.routines))}")

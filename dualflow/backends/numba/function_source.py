@@ -15,9 +15,9 @@ from contextlib import ExitStack, nullcontext
 from typing import Any
 
 from dualflow.backends.numba.call_source import CallWriter, ProgramCheck
+from dualflow.backends.numba.compilability import work
 from dualflow.backends.numba.function_parts import FEW, groups, is_long, length
 from dualflow.backends.numba.notes import NotedLines
-from dualflow.backends.numba.obstacles import work
 from dualflow.backends.numba.parameters import Parameter, dtype_name, names
 from dualflow.backends.numba.support import Support
 from dualflow.core.dtypes import DType, as_dtype
@@ -105,7 +105,7 @@ class _FunctionWriter(CallWriter):
     """
 
     def __init__(self, outer: CallWriter, name: str, *, checks_before: int = 0, kept_before: int = 0) -> None:
-        super().__init__(outer.shelf)
+        super().__init__(outer.context)
         self.outer = outer
         self.name = name
         self.checks_before = checks_before
@@ -201,7 +201,7 @@ class _FunctionWriter(CallWriter):
         return name
 
     def buffer(self, buffer: int, dtype: DType) -> str:
-        name = self.shelf.names[buffer]
+        name = self.context.names[buffer]
         if name in self.local:
             return name
         given = self.outer.buffer(buffer, dtype)
@@ -277,10 +277,10 @@ class _FunctionWriter(CallWriter):
         self.checks += checks
 
     def unrendered(self, launch: Launch) -> None:
-        raise AssertionError(f"{launch.node} is an obstacle to compiling the function")
+        raise AssertionError(f"{launch.node} is an unavailable_reason to compiling the function")
 
     def host(self, statement: Statement) -> None:
-        raise AssertionError(f"{statement.node} is an obstacle to compiling the function")
+        raise AssertionError(f"{statement.node} is an unavailable_reason to compiling the function")
 
     def multiply(self, product: Multiply) -> None:
         """A product for each matrix of the batch."""
@@ -303,7 +303,7 @@ class _FunctionWriter(CallWriter):
             self.lines.add(f"product({', '.join(given)})", (product.node,))
 
     def end_iteration(self, loop: RunLoop, iteration: str) -> None:
-        iterations = work(self.shelf, [*loop.test, *loop.body])
+        iterations = work(self.context, [*loop.test, *loop.body])
         every = self.number(max(2, int(ASKED_WORK / max(iterations, 1.0))))
         signalled = self.support.primitive("signalled")
         with self.lines.block(f"if {iteration} % {every} == 0 and {signalled}():"):

@@ -72,13 +72,13 @@ def parts(source: ProgramSource, graph: Graph) -> Iterator[str]:
     yield HEADER
     functions = [part for function in source.functions for part in function.walk()]
     routines = source.routines.union(*(f.routines for f in functions))
-    supports = [k.support for k in source.shelf.kernels.values()] + [f.support for f in functions]
+    supports = [k.support for k in source.context.kernels.values()] + [f.support for f in functions]
     if "product" in routines:
         supports.append(routine_support())
     yield from dict.fromkeys(piece for support in supports for piece in support.pieces())
     yield from (ROUTINES[name] for name in ROUTINES if name in routines)
-    for name, kernel in source.shelf.kernels.items():
-        nodes = next((nodes for n, nodes in source.shelf.runs if n == name), ())
+    for name, kernel in source.context.kernels.items():
+        nodes = next((nodes for n, nodes in source.context.runs if n == name), ())
         yield "\n".join(["", *_kernel(name, kernel, nodes)])
         if name in source.shared:
             yield kernel.shared(name)

@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from dualflow.backends.numba.call_source import CallWriter, ProgramCheck, Shelf
+from dualflow.backends.numba.call_source import CallWriter, ProgramCheck, ProgramContext
+from dualflow.backends.numba.compilability import is_shared, unavailable_reason
 from dualflow.backends.numba.function_source import FunctionSource, function_source
-from dualflow.backends.numba.obstacles import is_shared, obstacle
 from dualflow.backends.numba.parameters import dtype_name
 from dualflow.backends.numba.values import type_name
 from dualflow.core.dtypes import DType, as_dtype
@@ -75,14 +75,14 @@ class ProgramSource(CallWriter):
         checks: what the numbers mean with which the program calls ``fail``, from 1 on.
         hosts: the statements that run as their op's own kernel, in the order of ``host0``, ``host1``, ...
         marks: the outermost loops, in the order of ``mark(0)``, ``mark(1)``, ...
-        detours: why conditionals and loops are Python's own.
+        fallbacks: why conditionals and loops are Python's own.
     """
 
     def __init__(self, plan: Plan, names: Sequence[str | None]) -> None:
         stated = statements(plan)
         bounds = MemoryBounds(plan, stated)
         bounds.check(stated)
-        super().__init__(Shelf(plan, bounds, list(_buffer_names(plan, names))))
+        super().__init__(ProgramContext(plan, bounds, list(_buffer_names(plan, names))))
         self.plan = plan
         self.direct: set[str] = set()
         self.shared: set[str] = set()
@@ -90,7 +90,7 @@ class ProgramSource(CallWriter):
         self.checks: list[ProgramCheck] = []
         self.hosts: list[Statement] = []
         self.marks: list[Node] = []
-        self.detours: list[str] = []
+        self.fallbacks: list[str] = []
         self._inside = False
         self._arena: dict[DType, str] = {}
         self.statements(stated)
@@ -98,17 +98,17 @@ class ProgramSource(CallWriter):
     @property
     def inputs(self) -> list[str]:
         """The names of the inputs, which the function takes."""
-        return self.shelf.names[: self.plan.inputs]
+        return self.context.names[: self.plan.inputs]
 
     @property
     def constants(self) -> dict[str, np.ndarray[Any, Any]]:
         """The constants by their names."""
-        names = self.shelf.names[self.plan.inputs : self.plan.first_output]
+        names = self.context.names[self.plan.inputs : self.plan.first_output]
         return {n: c.reshape(-1) for n, c in zip(names, self.plan.constants, strict=True)}
 
     def text(self, name: str, head: Sequence[str] = ()) -> str:
         """The function under that name; ``head`` are lines that its body begins with."""
-        plan, names, given = self.plan, self.shelf.names, self.inputs
+        plan, names, given = self.plan, self.context.names, self.inputs
         made = list(
             zip(names[plan.first_output : plan.arena], (*plan.outputs, *plan.temporaries), strict=True)
         )
@@ -134,7 +134,7 @@ class ProgramSource(CallWriter):
             return self._arena.setdefault(
                 dtype, f"arena_{dtype.name if dtype.narrow else dtype_name(dtype).removeprefix('np.')}"
             )
-        return self.shelf.names[buffer]
+        return self.context.names[buffer]
 
     def number(self, number: int) -> str:
         return str(number)
@@ -211,7 +211,7 @@ class ProgramSource(CallWriter):
 
     def _host(self, call: Statement, *, whole: bool) -> None:
         """The op's own kernel, on views of the buffers; ``whole`` results become the buffers themselves."""
-        number, names = len(self.hosts), self.shelf.names
+        number, names = len(self.hosts), self.context.names
         self.hosts.append(call)
         given = [
             names[layout.buffer] if None in v.spec.shape else self._array(layout, v)
@@ -233,10 +233,10 @@ class ProgramSource(CallWriter):
         """Python looks for signals itself."""
 
     def control(self, statement: ChooseBranch | RunLoop) -> None:
-        """A compiled function, or a detour; while the outermost loop runs, the program says which it is."""
-        detour = obstacle(self.shelf, statement)
-        if detour is not None:
-            self.detours.append(detour)
+        """A compiled function, or a fallback; while the outermost loop runs, the program says which it is."""
+        fallback = unavailable_reason(self.context, statement)
+        if fallback is not None:
+            self.fallbacks.append(fallback)
             if isinstance(statement, ChooseBranch):
                 super().control(statement)
                 return
@@ -244,7 +244,7 @@ class ProgramSource(CallWriter):
         if outermost:
             self._mark(statement.node)
             self._inside = True
-        found = self._call(statement) if detour is None else None
+        found = self._call(statement) if fallback is None else None
         if found is None:
             super().control(statement)
         if outermost:

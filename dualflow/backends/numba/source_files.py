@@ -46,7 +46,7 @@ def module_of(text: str) -> ModuleType:
 def _file(name: str, text: str) -> str | None:
     """The path of a file that holds ``text``; None where there is no folder that is ours to write to."""
     where = object_cache.folder()
-    if where is None or object_cache.obstacle():
+    if where is None or object_cache.unavailable_reason():
         return None
     folder = os.path.join(where, "numba")
     path = os.path.join(folder, f"{name}.py")

@@ -53,7 +53,7 @@ def folder() -> str | None:
     return os.path.join(parent, "dualflow") if os.path.isabs(parent) else None
 
 
-def obstacle() -> str:
+def unavailable_reason() -> str:
     """Why no objects are kept on disk; the empty string where they are."""
     where = folder()
     if where is None:

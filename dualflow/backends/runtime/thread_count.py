@@ -16,7 +16,7 @@ PORTED: Final = ("x86_64", "aarch64")
 _DEFAULT_MOST: Final = 16
 
 
-def obstacle() -> str:
+def unavailable_reason() -> str:
     """Why every loop of this process runs on its caller; the empty string where the pool works."""
     if sys.platform != "linux" or sys.maxsize <= 1 << 32 or os.uname().machine not in PORTED:
         return "the thread pool runs on 64-bit Linux on x86-64 and AArch64 only: loops run on their caller"
@@ -25,7 +25,7 @@ def obstacle() -> str:
 
 def available() -> bool:
     """Whether kernels can use more than one thread in this process."""
-    return not obstacle()
+    return not unavailable_reason()
 
 
 def max_threads() -> int:

@@ -25,10 +25,10 @@ from dualflow.function.control.bodies import Body
 from dualflow.function.control.closures import close_over
 from dualflow.function.errors import here
 from dualflow.function.tracing.tracer import Tracer, tracing_lock
+from dualflow.graph.effect_log import note_assigned, take_assigned
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.assignments import AssigningSpec, with_variables
-from dualflow.graph.trail import note_assigned, take_assigned
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Effect, Op
 

@@ -22,6 +22,7 @@ from dualflow.function.calls.failed_calls import AssignmentHistory
 from dualflow.function.calls.lazy_backends import backend_of, c_call, kernel_listing
 from dualflow.function.calls.size_inference import with_extents
 from dualflow.function.options import compile_options
+from dualflow.graph.effect_log import EffectLog, Halted
 from dualflow.graph.ir import Graph, Node, verify
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import optimise
@@ -29,7 +30,6 @@ from dualflow.graph.passes.assignments import drop_assignments
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.run_time_sizes import has_extents
 from dualflow.graph.strings import holds_strings
-from dualflow.graph.trail import Halted, Trail
 
 if TYPE_CHECKING:
     from dualflow.function.arguments.results import Packer
@@ -205,7 +205,7 @@ class CompiledGraph:
         """The work that its kernels execute, divided by that of their ops; 1 where it is not compiled yet."""
         if "executable" not in vars(self):
             return 1.0
-        return self.backend.figures(self.executable).executed
+        return self.backend.compile_stats(self.executable).executed
 
     @computed_once(_compiling)
     def machine_code(self) -> Compiled:
@@ -277,22 +277,22 @@ class CompiledGraph:
             arguments: the tensors and variables that the call was given.
         """
         history = self._history
-        trail = history.trail() if history is not None else None
+        effect_log = history.effect_log() if history is not None else None
         error: BaseException
-        if history is None or trail is None:
+        if history is None or effect_log is None:
             error = KeyboardInterrupt() if make is None else make()
         else:
-            trail.node, trail.make = node, make
-            error = history.leave(KeyboardInterrupt() if make is None else Halted(), trail, arguments)
+            effect_log.node, effect_log.make = node, make
+            error = history.leave(KeyboardInterrupt() if make is None else Halted(), effect_log, arguments)
         if make is not None:
             raise error
 
-    def run(self, arguments: list[Array], trail: Trail | None = None) -> list[Array]:
+    def run(self, arguments: list[Array], effect_log: EffectLog | None = None) -> list[Array]:
         """The outputs for one array per argument, of which those of updated variables are written to."""
         interpreted = self._interpreted()
         executable = interpreted or self.executable
         captured = self.sources.captured if interpreted is None else Sources.of(interpreted.graph).captured
-        return executable.run(arguments + [array_of(x) for x in captured], trail)
+        return executable.run(arguments + [array_of(x) for x in captured], effect_log)
 
     # before it is compiled
 

@@ -12,7 +12,7 @@ from dualflow.core.spans import span
 from dualflow.eager.tensor import wrap
 from dualflow.eager.updates import UpdateStep, WriteLock, commit
 from dualflow.function.calls.array_ownership import gather
-from dualflow.graph.trail import Trail
+from dualflow.graph.effect_log import EffectLog
 
 if TYPE_CHECKING:
     from dualflow.function.calls.failed_calls import AssignmentHistory
@@ -54,17 +54,19 @@ def execute(
         arguments: of the call.
     """
     sources = (*arguments, *beside.captured)
-    trail = None if history is None else history.trail()
+    effect_log = None if history is None else history.effect_log()
     step = UpdateStep([sources[i] for i in beside.written], compiled=True)
     try:
         if not beside.written:
-            return _update(compiled, gather(sources), (), (), trail)
+            return _update(compiled, gather(sources), (), (), effect_log)
         with step.running, step as locks:
-            return _update(compiled, gather(sources, beside.written, locks), beside.written, locks, trail)
+            return _update(
+                compiled, gather(sources, beside.written, locks), beside.written, locks, effect_log
+            )
     except BaseException as error:
-        if history is None or trail is None:
+        if history is None or effect_log is None:
             raise
-        recovered = history.leave(error, trail, arguments)
+        recovered = history.leave(error, effect_log, arguments)
     raise recovered
 
 
@@ -73,12 +75,12 @@ def _update(
     arrays: list[Array],
     written: Sequence[int],
     locks: Sequence[WriteLock],
-    trail: Trail | None,
+    effect_log: EffectLog | None,
 ) -> tuple[Any, ...]:
     """The outputs; the locks on the variables get their new tensors, all of them or none."""
     with span("kernels", compiled.graph.name):
-        results = tuple([wrap(a) for a in compiled.run(arrays, trail)])
+        results = tuple([wrap(a) for a in compiled.run(arrays, effect_log)])
     commit(locks, [wrap(arrays[i]) for i in written])
-    if trail is not None:
-        trail.end()
+    if effect_log is not None:
+        effect_log.end()
     return results

@@ -18,10 +18,10 @@ from dualflow.core.locks import cached_attribute
 from dualflow.eager.tensor import wrap
 from dualflow.eager.updates import UpdateStep
 from dualflow.function.calls.array_ownership import array_of
+from dualflow.graph.effect_log import Assigned, EffectLog, Halted, is_told, note_assigned, take_assigned
 from dualflow.graph.interpret import evaluate, observed, run_node
 from dualflow.graph.ir import Graph, Node, Origin
 from dualflow.graph.passes.assignments import ASSIGNMENT, assigned_by, assigns_before_failure
-from dualflow.graph.trail import Assigned, Halted, Trail, is_told, note_assigned, take_assigned
 from dualflow.ops.op_kinds import Loop
 from dualflow.ops.record import Effect
 
@@ -64,21 +64,21 @@ class AssignmentHistory:
         named = (v for n in _all_nodes(self._graph) for v in assigned_by(n))
         return tuple({id(v): v for v in named}.values())
 
-    def trail(self) -> Trail | None:
+    def effect_log(self) -> EffectLog | None:
         """The record that a call which begins now fills; None if nothing has to be recorded."""
-        return Trail(self._generators) if self.matters else None
+        return EffectLog(self._generators) if self.matters else None
 
-    def leave(self, error: BaseException, trail: Trail, arguments: Sequence[Any]) -> BaseException:
+    def leave(self, error: BaseException, effect_log: EffectLog, arguments: Sequence[Any]) -> BaseException:
         """Assign to variables what a call had assigned before it failed with ``error``; return what to raise.
 
         That is another error where eager code fails at an earlier line.
 
         Args:
             error: what has ended the compiled call.
-            trail: what it has left.
+            effect_log: what it has left.
             arguments: the tensors and variables that it was given.
         """
-        again = _Again(error, trail)
+        again = _Again(error, effect_log)
         variables = {id(v): self._behind(v, arguments) for v in self._assigned}
         held = {id(v): v for v in variables.values()}
         step = UpdateStep(list(held.values()))
@@ -100,8 +100,8 @@ class AssignmentHistory:
 class LoopHistory(AssignmentHistory):
     """Of one iteration of a loop in Python: what a failed iteration had assigned is said with its error."""
 
-    def leave(self, error: BaseException, trail: Trail, arguments: Sequence[Any]) -> BaseException:
-        again = _Again(error, trail)
+    def leave(self, error: BaseException, effect_log: EffectLog, arguments: Sequence[Any]) -> BaseException:
+        again = _Again(error, effect_log)
         self._run(again, arguments)
         told = again.make()
         note_assigned(told, again.left)
@@ -120,25 +120,25 @@ class _Again:
         make: gives what eager code would have raised.
     """
 
-    def __init__(self, error: BaseException, trail: Trail) -> None:
+    def __init__(self, error: BaseException, effect_log: EffectLog) -> None:
         self.left: Assigned = {}
-        self.make: Callable[[], BaseException] = trail.make or (lambda: error)
+        self.make: Callable[[], BaseException] = effect_log.make or (lambda: error)
         self._error = error
-        self._trail = trail
-        self._done = iter(trail.done)
-        self._told = bool(trail.done) and trail.done[-1] is error
-        self._ends = not self._told and not _is_of_values(error, trail)
+        self._effect_log = effect_log
+        self._done = iter(effect_log.done)
+        self._told = bool(effect_log.done) and effect_log.done[-1] is error
+        self._ends = not self._told and not _is_of_values(error, effect_log)
         self._lines: set[Origin | None] = set()
-        if trail.node is not None:
-            self._lines = {trail.node.origin, *trail.node.also} - {None}
+        if effect_log.node is not None:
+            self._lines = {effect_log.node.origin, *effect_log.node.also} - {None}
         self._at_line: Assigned | None = None
         self._failed: Node | None = None
 
     def run(self, graph: Graph, arrays: Sequence[Array]) -> None:
         """Run ``graph`` up to where it fails, or to where the call failed."""
-        if self._trail.node is None and not self._told:  # it had not begun, or was done
+        if self._effect_log.node is None and not self._told:  # it had not begun, or was done
             return
-        self._trail.rewind()
+        self._effect_log.rewind()
         try:
             with observed(self._step):
                 evaluate(graph, arrays)
@@ -176,9 +176,9 @@ class _Again:
 
     def _is_alike(self, node: Node) -> bool:
         """Whether ``node`` may be what ran when the call ended: a loop for a loop."""
-        ran = self._trail.node
+        ran = self._effect_log.node
         assert ran is not None, "there are lines to look for"
-        if not self._ends or self._trail.of_memory:
+        if not self._ends or self._effect_log.of_memory:
             return True
         return isinstance(node.op.kind, Loop) or node.op.name == ran.op.name
 
@@ -196,10 +196,14 @@ class _Again:
         return found
 
 
-def _is_of_values(error: BaseException, trail: Trail) -> bool:
+def _is_of_values(error: BaseException, effect_log: EffectLog) -> bool:
     """Whether values made the call fail, so that NumPy fails too, and not a want of memory or a signal."""
     if isinstance(error, Halted):
-        return not trail.of_memory and trail.node is not None and not isinstance(trail.node.op.kind, Loop)
+        return (
+            not effect_log.of_memory
+            and effect_log.node is not None
+            and not isinstance(effect_log.node.op.kind, Loop)
+        )
     return isinstance(error, Exception) and not isinstance(error, MemoryError)
 
 

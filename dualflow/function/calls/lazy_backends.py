@@ -11,7 +11,7 @@ from dualflow.graph.ir import Graph
 
 if TYPE_CHECKING:
     from dualflow.backends.llvm.any_length import AnyLength
-    from dualflow.backends.llvm.facilities import Facility
+    from dualflow.backends.llvm.features import Feature
     from dualflow.function.arguments.results import Packer
     from dualflow.function.calls.call_form import CallForm
     from dualflow.graph.compiled import Backend, Compiled
@@ -45,9 +45,9 @@ def any_length(executable: Any) -> AnyLength | None:
     return kernel
 
 
-def facilities() -> Sequence[Facility]:
-    """See :func:`dualflow.backends.llvm.facilities.facilities`."""
-    found: Sequence[Facility] = imported("dualflow.backends.llvm.facilities").facilities(EagerTensor)
+def features() -> Sequence[Feature]:
+    """See :func:`dualflow.backends.llvm.features.features`."""
+    found: Sequence[Feature] = imported("dualflow.backends.llvm.features").features(EagerTensor)
     return found
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from dualflow.function.calls.lazy_backends import facilities
+from dualflow.function.calls.lazy_backends import features
 
 if TYPE_CHECKING:
     from dualflow.graph.compiled import PartReport
@@ -33,9 +33,9 @@ class Reporting(Protocol):
 
 
 def status(traces: Sequence[Reporting]) -> str:
-    """A line for each trace and for each kind of its parts, then one for each facility of this process."""
+    """A line for each trace and for each kind of its parts, then one for each feature of this process."""
     lines = [line for trace in traces for line in _trace(trace)]
-    return "\n".join([*lines, "in this process", *(f"    {facility}" for facility in facilities())])
+    return "\n".join([*lines, "in this process", *(f"    {feature}" for feature in features())])
 
 
 def _trace(trace: Reporting) -> Iterator[str]:

@@ -19,12 +19,12 @@ from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.tracing.tracer import Tracer, tracing, values
 from dualflow.gradient.sweep import Record, filled, sweep
+from dualflow.graph.effect_log import EffectLog
 from dualflow.graph.extract import extract
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise
 from dualflow.graph.split_forward_backward import SourceKind, halve
-from dualflow.graph.trail import Trail
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Effect, Op
 
@@ -135,28 +135,28 @@ class TapedCall:
 
     Attributes:
         updated: the new values of the inputs that are variables with updates.
-        trail: what the call did outside of machine code, where that matters if it fails.
+        effect_log: what the call did outside of machine code, where that matters if it fails.
     """
 
-    __slots__ = ("_pair", "_saved", "trail", "updated")
+    __slots__ = ("_pair", "_saved", "effect_log", "updated")
 
-    def __init__(self, pair: ForwardBackward, trail: Trail | None) -> None:
+    def __init__(self, pair: ForwardBackward, effect_log: EffectLog | None) -> None:
         self._pair = pair
-        self.trail = trail
+        self.effect_log = effect_log
         self._saved: list[EagerTensor] = []
         self.updated: list[Array] = []
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         """The outputs of the call."""
         forward, count, written = self._pair.forward, self._pair.outputs, self._pair.written
-        if not written and self.trail is None:
+        if not written and self.effect_log is None:
             tensors = forward(*map(wrap, arrays))
             self._saved = list(tensors[count:])
             return [t._array for t in tensors[:count]]
         given = [a if a.flags.c_contiguous else np.ascontiguousarray(a) for a in arrays]
         for i in written:
             given[i] = given[i].copy()
-        results = forward.run(given, self.trail)
+        results = forward.run(given, self.effect_log)
         self._saved = [wrap(a) for a in results[count:]]
         self.updated = [given[i] for i in written]
         return results[:count]

@@ -143,19 +143,19 @@ class TracedGraph:
                 halves = self._by_sources.get(wanted) or self._differentiated(wanted)
                 self._by_sources[wanted] = halves
         written = halves.written
-        call = TapedCall(halves, self._history.trail())
+        call = TapedCall(halves, self._history.effect_log())
         step = UpdateStep([sources[i] for i in written], compiled=True)
         try:
             with step.running, step as locks:
                 tensors = _read(engine, sources)
                 results: Sequence[Any] = engine.run(CALL, tuple(tensors), {"call": call})
                 commit(locks, list(map(wrap, call.updated)))
-                if call.trail is not None:
-                    call.trail.end()
+                if call.effect_log is not None:
+                    call.effect_log.end()
         except BaseException as error:
-            if call.trail is None:
+            if call.effect_log is None:
                 raise
-            told = self._history.leave(error, call.trail, sources[: len(self.graph.arguments)])
+            told = self._history.leave(error, call.effect_log, sources[: len(self.graph.arguments)])
         else:
             return results
         raise told

@@ -14,7 +14,7 @@ from dualflow.function.inspect.agreement import compared
 from dualflow.function.inspect.compare_report import Comparison, Costs, Fused
 from dualflow.function.inspect.inspected import Inspected, inspected
 from dualflow.function.inspect.measure import Counting, best_times, peak_bytes
-from dualflow.graph.compiled import Figures, KernelReport, PartReport
+from dualflow.graph.compiled import CompileStats, KernelReport, PartReport
 from dualflow.graph.passes import optimise
 
 _COST_RUNS = 3
@@ -35,7 +35,7 @@ def compare(f: Any, *args: Any, **kwargs: Any) -> Comparison:
         kwargs: likewise.
 
     Returns:
-        The figures; print them for a table.
+        The compile_stats; print them for a table.
 
     Raises:
         DTypeError: ``f`` can't be called.
@@ -60,7 +60,7 @@ class _Comparing:
 
     def report(self) -> Comparison:
         executable = self.compiled.executable
-        figures = self.compiled.backend.figures(executable)
+        compile_stats = self.compiled.backend.compile_stats(executable)
         counting = Counting()
         with dispatch.using(counting):
             expected = self.call.outcome(eagerly=True)
@@ -73,26 +73,26 @@ class _Comparing:
             eager_seconds=eager_seconds,
             graph_seconds=graph_seconds,
             eager_peak_bytes=peak_bytes(self.eager),
-            graph_peak_bytes=self._graph_peak(figures),
+            graph_peak_bytes=self._graph_peak(compile_stats),
             eager_ops=dict(counting.ops),
             nodes=len(self.concrete.graph.nodes),
-            kernels=len(figures.kernels),
-            blas_calls=figures.products,
-            host_calls=figures.hosts,
-            fused=tuple(_fused(k) for k in figures.kernels if len(k.nodes) > 1),
+            kernels=len(compile_stats.kernels),
+            blas_calls=compile_stats.products,
+            host_calls=compile_stats.hosts,
+            fused=tuple(_fused(k) for k in compile_stats.kernels if len(k.nodes) > 1),
             parts=tuple(PartReport(p.kind, p.what, p.reason) for p in executable.parts),
-            executed=figures.executed,
+            executed=compile_stats.executed,
             workload=import_module("dualflow.graph.analysis").workload(self.compiled.optimised),
             costs=self._costs(),
             difference=difference,
             updated=tuple(_short(u.input.spec.name) for u in executable.graph.updates),
         )
 
-    def _graph_peak(self, figures: Figures) -> int:
+    def _graph_peak(self, compile_stats: CompileStats) -> int:
         """The peak of a call, and the arena, which is there already unless it is too large to keep."""
-        peak, arena = peak_bytes(self.graph), figures.arena_bytes
+        peak, arena = peak_bytes(self.graph), compile_stats.arena_bytes
         outputs = sum(v.spec.nbytes for v in self.compiled.optimised.outputs)
-        there = figures.arena_stays or peak < arena + outputs
+        there = compile_stats.arena_stays or peak < arena + outputs
         return peak + arena if there else peak
 
     def _costs(self) -> Costs:

@@ -31,7 +31,9 @@ ASSIGNMENT: Final = Op(
 class AssigningSpec:
     """An attribute that says which variables a node assigns while it runs: a base of frozen dataclasses.
 
-    A node that fails says with the error what it has assigned (:func:`dualflow.graph.trail.note_assigned`).
+    A node that fails says with the error what it has assigned
+    (:func:`dualflow.graph.effect_log.note_assigned`).
+
     """
 
     __slots__ = ()

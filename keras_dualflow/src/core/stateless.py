@@ -10,13 +10,13 @@ from typing import Any
 
 from keras.src.backend.common.stateless_scope import StatelessScope as StatelessScope
 
-from dualflow.function.run_eagerly import DETOURS
+from dualflow.function.run_eagerly import FALLBACKS
 
 _enter, _leave = StatelessScope.__enter__, StatelessScope.__exit__
 
 
 def _enter_inlined(self: Any) -> Any:
-    self._inlined = DETOURS.inlined()
+    self._inlined = FALLBACKS.inlined()
     self._inlined.__enter__()
     return _enter(self)
 

@@ -80,7 +80,7 @@ def test_a_folder_that_others_control_is_not_used(
     with pytest.warns(UserWarning, match=reason) as warned:
         assert object_cache.load(KEY) is None
     assert "Set DUALFLOW_CACHE_DIR to a folder of your own" in str(warned[0].message)
-    assert reason in object_cache.obstacle()
+    assert reason in object_cache.unavailable_reason()
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # it is said once
         object_cache.store("cd" * 32, b"more")
@@ -151,7 +151,7 @@ def test_a_link_of_our_own_is_followed(folder: Path) -> None:
     folder.rename(folder.with_name("elsewhere"))
     folder.symlink_to(folder.with_name("elsewhere"))
     assert object_cache.load(KEY) == b"ours"
-    assert object_cache.obstacle() == ""
+    assert object_cache.unavailable_reason() == ""
 
 
 def test_a_folder_that_may_only_be_read_still_serves(folder: Path) -> None:

@@ -208,7 +208,7 @@ def test_what_is_refused_is_left_to_llvm() -> None:
         elf.load(compiler.build(text, 128).code, lambda _: 8)
     library = jit.compile_text(text, ["f"], {})
     assert UNARY(library.address("f"))(0.5) == math.sin(0.5)
-    assert "common" in library.detour
+    assert "common" in library.fallback
     with pytest.raises(InternalError, match="absent"):
         jit.compile_text(text, ["absent"], {})
 

@@ -14,7 +14,9 @@ import pytest
 import dualflow as df
 from dualflow.backends.llvm.runtime import blocks
 
-pytestmark = pytest.mark.skipif(bool(blocks.obstacle()), reason=f"no memory is kept: {blocks.obstacle()}")
+pytestmark = pytest.mark.skipif(
+    bool(blocks.unavailable_reason()), reason=f"no memory is kept: {blocks.unavailable_reason()}"
+)
 
 MIB = 1 << 20
 KIB = 1 << 10

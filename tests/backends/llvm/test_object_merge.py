@@ -126,5 +126,5 @@ def test_sources_that_can_not_be_joined_are_loaded_by_llvm() -> None:
     text = "@shared = common global double 0.0\ndefine double @f(double %x) {\n"
     text += "  store double %x, ptr @shared\n  %y = load volatile double, ptr @shared\n  ret double %y\n}\n"
     library = jit.compile_sources([IrSource(text, ("f",)), IrSource(tables()[0], ("first",))], {})
-    assert "common" in library.detour
+    assert "common" in library.fallback
     assert (UNARY(library.address("f"))(0.5), UNARY(library.address("first"))(0.0)) == (0.5, 2.0)

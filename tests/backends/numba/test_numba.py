@@ -30,7 +30,7 @@ def compiled(f: Callable[..., Any], *specs: Any) -> Any:
 
 
 def kernels(concrete: Any) -> dict[str, Any]:
-    return concrete.compiled.executable.source.shelf.kernels
+    return concrete.compiled.executable.source.context.kernels
 
 
 # Source

@@ -89,7 +89,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def assembly(f: Callable[..., Any], *specs: Any) -> str:
     """What Numba has made of the first kernel of a function."""
     concrete = df.function(f, backend="numba").get_concrete_function(*specs)
-    kernel = next(iter(concrete.compiled.executable.source.shelf.kernels.values()))
+    kernel = next(iter(concrete.compiled.executable.source.context.kernels.values()))
     (found,) = module_of(kernel.file("kernel")).kernel.inspect_asm().values()
     return str(found)
 

@@ -39,7 +39,7 @@ _made: list[jit.Library] = []
 
 def maker() -> int:
     """The address of what makes arrays in kept memory, called as PyArray_Empty is; 0 where none is kept."""
-    return 0 if obstacle() else library().address("df_block_empty")
+    return 0 if unavailable_reason() else library().address("df_block_empty")
 
 
 def library() -> jit.Library:
@@ -51,7 +51,7 @@ def library() -> jit.Library:
 
 
 @functools.cache
-def obstacle() -> str:
+def unavailable_reason() -> str:
     """Why memory is not kept in this process; the empty string where it is."""
     if switched_off := switches.off("blocks"):
         return switched_off

@@ -56,7 +56,7 @@ class Image(NamedTuple):
         _munmap(self.start, self.size)
 
 
-def obstacle() -> str:
+def unavailable_reason() -> str:
     """Why ``load`` is not to be used in this process; the empty string where it is."""
     if not SUPPORTED:
         return "it is for 64-bit Linux on x86-64: LLVM is loaded to link"

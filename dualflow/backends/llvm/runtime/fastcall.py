@@ -129,18 +129,18 @@ def probe(tensor_class: type) -> InterpreterLayout | None:
     16
     """
     slot = slot_offset(tensor_class, "_array")
-    if slot is None or obstacle(tensor_class):
+    if slot is None or unavailable_reason(tensor_class):
         return None
     return InterpreterLayout(tensor_class, slot, tuple.__basicsize__, _array_empty())
 
 
 @functools.cache
-def obstacle(tensor_class: type) -> str:
+def unavailable_reason(tensor_class: type) -> str:
     """Why the entry code is not used in this process, or the empty string where it is.
 
     >>> class Plain:
     ...     pass
-    >>> bool(obstacle(Plain))
+    >>> bool(unavailable_reason(Plain))
     True
     """
     switched_off = switches.off("builtin_call")

@@ -60,10 +60,10 @@ class Library:
         sources: the IR that it is made of.
         report: what it cost.
         compiled: those of the sources that were compiled for it.
-        detour: why LLVM's linker was needed where ours runs; else empty.
+        fallback: why LLVM's linker was needed where ours runs; else empty.
     """
 
-    __slots__ = ("__weakref__", "_addresses", "compiled", "detour", "report", "sources")
+    __slots__ = ("__weakref__", "_addresses", "compiled", "fallback", "report", "sources")
 
     def __init__(
         self,
@@ -71,11 +71,11 @@ class Library:
         compiled: Sequence[IrSource],
         loaded: _Loaded,
         report: CompileReport,
-        detour: str,
+        fallback: str,
     ) -> None:
         self.sources, self.compiled = tuple(sources), tuple(compiled)
         self.report = report
-        self.detour = detour
+        self.fallback = fallback
         self._addresses = {name: loaded.addresses[name] for source in sources for name in source.exports}
         # At exit the code stays: threads may be running it.
         weakref.finalize(self, loaded.unload).atexit = False
@@ -282,7 +282,7 @@ def _linked(
     ``refusal`` is why they could not be joined.
     """
     start = time.perf_counter()
-    loaded, detour = _load(codes, sources, symbols, stored=compiled is None)
+    loaded, fallback = _load(codes, sources, symbols, stored=compiled is None)
     link_ms = 1e3 * (time.perf_counter() - start)
     made = list((compiled or {}).values())
     report = CompileReport(
@@ -295,7 +295,7 @@ def _linked(
         sum(code.emit_ms for code in made),
         link_ms,
     )
-    return Library(sources, tuple(compiled or ()), loaded, report, detour or refusal)
+    return Library(sources, tuple(compiled or ()), loaded, report, fallback or refusal)
 
 
 def _load(
@@ -304,7 +304,7 @@ def _load(
     """The objects in memory, and why LLVM's linker put them there if ours could have been used."""
     exports = [name for source in sources for name in source.exports]
     refusal = ""
-    if not elf.obstacle() and len(codes) == 1:
+    if not elf.unavailable_reason() and len(codes) == 1:
         try:
             return _load_ourselves(codes[0], exports, symbols), ""
         except UnsupportedObject as reason:

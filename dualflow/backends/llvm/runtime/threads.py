@@ -16,7 +16,7 @@ from dualflow.backends.runtime import thread_count
 from dualflow.backends.runtime.thread_count import MOST_THREADS as MOST_THREADS
 from dualflow.backends.runtime.thread_count import available as available
 from dualflow.backends.runtime.thread_count import max_threads as max_threads
-from dualflow.backends.runtime.thread_count import obstacle as obstacle
+from dualflow.backends.runtime.thread_count import unavailable_reason as unavailable_reason
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.locks import unforkable
 from dualflow.core.records import NamedTuple
@@ -96,7 +96,7 @@ def set_num_threads(count: int) -> None:
     if not 1 <= count <= max_threads():
         more = f"set DUALFLOW_NUM_THREADS (at most {MOST_THREADS}) before it starts to have more"
         raise InvalidArgumentError(
-            f"can't use {count} threads: this process has from 1 to {max_threads()}; {obstacle() or more}"
+            f"can't use {count} threads: this process has from 1 to {max_threads()}; {unavailable_reason() or more}"
         )
     with unforkable():
         thread_count.use(count)
@@ -133,7 +133,7 @@ def status() -> PoolStatus:
     """
     started = _field(_shared[0], _RUNNING).value if _shared else 0
     alone = "one thread is all that is allowed" if num_threads() == 1 else ""
-    return PoolStatus(num_threads(), started, obstacle() or alone)
+    return PoolStatus(num_threads(), started, unavailable_reason() or alone)
 
 
 def _address(library: ctypes.CDLL, name: str) -> int:

@@ -17,7 +17,7 @@ from dualflow.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Facility:
+class Feature:
     """Whether something works in this process.
 
     Attributes:
@@ -40,25 +40,27 @@ class Facility:
         return f"{self.name}: {self.state}"
 
 
-def facilities(tensor_class: type) -> tuple[Facility, ...]:
+def features(tensor_class: type) -> tuple[Feature, ...]:
     """What works in this process for tensors of ``tensor_class``.
 
-    >>> [facility.name for facility in facilities(object)]
+    >>> [feature.name for feature in features(object)]
     ['builtin call', 'linker', 'threads', 'matrix product', 'disk cache', 'kept blocks']
     """
     pool = threads.status()
-    no_cache = object_cache.obstacle()
+    no_cache = object_cache.unavailable_reason()
     side = switches.checked_side()
     checked = (
-        Facility("checked memory", switches.CHECK_MEMORY, True, f"buffers {_BETWEEN[side]}") if side else None
+        Feature("checked memory", switches.CHECK_MEMORY, True, f"buffers {_BETWEEN[side]}") if side else None
     )
     parts = (
-        _unless("builtin call", "builtin_call", fastcall.obstacle(tensor_class)),
-        _unless("linker", "linker", elf.obstacle()),
-        Facility("threads", "pool", pool.threads > 1, pool.reason or f"{pool.threads} for a kernel"),
-        Facility("matrix product", "product", selection.own(), _product()),
-        Facility("disk cache", "cache", not no_cache, no_cache or object_cache.folder() or ""),
-        _unless("kept blocks", "blocks", fastcall.obstacle(tensor_class) or blocks.obstacle()),
+        _unless("builtin call", "builtin_call", fastcall.unavailable_reason(tensor_class)),
+        _unless("linker", "linker", elf.unavailable_reason()),
+        Feature("threads", "pool", pool.threads > 1, pool.reason or f"{pool.threads} for a kernel"),
+        Feature("matrix product", "product", selection.own(), _product()),
+        Feature("disk cache", "cache", not no_cache, no_cache or object_cache.folder() or ""),
+        _unless(
+            "kept blocks", "blocks", fastcall.unavailable_reason(tensor_class) or blocks.unavailable_reason()
+        ),
     )
     return parts if checked is None else (*parts, checked)
 
@@ -66,10 +68,14 @@ def facilities(tensor_class: type) -> tuple[Facility, ...]:
 _BETWEEN: Final = {"end": "end at protected pages", "begin": "begin after protected pages"}
 
 
-def _unless(name: str, switch: str, obstacle: str) -> Facility:
-    return Facility(name, switch, not obstacle, obstacle)
+def _unless(name: str, switch: str, unavailable_reason: str) -> Feature:
+    return Feature(name, switch, not unavailable_reason, unavailable_reason)
 
 
 def _product() -> str:
-    obstacle = selection.obstacle()
-    return f"{obstacle}, but none is found" if obstacle and selection.own() else obstacle
+    unavailable_reason = selection.unavailable_reason()
+    return (
+        f"{unavailable_reason}, but none is found"
+        if unavailable_reason and selection.own()
+        else unavailable_reason
+    )

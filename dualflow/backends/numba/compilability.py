@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dualflow.backends.numba.call_source import NO_KERNEL, Shelf, has_arrays
+from dualflow.backends.numba.call_source import NO_KERNEL, ProgramContext, has_arrays
 from dualflow.schedule.loop_program import Run
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.statements import CallRoutine, Multiply, RunLoop, Statement, bodies, walk
@@ -21,13 +21,13 @@ def is_shared(run: Run) -> bool:
     return run.work >= SHARED_WORK and run.total > 1
 
 
-def obstacle(shelf: Shelf, statement: Statement) -> str | None:
+def unavailable_reason(context: ProgramContext, statement: Statement) -> str | None:
     """Why a conditional or loop is not compiled; None if it is.
 
     Only a function that Python calls may use threads, of Numba or of BLAS.
     """
     for inner in walk((statement,)):
-        nests = shelf.nests(inner)
+        nests = context.nests(inner)
         if any(nest.run is None for nest in nests) or not has_arrays(inner.node):
             return NO_KERNEL
         if any(is_shared(nest.run) for nest in nests if nest.run is not None):
@@ -41,16 +41,16 @@ def obstacle(shelf: Shelf, statement: Statement) -> str | None:
     return None
 
 
-def work(shelf: Shelf, program: Sequence[Statement]) -> float:
+def work(context: ProgramContext, program: Sequence[Statement]) -> float:
     """About how many additions' worth of work some statements are."""
-    return sum(_work(shelf, statement) for statement in program)
+    return sum(_work(context, statement) for statement in program)
 
 
-def _work(shelf: Shelf, statement: Statement) -> float:
-    inside = sum(work(shelf, body) for body in bodies(statement))
+def _work(context: ProgramContext, statement: Statement) -> float:
+    inside = sum(work(context, body) for body in bodies(statement))
     if isinstance(statement, RunLoop):
         inside *= (
-            shelf.plan.costs.unknown_iterations if statement.length is None else max(statement.length, 1)
+            context.plan.costs.unknown_iterations if statement.length is None else max(statement.length, 1)
         )
-    own = sum(nest.run.work + _CALL_WORK for nest in shelf.nests(statement) if nest.run is not None)
+    own = sum(nest.run.work + _CALL_WORK for nest in context.nests(statement) if nest.run is not None)
     return _CALL_WORK + inside + own + (statement.multiplications if isinstance(statement, Multiply) else 0)

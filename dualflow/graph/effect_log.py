@@ -16,10 +16,10 @@ Array = np.ndarray[Any, Any]
 
 
 class Halted(BaseException):
-    """Machine code has ended a call by a check; ``Trail.make`` gives the error."""
+    """Machine code has ended a call by a check; ``EffectLog.make`` gives the error."""
 
 
-class Trail:
+class EffectLog:
     """One call, as it goes on: an observer of what runs by NumPy and Python.
 
     Args:
