@@ -96,7 +96,8 @@ def set_num_threads(count: int) -> None:
     if not 1 <= count <= max_threads():
         more = f"set DUALFLOW_NUM_THREADS (at most {MOST_THREADS}) before it starts to have more"
         raise InvalidArgumentError(
-            f"can't use {count} threads: this process has from 1 to {max_threads()}; {unavailable_reason() or more}"
+            f"can't use {count} threads: this process has from 1 to {max_threads()}; "
+            f"{unavailable_reason() or more}"
         )
     with unforkable():
         thread_count.use(count)
