@@ -206,6 +206,20 @@ def test_every_room_of_the_architecture_exists() -> None:
     assert {room(name) for name in FILES} - {None} == set(BELOW)
 
 
+def test_the_table_of_the_architecture_has_the_packages_in_their_order() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    table = text.partition("## Packages")[2].partition("\n## ")[0]
+    names = [
+        name
+        for row in re.findall(r"^\| ([^|]*) \|", table, re.MULTILINE)
+        for name in re.findall(r"\[(.*?)\]", row)
+    ]
+    levels = {name: level for level, row in reversed([*enumerate(ORDER)]) for name in row}
+    ordered = [levels[name] for name in names if name in levels and "." not in name]
+    assert len(ordered) > 10
+    assert ordered == sorted(ordered)
+
+
 def test_rooms_import_only_from_rooms_below() -> None:
     wrong = []
     for found in imports():
