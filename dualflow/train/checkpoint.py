@@ -22,7 +22,7 @@ from dualflow.train.durable import checked_path
 from dualflow.train.encoding import Array
 from dualflow.train.folder import open_folder, write_folder
 from dualflow.train.object_graph import LiveNode, live_graph, refuse_graph_variables
-from dualflow.train.restoration import Restoration, look_again
+from dualflow.train.restoration import Restoration, restore_deferred
 from dualflow.train.saved_graph import to_json, variables_in
 from dualflow.train.state_file import update_checkpoint_state
 from dualflow.train.status import CheckpointLoadStatus
@@ -34,22 +34,23 @@ _OWN: Final = frozenset({"_root", "_counter", "_lock"})
 
 @entry
 class Checkpoint:
-    """Saves the values of variables that are found from its objects, and restores them.
+    """Saves and restores the values of all variables that are reachable from its objects.
 
-    Objects are found by the names of attributes and the places in lists and dicts, from this object on:
-    ``df.Module`` s, instances of classes of one's own, optimizers with their slots, generators, iterators
-    over datasets, other checkpoints. On restoring they are matched by the same names. Variables that are
-    created after a restore take their values when they are first read.
+    Objects are reached from this one by attribute names, list indices and dict keys: ``df.Module`` s,
+        instances
+    of users' classes, optimizers with their slots, generators, iterators over datasets, other checkpoints.
+    They are restored by the same names. Variables that are created after a restore are restored when they are
+    first read.
 
-    A checkpoint is a folder with the arrays in safetensors' format and the rest in JSON; it is written so
-    that a crash leaves the old one or the new one, whole.
+    A checkpoint is a folder with the arrays in the safetensors format and the rest in JSON. Writing is
+    atomic: a crash leaves the complete old checkpoint or the complete new one.
 
     Args:
-        root: an object whose children are the checkpoint's own.
+        root: an object whose children become the checkpoint's own.
         kwargs: more objects, by name.
 
-    Raises:
-        InvalidArgumentError: an object can't hold variables, or the root has another one of that name.
+        Raises:
+            InvalidArgumentError: an object can't hold variables, or ``root`` has another object of that name.
 
     >>> import tempfile
     >>> import dualflow as df
@@ -73,13 +74,13 @@ class Checkpoint:
             _check_holder("the root", root)
             if isinstance(root, Variable):
                 raise InvalidArgumentError(
-                    "The root of a checkpoint is an object with variables in it. Give a variable by a name: "
-                    "df.train.Checkpoint(v=v)."
+                    "The root of a checkpoint must be an object that holds variables. Pass a variable by "
+                    "name: df.train.Checkpoint(v=v)."
                 )
         for name, thing in kwargs.items():
             _check_holder(name, thing)
-            theirs = children_of(root).get(name) if root is not None else None
-            if theirs is not None and theirs is not thing:
+            root_child = children_of(root).get(name) if root is not None else None
+            if root_child is not None and root_child is not thing:
                 raise InvalidArgumentError(
                     f"Cannot create a Checkpoint with keyword argument {name}: the root has another "
                     "object of that name."
@@ -89,16 +90,16 @@ class Checkpoint:
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
         if initial_values.restorations and name not in _OWN:
-            look_again()
+            restore_deferred()
 
     @property
     def root(self) -> Any:
-        """The object whose children are the checkpoint's own; itself if none was given."""
+        """The object whose children are the checkpoint's own; the checkpoint itself by default."""
         return self if self._root is None else self._root
 
     @property
     def save_counter(self) -> Variable:
-        """How often :meth:`save` was called, a variable of dtype int64 that is saved and restored too."""
+        """The number of calls of :meth:`save`, an int64 variable that is saved and restored as well."""
         with self._lock, dispatch.using(EAGER):
             if self._counter is None:
                 self._counter = Variable(0, trainable=False, name=_COUNTER, dtype=int64)
@@ -107,34 +108,34 @@ class Checkpoint:
     def _trackable_children(self) -> Mapping[str, Any]:
         own = {name: thing for name, thing in vars(self).items() if name not in _OWN}
         counter = {} if self._counter is None else {_COUNTER: self._counter}
-        theirs = {} if self._root is None else children_of(self._root)
-        return {**counter, **theirs, **own}
+        of_root = {} if self._root is None else children_of(self._root)
+        return {**counter, **of_root, **own}
 
     def _slot_variables(self) -> Iterable[tuple[Variable, str, Variable]]:
         return [] if self._root is None else slots_of(self._root)
 
     def save(self, file_prefix: str | os.PathLike[str], options: Any = None) -> str:
-        """Save under the path ``file_prefix-N``, where N counts the saves, and return it.
+        """Save at the path ``file_prefix-N``, where N counts the saves, and return the path.
 
-        The folder's :func:`latest_checkpoint` is this one then.
+        It becomes the folder's :func:`latest_checkpoint`.
 
         Args:
-            file_prefix: the path without the number; folders that are missing are made.
+            file_prefix: the path without the number; missing folders are created.
             options: ignored; as in TensorFlow.
 
         Raises:
             InvalidArgumentError: ``file_prefix`` is empty.
-            FailedPreconditionError: this is inside of a ``df.function``, where :meth:`write` can be used; or
-                a variable belongs to an explicit graph.
-            ResourceExhaustedError: the disk is full; what was saved before is as it was.
-            PermissionDeniedError: this user may not write there.
-            DTypeError: an object's state is not JSON.
+            FailedPreconditionError: it is called in a ``df.function``, where :meth:`write` can be used; or a
+                variable belongs to an explicit graph.
+            ResourceExhaustedError: the disk is full; earlier checkpoints are unchanged.
+            PermissionDeniedError: the user may not write there.
+            DTypeError: an object's state can't be serialized to JSON.
         """
         prefix = checked_path(file_prefix)
         if not dispatch.current().eager:
             raise FailedPreconditionError(
-                "Checkpoint.save() counts and names checkpoints, which a graph does not repeat: call it "
-                "outside of the df.function, or use Checkpoint.write() in it, which writes to one path."
+                "Checkpoint.save() counts and names checkpoints, which a graph can't do: call it outside of "
+                "the df.function, or use Checkpoint.write() in it, which writes to one path."
             )
         with counted(self) as number:
             path = self.write(f"{prefix}-{number}")
@@ -142,20 +143,20 @@ class Checkpoint:
         return path
 
     def write(self, file_prefix: str | os.PathLike[str], options: Any = None) -> str:
-        """Save under the path ``file_prefix`` itself, without counting, and return it.
+        """Save at the path ``file_prefix``, without counting, and return the path.
 
-        Inside of a ``df.function`` each call of it writes the values of that moment.
+        In a ``df.function``, each call of the function writes the present values.
 
         Args:
             file_prefix: the path.
             options: ignored; as in TensorFlow.
 
         Raises:
-            FailedPreconditionError, ResourceExhaustedError, PermissionDeniedError, DTypeError: as
-                :meth:`save` does.
+            FailedPreconditionError, ResourceExhaustedError, PermissionDeniedError, DTypeError: as in
+                :meth:`save`.
         """
         path = checked_path(file_prefix)
-        look_again()
+        restore_deferred()
         if graph_recording() is not None:
             raise FailedPreconditionError(
                 "Checkpoint.write() can't be recorded in an explicit graph: save with "
@@ -176,34 +177,34 @@ class Checkpoint:
         return path
 
     def restore(self, save_path: str | os.PathLike[str] | None, options: Any = None) -> CheckpointLoadStatus:
-        """Give the objects the values that :meth:`save` has written to ``save_path``.
+        """Restore the objects' values from a checkpoint that :meth:`save` has written.
 
-        All of them take their values, or none where anything is wrong. Values of objects that are not there
-        yet wait for them; see the status.
+        Either all objects are restored, or none if there is an error. The restoration of objects that don't
+        exist yet is deferred; see the status.
 
         Args:
-            save_path: what :meth:`save` has returned; None restores nothing.
+            save_path: the path that :meth:`save` returned; None restores nothing.
             options: ignored; as in TensorFlow.
 
         Raises:
-            NotFoundError: there is no checkpoint.
+            NotFoundError: there is no checkpoint at ``save_path``.
             DataLossError: it is damaged.
-            InvalidArgumentError: a variable has another shape or dtype than its value.
-            FailedPreconditionError: this is inside of a ``df.function``, or a variable belongs to an explicit
+            InvalidArgumentError: a variable has another shape or dtype than its saved value.
+            FailedPreconditionError: it is called in a ``df.function``, or a variable belongs to an explicit
                 graph.
         """
-        self.save_counter  # noqa: B018  # it is restored with the others
+        self.save_counter  # noqa: B018  # created here, to be restored with the others
         return self._load(save_path, ())
 
     def read(self, save_path: str | os.PathLike[str] | None, options: Any = None) -> CheckpointLoadStatus:
-        """:meth:`restore` of what :meth:`write` has written: the number of saves stays as it is."""
+        """:meth:`restore` for checkpoints by :meth:`write`: leaves :attr:`save_counter` unchanged."""
         return self._load(save_path, (_COUNTER,))
 
     def _load(self, save_path: Any, skipped: tuple[str, ...]) -> CheckpointLoadStatus:
         if not dispatch.current().eager:
             raise FailedPreconditionError(
-                "A checkpoint is restored outside of functions and graphs: call restore() before the "
-                "df.function."
+                "A checkpoint can be restored only outside of functions and graphs: call restore() before "
+                "the df.function."
             )
         if save_path is None:
             return CheckpointLoadStatus(None, self, self._root, skipped)
@@ -214,7 +215,7 @@ class Checkpoint:
 
 @contextmanager
 def counted(checkpoint: Checkpoint) -> Iterator[int]:
-    """The block in which a checkpoint is saved for the so-manieth time; if it fails, it does not count."""
+    """A block that saves a checkpoint; yields the number of the save, which a failure doesn't count."""
     with checkpoint._lock:
         counter = checkpoint.save_counter
         before = counter.value()
@@ -233,6 +234,6 @@ def _write(path: str, nodes: list[LiveNode], arrays: dict[str, Array]) -> None:
 def _check_holder(name: str, thing: Any) -> None:
     if not can_hold_state(thing):
         raise InvalidArgumentError(
-            f"A checkpoint keeps variables and the objects that hold them, and {name} is {thing!r}: make it "
+            f"A checkpoint saves variables and the objects that hold them, and {name} is {thing!r}: make it "
             "a df.Variable, or leave it out."
         )

@@ -1,4 +1,4 @@
-"""Files that outlive a crash: written beside their place, brought to the disk, and only then put there."""
+"""Files that survive a crash: written to a temporary name, flushed to the disk, and then renamed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dualflow.function.errors import here
 
 
 def checked_path(path: str | os.PathLike[str]) -> str:
-    """The path of a checkpoint, which ends in a name.
+    """``path`` as a string, checked to be a possible path of a checkpoint.
 
     Raises:
         InvalidArgumentError: it is empty, or has a null character.
@@ -34,31 +34,31 @@ def checked_path(path: str | os.PathLike[str]) -> str:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Give the file ``path`` the content ``text``: it has the old content or the new one, never a part."""
+    """Replace the content of the file ``path`` by ``text``, atomically."""
     with AtomicFile(os.fspath(path)) as file:
         file.write(text.encode())
 
 
 def sync_file(path: Path) -> None:
-    """Bring the content of a file to the disk."""
+    """Flush the content of a file to the disk."""
     with open(path, "rb+") as file:
         os.fsync(file.fileno())
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and those above it, each brought to the disk."""
+    """Create a folder and its parents, each flushed to the disk."""
     missing = [p for p in (path, *path.parents) if not p.exists()]
     path.mkdir(parents=True, exist_ok=True)
-    for made in missing:
-        sync_folder(os.fspath(made.parent))
+    for created in missing:
+        sync_folder(os.fspath(created.parent))
 
 
 @contextmanager
 def writing_in(path: Path) -> Iterator[Callable[[], bool]]:
-    """The block in which files are written into a folder.
+    """A block that writes files into a folder.
 
-    What it yields tells whether nobody else writes there, and keeps others from beginning until the block's
-    end. It is False where the system has no locks to tell it by.
+    It yields a function that tries to lock the folder until the block's end, and returns whether no other
+    process writes there. Without file locks on the system, it returns False.
     """
     if sys.platform == "win32":
         yield lambda: False
@@ -74,21 +74,21 @@ def writing_in(path: Path) -> Iterator[Callable[[], bool]]:
 def _locked(number: int, kind: int) -> bool:
     try:
         fcntl.flock(number, kind)
-    except OSError:  # others write there, or the file system has no locks
+    except OSError:  # another process writes there, or the file system has no locks
         return False
     return True
 
 
 @contextmanager
 def explaining(doing: str) -> Iterator[None]:
-    """The block in which an error of the system says what was being done, and what became of it."""
+    """A block that converts system errors to dualflow's, with the operation ``doing`` and its outcome."""
     try:
         yield
     except OSError as error:
-        text = f"{doing} failed: {error}. What was saved before is as it was."
+        text = f"{doing} failed: {error}. Earlier checkpoints are unchanged."
         kind = kind_of(error)
         if kind is ResourceExhaustedError:
-            raise ResourceExhaustedError(f"{text} Make room, or save elsewhere.") from error
+            raise ResourceExhaustedError(f"{text} Free space, or save elsewhere.") from error
         if kind is PermissionDeniedError:
-            raise PermissionDeniedError(f"{text} Save to a folder that this user may write to.") from error
+            raise PermissionDeniedError(f"{text} Save to a folder with write permission.") from error
         raise FailedPreconditionError(text) from error

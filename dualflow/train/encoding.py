@@ -1,4 +1,4 @@
-"""How arrays lie in a safetensors file: most as they are, some as an array of another dtype.
+"""The encoding of arrays in a safetensors file, which lacks some dtypes.
 
 ================  ==============================================================
 dtype             in the file
@@ -8,10 +8,10 @@ float8_e5m2       uint8, the bits
 float8_e4m3fn     uint8, the bits
 string            ``NAME``: uint8, the bytes of all strings one after another;
                   ``NAME:lengths``: int64, the number of bytes of each, in the array's shape
-every other       the dtype itself
+every other       unchanged
 ================  ==============================================================
 
-The index beside the file has each array's own dtype and shape.
+The checkpoint's index has each array's own dtype and shape.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _AS_BITS: Final = {"float8_e5m2", "float8_e4m3fn"}
 
 
 def encoded(name: str, array: Array) -> dict[str, Array]:
-    """What the file holds for an array, by name; C-contiguous, which safetensors takes for granted."""
+    """The arrays that encode one array, by name; C-contiguous, as safetensors requires."""
     if array.dtype.hasobject:
         lengths = np.array([len(text) for text in array.flat], np.int64).reshape(array.shape)
         return {name: np.frombuffer(b"".join(array.flat), np.uint8), f"{name}:lengths": lengths}
@@ -41,7 +41,7 @@ def encoded(name: str, array: Array) -> dict[str, Array]:
 
 
 def decoded(get: Callable[[str], Array], name: str, dtype: np.dtype[Any]) -> Array:
-    """The array ``name`` from what ``get`` finds in the file under a name."""
+    """The array ``name``, decoded from the stored arrays that ``get`` returns by name."""
     stored = get(name)
     if dtype.hasobject:
         return _strings(stored.tobytes(), get(f"{name}:lengths"))
@@ -54,10 +54,10 @@ def decoded(get: Callable[[str], Array], name: str, dtype: np.dtype[Any]) -> Arr
 
 def _strings(content: bytes, lengths: Array) -> Array:
     ends = np.cumsum(lengths.reshape(-1)).tolist()
-    found = np.empty(len(ends), object)
+    strings = np.empty(len(ends), object)
     for i, (start, end) in enumerate(itertools.pairwise([0, *ends])):
-        found[i] = content[start:end]
-    return found.reshape(lengths.shape)
+        strings[i] = content[start:end]
+    return strings.reshape(lengths.shape)
 
 
 def bytes_of(parts: Mapping[str, Array]) -> list[memoryview]:

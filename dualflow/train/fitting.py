@@ -1,4 +1,4 @@
-"""Whether variables can hold the values of a checkpoint, and values as what they hold."""
+"""Assignment of a checkpoint's arrays to variables, and the checks before it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHOWN: Final = 5
 
 
 def misfit(folder: Folder, key: str, variable: Variable) -> str | None:
-    """Why a variable can't hold the array ``key``; None if it can."""
+    """The reason why a variable can't hold the array ``key``; None if it can."""
     entry = folder.entries[key]
     if entry.dtype is variable.dtype and variable.shape.is_compatible_with(entry.shape):
         return None
@@ -27,7 +27,7 @@ def misfit(folder: Folder, key: str, variable: Variable) -> str | None:
 
 
 def refuse(folder: Folder, misfits: Collection[str], what: str) -> None:
-    """Raise what is wrong with variables, if anything is; ``what`` says what became of them."""
+    """Raise an error of all ``misfits``, if there are any; ``what`` is the outcome for the variables."""
     if misfits:
         lines = list(misfits)[:_SHOWN]
         more = [f"    and {len(misfits) - _SHOWN} more"] if len(misfits) > _SHOWN else []
@@ -35,16 +35,16 @@ def refuse(folder: Folder, misfits: Collection[str], what: str) -> None:
         raise InvalidArgumentError("\n".join([head, *lines, *more]))
 
 
-def give(folder: Folder, values: Collection[tuple[Variable, str]]) -> None:
-    """Let variables hold arrays of a checkpoint, which fit: all of them, or none if anything fails."""
+def assign_arrays(folder: Folder, values: Collection[tuple[Variable, str]]) -> None:
+    """Assign arrays of a checkpoint to variables that they fit: to all of them, or to none after an error."""
     tensors = {key: wrap(folder.read(key)) for _, key in values}
-    given: set[str] = set()
+    assigned: set[str] = set()
     before = [(v, updates.value_of(v)) for v, _ in values if not initial_values.is_new(v)]
     try:
         for variable, key in values:
-            # two variables never share the memory that compiled code writes to
-            updates.restore(variable, wrap(tensors[key]._array.copy()) if key in given else tensors[key])
-            given.add(key)
+            # variables never share a buffer, since compiled code writes to it
+            updates.restore(variable, wrap(tensors[key]._array.copy()) if key in assigned else tensors[key])
+            assigned.add(key)
     except BaseException:
         for variable, tensor in before:
             if tensor is not None:

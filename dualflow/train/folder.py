@@ -11,11 +11,12 @@ The index is::
     {"format": "dualflow checkpoint", "version": 1, "checksum": CRC-32 of the content's JSON, "content": {
         "file": "arrays-5f1d2c3b.safetensors",
         "arrays": {NAME: {"dtype": "float32", "shape": [2, 3], "crc32": 123}},
-        "nodes": ...}}      what ``saved_graph.py`` makes of it
+        "nodes": ...}}      the object graph; see ``saved_graph.py``
 
-A write makes a new file of arrays and then replaces the index, in one step: a folder holds the checkpoint
-that its index describes, or none. The older file of arrays is removed last, with what savers have left that
-were killed, unless somebody else is writing there.
+        A write creates a new file of arrays and then replaces the index atomically: a folder holds the
+            checkpoint
+        that its index describes, or none. The older file of arrays is removed last, with the files of killed
+        writers, unless another process is writing there.
 """
 
 from __future__ import annotations
@@ -48,12 +49,12 @@ _FORMAT: Final = "dualflow checkpoint"
 _VERSION: Final = 1
 _ARRAYS: Final = re.compile(r"arrays-[0-9a-f]{8}\.safetensors")
 _LEFT: Final = re.compile(rf"\.{re.escape(INDEX)}\..*|\.tmp\w+")
-"""What a killed writer leaves: half an index, or half a file of arrays, which safetensors names."""
+"""Incomplete files of killed writers: of an index, or of arrays, with a name by safetensors."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayEntry:
-    """What the index says of one array."""
+    """The index's entry for an array."""
 
     dtype: DType
     shape: tuple[int, ...]
@@ -61,11 +62,11 @@ class ArrayEntry:
 
 
 class Folder:
-    """A checkpoint that is open for reading: its file of arrays stays readable if it is removed meanwhile.
+    """A checkpoint open for reading. Its file of arrays stays readable after it is removed.
 
     Attributes:
-        path: of the folder.
-        entries: what the index says of each array, by name.
+        path: the folder's path.
+        entries: the index's entry for each array, by name.
         nodes: the object graph, as JSON.
     """
 
@@ -76,14 +77,14 @@ class Folder:
         self._arrays = arrays
 
     def close(self) -> None:
-        """Let the file of arrays go."""
+        """Close the file of arrays."""
         self._arrays = None
 
     def read(self, name: str) -> Array:
-        """An array with memory of its own, held against its checksum.
+        """A copy of an array, verified by its checksum.
 
         Raises:
-            DataLossError: it is damaged.
+            DataLossError: the array is damaged.
         """
         entry = self.entries[name]
         try:
@@ -96,17 +97,17 @@ class Folder:
                 f"the array {name} has dtype {array.dtype} and shape {array.shape}, unlike the index",
             )
         if _crc(encoded(name, array)) != entry.crc32:
-            raise damaged(self.path, f"the array {name} is not what was written")
+            raise damaged(self.path, f"the array {name} has a wrong checksum")
         return array.copy()
 
 
 def write_folder(path: Path, arrays: Mapping[str, Array], nodes: Any) -> None:
-    """Write a checkpoint; one that is there is replaced, and stays as it is if anything fails.
+    """Write a checkpoint; an existing one is replaced, and unchanged after an error.
 
     Raises:
         ResourceExhaustedError: the disk is full.
-        PermissionDeniedError: this user may not write there.
-        FailedPreconditionError: the system refuses for another reason.
+        PermissionDeniedError: the user may not write there.
+        FailedPreconditionError: another system error.
     """
     with explaining(f"Saving the checkpoint {path}"):
         make_folder(path)
@@ -119,19 +120,19 @@ def write_folder(path: Path, arrays: Mapping[str, Array], nodes: Any) -> None:
             except BaseException:
                 _remove_unless_current(path, name)
                 raise
-            for rest in _own_files(path) if is_alone() else [older or ""]:
-                if rest not in ("", _file_of(path)):
+            for unneeded in _own_files(path) if is_alone() else [older or ""]:
+                if unneeded not in ("", _file_of(path)):
                     with suppress(OSError):
-                        os.unlink(path / rest)
+                        os.unlink(path / unneeded)
 
 
 def open_folder(path: Path) -> Folder:
-    """The checkpoint at ``path``.
+    """Open the checkpoint at ``path``.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: there is no checkpoint.
         DataLossError: its index is damaged, or its arrays are missing.
-        InvalidArgumentError: a later version has written it.
+        InvalidArgumentError: it has a later version of the format.
     """
     tried = None
     while True:
@@ -142,7 +143,7 @@ def open_folder(path: Path) -> Folder:
         except FileNotFoundError as error:
             if tried == content["file"]:
                 raise damaged(path, f"the file {tried} is missing") from error
-            tried = content["file"]  # a writer may have replaced both
+            tried = content["file"]  # retry: a writer may have replaced both files
             continue
         except (SafetensorError, OSError) as error:
             raise damaged(path, f"the file {content['file']} can't be read: {error}") from error
@@ -150,12 +151,12 @@ def open_folder(path: Path) -> Folder:
 
 
 def is_checkpoint(path: Path) -> bool:
-    """Whether a checkpoint lies at ``path``."""
+    """Whether there is a checkpoint at ``path``."""
     return (path / INDEX).is_file()
 
 
 def remove_folder(path: Path) -> None:
-    """Remove a checkpoint: first its index, so that no half of it is left, and nothing but its own files."""
+    """Remove a checkpoint's own files; the index first, so that no incomplete checkpoint is left."""
     for name in [INDEX, *_own_files(path)]:
         with suppress(OSError):
             os.unlink(path / name)
@@ -164,17 +165,17 @@ def remove_folder(path: Path) -> None:
 
 
 def damaged(path: Path, what: str) -> DataLossError:
-    """The error for a checkpoint that is not what was written."""
+    """The error for a damaged checkpoint."""
     return DataLossError(
         f"The checkpoint {path} is damaged: {what}. Restore another one; nothing has changed."
     )
 
 
 def _write_arrays(path: Path, arrays: Mapping[str, Array]) -> dict[str, Any]:
-    """Write the file of arrays; what the index says of them."""
+    """Write the file of arrays; returns the index's entries for them."""
     parts = {name: encoded(name, array) for name, array in arrays.items()}
     try:
-        save_file({key: part for found in parts.values() for key, part in found.items()}, path)
+        save_file({key: part for stored in parts.values() for key, part in stored.items()}, path)
     except SafetensorError as error:
         raise _as_system_error(error, path) from error
     sync_file(path)
@@ -186,9 +187,9 @@ def _write_arrays(path: Path, arrays: Mapping[str, Array]) -> dict[str, Any]:
 
 
 def _as_system_error(error: SafetensorError, path: Path) -> OSError:
-    """The system's error that safetensors has put into words: "... (os error 28)"."""
-    found = re.search(r"\(os error (\d+)\)", str(error))
-    return OSError(int(found[1]), os.strerror(int(found[1])), str(path)) if found else OSError(str(error))
+    """The system error in the message of an error by safetensors: "... (os error 28)"."""
+    number = re.search(r"\(os error (\d+)\)", str(error))
+    return OSError(int(number[1]), os.strerror(int(number[1])), str(path)) if number else OSError(str(error))
 
 
 def _crc(parts: Mapping[str, Array]) -> int:
@@ -209,13 +210,13 @@ def _canonical(content: Any) -> str:
 
 
 def _content(path: Path) -> dict[str, Any]:
-    """The content of an index, which is what was written."""
+    """The content of an index, after verification."""
     try:
         text = (path / INDEX).read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
         raise NotFoundError(_nothing_at(path)) from None
     except UnicodeDecodeError:
-        raise damaged(path, f"{INDEX} is no text") from None
+        raise damaged(path, f"{INDEX} is not text") from None
     except ValueError as error:
         with system_errors(path):
             raise error
@@ -224,27 +225,27 @@ def _content(path: Path) -> dict[str, Any]:
     try:
         index = json.loads(text)
     except (ValueError, RecursionError):
-        raise damaged(path, f"{INDEX} is no JSON") from None
+        raise damaged(path, f"{INDEX} is not JSON") from None
     if not isinstance(index, dict) or index.get("format") != _FORMAT:
         raise damaged(path, f"{INDEX} does not describe a checkpoint")
     version = index.get("version")
     if isinstance(version, int) and version > _VERSION:
         raise InvalidArgumentError(
-            f"The checkpoint {path} has format version {version}, and this dualflow reads up to {_VERSION}: "
-            "restore it with the version that saved it, or a later one."
+            f"The checkpoint {path} has format version {version}, and this version of dualflow reads up to "
+            f"{_VERSION}: restore it with the version that saved it, or a later one."
         )
     content = index.get("content")
     if version != _VERSION or zlib.crc32(_canonical(content).encode()) != index.get("checksum"):
-        raise damaged(path, f"{INDEX} is not what was written")
+        raise damaged(path, f"{INDEX} has a wrong checksum")
     if not isinstance(content, dict) or not {"file", "arrays", "nodes"} <= content.keys():
-        raise damaged(path, f"{INDEX} lacks a part")
+        raise damaged(path, f"{INDEX} lacks one of its parts")
     if not _ARRAYS.fullmatch(str(content["file"])):
         raise damaged(path, f"{INDEX} names the file of arrays {content['file']!r}")
     return content
 
 
 def _entries(path: Path, arrays: Mapping[str, Any], size: int) -> dict[str, ArrayEntry]:
-    """What an index says of its arrays, each of which fits into a file of ``size`` bytes."""
+    """The index's entries for arrays, checked to fit into a file of ``size`` bytes."""
     try:
         entries = {
             name: ArrayEntry(as_dtype(e["dtype"]), tuple(map(int, e["shape"])), int(e["crc32"]))
@@ -267,9 +268,9 @@ def _nothing_at(path: Path) -> str:
     text = f"There is no checkpoint at {path}."
     if (path / "checkpoint").is_file():
         return f"{text} It is a folder of checkpoints: take the path from df.train.latest_checkpoint."
-    beside = sorted(_numbered(path))
-    if beside:
-        return f"{text} Beside it is {', '.join(beside[:3])}."
+    siblings = sorted(_numbered(path))
+    if siblings:
+        return f"{text} In its folder there is {', '.join(siblings[:3])}."
     return f"{text} save() returns the path, and df.train.latest_checkpoint(folder) finds the last one."
 
 
@@ -281,7 +282,7 @@ def _numbered(path: Path) -> Iterable[str]:
 
 
 def _file_of(path: Path) -> str | None:
-    """The file of arrays that the index at ``path`` names, if there is one."""
+    """The file of arrays that the index at ``path`` names; None without a valid index."""
     try:
         name = json.loads((path / INDEX).read_text(encoding="utf-8"))["content"]["file"]
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
@@ -290,12 +291,12 @@ def _file_of(path: Path) -> str | None:
 
 
 def _remove_unless_current(path: Path, name: str) -> None:
-    """Remove what a failed write has left, if the index does not name it, which Ctrl-C may leave open."""
+    """Remove the file of a failed write, unless the index names it, as may be after Ctrl-C."""
     with suppress(OSError):
         if _file_of(path) != name:
             os.unlink(path / name)
     with suppress(OSError):
-        os.rmdir(path)  # which fails where there is anything else
+        os.rmdir(path)  # fails if the folder has other files
 
 
 def _own_files(path: Path) -> list[str]:

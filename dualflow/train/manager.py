@@ -1,4 +1,4 @@
-"""``df.train.CheckpointManager``: checkpoints in a folder, of which the last few are kept."""
+"""``df.train.CheckpointManager``: a folder of checkpoints, of which the most recent ones are kept."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from dualflow.train.state_file import get_checkpoint_state, update_checkpoint_st
 
 @entry
 class CheckpointManager:
-    """Saves a checkpoint into a folder again and again, and removes the oldest ones.
+    """Saves checkpoints into a folder, and removes the oldest ones.
 
-    A manager of a folder that another one has written goes on where that one ended.
+    A manager of an existing folder continues with the checkpoints in it.
 
     Args:
         checkpoint: what to save.
-        directory: the folder; it is made by the first save.
-        max_to_keep: how many checkpoints stay; None for all.
-        keep_checkpoint_every_n_hours: one in so many hours is kept for good.
-        checkpoint_name: how the names of the checkpoints begin.
-        step_counter: a variable that counts the steps of a training.
-        checkpoint_interval: :meth:`save` saves if ``step_counter`` is so much larger than at the last time.
-        init_fn: called by :meth:`restore_or_initialize` where there is nothing to restore.
+        directory: the folder; the first save creates it.
+        max_to_keep: how many checkpoints to keep; None for all.
+        keep_checkpoint_every_n_hours: the interval in hours at which a checkpoint is kept permanently.
+        checkpoint_name: the prefix of the checkpoints' names.
+        step_counter: a variable that counts the training steps.
+        checkpoint_interval: the number of steps by ``step_counter`` between two saves.
+        init_fn: called by :meth:`restore_or_initialize` if there is nothing to restore.
 
     Raises:
         InvalidArgumentError: ``max_to_keep`` is not positive, or an interval is given without a counter.
@@ -79,12 +79,12 @@ class CheckpointManager:
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """What is saved."""
+        """The checkpoint that is saved."""
         return self._checkpoint
 
     @property
     def checkpoint_interval(self) -> int | None:
-        """The least number of steps between two saves."""
+        """The minimum number of steps between two saves."""
         return self._interval
 
     @property
@@ -105,15 +105,15 @@ class CheckpointManager:
     def save(
         self, checkpoint_number: Any = None, check_interval: bool = True, options: Any = None
     ) -> str | None:
-        """Save, remove what is too much, and return the checkpoint's path; None if it is too soon.
+        """Save, remove surplus checkpoints, and return the path; None if ``checkpoint_interval`` isn't over.
 
         Args:
             checkpoint_number: the number in its name, by default the number of saves.
-            check_interval: whether ``checkpoint_interval`` counts.
+            check_interval: whether to respect ``checkpoint_interval``.
             options: ignored; as in TensorFlow.
 
         Raises:
-            DualflowError: as :meth:`Checkpoint.save` does; all older checkpoints stay then.
+            DualflowError: as in :meth:`Checkpoint.save`; no checkpoint is removed then.
         """
         step = None if self._interval is None else int(self._counter)
         if check_interval and self._is_too_soon(step):
@@ -125,17 +125,19 @@ class CheckpointManager:
             self._latest, self._last_step = path, step
             self._record()
         surplus = self._kept.surplus()
-        for old in surplus:  # while the state still names them: if this stops, the next manager goes on
+        for (
+            old
+        ) in surplus:  # while the state file still names them: after a crash, the next manager removes them
             remove_folder(Path(old))
         if surplus:
             self._record()
         return path
 
     def restore_or_initialize(self) -> str | None:
-        """Restore the last checkpoint and return its path; or else call ``init_fn``, and return None.
+        """Restore the last checkpoint and return its path; without one, call ``init_fn`` and return None.
 
         Raises:
-            DualflowError: as :meth:`Checkpoint.restore` does.
+            DualflowError: as in :meth:`Checkpoint.restore`.
         """
         if self._latest is not None:
             self._checkpoint.restore(self._latest)
@@ -147,7 +149,7 @@ class CheckpointManager:
         return None
 
     def sync(self) -> None:
-        """Nothing: a save has ended when it returns."""
+        """Does nothing: saves are synchronous."""
 
     def _is_too_soon(self, step: int | None) -> bool:
         if step is None or self._last_step is None or self._interval is None:
@@ -155,7 +157,7 @@ class CheckpointManager:
         return step - self._last_step < self._interval
 
     def _recover(self) -> None:
-        """Go on from the state that the folder's file tells."""
+        """Continue from the folder's state file."""
         state = get_checkpoint_state(self._directory)
         if state is None:
             return
@@ -165,7 +167,7 @@ class CheckpointManager:
             if is_checkpoint(Path(path)):
                 self._kept.add(path, saved)
             else:
-                remove_folder(Path(path))  # what a manager has left that was killed meanwhile
+                remove_folder(Path(path))  # left by a manager that was killed
         if is_checkpoint(Path(state.model_checkpoint_path)):
             self._latest = state.model_checkpoint_path
         if state.last_preserved_timestamp is not None:

@@ -1,4 +1,4 @@
-"""Which object takes which value of a checkpoint: both graphs are walked together, by names of children."""
+"""Matching of objects with a checkpoint's nodes: both graphs are walked together, by names of children."""
 
 from __future__ import annotations
 
@@ -15,96 +15,96 @@ from dualflow.train.trackable import children_of, has_state, slots_of
 
 @dataclass(slots=True)
 class Matches:
-    """What was found.
+    """The result of matching.
 
     Attributes:
-        values: the variables and the objects with a state, each with the node of its value; by identity.
-        nodes: all objects that a node was found for, with the node.
-        refused: nodes whose place holds something that can't take their value, or has one of another node.
+        values: variables and objects with a state, each with the node of its value; by id.
+        nodes: all objects that match a node, with the node.
+        mismatched: nodes that match an object which can't take their value, or takes another node's.
     """
 
     values: dict[int, tuple[Any, int]] = field(default_factory=dict)
     nodes: list[tuple[Any, int]] = field(default_factory=list)
-    refused: set[int] = field(default_factory=set)
+    mismatched: set[int] = field(default_factory=set)
 
     @property
     def taken(self) -> set[int]:
-        """The nodes whose values somebody takes."""
+        """The nodes whose values an object takes."""
         return {number for _, number in self.values.values()}
 
 
 def match(
     saved: Sequence[SavedNode],
-    anchors: Iterable[tuple[Any, int]],
-    wanted: Container[int],
+    roots: Iterable[tuple[Any, int]],
+    relevant: Container[int],
     node_of: Callable[[Variable], int | None],
 ) -> Matches:
-    """Walk from objects whose nodes are known, to the nodes of ``wanted``.
+    """Match objects below ``roots``, whose nodes are known, with the nodes of ``relevant``.
 
-    ``node_of`` tells the nodes of variables that were found before, which optimizers may have slots for.
+    ``node_of`` returns the node of a variable that was matched before, which optimizers may have slots for.
 
-    A variable that is found in two places takes the value of the first; variables that are apart where the
-    checkpoint has one take its value both.
+    A variable that is reached by two paths takes the value of the first one; separate variables take the same
+    value if the checkpoint has one variable at their paths.
     """
-    found = Matches(nodes=list(anchors))
-    seen = {(id(thing), number) for thing, number in found.nodes}
-    for thing, number in found.nodes:  # grows meanwhile
-        _take(found, saved[number], thing, number)
+    matches = Matches(nodes=list(roots))
+    visited = {(id(thing), number) for thing, number in matches.nodes}
+    for thing, number in matches.nodes:  # which grows in the loop
+        _take(matches, saved[number], thing, number)
         children = children_of(thing) if saved[number].children else {}
         for name, child in saved[number].children.items():
-            if child in wanted and name in children and (id(children[name]), child) not in seen:
-                seen.add((id(children[name]), child))
-                found.nodes.append((children[name], child))
-    for thing, number in list(found.nodes):
+            if child in relevant and name in children and (id(children[name]), child) not in visited:
+                visited.add((id(children[name]), child))
+                matches.nodes.append((children[name], child))
+    for thing, number in list(matches.nodes):
         if saved[number].slots:
-            _match_slots(found, saved, thing, number, node_of)
-    found.refused -= found.taken
-    return found
+            _match_slots(matches, saved, thing, number, node_of)
+    matches.mismatched -= matches.taken
+    return matches
 
 
 def match_by_name(saved: Sequence[SavedNode], variables: Iterable[Variable]) -> Matches:
-    """The variables whose own names are those of the nodes."""
-    found = Matches()
+    """Match variables with the nodes of their own names."""
+    matches = Matches()
     for variable in variables:
         number = saved[0].children.get(variable.name.partition(":")[0])
         if number is not None:
-            found.nodes.append((variable, number))
-            _take(found, saved[number], variable, number)
-    return found
+            matches.nodes.append((variable, number))
+            _take(matches, saved[number], variable, number)
+    return matches
 
 
-def _take(found: Matches, node: SavedNode, thing: Any, number: int) -> None:
-    """Note that an object takes the value of a node, if there is one and it can."""
-    if not node.holds:
+def _take(matches: Matches, node: SavedNode, thing: Any, number: int) -> None:
+    """Match an object with a node's value, if the node has one and the object can take it."""
+    if not node.has_value:
         return
     fits = isinstance(thing, Variable) if node.key is not None else has_state(thing)
-    if fits and found.values.setdefault(id(thing), (thing, number))[1] == number:
+    if fits and matches.values.setdefault(id(thing), (thing, number))[1] == number:
         return
-    found.refused.add(number)
+    matches.mismatched.add(number)
 
 
 def _match_slots(
-    found: Matches,
+    matches: Matches,
     saved: Sequence[SavedNode],
     optimizer: Any,
     number: int,
     node_of: Callable[[Variable], int | None],
 ) -> None:
-    """Find the slots of an optimizer: by the variable's node, or by its name where it has none."""
-    known, named = {}, defaultdict(list)
+    """Match the slots of an optimizer: by the variable's node, or by its name if it has none."""
+    by_node, by_name = {}, defaultdict(list)
     for slot in saved[number].slots:
-        known[slot.variable, slot.name] = slot.node
+        by_node[slot.variable, slot.name] = slot.node
         if slot.variable is None:
-            named[slot.variable_name, slot.name].append(slot.node)
+            by_name[slot.variable_name, slot.name].append(slot.node)
     for variable, name, own in slots_of(optimizer):
-        owner = found.values[id(variable)][1] if id(variable) in found.values else node_of(variable)
-        node = known.get((owner, name)) if owner is not None else None
+        owner = matches.values[id(variable)][1] if id(variable) in matches.values else node_of(variable)
+        node = by_node.get((owner, name)) if owner is not None else None
         if owner is None:
-            left = named[variable.name.partition(":")[0], name]
-            node = left.pop(0) if left else None
+            candidates = by_name[variable.name.partition(":")[0], name]
+            node = candidates.pop(0) if candidates else None
         if node is not None:
-            found.nodes.append((own, node))
-            _take(found, saved[node], own, node)
+            matches.nodes.append((own, node))
+            _take(matches, saved[node], own, node)
 
 
 def parents_in(saved: Sequence[SavedNode]) -> dict[int, list[int]]:

@@ -1,4 +1,4 @@
-"""The objects that a checkpoint finds from its root, in TensorFlow's order and under TensorFlow's names."""
+"""The graph of objects reachable from a checkpoint's root, in TensorFlow's order and with its names."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ SLOT: Final = ".OPTIMIZER_SLOT"
 
 @dataclass(slots=True)
 class LiveNode:
-    """An object, the name it is found by, and the numbers of its children.
+    """An object and its edges.
 
     Attributes:
         thing: the object.
         name: its path from the root, ``net/layers/0``.
-        children: numbers of nodes by name.
-        slots: of an optimizer: the variable, its node, the slot's name and the slot's node.
+        children: the nodes of its children, by name.
+        slots: the slots of an optimizer: the variable, its node, the slot's name and the slot's node.
     """
 
     thing: Any
@@ -34,15 +34,15 @@ class LiveNode:
 
 
 def live_graph(root: Any, alias: Any = None) -> list[LiveNode]:
-    """All objects that are found from ``root``, nearest first; the root is the first of them.
+    """All objects reachable from ``root``, breadth first, beginning with the root.
 
     Args:
-        root: where to begin.
-        alias: an object that is the same node as the root.
+        root: the root.
+        alias: an object that is treated as the same node as the root.
     """
     nodes = [LiveNode(root, "")]
     number = {id(root): 0, id(alias if alias is not None else root): 0}
-    for node in nodes:  # grows meanwhile
+    for node in nodes:  # which grows in the loop
         for name, child in children_of(node.thing).items():
             if id(child) not in number:
                 number[id(child)] = len(nodes)
@@ -50,13 +50,13 @@ def live_graph(root: Any, alias: Any = None) -> list[LiveNode]:
                     LiveNode(child, f"{node.name}/{_escaped(name)}" if node.name else _escaped(name))
                 )
             node.children[name] = number[id(child)]
-    taken: set[str] = set()
+    used: set[str] = set()
     for node in list(nodes):
         for variable, name, slot in slots_of(node.thing):
             if id(slot) not in number:
                 owner = number.get(id(variable))
                 holder = nodes[owner].name if owner is not None else variable.name.partition(":")[0]
-                path = _free(f"{holder}/{SLOT}/{node.name}/{_escaped(name)}", taken)
+                path = _free(f"{holder}/{SLOT}/{node.name}/{_escaped(name)}", used)
                 number[id(slot)] = len(nodes)
                 nodes.append(LiveNode(slot, path))
             node.slots.append((variable, number.get(id(variable)), name, number[id(slot)]))
@@ -64,7 +64,7 @@ def live_graph(root: Any, alias: Any = None) -> list[LiveNode]:
 
 
 def with_state(nodes: list[LiveNode]) -> set[int]:
-    """The numbers of the nodes that have a state, and of those that lead to one; the root's always."""
+    """The nodes that have a state, and their ancestors; the root always."""
     parents = parents_of([*n.children.values(), *(slot for *_, slot in n.slots)] for n in nodes)
     own = {i for i, n in enumerate(nodes) if isinstance(n.thing, Variable) or has_state(n.thing)}
     return own | ancestors_of(own, parents) | {0}
@@ -76,7 +76,7 @@ def key_of(node: LiveNode) -> str:
 
 
 def refuse_graph_variables(nodes: list[LiveNode]) -> None:
-    """Raise if a variable's value lies in sessions."""
+    """Raise if a variable belongs to a graph, whose values sessions hold."""
     for node in nodes:
         if isinstance(node.thing, Variable) and value_of(node.thing) is None:
             raise FailedPreconditionError(
@@ -85,14 +85,14 @@ def refuse_graph_variables(nodes: list[LiveNode]) -> None:
             )
 
 
-def _free(path: str, taken: set[str]) -> str:
-    """The path, with a number where variables that are not saved share a name; it is taken then."""
+def _free(path: str, used: set[str]) -> str:
+    """The path, with a number if it is used already by another variable; marks it as used."""
     numbered = (f"{path}_{i}" for i in itertools.count(1))
-    found = next(p for p in itertools.chain([path], numbered) if p not in taken)
-    taken.add(found)
-    return found
+    free = next(p for p in itertools.chain([path], numbered) if p not in used)
+    used.add(free)
+    return free
 
 
 def _escaped(name: str) -> str:
-    """A name as a part of a path, as TensorFlow writes it."""
+    """A name as a component of a path, escaped as by TensorFlow."""
     return name.replace(".", "..").replace("/", ".S")

@@ -1,4 +1,4 @@
-"""Which nodes of a graph of objects lead to others."""
+"""Parents and ancestors in a graph of objects."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 
 def parents_of(children: Iterable[Iterable[int]]) -> dict[int, list[int]]:
-    """The parents of each node that has any, where ``children`` has the children of node 0, 1, ..."""
+    """The parents of each node that has any; ``children`` has the children of node 0, 1, ..."""
     parents = defaultdict(list)
     for number, own in enumerate(children):
         for child in own:
@@ -16,7 +16,7 @@ def parents_of(children: Iterable[Iterable[int]]) -> dict[int, list[int]]:
 
 
 def ancestors_of(nodes: Iterable[int], parents: Mapping[int, Sequence[int]]) -> set[int]:
-    """The nodes from which ``nodes`` are reached by one step or more.
+    """The nodes from which ``nodes`` can be reached in one or more steps.
 
     >>> sorted(ancestors_of([2], parents_of([[1], [2], [], [1]])))
     [0, 1, 3]

@@ -1,4 +1,4 @@
-"""Checkpoints without objects: what arrays they have, and each of them by its name."""
+"""Reading of a checkpoint's arrays by name, without objects."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ class CheckpointReader:
         self._folder = folder
 
     def get_tensor(self, name: str) -> Any:
-        """An array as NumPy's, or a NumPy scalar.
+        """A NumPy array or scalar by its name.
 
         Raises:
-            NotFoundError: there is none of that name.
-            DataLossError: it is damaged.
+            NotFoundError: there is no array of that name.
+            DataLossError: the array is damaged.
         """
         if name not in self._folder.entries:
-            known = ", ".join(sorted(self._folder.entries)[:5])
+            first_names = ", ".join(sorted(self._folder.entries)[:5])
             raise NotFoundError(
-                f"Key {name} not found in checkpoint {self._folder.path}, whose first names are {known}; "
-                "df.train.list_variables has all."
+                f"Key {name} not found in checkpoint {self._folder.path}, whose first names are "
+                f"{first_names}; df.train.list_variables has all."
             )
         return self._folder.read(name)[()]
 
@@ -52,7 +52,7 @@ class CheckpointReader:
         return {name: entry.dtype for name, entry in self._folder.entries.items()}
 
     def debug_string(self) -> str:
-        """Name, dtype and shape of each array, a line each."""
+        """A text with a line for each array: name, dtype and shape."""
         return "".join(
             f"{name} ({entry.dtype.name}) {list(entry.shape)}\n"
             for name, entry in sorted(self._folder.entries.items())
@@ -61,10 +61,10 @@ class CheckpointReader:
 
 @entry
 def load_checkpoint(ckpt_dir_or_file: str | os.PathLike[str]) -> CheckpointReader:
-    """A reader of a checkpoint, or of the last one in a folder of them.
+    """A reader of a checkpoint, or of the last one in a folder of checkpoints.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: there is no checkpoint.
         DataLossError: it is damaged.
 
     >>> import tempfile
@@ -119,13 +119,13 @@ def checkpoints_iterator(
     timeout: float | None = None,
     timeout_fn: Callable[[], Any] | None = None,
 ) -> Iterator[str]:
-    """The paths of a folder's last checkpoints, one after another, waiting for each: for an evaluation.
+    """Yields the path of each new checkpoint in a folder, and waits for the next; for continuous evaluation.
 
     Args:
         checkpoint_dir: the folder, into which another program saves.
-        min_interval_secs: the least time between two of them.
-        timeout: how many seconds to wait for the next one; None for ever.
-        timeout_fn: called where none has come; if it returns True, or is missing, the iteration ends.
+        min_interval_secs: the minimum time between two checkpoints.
+        timeout: how many seconds to wait for the next one; None for no limit.
+        timeout_fn: called after a timeout; if it returns True, or is missing, the iteration ends.
 
     Raises:
         DataLossError: the folder's state file is damaged.
@@ -139,25 +139,25 @@ def checkpoints_iterator(
     """
     last = None
     while True:
-        found = _next_checkpoint(checkpoint_dir, last, timeout)
-        if found is None:
+        path = _next_checkpoint(checkpoint_dir, last, timeout)
+        if path is None:
             if timeout_fn is None or timeout_fn():
                 return
             continue
-        begun = time.monotonic()
-        last = found
-        yield found
-        time.sleep(max(0.0, begun + min_interval_secs - time.monotonic()))
+        start = time.monotonic()
+        last = path
+        yield path
+        time.sleep(max(0.0, start + min_interval_secs - time.monotonic()))
 
 
 def _next_checkpoint(folder: Any, last: str | None, timeout: float | None) -> str | None:
-    """The last checkpoint as soon as it is another one; None if none comes in time."""
+    """Wait for another last checkpoint, and return its path; None after the timeout."""
     end = None if timeout is None else time.monotonic() + timeout
     while True:
-        found = latest_checkpoint(folder)
-        if found is not None and found != last:
-            return found
-        left = _LONGEST_PAUSE if end is None else end - time.monotonic()
-        if left <= 0:
+        path = latest_checkpoint(folder)
+        if path is not None and path != last:
+            return path
+        remaining = _LONGEST_PAUSE if end is None else end - time.monotonic()
+        if remaining <= 0:
             return None
-        time.sleep(min(left, _LONGEST_PAUSE))
+        time.sleep(min(remaining, _LONGEST_PAUSE))

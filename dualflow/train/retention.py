@@ -1,4 +1,4 @@
-"""Which checkpoints of a folder are kept: the last few, and one in so many hours for good."""
+"""Retention of checkpoints: the most recent ones, and one per time interval permanently."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Retention:
-    """The checkpoints that were saved, and how many stay.
+    """The checkpoints that may be removed, and how many to keep.
 
     Attributes:
-        limit: how many; None for all.
-        hours: of the others, one is kept for good if so many hours have passed since the last one; or None.
-        preserved: when the last one was saved that is kept for good.
-        times: when each checkpoint was saved that may be removed later, the oldest first.
+        limit: how many to keep; None for all.
+        hours: the interval in hours at which a surplus checkpoint is kept permanently; None for never.
+        preserved: the time of the last checkpoint that is kept permanently.
+        times: the times of the checkpoints that may be removed later, the oldest first.
     """
 
     limit: int | None
@@ -22,18 +22,18 @@ class Retention:
     times: dict[str, float] = field(default_factory=dict)
 
     def add(self, path: str, time: float) -> None:
-        """Note a checkpoint that was saved now."""
+        """Add a checkpoint saved at ``time``."""
         self.times.pop(path, None)
         self.times[path] = time
 
     def surplus(self) -> list[str]:
-        """The checkpoints to remove, which are noted no longer."""
-        found = []
+        """Remove the surplus checkpoints from the record, and return their paths."""
+        paths = []
         while self.limit is not None and len(self.times) > self.limit:
             path = next(iter(self.times))
             time = self.times.pop(path)
             if self.hours is not None and time - 3600 * self.hours >= self.preserved:
                 self.preserved = time
             else:
-                found.append(path)
-        return found
+                paths.append(path)
+        return paths

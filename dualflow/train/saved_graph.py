@@ -1,8 +1,9 @@
-"""The object graph of a checkpoint as JSON, and back.
+"""Conversion of the object graph of a checkpoint to JSON and back.
 
-A node is ``{"children": {NAME: NODE}, "key": ARRAY, "variable": NAME, "state": ..., "slots": [...]}``, where
-each part may be missing: the array of a variable and the variable's own name, an object's own state, and an
-optimizer's slots, ``[NODE of the variable or null, its name, the slot's name, NODE of the slot]``.
+A node is ``{"children": {NAME: NODE}, "key": ARRAY, "variable": NAME, "state": ..., "slots": [...]}``; each
+part is optional: ``key`` and ``variable`` are the array and the name of a variable, ``state`` is an object's
+own state, and a slot of an optimizer is ``[NODE of the variable or null, its name, the slot's name, NODE of
+the slot]``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dualflow.train.trackable import has_state, state_of
 
 @dataclass(frozen=True, slots=True)
 class SavedSlot:
-    """A slot of an optimizer: whose it is, its name, and its node."""
+    """A slot of an optimizer: its variable's node and name, its own name, and its node."""
 
     variable: int | None
     variable_name: str
@@ -32,11 +33,11 @@ class SavedNode:
     """A node of a checkpoint.
 
     Attributes:
-        children: numbers of nodes by name.
-        key: the array of a variable; None for what is none.
+        children: the nodes of its children, by name.
+        key: the array of a variable; None for other objects.
         variable: the variable's own name.
-        state: of the object's own, in a tuple; None where it has none.
-        slots: of an optimizer.
+        state: the object's own state, in a tuple; None without one.
+        slots: the slots of an optimizer.
     """
 
     children: Mapping[str, int]
@@ -46,16 +47,16 @@ class SavedNode:
     slots: tuple[SavedSlot, ...]
 
     @property
-    def holds(self) -> bool:
-        """Whether there is something to give to the node's object."""
+    def has_value(self) -> bool:
+        """Whether the node has a value."""
         return self.key is not None or self.state is not None
 
 
 def to_json(nodes: list[LiveNode]) -> list[Any]:
-    """The nodes that lead to a state, and the states of objects, as they are now."""
-    kept = sorted(with_state(nodes))
-    place = {number: i for i, number in enumerate(kept)}
-    return [_node_json(nodes[number], place) for number in kept]
+    """The nodes with a state and their ancestors, with the present states of objects."""
+    saved = sorted(with_state(nodes))
+    place = {number: i for i, number in enumerate(saved)}
+    return [_node_json(nodes[number], place) for number in saved]
 
 
 def variables_in(nodes: list[LiveNode]) -> dict[str, Variable]:
@@ -64,13 +65,13 @@ def variables_in(nodes: list[LiveNode]) -> dict[str, Variable]:
 
 
 def by_name(variables: Mapping[str, Variable]) -> list[Any]:
-    """The graph of a checkpoint that knows variables by their names only."""
+    """A flat graph, in which variables are identified by their names only."""
     leaves = [{"key": name, "variable": name} for name in variables]
     return [{"children": {name: i for i, name in enumerate(variables, 1)}, "flat": True}, *leaves]
 
 
 def is_flat(folder: Folder) -> bool:
-    """Whether a checkpoint knows variables by their names only."""
+    """Whether the graph of a checkpoint is flat: variables are identified by their names only."""
     return bool(folder.nodes) and isinstance(folder.nodes[0], dict) and folder.nodes[0].get("flat") is True
 
 
@@ -78,66 +79,66 @@ def from_json(folder: Folder) -> list[SavedNode]:
     """The nodes of a checkpoint.
 
     Raises:
-        DataLossError: they are no graph.
+        DataLossError: they don't form a graph.
     """
     try:
         nodes = [_node(x) for x in folder.nodes]
         count = len(nodes)
         if not nodes:
             raise ValueError("it has no root")
-        known = {None, *folder.entries}
+        keys = {None, *folder.entries}
         for node in nodes:
             numbers = [*node.children.values(), *(s.node for s in node.slots)]
             numbers += [s.variable for s in node.slots if s.variable is not None]
-            if not all(0 <= n < count for n in numbers) or node.key not in known:
-                raise ValueError("a node names one that is not there")
+            if not all(0 <= n < count for n in numbers) or node.key not in keys:
+                raise ValueError("a node refers to a missing one")
     except (TypeError, ValueError, LookupError, AttributeError) as error:
-        raise damaged(folder.path, f"its object graph is none: {error}") from error
+        raise damaged(folder.path, f"its object graph is invalid: {error}") from error
     return nodes
 
 
 def names_of(nodes: list[SavedNode]) -> dict[int, str]:
-    """For each node that holds something, the name to show: the path to it, and for a slot whose it is."""
-    found = {0: ""}
+    """The name to show for each node with a value: its path; for a slot its optimizer, name and variable."""
+    names = {0: ""}
     order = [0]
-    for number in order:  # grows meanwhile
+    for number in order:  # which grows in the loop
         for name, child in nodes[number].children.items():
-            if child not in found:
-                path = f"{found[number]}/{name}" if found[number] else name
-                found[child] = (nodes[child].key or path).removesuffix(f"/{VALUE}")
+            if child not in names:
+                path = f"{names[number]}/{name}" if names[number] else name
+                names[child] = (nodes[child].key or path).removesuffix(f"/{VALUE}")
                 order.append(child)
     for number in order:
         for slot in nodes[number].slots:
-            owner = found.get(slot.variable, "") if slot.variable is not None else ""
-            found.setdefault(slot.node, f"{found[number]}.{slot.name}[{owner or slot.variable_name}]")
-    return {number: name for number, name in found.items() if nodes[number].holds}
+            owner = names.get(slot.variable, "") if slot.variable is not None else ""
+            names.setdefault(slot.node, f"{names[number]}.{slot.name}[{owner or slot.variable_name}]")
+    return {number: name for number, name in names.items() if nodes[number].has_value}
 
 
 def _node_json(node: LiveNode, place: dict[int, int]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    entry: dict[str, Any] = {}
     children = {name: place[child] for name, child in node.children.items() if child in place}
     if children:
-        found["children"] = children
+        entry["children"] = children
     if isinstance(node.thing, Variable):
-        found |= {"key": key_of(node), "variable": node.thing.name.partition(":")[0]}
+        entry |= {"key": key_of(node), "variable": node.thing.name.partition(":")[0]}
     elif has_state(node.thing):
-        found["state"] = state_of(node.thing)
+        entry["state"] = state_of(node.thing)
     if node.slots:
-        found["slots"] = [
+        entry["slots"] = [
             [None if owner is None else place[owner], variable.name.partition(":")[0], name, place[slot]]
             for variable, owner, name, slot in node.slots
         ]
-    return found
+    return entry
 
 
-def _node(given: Any) -> SavedNode:
-    children = {str(name): int(number) for name, number in given.get("children", {}).items()}
-    slots = tuple(SavedSlot(v, str(n), str(s), int(i)) for v, n, s, i in given.get("slots", ()))
-    key = given.get("key")
+def _node(entry: Any) -> SavedNode:
+    children = {str(name): int(number) for name, number in entry.get("children", {}).items()}
+    slots = tuple(SavedSlot(v, str(n), str(s), int(i)) for v, n, s, i in entry.get("slots", ()))
+    key = entry.get("key")
     return SavedNode(
         children,
         None if key is None else str(key),
-        str(given.get("variable", "")),
-        (given["state"],) if "state" in given else None,
+        str(entry.get("variable", "")),
+        (entry["state"],) if "state" in entry else None,
         slots,
     )

@@ -1,4 +1,4 @@
-"""TensorFlow 1's ``Saver``: variables by their names, from sessions or as they are."""
+"""TensorFlow 1's ``Saver``: saves variables by their names, in sessions or eagerly."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dualflow.graph_mode.session import Session
 from dualflow.graph_mode.variables import global_variables
 from dualflow.train.durable import checked_path
 from dualflow.train.encoding import Array
-from dualflow.train.fitting import give, misfit, refuse
+from dualflow.train.fitting import assign_arrays, misfit, refuse
 from dualflow.train.folder import Folder, is_checkpoint, open_folder, remove_folder, write_folder
 from dualflow.train.retention import Retention
 from dualflow.train.saved_graph import by_name, from_json
@@ -28,23 +28,23 @@ from dualflow.train.state_file import update_checkpoint_state
 
 @entry
 class Saver:
-    """Saves variables under their names, and restores them.
+    """Saves and restores variables by their names.
 
-    The values of a graph's variables are a session's; elsewhere the session is None.
+    A session holds the values of a graph's variables; without a graph the session is None.
 
     Args:
         var_list: variables, or a dict of them by the names to save under; in a graph, all by default.
-        max_to_keep: how many checkpoints stay; None or 0 for all.
-        keep_checkpoint_every_n_hours: one in so many hours is kept for good.
-        allow_empty: whether to save nothing where there are no variables.
-        pad_step_number: whether the number of a step has 8 digits.
+        max_to_keep: how many checkpoints to keep; None or 0 for all.
+        keep_checkpoint_every_n_hours: the interval in hours at which a checkpoint is kept permanently.
+        allow_empty: whether the list of variables may be empty; then nothing is saved.
+        pad_step_number: whether to pad the number of a step to 8 digits.
 
     The other arguments are TensorFlow's, and ignored.
 
     Raises:
         FailedPreconditionError: there is no list of variables, and no graph.
-        InvalidArgumentError: there are no variables, or two of one name.
-        DTypeError: something that is no variable.
+        InvalidArgumentError: there are no variables, or two of the same name.
+        DTypeError: something is not a variable.
 
     >>> import tempfile
     >>> from dualflow.compat import v1
@@ -94,7 +94,7 @@ class Saver:
         return list(self._kept.times)
 
     def set_last_checkpoints(self, last_checkpoints: Sequence[str]) -> None:
-        """Let :attr:`last_checkpoints` be those, which were saved by another saver."""
+        """Set :attr:`last_checkpoints`, to checkpoints that another saver has saved."""
         self._kept.times = dict.fromkeys(last_checkpoints, time.time())
 
     def set_last_checkpoints_with_time(self, last_checkpoints_with_time: Sequence[tuple[str, float]]) -> None:
@@ -102,7 +102,7 @@ class Saver:
         self._kept.times = dict(last_checkpoints_with_time)
 
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
-        """:meth:`set_last_checkpoints` of those that are there."""
+        """:meth:`set_last_checkpoints` for the paths at which there is a checkpoint."""
         self.set_last_checkpoints([path for path in checkpoint_paths if is_checkpoint(Path(path))])
 
     def save(
@@ -119,27 +119,28 @@ class Saver:
     ) -> str | None:
         """Save the variables at ``save_path``, or at ``save_path-STEP``, and return the path.
 
-        The older ones that are too much are removed. A checkpoint that has the path is replaced, in one step.
+        Surplus older checkpoints are removed. A checkpoint at the same path is replaced atomically.
 
         Args:
             sess: the session that holds the values of a graph's variables.
-            save_path: the path; folders that are missing are made.
-            global_step: a number, or a variable that has it.
+            save_path: the path; missing folders are created.
+            global_step: a number, or a variable that holds it.
             latest_filename: the name of the folder's state file, by default ``checkpoint``.
             write_state: whether to write that file.
 
         The other arguments are TensorFlow's, and ignored: no graph is saved.
 
         Raises:
-            DTypeError: a graph's variables, and no session.
+            DTypeError: the variables belong to a graph, and ``sess`` is not a session.
             InvalidArgumentError: ``latest_filename`` is a path.
             FailedPreconditionError: a variable has no value in the session.
-            ResourceExhaustedError, PermissionDeniedError: the system refuses; older checkpoints are whole.
+            ResourceExhaustedError, PermissionDeniedError: a file operation fails; older checkpoints are
+                intact.
         """
         if latest_filename is not None and os.path.basename(latest_filename) != latest_filename:
             raise InvalidArgumentError(
                 f"'latest_filename' must not contain path components, and is {latest_filename!r}: the file "
-                "lies beside the checkpoint."
+                "is in the checkpoint's folder."
             )
         if not self._variables:
             return None
@@ -159,18 +160,19 @@ class Saver:
         return path
 
     def restore(self, sess: Any, save_path: str | os.PathLike[str] | None) -> None:
-        """Give the variables the values of a checkpoint: all of them, or none where anything is wrong.
+        """Restore the variables from a checkpoint: all of them, or none after an error.
 
-        Checkpoints of :class:`dualflow.train.Checkpoint` serve too, by the names of their variables.
+        Checkpoints by :class:`dualflow.train.Checkpoint` can be restored too, by the names of their
+        variables.
 
         Args:
-            sess: the session to hold the values of a graph's variables.
-            save_path: what :meth:`save` has returned.
+            sess: the session that holds the values of a graph's variables.
+            save_path: the path that :meth:`save` returned.
 
         Raises:
             InvalidArgumentError: there is no checkpoint, or a value has another shape or dtype.
             NotFoundError: the checkpoint has no value for a variable.
-            DataLossError: it is damaged.
+            DataLossError: the checkpoint is damaged.
         """
         if save_path is None:
             raise InvalidArgumentError(
@@ -189,21 +191,21 @@ class Saver:
         if _of_graph(self._variables):
             _load(_session(sess), [(v, folder.read(keys[name])) for name, v in self._variables.items()])
         else:
-            give(folder, [(v, keys[name]) for name, v in self._variables.items()])
+            assign_arrays(folder, [(v, keys[name]) for name, v in self._variables.items()])
 
 
 @entry
 class EagerSaver:
-    """Saves variables under their names, and restores them: ``tfe.Saver``.
+    """Saves and restores variables by their names, without a session: ``tfe.Saver``.
 
     Args:
         var_list: variables, or a dict of them by the names to save under.
 
     Raises:
-        InvalidArgumentError: there are no variables, or two of one name.
+        InvalidArgumentError: there are no variables, or two of the same name.
 
-    >>> import tempfile
-    >>> import dualflow.eager as tfe
+        >>> import tempfile
+        >>> import dualflow.eager as tfe
     >>> v = tfe.Variable([1.0, 2.0], name="v")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     saver = tfe.Saver([v])
@@ -223,7 +225,7 @@ class EagerSaver:
         return self._saver.save(None, file_prefix, global_step)
 
     def restore(self, file_prefix: str | os.PathLike[str]) -> None:
-        """Give the variables the values of a checkpoint; see :meth:`Saver.restore`."""
+        """Restore the variables from a checkpoint; see :meth:`Saver.restore`."""
         self._saver.restore(None, file_prefix)
 
 
@@ -240,30 +242,30 @@ def _named(var_list: Any) -> dict[str, Variable]:
         pairs = list(var_list.items())
     else:
         pairs = [(v.name.partition(":")[0] if isinstance(v, Variable) else "", v) for v in var_list]
-    found: dict[str, Variable] = {}
+    named: dict[str, Variable] = {}
     for name, variable in pairs:
         if not isinstance(variable, Variable):
             raise DTypeError(f"A Saver saves variables, and got {variable!r}.")
-        if found.setdefault(name, variable) is not variable:
+        if named.setdefault(name, variable) is not variable:
             raise InvalidArgumentError(
                 f"At least two variables have the same name: {name}. Give the Saver a dict, with a name "
                 "for each."
             )
-    return found
+    return named
 
 
 def _of_graph(variables: Mapping[str, Variable]) -> bool:
-    """Whether sessions hold the variables' values."""
+    """Whether the variables belong to a graph, so that sessions hold their values."""
     return any(updates.value_of(v) is None for v in variables.values())
 
 
-def _session(given: Any) -> Session:
-    if not isinstance(given, Session):
+def _session(value: Any) -> Session:
+    if not isinstance(value, Session):
         raise DTypeError(
-            f"'sess' must be a Session; {given!r}. The variables belong to a graph: pass the session that "
-            "holds their values."
+            f"'sess' must be a Session, not {value!r}. The variables belong to a graph: pass the session "
+            "that holds their values."
         )
-    return given
+    return value
 
 
 def _number(step: Any, session: Any) -> int:
@@ -271,7 +273,7 @@ def _number(step: Any, session: Any) -> int:
         return int(_session(session).run(step))
     if isinstance(step, int | np.integer | Variable) or getattr(step, "shape", None) == ():
         return int(step)
-    raise DTypeError(f"`global_step` is a number or a variable that has it, not {step!r}.")
+    raise DTypeError(f"`global_step` must be a number or a variable that holds it, not {step!r}.")
 
 
 def _values(session: Any, variables: Mapping[str, Variable]) -> dict[str, Array]:
@@ -282,11 +284,13 @@ def _values(session: Any, variables: Mapping[str, Variable]) -> dict[str, Array]
 
 
 def _load(session: Session, values: list[tuple[Variable, Array]]) -> None:
-    """Give a graph's variables values in a session, in one run and without adding an op."""
+    """Assign values to a graph's variables in a session, in one run and without adding an op."""
     engine = session.graph.engine
     starts = dict(zip(map(id, engine.variables), engine.initial, strict=True))
-    made = [engine.operation_of(starts[id(v)]) for v, _ in values]
-    session.run(made, {op.inputs[0]: array for op, (_, array) in zip(made, values, strict=True)})
+    assignments = [engine.operation_of(starts[id(v)]) for v, _ in values]
+    session.run(
+        assignments, {op.inputs[0]: array for op, (_, array) in zip(assignments, values, strict=True)}
+    )
 
 
 def _key(folder: Folder, name: str) -> str:
@@ -299,10 +303,10 @@ def _key(folder: Folder, name: str) -> str:
     if keys:
         raise InvalidArgumentError(
             f"{len(keys)} variables of the checkpoint {folder.path} are called {name}: restore it with "
-            "df.train.Checkpoint, which knows them by their places."
+            "df.train.Checkpoint, which identifies them by their paths."
         )
-    known = ", ".join(sorted(folder.entries)[:5])
+    first_names = ", ".join(sorted(folder.entries)[:5])
     raise NotFoundError(
-        f"Key {name} not found in checkpoint {folder.path}, whose first names are {known}: save and "
+        f"Key {name} not found in checkpoint {folder.path}, whose first names are {first_names}: save and "
         "restore the same variables, or give the Saver a dict of them by the checkpoint's names."
     )

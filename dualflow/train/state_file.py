@@ -1,4 +1,4 @@
-"""The file ``checkpoint`` in a folder of checkpoints, which says which of them is the last."""
+"""The state file ``checkpoint`` of a folder, which lists its checkpoints."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _FORMAT: Final = "dualflow checkpoint state"
 
 @dataclass(frozen=True)
 class CheckpointState:
-    """What the state file says, with whole paths.
+    """The content of a state file, with absolute paths or paths from the folder's.
 
     Attributes:
         model_checkpoint_path: the last checkpoint.
-        all_model_checkpoint_paths: those that are kept, the oldest first.
-        all_model_checkpoint_timestamps: when each was saved, in seconds since 1970.
-        last_preserved_timestamp: when the last one was saved that is kept for good.
+        all_model_checkpoint_paths: the checkpoints that may be removed later, the oldest first.
+        all_model_checkpoint_timestamps: their times, in seconds since 1970.
+        last_preserved_timestamp: the time of the last checkpoint that is kept permanently.
     """
 
     model_checkpoint_path: str
@@ -41,7 +41,7 @@ class CheckpointState:
 def get_checkpoint_state(
     checkpoint_dir: str | os.PathLike[str], latest_filename: str | None = None
 ) -> CheckpointState | None:
-    """What the state file of a folder says; None if there is no such file.
+    """The content of a folder's state file; None if there is no such file.
 
     Args:
         checkpoint_dir: the folder.
@@ -59,7 +59,7 @@ def get_checkpoint_state(
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["format"] != _FORMAT:
-            raise ValueError("it is of another program")
+            raise ValueError("it has another format")
         return CheckpointState(
             str(folder / content["latest"]),
             tuple(str(folder / name) for name in content["all"]),
@@ -73,8 +73,8 @@ def get_checkpoint_state(
             raise error
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise DataLossError(
-            f"The state file {path} is damaged: {error}. The checkpoints beside it may be whole: restore one "
-            "by its path."
+            f"The state file {path} is damaged: {error}. The checkpoints in its folder may be intact: "
+            "restore one by its path."
         ) from error
 
 
@@ -113,18 +113,18 @@ def update_checkpoint_state(
     all_model_checkpoint_timestamps: Sequence[float] | None = None,
     last_preserved_timestamp: float | None = None,
 ) -> None:
-    """Write the state file of a folder, in one step.
+    """Write the state file of a folder, atomically.
 
     Args:
         save_dir: the folder.
         model_checkpoint_path: the last checkpoint.
-        all_model_checkpoint_paths: all that are kept; the last one is added.
+        all_model_checkpoint_paths: the checkpoints that may be removed later; the last one is added.
         latest_filename: the file's name, by default ``checkpoint``.
-        all_model_checkpoint_timestamps: when each was saved.
-        last_preserved_timestamp: when the last one was saved that is kept for good.
+        all_model_checkpoint_timestamps: their times.
+        last_preserved_timestamp: the time of the last checkpoint that is kept permanently.
 
     Raises:
-        InvalidArgumentError: there are more or fewer times than paths.
+        InvalidArgumentError: the numbers of times and paths differ.
     """
     paths = list(all_model_checkpoint_paths or ())
     if model_checkpoint_path not in paths:
@@ -148,13 +148,13 @@ def update_checkpoint_state(
 
 @entry
 def checkpoint_exists(checkpoint_prefix: str | os.PathLike[str]) -> bool:
-    """Whether a checkpoint lies at that path."""
+    """Whether there is a checkpoint at that path."""
     return is_checkpoint(Path(checkpoint_prefix))
 
 
 @entry
 def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[str]) -> list[float]:
-    """When each of the checkpoints was saved, in seconds since 1970; those that are gone are left out."""
+    """The times at which checkpoints were saved, in seconds since 1970; missing ones are left out."""
     return [path.stat().st_mtime for p in checkpoint_prefixes if (path := Path(p) / INDEX).is_file()]
 
 
@@ -169,5 +169,5 @@ def remove_checkpoint(
 
 
 def _relative(folder: Path, paths: Iterable[str]) -> list[str]:
-    """Paths as the file has them: from the folder where they lie in it, so that it can be moved."""
+    """Paths as the file has them: relative in the folder, so that it can be moved; otherwise absolute."""
     return [Path(p).name if Path(p).parent == folder else os.path.abspath(p) for p in paths]

@@ -1,4 +1,4 @@
-"""What became of a restore: which values were taken, which wait for objects, which nobody can take."""
+"""The status of a restoration: which values are restored, deferred or unused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dualflow.core.errors import NotRestoredError
 from dualflow.core.tracebacks import entry
 from dualflow.eager.variable import Variable
 from dualflow.train.object_graph import live_graph
-from dualflow.train.restoration import Restoration, look_again
+from dualflow.train.restoration import Restoration, restore_deferred
 from dualflow.train.trackable import has_state
 
 _SHOWN: Final = 10
@@ -16,10 +16,10 @@ _SHOWN: Final = 10
 
 @entry
 class CheckpointLoadStatus:
-    """What :meth:`Checkpoint.restore` and :meth:`Checkpoint.read` return; printing it shows the lists.
+    """The status that :meth:`Checkpoint.restore` and :meth:`Checkpoint.read` return; prints as its lists.
 
-    Values are called by their paths from the checkpoint's root: ``net/layers/0``. The lists are those of the
-    moment in which they are asked for: objects that are created later take the values that wait for them.
+    Values are named by their paths from the checkpoint's root: ``net/layers/0``. The lists are computed when
+    they are read: objects that are created later take deferred values.
     """
 
     def __init__(
@@ -30,28 +30,28 @@ class CheckpointLoadStatus:
 
     @property
     def restored(self) -> list[str]:
-        """The values that objects have taken."""
+        """The names of the values that are restored."""
         return self._named(self._now().restored) if self._restoration is not None else []
 
     @property
     def pending(self) -> list[str]:
-        """The values of the checkpoint that wait for objects yet to come."""
+        """The names of deferred values: their objects don't exist yet."""
         if self._restoration is None or self._restoration.flat:
             return []
-        found = self._now()
-        return self._named(found.left - found.refused)
+        restoration = self._now()
+        return self._named(restoration.left - restoration.mismatched)
 
     @property
     def unused(self) -> list[str]:
-        """The values of the checkpoint that nobody can take: something else stands in their place."""
+        """The names of values that can't be restored: the objects at their paths can't take them."""
         if self._restoration is None:
             return []
-        found = self._now()
-        return self._named(found.left if found.flat else found.refused)
+        restoration = self._now()
+        return self._named(restoration.left if restoration.flat else restoration.mismatched)
 
     @property
     def missing(self) -> list[str]:
-        """The variables, and other objects with a state, that the checkpoint has no value for."""
+        """The names of variables, and of other objects with a state, that the checkpoint has no value for."""
         self._now()
         return self._missing()
 
@@ -62,22 +62,22 @@ class CheckpointLoadStatus:
             for node in nodes
             if (isinstance(node.thing, Variable) or has_state(node.thing))
             and node.name not in self._skipped
-            and not (self._restoration is not None and self._restoration.gave(node.thing))
+            and not (self._restoration is not None and self._restoration.has_restored(node.thing))
         ]
 
     def assert_consumed(self) -> CheckpointLoadStatus:
-        """Check that every value was taken and every object has one, and return the status.
+        """Check that every value and every object is restored, and return the status.
 
         Raises:
-            NotRestoredError: a value is left, or an object without one.
+            NotRestoredError: a value or an object is not.
         """
         self._require_checkpoint()
-        self._require(self.pending, "values of the checkpoint wait for objects that are not there")
-        self._require(self.unused, "values of the checkpoint have something else in their place")
+        self._require(self.pending, "values of the checkpoint are deferred, since their objects don't exist")
+        self._require(self.unused, "values of the checkpoint can't be taken by the objects at their paths")
         return self.assert_existing_objects_matched()
 
     def assert_existing_objects_matched(self) -> CheckpointLoadStatus:
-        """Check that every object that is there has got its value, and return the status.
+        """Check that every existing object is restored, and return the status.
 
         Raises:
             NotRestoredError: the checkpoint has no value for one.
@@ -87,10 +87,10 @@ class CheckpointLoadStatus:
         return self
 
     def assert_nontrivial_match(self) -> CheckpointLoadStatus:
-        """Check that anything was restored at all, and return the status.
+        """Check that at least one value is restored, and return the status.
 
         Raises:
-            NotRestoredError: nothing was.
+            NotRestoredError: nothing is.
         """
         self._require_checkpoint()
         if not self.restored:
@@ -98,23 +98,23 @@ class CheckpointLoadStatus:
         return self
 
     def expect_partial(self) -> CheckpointLoadStatus:
-        """Return the status: values may be left without a word here."""
+        """Return the status: there is no warning of unused values to silence."""
         return self
 
     def initialize_or_restore(self, session: Any = None) -> None:
-        """Nothing: values are restored at once. For programs from the time of sessions."""
+        """Does nothing: values are restored at once. For TensorFlow 1 programs."""
 
     def run_restore_ops(self, session: Any = None) -> None:
-        """Nothing: values are restored at once. For programs from the time of sessions."""
+        """Does nothing: values are restored at once. For TensorFlow 1 programs."""
 
     def __repr__(self) -> str:
         if self._restoration is None:
             return "<CheckpointLoadStatus: no checkpoint was given>"
-        found = self._restoration
-        unused = found.left if found.flat else found.refused
+        restoration = self._restoration
+        unused = restoration.left if restoration.flat else restoration.mismatched
         lists = {
-            "restored": self._named(found.restored),
-            "pending": self._named(found.left - unused),
+            "restored": self._named(restoration.restored),
+            "pending": self._named(restoration.left - unused),
             "unused": self._named(unused),
             "not in the checkpoint": self._missing(),
         }
@@ -122,7 +122,7 @@ class CheckpointLoadStatus:
         return "\n".join([f"<CheckpointLoadStatus of {self._restoration.folder.path}", *lines]) + ">"
 
     def _now(self) -> Any:
-        look_again()
+        restore_deferred()
         return self._restoration
 
     def _named(self, numbers: Any) -> list[str]:

@@ -1,9 +1,9 @@
-"""What a checkpoint finds in an object: its named children, and state of its own.
+"""The named children of an object, and its own state, as a checkpoint saves them.
 
 =====================================  ==================================================================
 object                                 children and state
 =====================================  ==================================================================
-a variable                             its value; also where another one, such as Keras's, holds it
+a variable                             its value; also of a variable that another library's holds
 with ``_trackable_children()``         what that returns: a mapping of names to objects
 a list, tuple or deque                 the elements, by their places
 a mapping                              the values, by keys that are strings or integers
@@ -32,12 +32,12 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.eager.variable import Variable
 
 _PLAIN: Final = frozenset({bool, bytes, complex, float, int, str, type(None)})
-"""What has no children, and lies in lists by the thousand."""
+"""Types without children that are frequent in lists."""
 _CLOSED: Final = {"dualflow", "numpy", *sys.stdlib_module_names} - {"__main__"}
 
 
 class PythonState(abc.ABC):
-    """The base of classes whose objects are saved in a checkpoint as a text.
+    """The base of classes whose objects are saved in a checkpoint as text.
 
     >>> import dualflow as df
     >>> class Counter(df.train.experimental.PythonState):
@@ -50,18 +50,18 @@ class PythonState(abc.ABC):
 
     @abc.abstractmethod
     def serialize(self) -> str:
-        """The state as a text."""
+        """The state as text."""
 
     @abc.abstractmethod
     def deserialize(self, string_value: str) -> None:
-        """Go on at the state of a text that :meth:`serialize` has returned."""
+        """Restore the state from text that :meth:`serialize` returned."""
 
 
 def children_of(thing: Any) -> Mapping[str, Any]:
     """The children of an object, by name.
 
     Raises:
-        InvalidArgumentError: keys of a dict are the same name.
+        InvalidArgumentError: two keys of a dict have the same name.
     """
     if isinstance(thing, Variable | AbstractTensor | ModuleType | type | str | bytes | int | float):
         return {}
@@ -79,7 +79,7 @@ def _named(thing: Any) -> Mapping[str, Any]:
 
 
 def _held(child: Any) -> Any:
-    """The variable that a variable of another library holds; anything else as it is."""
+    """The variable inside a variable of another library; other objects unchanged."""
     if isinstance(child, AbstractComposite) and isinstance(child.values, Variable):
         return child.values
     return child
@@ -93,7 +93,7 @@ def slots_of(thing: Any) -> Iterable[tuple[Variable, str, Variable]]:
 
 
 def has_state(thing: Any) -> bool:
-    """Whether an object has a state of its own that is no variable's."""
+    """Whether an object other than a variable has a state of its own."""
     kind = type(thing)
     if isinstance(thing, PythonState):
         return True
@@ -109,7 +109,7 @@ def state_of(thing: Any) -> Any:
     """The state of an object as JSON.
 
     Raises:
-        DTypeError: its ``get_state`` returns something else.
+        DTypeError: its ``get_state`` returns something that is not JSON.
     """
     state = thing.serialize() if isinstance(thing, PythonState) else thing.get_state()
     try:
@@ -117,12 +117,12 @@ def state_of(thing: Any) -> Any:
     except (TypeError, ValueError, RecursionError) as error:
         raise DTypeError(
             f"{type(thing).__name__}.get_state() returned {state!r}, which is not JSON ({error}): "
-            "checkpoints keep numbers, texts, lists and dicts of an object's state; keep arrays in variables."
+            "the state of an object may have numbers, strings, lists and dicts; keep arrays in variables."
         ) from error
 
 
 def set_state(thing: Any, state: Any) -> None:
-    """Give an object the state that :func:`state_of` has returned."""
+    """Restore the state that :func:`state_of` returned."""
     if isinstance(thing, PythonState):
         thing.deserialize(state)
     else:
@@ -130,24 +130,24 @@ def set_state(thing: Any, state: Any) -> None:
 
 
 def can_hold_state(thing: Any) -> bool:
-    """Whether an object may have children or a state at all, now or later."""
+    """Whether an object may have children or a state, now or later."""
     if isinstance(thing, Variable | list | tuple | deque | Mapping) or has_state(thing):
         return True
     return hasattr(type(thing), "_trackable_children") or _is_open(thing)
 
 
 def _values(mapping: Mapping[Any, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    children: dict[str, Any] = {}
     for key, value in mapping.items():
         if not isinstance(key, str | int) or type(value) in _PLAIN:
             continue
-        if str(key) in found:
+        if str(key) in children:
             raise InvalidArgumentError(
                 f"A dict has the keys {str(key)!r} and {int(key)}, which are one name in a checkpoint: "
                 "change one."
             )
-        found[str(key)] = value
-    return found
+        children[str(key)] = value
+    return children
 
 
 def _attributes(thing: Any) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def _attributes(thing: Any) -> dict[str, Any]:
 
 
 def _is_open(thing: Any) -> bool:
-    """Whether an object's attributes are children: an instance of somebody's own class."""
+    """Whether an object's attributes are its children: it is an instance of a user's class."""
     if not hasattr(thing, "__dict__") or isinstance(thing, type | ModuleType | AbstractTensor):
         return False
     return type(thing).__module__.partition(".")[0] not in _CLOSED

@@ -199,7 +199,7 @@ def test_variables_that_are_now_one_take_the_first_value(tmp_path: Path) -> None
     status = df.train.Checkpoint(a=v, b=v).read(tmp_path / "c")
     assert float(v) == 1.0
     assert (status.restored, status.unused) == (["a"], ["b"])
-    with pytest.raises(AssertionError, match="something else in their place: b"):
+    with pytest.raises(AssertionError, match="can't be taken by the objects at their paths: b"):
         status.assert_consumed()
 
 

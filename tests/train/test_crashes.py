@@ -150,7 +150,7 @@ def test_a_disk_that_is_full_keeps_the_old_checkpoint(saved: tuple[Any, Path]) -
 
     said = in_child(save)
     assert said.startswith("ResourceExhaustedError: Saving the checkpoint ")
-    assert "What was saved before is as it was. Make room, or save elsewhere." in said
+    assert "Earlier checkpoints are unchanged. Free space, or save elsewhere." in said
     assert_is_whole(path, 1.0)
 
 

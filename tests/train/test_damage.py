@@ -175,7 +175,7 @@ def test_a_graph_that_goes_round_ends(whole: Path, tmp_path: Path) -> None:
 def test_a_format_of_later_years(whole: Path, tmp_path: Path) -> None:
     found, error = read(with_index(whole, tmp_path / "c", set_at("version", 2)))
     assert isinstance(error, df.errors.InvalidArgumentError)
-    assert "format version 2, and this dualflow reads up to 1" in str(error)
+    assert "format version 2, and this version of dualflow reads up to 1" in str(error)
     assert found == UNTOUCHED
 
 

@@ -58,9 +58,8 @@ CASES: dict[str, tuple[Any, type[Exception], str]] = {
     "a number is no variable": (
         lambda tmp: df.train.Checkpoint(step=3),
         Invalid,
-        "A checkpoint keeps variables and the objects that hold them, and step is 3: make it a df.Variable, "
-        "or "
-        "leave it out.",
+        "A checkpoint saves variables and the objects that hold them, and step is 3: make it a df.Variable, "
+        "or leave it out.",
     ),
     "a root that can't hold any": (
         lambda tmp: df.train.Checkpoint("net"),
@@ -70,7 +69,7 @@ CASES: dict[str, tuple[Any, type[Exception], str]] = {
     "a variable as the root": (
         lambda tmp: df.train.Checkpoint(one()),
         Invalid,
-        "The root of a checkpoint is an object with variables in it. Give a variable by a name: "
+        "The root of a checkpoint must be an object that holds variables. Pass a variable by name: "
         "df.train.Checkpoint(v=v).",
     ),
     "two objects of one name": (
@@ -87,26 +86,25 @@ CASES: dict[str, tuple[Any, type[Exception], str]] = {
         lambda tmp: saved(tmp, i=Odd()),
         Wrong,
         "Odd.get_state() returned {1, 2}, which is not JSON (Object of type set is not JSON serializable): "
-        "checkpoints keep numbers, texts, lists and dicts of an object's state; keep arrays in variables.",
+        "the state of an object may have numbers, strings, lists and dicts; keep arrays in variables.",
     ),
     "a save in a function": (
         lambda tmp: df.function(lambda: df.train.Checkpoint(v=one()).save(tmp / "c"))(),
         Late,
-        "Checkpoint.save() counts and names checkpoints, which a graph does not repeat: call it outside of "
-        "the "
+        "Checkpoint.save() counts and names checkpoints, which a graph can't do: call it outside of the "
         "df.function, or use Checkpoint.write() in it, which writes to one path.",
     ),
     "a restore in a function": (
         lambda tmp: df.function(lambda: df.train.Checkpoint().restore(str(tmp)))(),
         Late,
-        "A checkpoint is restored outside of functions and graphs: call restore() before the df.function.",
+        "A checkpoint can be restored only outside of functions and graphs: call restore() before the "
+        "df.function.",
     ),
     "a write in a graph": (
         lambda tmp: in_graph(lambda session, v: df.train.Checkpoint(v=v).write(tmp / "c")),
         Late,
         "Checkpoint.write() can't be recorded in an explicit graph: save with df.compat.v1.train.Saver, "
-        "which "
-        "takes a session.",
+        "which takes a session.",
     ),
     "a graph's variable outside of it": (
         lambda tmp: df.train.Checkpoint(net=[in_graph(lambda session, v: v)]).write(tmp / "c"),
@@ -118,13 +116,12 @@ CASES: dict[str, tuple[Any, type[Exception], str]] = {
         lambda tmp: df.train.Checkpoint().restore(tmp / "no" / "c-1"),
         Missing,
         "There is no checkpoint at TMP/no/c-1. save() returns the path, and "
-        "df.train.latest_checkpoint(folder) "
-        "finds the last one.",
+        "df.train.latest_checkpoint(folder) finds the last one.",
     ),
     "a path without its number": (
         lambda tmp: saved(tmp, v=one()) and df.train.Checkpoint().restore(tmp / "c"),
         Missing,
-        "There is no checkpoint at TMP/c. Beside it is c-1.",
+        "There is no checkpoint at TMP/c. In its folder there is c-1.",
     ),
     "a folder of checkpoints": (
         lambda tmp: saved(tmp, v=one()) and df.train.Checkpoint().restore(tmp),
@@ -153,15 +150,15 @@ CASES: dict[str, tuple[Any, type[Exception], str]] = {
     "a value that nobody took": (
         lambda tmp: restored(tmp, {"a": one(), "b": one()}, a=one()).assert_consumed(),
         Failed,
-        "1 values of the checkpoint wait for objects that are not there: b. Names are paths from the "
-        "checkpoint's root: give its objects the same names as when it was saved, or leave the assertion "
+        "1 values of the checkpoint are deferred, since their objects don't exist: b. Names are paths from "
+        "the checkpoint's root: give its objects the same names as when it was saved, or leave the assertion "
         "out.\n"
         "<CheckpointLoadStatus of TMP/c-1\n  restored: save_counter, a\n  pending: b>",
     ),
     "a value with something else in its place": (
         lambda tmp: restored(tmp, {"a": one()}, a=[one()]).assert_consumed(),
         Failed,
-        "1 values of the checkpoint have something else in their place: a.",
+        "1 values of the checkpoint can't be taken by the objects at their paths: a.",
     ),
     "an object without a value": (
         lambda tmp: restored(tmp, {"a": one()}, a=one(), b=[one()]).assert_existing_objects_matched(),
@@ -182,9 +179,8 @@ CASES: dict[str, tuple[Any, type[Exception], str]] = {
     "a place that is a file": (
         lambda tmp: (tmp / "f").write_text("x") and df.train.Checkpoint(v=one()).write(tmp / "f" / "c"),
         Late,
-        "Saving the checkpoint TMP/f/c failed: [Errno 20] Not a directory: 'TMP/f/c'. What was saved before "
-        "is "
-        "as it was.",
+        "Saving the checkpoint TMP/f/c failed: [Errno 20] Not a directory: 'TMP/f/c'. Earlier "
+        "checkpoints are unchanged.",
     ),
     "none to keep": (
         lambda tmp: df.train.CheckpointManager(df.train.Checkpoint(), tmp, max_to_keep=0),
@@ -228,19 +224,19 @@ CASES: dict[str, tuple[Any, type[Exception], str]] = {
     "no session": (
         lambda tmp: in_graph(lambda session, v: v1.train.Saver().save(None, tmp / "m")),
         Wrong,
-        "'sess' must be a Session; None. The variables belong to a graph: pass the session that holds their "
-        "values.",
+        "'sess' must be a Session, not None. The variables belong to a graph: pass the session that holds "
+        "their values.",
     ),
     "a state file elsewhere": (
         lambda tmp: v1.train.Saver([one()]).save(None, tmp / "m", latest_filename="a/b"),
         Invalid,
-        "'latest_filename' must not contain path components, and is 'a/b': the file lies beside the "
-        "checkpoint.",
+        "'latest_filename' must not contain path components, and is 'a/b': the file is in the "
+        "checkpoint's folder.",
     ),
     "a step that is no number": (
         lambda tmp: tfe.Saver([one()]).save(tmp / "m", global_step="five"),
         Wrong,
-        "`global_step` is a number or a variable that has it, not 'five'.",
+        "`global_step` must be a number or a variable that holds it, not 'five'.",
     ),
     "a saver without a path": (
         lambda tmp: v1.train.Saver([one()]).restore(None, None),
@@ -257,8 +253,7 @@ CASES: dict[str, tuple[Any, type[Exception], str]] = {
         lambda tmp: tfe.Saver([one(name="b")]).restore(tfe.Saver([one(name="a")]).save(tmp / "m")),
         Missing,
         "Key b not found in checkpoint TMP/m, whose first names are a: save and restore the same variables, "
-        "or "
-        "give the Saver a dict of them by the checkpoint's names.",
+        "or give the Saver a dict of them by the checkpoint's names.",
     ),
     "a saved value of another shape": (
         lambda tmp: tfe.Saver([one([1.0], name="a")]).restore(tfe.Saver([one(name="a")]).save(tmp / "m")),
