@@ -1,4 +1,4 @@
-"""Run now: tensors that have their values, tapes, variables. Also importable by its first name, ``tfe``."""
+"""Eager execution: tensors with values, tapes, variables. Early TensorFlow programs import it as ``tfe``."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ __all__ = [
 
 
 def executing_eagerly() -> bool:
-    """Whether ops run now: True except inside of a function that is being traced."""
+    """Whether ops run immediately: True except in a function that is being traced."""
     return dispatch.current().eager
 
 
 def enable_eager_execution() -> None:
-    """Nothing: ops always run now. For programs from the time when that had to be switched on."""
+    """Does nothing: eager execution is always on. For programs that had to enable it."""
 
 
 def num_gpus() -> int:

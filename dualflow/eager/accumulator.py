@@ -1,4 +1,4 @@
-"""``ForwardAccumulator``: derivatives along a direction, computed beside the values."""
+"""``ForwardAccumulator``: forward-mode derivatives along a direction, computed with the values."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ _NOTHING: Final[dict[str, Any]] = {}
 
 
 class TangentTable:
-    """The tangents of tensors and variables, which are told apart by identity.
+    """The tangents of tensors and variables, by id.
 
-    A tensor with a tangent is kept alive, so that no other gets its id.
+    A tensor with a tangent is kept alive, so that its id isn't reused.
     """
 
-    __slots__ = ("_found",)
+    __slots__ = ("_tangents",)
 
     def __init__(self) -> None:
-        self._found: dict[int, tuple[Any, Any]] = {}
+        self._tangents: dict[int, tuple[Any, Any]] = {}
 
     def __contains__(self, value: Any) -> bool:
-        return id(value) in self._found
+        return id(value) in self._tangents
 
     def of(self, value: Any) -> Any:
-        """The tangent of a tensor or variable; None where it is zero."""
-        found = self._found.get(id(value))
-        return None if found is None else found[1]
+        """The tangent of a tensor or variable; None if it is zero."""
+        entry = self._tangents.get(id(value))
+        return None if entry is None else entry[1]
 
     def put(self, value: Any, tangent: Any) -> None:
-        """Give a tensor or variable its tangent, None for zeros."""
+        """Set the tangent of a tensor or variable; None for zeros."""
         if tangent is None:
-            self._found.pop(id(value), None)
+            self._tangents.pop(id(value), None)
         else:
-            self._found[id(value)] = value, tangent
+            self._tangents[id(value)] = value, tangent
 
 
 class AccumulatingEngine(DelegatingEngine):
-    """``base``, computing the tangent of each result beside it.
+    """``base``; computes the tangent of each result as well.
 
-    Tangents are computed on ``base``: what records or accumulates around this engine sees their ops.
+    Tangents are computed on ``base``: outer tapes and accumulators record their ops.
     """
 
     __slots__ = ("_reads", "table")
@@ -69,8 +69,8 @@ class AccumulatingEngine(DelegatingEngine):
         if any(x in table for x in inputs):
             outputs = result if type(result) is tuple else (result,)
             with dispatch.using(self.base):
-                found = push_forward(op, inputs, outputs, attrs, [table.of(x) for x in inputs])
-            for output, tangent in zip(outputs, found, strict=True):
+                new_tangents = push_forward(op, inputs, outputs, attrs, [table.of(x) for x in inputs])
+            for output, tangent in zip(outputs, new_tangents, strict=True):
                 table.put(output, tangent)
         return result
 
@@ -84,10 +84,10 @@ class AccumulatingEngine(DelegatingEngine):
         return lifted
 
     def shallow_copy(self, tensor: Any) -> Any:
-        found = self.base.shallow_copy(tensor)
+        copy = self.base.shallow_copy(tensor)
         if tensor in self.table:
-            self.table.put(found, self.table.of(tensor))
-        return found
+            self.table.put(copy, self.table.of(tensor))
+        return copy
 
     def read(self, variable: Any) -> Any:
         value = self.base.read(variable)
@@ -96,7 +96,7 @@ class AccumulatingEngine(DelegatingEngine):
         before = self._reads.get(id(variable))
         if before is not None and before[0] is value:
             return before[1]
-        # The read is an object of its own: what was read before the block has no tangent.
+        # A new tensor object: the one that was read before the block has no tangent.
         read = self.base.shallow_copy(value)
         self.table.put(read, self.base.lift(self.table.of(variable)))
         self._reads[id(variable)] = value, read
@@ -105,20 +105,20 @@ class AccumulatingEngine(DelegatingEngine):
 
 @entry
 class ForwardAccumulator:
-    """Computes the derivative of what runs in its ``with`` block along a direction: forward mode.
+    """Computes derivatives of the ops in its ``with`` block along a direction, by forward mode.
 
-    It costs about as much as the values do, whatever their number, and keeps no record: it pays where there
-    are few inputs and many outputs; a :class:`GradientTape` pays where there are many inputs and few outputs.
-    Accumulators and tapes nest, in any order, for higher derivatives. Inside of a ``df.function`` the
-    derivative is compiled with the rest; a function that is called in the block runs op by op.
+    It costs about as much as computing the values, and keeps no records. Forward mode suits few inputs and
+    many outputs; reverse mode (:class:`GradientTape`) suits many inputs and few outputs. Accumulators and
+    tapes nest, in any order, for higher derivatives. In a ``df.function`` the derivative is compiled with the
+    function; a ``df.function`` that is called in the block runs op by op.
 
     Args:
-        primals: the tensors or variables to differentiate for, in any structure.
+        primals: the tensors or variables to differentiate with respect to, in any structure.
         tangents: the direction, in the same structure: for each primal a tensor of its shape and dtype.
 
     Raises:
-        InvalidArgumentError: structures, shapes or dtypes that differ, or a primal that is given twice.
-        DTypeError: a primal that is no tensor or variable.
+        InvalidArgumentError: structures, shapes or dtypes differ, or a primal occurs twice.
+        DTypeError: a primal is not a tensor or variable.
 
     >>> import dualflow as df
     >>> x = df.constant([2.0, 3.0])
@@ -136,8 +136,8 @@ class ForwardAccumulator:
         directions, other = tree.flatten(tangents)
         if structure != other:
             raise InvalidArgumentError(
-                f"primals and tangents have one structure, but got {structure} and {other}; give each primal "
-                "one tangent."
+                f"primals and tangents must have the same structure, but have {structure} and {other}; give "
+                "each primal one tangent."
             )
         for primal, tangent in zip(leaves, directions, strict=True):
             self._begin(primal, tangent)
@@ -145,12 +145,12 @@ class ForwardAccumulator:
     def _begin(self, primal: Any, tangent: Any) -> None:
         if not isinstance(primal, TENSORS):
             raise DTypeError(
-                f"A derivative is taken along tensors and variables, not {primal!r}; make it one with "
-                "df.constant before computing with it."
+                f"Primals must be tensors or variables, not {primal!r}; convert it with df.constant before "
+                "computing with it."
             )
         if primal in self._table:
             raise InvalidArgumentError(
-                f"{primal!r} is among the primals twice; give it once, with the sum of its tangents."
+                f"{primal!r} occurs twice in the primals; give it once, with the sum of its tangents."
             )
         if not primal.dtype.is_inexact:
             warn_user(
@@ -160,7 +160,7 @@ class ForwardAccumulator:
         direction = convert_to_tensor(tangent, dtype_hint=primal.dtype)
         if direction.dtype is not primal.dtype or direction.shape != primal.shape:
             raise InvalidArgumentError(
-                f"A tangent of {primal.dtype.name}{primal.shape} is of that dtype and shape, not "
+                f"The tangent of a {primal.dtype.name}{primal.shape} must have that dtype and shape, not "
                 f"{direction.dtype.name}{direction.shape}."
             )
         self._table.put(primal, direction)
@@ -169,7 +169,7 @@ class ForwardAccumulator:
     def __enter__(self) -> ForwardAccumulator:
         if self._using is not None:
             raise InvalidArgumentError(
-                "Accumulator is already recording: its block can't be entered inside of itself."
+                "Accumulator is already recording: its block can't be entered again inside itself."
             )
         self._using = dispatch.using(AccumulatingEngine(dispatch.current(), self._table))
         self._using.__enter__()
@@ -181,24 +181,25 @@ class ForwardAccumulator:
         using.__exit__(*exc)
 
     def jvp(self, primals: Any, unconnected_gradients: Unconnected = UnconnectedGradients.NONE) -> Any:
-        """The derivative of ``primals`` along the direction: the jacobian times the tangents.
+        """The derivative of ``primals`` along the direction: the Jacobian times the tangents.
 
         Args:
-            primals: tensors that the block has made, or variables, in any structure.
-            unconnected_gradients: "none" or "zero": the result for one that does not depend on the primals.
+            primals: tensors computed in the block, or variables, in any structure.
+            unconnected_gradients: "none" or "zero": the result for a tensor that does not depend on the
+                primals.
 
         Returns:
             In the structure of ``primals``: tensors of their shapes and dtypes, or None.
 
         Raises:
-            InvalidArgumentError: ``unconnected_gradients`` is another word.
+            InvalidArgumentError: ``unconnected_gradients`` has another value.
         """
         choice = unconnected_choice(unconnected_gradients)
         zero = choice is UnconnectedGradients.ZERO
         return tree.map_structure(lambda x: self._tangent(x, zero), primals)
 
     def _tangent(self, x: Any, zero: bool) -> Any:
-        found = self._table.of(x)
-        if found is not None or not zero:
-            return found
+        tangent = self._table.of(x)
+        if tangent is not None or not zero:
+            return tangent
         return zeros_like(x)

@@ -1,4 +1,4 @@
-"""The time, as a tensor."""
+"""The current time as a tensor."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 def timestamp(name: str | None = None) -> Tensor:
-    """The seconds since 1970, float64: in a traced function those of each call.
+    """The seconds since 1970, a float64 scalar; in a traced function, read at each call.
 
     >>> import dualflow as df
     >>> df.timestamp().dtype
     dualflow.float64
     """
-    found: Tensor = numpy_function(lambda: np.array(time.time()), [], TensorSpec([], float64))
-    return found
+    seconds: Tensor = numpy_function(lambda: np.array(time.time()), [], TensorSpec([], float64))
+    return seconds

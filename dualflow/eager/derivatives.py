@@ -1,6 +1,6 @@
-"""Functions into functions that compute derivatives: jvp, vjp, grad, jacobian, hessian and their like.
+"""Function transformations for derivatives: jvp, vjp, grad, jacobian, hessian, hvp.
 
-They are combinations of tapes and accumulators, so they nest, run op by op, and compile with what calls them.
+They combine tapes and accumulators, so they nest, run eagerly, and compile with their caller.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dualflow.ops.joining import stack
 Places = int | Sequence[int]
 Mode = Literal["auto", "forward", "reverse"]
 _FEW: Final = 8
-"""So many forward passes take less time than a trace of one backward."""
+"""This number of forward passes takes less time than a trace of one backward pass."""
 
 
 @entry
@@ -40,11 +40,11 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
         tangents: for each argument its direction, of the same structure, shapes and dtypes.
 
     Returns:
-        ``(outputs, derivatives)``, of one structure; the derivative of what doesn't depend on the arguments
-        is zero.
+        ``(outputs, derivatives)``, of the same structure; the derivative of an output that doesn't depend on
+            the arguments is zero.
 
-    Raises:
-        InvalidArgumentError: structures or shapes that differ.
+        Raises:
+            InvalidArgumentError: structures or shapes differ.
 
     >>> import dualflow as df
     >>> y, dy = df.autodiff.jvp(lambda x: x * x, [df.constant(3.0)], [df.constant(1.0)])
@@ -66,16 +66,17 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tupl
         primals: the arguments.
 
     Returns:
-        ``(outputs, pull)``. ``pull`` takes cotangents in the structure of the outputs, any number of times,
+        ``(outputs, vjp_fn)``. ``vjp_fn`` takes cotangents in the structure of the outputs, any number of
+        times,
         and returns a tuple: one gradient for each argument, zeros where the outputs don't depend on it. For
         complex arguments they are conjugates of derivatives, as TensorFlow's.
 
     Raises:
-        InvalidArgumentError: when ``pull`` is called: cotangents of another structure or shape.
+        InvalidArgumentError: when ``vjp_fn`` is called: cotangents of another structure or shape.
 
     >>> import dualflow as df
-    >>> y, pull = df.autodiff.vjp(lambda x: x * x, df.constant([1.0, 3.0]))
-    >>> pull(df.constant([1.0, 10.0]))[0].numpy()
+    >>> y, vjp_fn = df.autodiff.vjp(lambda x: x * x, df.constant([1.0, 3.0]))
+    >>> vjp_fn(df.constant([1.0, 10.0]))[0].numpy()
     array([ 2., 60.], dtype=float32)
     """
     own = _own(primals)
@@ -85,11 +86,11 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tupl
         outputs = _tensors(f(*own))
 
     @entry
-    def pull(cotangents: Any) -> tuple[Any, ...]:
-        found: tuple[Any, ...] = tape.gradient(outputs, own, cotangents, "zero")
-        return found
+    def vjp_fn(cotangents: Any) -> tuple[Any, ...]:
+        gradients: tuple[Any, ...] = tape.gradient(outputs, own, cotangents, "zero")
+        return gradients
 
-    return outputs, pull
+    return outputs, vjp_fn
 
 
 @entry
@@ -102,10 +103,8 @@ def value_and_grad(f: Callable[..., Any], argnums: Places = 0) -> Callable[..., 
 
     Returns:
         A function of the arguments of ``f`` that returns ``(value, gradient)``: a gradient in the structure
-        of the argument, or a tuple of them for several; zeros where the value doesn't depend on it.
-
-    Raises:
-        InvalidArgumentError: by that function: a value that is no scalar, or an argument that isn't given.
+        of the argument, or a tuple of them for several; zeros if the value doesn't depend on it. It raises
+        InvalidArgumentError if the value is not a scalar, or ``argnums`` exceeds the number of arguments.
 
     >>> import dualflow as df
     >>> loss = df.autodiff.value_and_grad(lambda x, a: df.reduce_sum(a * x * x))
@@ -117,16 +116,16 @@ def value_and_grad(f: Callable[..., Any], argnums: Places = 0) -> Callable[..., 
     @entry
     @functools.wraps(f)
     def computed(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        given, own = _chosen(args, argnums)
+        arguments, primals = _chosen(args, argnums)
         with GradientTape(watch_accessed_variables=False) as tape:
-            tape.watch(own)
-            value = convert_to_tensor(f(*given, **kwargs))
+            tape.watch(primals)
+            value = convert_to_tensor(f(*arguments, **kwargs))
         if value.shape.rank != 0:
             raise InvalidArgumentError(
-                f"A gradient is that of a scalar, but the function returned shape {value.shape}; reduce it, "
-                "or take df.autodiff.jacobian."
+                f"A gradient needs a scalar, but the function returned shape {value.shape}; reduce it, or "
+                "use df.autodiff.jacobian."
             )
-        return value, _as_chosen(tape.gradient(value, own, None, "zero"), argnums)
+        return value, _as_chosen(tape.gradient(value, primals, None, "zero"), argnums)
 
     return computed
 
@@ -167,21 +166,21 @@ def grad(f: Callable[..., Any], argnums: Places = 0) -> Callable[..., Any]:
 
 @entry
 def jacobian(f: Callable[..., Any], argnums: Places = 0, mode: Mode = "auto") -> Callable[..., Any]:
-    """A function that computes the derivatives of all elements of ``f(*args)`` for all of an argument.
+    """A function that computes the derivative of each element of ``f(*args)`` by each element of an argument.
 
     Args:
-        f: returns a tensor, of static shape.
+        f: returns a tensor of static shape.
         argnums: which argument, a tensor of static shape, to differentiate for, or several.
         mode: "forward" takes one pass for each element of the arguments, "reverse" one for each element of
-            the result; "auto" takes what is less work. Inside of ``df.function`` passes are taken at once,
-            and those in reverse also outside of it.
+            the result; "auto" chooses the one with less work. Reverse passes are batched; forward passes only
+            inside a ``df.function``.
 
     Returns:
         A function of the arguments of ``f`` that returns a tensor of shape ``result.shape + argument.shape``,
         or a tuple of them for several arguments.
 
     Raises:
-        InvalidArgumentError: another ``mode``; by that function: sizes that are not known.
+        InvalidArgumentError: ``mode`` has another value; when the function is called, a size is not static.
 
     >>> import dualflow as df
     >>> f = df.autodiff.jacobian(lambda x: df.stack([x[0] * x[1], x[1], x[0]]))
@@ -191,23 +190,23 @@ def jacobian(f: Callable[..., Any], argnums: Places = 0, mode: Mode = "auto") ->
            [1., 0.]], dtype=float32)
     """
     if mode not in ("auto", "forward", "reverse"):
-        raise InvalidArgumentError(f"jacobian's mode is 'auto', 'forward' or 'reverse', not {mode!r}.")
+        raise InvalidArgumentError(f"jacobian's mode must be 'auto', 'forward' or 'reverse', not {mode!r}.")
 
     @entry
     @functools.wraps(f)
     def computed(*args: Any, **kwargs: Any) -> Any:
-        given, own = _chosen(args, argnums)
-        for x in own:
+        arguments, primals = _chosen(args, argnums)
+        for x in primals:
             _check_static(x)
         if mode == "forward":
-            return _as_chosen(_by_columns(f, given, kwargs, own), argnums)
+            return _as_chosen(_by_columns(f, arguments, kwargs, primals), argnums)
         with GradientTape(watch_accessed_variables=False) as tape:
-            tape.watch(own)
-            result = convert_to_tensor(f(*given, **kwargs))
+            tape.watch(primals)
+            result = convert_to_tensor(f(*arguments, **kwargs))
         _check_static(result)
-        if mode == "auto" and _is_less_forward(sum(_size(x) for x in own), _size(result)):
-            return _as_chosen(_by_columns(f, given, kwargs, own), argnums)
-        return _as_chosen(tape.jacobian(result, own, "zero"), argnums)
+        if mode == "auto" and _is_less_forward(sum(_size(x) for x in primals), _size(result)):
+            return _as_chosen(_by_columns(f, arguments, kwargs, primals), argnums)
+        return _as_chosen(tape.jacobian(result, primals, "zero"), argnums)
 
     return computed
 
@@ -267,64 +266,64 @@ def _tensors(values: Any) -> Any:
 
 
 def _own(values: Any) -> Any:
-    """The values as tensors of their own: one that is given twice is two primals."""
+    """Copies of the values: a tensor that occurs twice becomes two primals."""
     return tree.map_structure(identity, values)
 
 
 def _chosen(args: Sequence[Any], argnums: Places) -> tuple[list[Any], list[Any]]:
-    """The arguments, and those to differentiate for, which are tensors of their own."""
+    """The arguments, and those of them to differentiate for, which are copied."""
     places = [argnums] if isinstance(argnums, int) else list(argnums)
     if any(not -len(args) <= p < len(args) for p in places):
         raise InvalidArgumentError(
-            f"{len(args)} arguments were given, and derivatives wanted for {places}; argnums names positions "
-            "of arguments that are given."
+            f"argnums is {places}, but {len(args)} arguments were given; argnums must be positions of given "
+            "arguments."
         )
-    given = list(args)
+    arguments = list(args)
     for p in places:
-        given[p] = _own(given[p])
-    return given, [given[p] for p in places]
+        arguments[p] = _own(arguments[p])
+    return arguments, [arguments[p] for p in places]
 
 
-def _as_chosen(found: Sequence[Any], argnums: Places) -> Any:
-    return found[0] if isinstance(argnums, int) else tuple(found)
+def _as_chosen(derivatives: Sequence[Any], argnums: Places) -> Any:
+    return derivatives[0] if isinstance(argnums, int) else tuple(derivatives)
 
 
 def _by_columns(
-    f: Callable[..., Any], given: Sequence[Any], kwargs: dict[str, Any], own: Sequence[Any]
+    f: Callable[..., Any], arguments: Sequence[Any], kwargs: dict[str, Any], primals: Sequence[Any]
 ) -> list[Any]:
-    """The jacobians, column by column; of a trace, all columns at once, which it calls ``f`` once for."""
-    found = []
-    for x in own:
+    """The Jacobians, column by column; in a trace all columns are batched, and ``f`` is called once."""
+    jacobians = []
+    for x in primals:
 
         def column(unit: Any, x: Any = x) -> list[Any]:
             with ForwardAccumulator(x, unit) as acc:
-                result = convert_to_tensor(f(*given, **kwargs))
+                result = convert_to_tensor(f(*arguments, **kwargs))
             return [acc.jvp(result, "zero")]
 
         size = _size(x)
         units = np.eye(size, dtype=x.dtype.dtype).reshape(size, *x.shape)
         if not size:
-            result = convert_to_tensor(f(*given, **kwargs))
-            found.append(convert_to_tensor(np.zeros((*result.shape, *x.shape), result.dtype.dtype)))
+            result = convert_to_tensor(f(*arguments, **kwargs))
+            jacobians.append(convert_to_tensor(np.zeros((*result.shape, *x.shape), result.dtype.dtype)))
             continue
         at_once = None if dispatch.current().eager else VMAP.value(column, convert_to_tensor(units))
         rows = stack([column(convert_to_tensor(u))[0] for u in units]) if at_once is None else at_once[0]
         last = transpose(rows, [*range(1, len(rows.shape)), 0])
-        found.append(reshape(last, (*last.shape[:-1], *x.shape)))
-    return found
+        jacobians.append(reshape(last, (*last.shape[:-1], *x.shape)))
+    return jacobians
 
 
 def _is_less_forward(arguments: int, results: int) -> bool:
-    """Whether forward passes are less work: where ops run now, only backward ones are taken at once."""
+    """Whether forward passes are less work: eagerly, only reverse passes are batched."""
     return arguments < results and (arguments <= _FEW or not dispatch.current().eager)
 
 
 def _check_static(x: Any) -> None:
     if not isinstance(x, TENSORS):
-        raise InvalidArgumentError(f"A jacobian is taken for a tensor, not for {x!r}; stack the parts.")
+        raise InvalidArgumentError(f"A jacobian needs tensors, not {x!r}; stack the parts.")
     if not x.shape.is_static:
         raise InvalidArgumentError(
-            f"A jacobian needs arguments and results of static shape, not {x.shape}; give known shapes."
+            f"A jacobian needs arguments and results of static shape, not {x.shape}; give static shapes."
         )
 
 

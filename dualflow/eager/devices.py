@@ -1,4 +1,4 @@
-"""The one device there is, by the names TensorFlow's programs use."""
+"""The CPU, the only device, under TensorFlow's names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PhysicalDevice(NamedTuple):
 
 
 class LogicalDevice(NamedTuple):
-    """A device as programs name it."""
+    """A device as programs refer to it."""
 
     name: str
     device_type: str
@@ -32,7 +32,7 @@ LOGICAL_CPU: Final = LogicalDevice("/device:CPU:0", "CPU")
 
 
 class _Placement:
-    """What :func:`set_soft_device_placement` switches."""
+    """The state of :func:`set_soft_device_placement`."""
 
     __slots__ = ("soft",)
 
@@ -44,12 +44,12 @@ _placement: Final = _Placement()
 
 
 def get_soft_device_placement() -> bool:
-    """Whether a block on a device that isn't there runs on the CPU, as it does by default."""
+    """Whether a block on an unavailable device runs on the CPU; True by default."""
     return _placement.soft
 
 
 def set_soft_device_placement(enabled: bool) -> None:
-    """Let blocks on devices that aren't there run on the CPU, or be errors.
+    """Set whether a block on an unavailable device runs on the CPU or raises an error.
 
     >>> import dualflow as df
     >>> df.config.set_soft_device_placement(True)
@@ -61,19 +61,19 @@ def set_soft_device_placement(enabled: bool) -> None:
 
 @entry
 def device(device_name: str | None) -> AbstractContextManager[None]:
-    """``with df.device("/cpu:0"):`` ops in the block run on the device that is named. There is one, the CPU.
+    """``with df.device("/cpu:0"):`` runs the ops in the block on a device. The only one is the CPU.
 
-    A block on a GPU or TPU runs on the CPU too, with a warning.
+    A block on a GPU or TPU runs on the CPU, with a warning.
 
     Raises:
-        InvalidArgumentError: ``device_name`` is no name of a device, or names one that isn't there after
+        InvalidArgumentError: ``device_name`` is not the name of a device; or the device is unavailable, after
             ``df.config.set_soft_device_placement(False)``.
     """
     if device_name is None or is_cpu(device_name):
         return nullcontext()
     if not is_device(device_name):
         raise InvalidArgumentError(
-            f"{device_name!r} is no name of a device; the CPU is '/cpu:0', and there is no other."
+            f"{device_name!r} is not the name of a device; the only one is the CPU, '/cpu:0'."
         )
     if not _placement.soft:
         raise InvalidArgumentError(
@@ -85,7 +85,7 @@ def device(device_name: str | None) -> AbstractContextManager[None]:
 
 
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """The devices of a type ("CPU", "GPU"), or all: one CPU, whose cores its ops share.
+    """The devices of a type ("CPU", "GPU"), or all devices: one CPU.
 
     >>> import dualflow as df
     >>> len(df.config.list_physical_devices("CPU")), df.config.list_physical_devices("GPU")
@@ -95,7 +95,7 @@ def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice
 
 
 def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
-    """The devices of a type that ``df.device`` takes, or all.
+    """The devices of a type that ``df.device`` accepts, or all devices.
 
     >>> import dualflow as df
     >>> [cpu.name for cpu in df.config.list_logical_devices()]
@@ -105,7 +105,7 @@ def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
 
 
 def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """The devices of a type that a program may use, or all: those of :func:`list_physical_devices`."""
+    """The devices of a type that a program may use: all of :func:`list_physical_devices`."""
     return list_physical_devices(device_type)
 
 
@@ -113,16 +113,16 @@ def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
 def set_visible_devices(
     devices: PhysicalDevice | Sequence[PhysicalDevice], device_type: str | None = None
 ) -> None:
-    """Choose among the devices of a type, or of all: there is one CPU, and nothing to hide.
+    """Check that ``devices`` are all devices of a type, or of any type: no device can be hidden.
 
     Raises:
-        InvalidArgumentError: the CPU is left out, or a device is none of this machine.
+        InvalidArgumentError: the CPU is left out, or this machine lacks a device.
 
     >>> import dualflow as df
     >>> df.config.set_visible_devices([], "GPU")
     """
-    wanted = [devices] if isinstance(devices, PhysicalDevice) else list(devices)
-    if wanted != list_physical_devices(device_type):
+    requested = [devices] if isinstance(devices, PhysicalDevice) else list(devices)
+    if requested != list_physical_devices(device_type):
         raise InvalidArgumentError(
-            f"The devices {wanted} can't be chosen: programs run on {list_physical_devices(device_type)}."
+            f"The visible devices can't be {requested}: they are {list_physical_devices(device_type)}."
         )

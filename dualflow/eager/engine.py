@@ -1,7 +1,7 @@
-"""The base engine: an op runs now, as its NumPy kernel.
+"""The eager engine: runs each op immediately, by its NumPy kernel.
 
-``binary`` is the path of ``t + t``, and short on purpose: two exact type checks, one dtype check, the kernel,
-one new object. Whatever it doesn't know goes through the op's own ``prepare``.
+``binary`` is the fast path of ``t + t``: two exact type checks, one dtype check, the kernel, one new object.
+All other operands take the slow path, ``Op.run_on``.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class EagerEngine(Engine):
                 or dtype.char in _FLOATS
                 or (op.promotion not in _TO_FLOAT and dtype.num < UNCOMMON)
             ):
-                if array.size > LARGE and (found := KERNELS.value(op, (x,), _NO_ATTRS)) is not None:
-                    return found
+                if array.size > LARGE and (compiled := KERNELS.value(op, (x,), _NO_ATTRS)) is not None:
+                    return compiled
                 try:
                     result = run_quietly(op.kernel, array)
                 except Exception as error:
@@ -82,9 +82,9 @@ class EagerEngine(Engine):
             or (op.promotion not in _TO_FLOAT and dtype.num < UNCOMMON)
         ):
             if (a.size > LARGE or b.size > LARGE) and (
-                found := KERNELS.value(op, (x, y), _NO_ATTRS)
+                compiled := KERNELS.value(op, (x, y), _NO_ATTRS)
             ) is not None:
-                return found
+                return compiled
             try:
                 result = run_quietly(op.kernel, a, b)
             except Exception as error:
@@ -105,9 +105,9 @@ class EagerEngine(Engine):
         arrays = [x._array for x in inputs]
         for array in arrays:
             if array.size > LARGE and type(op.kind) is not View:
-                found = KERNELS.value(op, inputs, attrs)
-                if found is not None:
-                    return found
+                compiled = KERNELS.value(op, inputs, attrs)
+                if compiled is not None:
+                    return compiled
                 break
         if op.effect is not None:
             result = op.kernel(*arrays, **attrs)
@@ -125,17 +125,17 @@ class EagerEngine(Engine):
 
     def composite(self, rule: Callable[..., Any], x: Any, attrs: dict[str, Any]) -> Any:
         large = type(x) is EagerTensor and x._array.size > LARGE
-        if large and (found := KERNELS.value(rule, (x,), attrs)) is not None:
-            return found
+        if large and (compiled := KERNELS.value(rule, (x,), attrs)) is not None:
+            return compiled
         return rule(x, **attrs)
 
     def generated(
         self, rule: Callable[..., Any], inputs: tuple[Any, ...], count: int, attrs: dict[str, Any]
     ) -> Any:
         if count > LARGE and all(type(x) is EagerTensor for x in inputs):
-            found = KERNELS.value(rule, inputs, attrs, count)
-            if found is not None:
-                return found
+            compiled = KERNELS.value(rule, inputs, attrs, count)
+            if compiled is not None:
+                return compiled
         return rule(*inputs, count=count, **attrs)
 
     def part(self, rule: Callable[[Any, Any], Any], x: Any, key: Any) -> Any:
@@ -145,13 +145,13 @@ class EagerEngine(Engine):
             array = x._array
             try:
                 view = array[key]
-                if type(view) is not _ndarray:  # one element, which the ``...`` makes a view
+                if type(view) is not _ndarray:  # a NumPy scalar; with ``...`` it is a view
                     view = array[(*key, ...) if type(key) is tuple else (key, ...)]
                 tensor = EagerTensor()
                 tensor._array = view
                 return tensor
             except (IndexError, ValueError):
-                pass  # the rule says what is wrong
+                pass  # the rule raises the error
         return rule(x, key)
 
     def constant(self, array: Array) -> AbstractTensor:
@@ -161,8 +161,8 @@ class EagerEngine(Engine):
         if type(tensor) is EagerTensor:
             return tensor
         raise InaccessibleTensorError(
-            f"{tensor!r} stands for a value inside of a traced function and has none here; "
-            "return it from the function."
+            f"{tensor!r} is a symbolic tensor of a traced function and has no value outside of it; return it "
+            "from the function."
         )
 
     def shallow_copy(self, tensor: Any) -> Any:
@@ -184,7 +184,9 @@ class EagerEngine(Engine):
 
     def change(self, variable: Any, rule: Callable[[Any], Any]) -> None:
         try:
-            before = variable._tensor if GIL else None  # compiled code leaves alone what is held here
+            before = (
+                variable._tensor if GIL else None
+            )  # compiled code doesn't write to a tensor with another reference
         except AttributeError:
             before = None
         if before is None or not replace(variable, before, updates.owned(rule(before))):
@@ -196,14 +198,14 @@ class EagerEngine(Engine):
 
 
 def needs_float(op: Op, dtype: np.dtype[Any]) -> bool:
-    """Whether ``op`` computes inputs of ``dtype`` in another one: integers, or narrow floats."""
+    """Whether ``op`` converts inputs of ``dtype`` to floats first: integers, or narrow floats."""
     return not (
         dtype is _float32 or dtype.char in _FLOATS or (op.promotion not in _TO_FLOAT and dtype.num < UNCOMMON)
     )
 
 
 def alike(op: Op, x: Any, y: Any) -> bool:
-    """:func:`ready` for two inputs, in a fraction of the time."""
+    """:func:`ready` for two inputs; faster."""
     if type(x) is not EagerTensor or type(y) is not EagerTensor:
         return False
     dtype = x._array.dtype
@@ -211,7 +213,7 @@ def alike(op: Op, x: Any, y: Any) -> bool:
 
 
 def ready(op: Op, inputs: tuple[Any, ...]) -> bool:
-    """Whether ``op`` can run on ``inputs`` as they are: eager tensors that need no promotion."""
+    """Whether ``inputs`` are eager tensors that ``op`` needn't promote."""
     first = None
     for x in inputs:
         if type(x) is not EagerTensor:
@@ -234,7 +236,7 @@ _ints: Final[dict[np.dtype[Any], dict[float, EagerTensor]]] = {t.dtype: {} for t
 
 
 def pair(engine: Engine, x: Any, y: Any) -> tuple[Any, Any]:
-    """The values with variables read, and a Python number beside a tensor as a tensor that fits it."""
+    """The values with variables read, and a Python number next to a tensor converted to its dtype."""
     if type(x) is Variable:
         x = engine.read(x)
     if type(y) is Variable:
@@ -248,21 +250,21 @@ def pair(engine: Engine, x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def fit(value: Any, dtype: np.dtype[Any]) -> Any:
-    """A Python number as a tensor of ``dtype``, where it adapts to it, or an array of it; else as it is.
+    """A Python number or array that adapts to ``dtype`` as a tensor of it; other values unchanged.
 
-    Numbers are kept for next time, in tables by the number's type, as 2 == 2.0.
+    Tensors of numbers are cached, in one table for each type of number, since 2 == 2.0.
     """
     kind = type(value)
     table = _floats.get(dtype) if kind is float else _ints.get(dtype) if kind is int else None
     if table is None:
         plain = kind is _ndarray and value.dtype is dtype and dtype is not _object
         return wrap(value.copy()) if plain else value
-    found = table.get(value)
-    return found if found is not None else _remember(value, dtype, table)
+    cached = table.get(value)
+    return cached if cached is not None else _remember(value, dtype, table)
 
 
 def _remember(number: float, dtype: np.dtype[Any], table: dict[float, EagerTensor]) -> EagerTensor:
-    """The number as a tensor, put in the table; 0.0 is not, as it equals -0.0, nor what isn't finite."""
+    """A tensor of the number, cached unless it is zero (0.0 == -0.0) or not finite."""
     tensor = wrap(operand(number, of_array(dtype)))
     if number and math.isfinite(number):
         if len(table) >= _FITTED_MAX:
@@ -272,18 +274,18 @@ def _remember(number: float, dtype: np.dtype[Any], table: dict[float, EagerTenso
 
 
 def run_apart(error: Exception, op: Op, inputs: tuple[EagerTensor, ...]) -> Any:
-    """The op's result where another call was in the one quiet context; else what is wrong is raised."""
+    """The op's result if another call was using the shared quiet context; otherwise raises the error."""
     if type(error) is RuntimeError:
         try:
             return quiet().run(op.kernel, *[x._array for x in inputs])
-        except Exception as again:
-            error = again
+        except Exception as second_error:
+            error = second_error
     explain(error, op, inputs, _NO_ATTRS)
     raise error
 
 
 def explain(error: Exception, op: Op, inputs: tuple[EagerTensor, ...], attrs: dict[str, Any]) -> None:
-    """Raise what is wrong with the inputs in the op's own words, if its shape and dtype rule finds it."""
+    """Raise the error of the op's shape and dtype rule, if there is one; else add a note to ``error``."""
     shown = ", ".join(str(x.spec) for x in inputs)
     if is_out_of_memory(error):
         raise out_of_memory(f"{op.name}({shown})", error) from error

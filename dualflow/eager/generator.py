@@ -1,4 +1,4 @@
-"""Generators: random numbers whose counter and key are a variable, which drawing advances."""
+"""Generators of random numbers, whose state (a counter and a key) is a variable."""
 
 from __future__ import annotations
 
@@ -29,18 +29,19 @@ if TYPE_CHECKING:
 
 _SIZE: Final = 3
 _RESERVED: Final = 256
-"""So many counters are set aside for each number that is drawn, as in TensorFlow."""
+"""The number of counters reserved for each drawn number, as in TensorFlow."""
 
 
 @entry
 def create_rng_state(seed: Any, alg: Any = "philox") -> Tensor:
-    """The state of a generator that an integer, or several, name: of shape [3], two of a counter and a key.
+    """The generator state for a seed: an int64 tensor of shape [3], a counter of two numbers and a key.
 
-    An integer fills it from the front, 64 bits each; of several, at most three, the last one is the key.
+    An integer fills it from the front, 64 bits each; of several integers, at most three, the last one is the
+    key.
 
     Raises:
-        DTypeError: a seed that is not of integers.
-        InvalidArgumentError: an algorithm that is not here.
+        DTypeError: ``seed`` is not integer.
+        InvalidArgumentError: the algorithm is not supported.
 
     >>> import dualflow as df
     >>> df.random.create_rng_state([12, 34], "philox").numpy()
@@ -50,26 +51,27 @@ def create_rng_state(seed: Any, alg: Any = "philox") -> Tensor:
     if isinstance(seed, int):
         parts = [(seed >> 64 * i) & 0xFFFFFFFFFFFFFFFF for i in range(_SIZE)]
         return cast(constant(parts, uint64), int64)
-    known = known_value(seed)
-    if known is not None and known.dtype.kind not in "iu":
-        raise DTypeError(f"A seed is an integer or several, not {seed!r}.")
-    given = reshape(cast(convert_to_tensor(seed), int64), [-1])[:_SIZE]
-    padded = concat([constant([0] * _SIZE, int64), given], 0)
+    static_value = known_value(seed)
+    if static_value is not None and static_value.dtype.kind not in "iu":
+        raise DTypeError(f"A seed must be one or more integers, not {seed!r}.")
+    seed_values = reshape(cast(convert_to_tensor(seed), int64), [-1])[:_SIZE]
+    padded = concat([constant([0] * _SIZE, int64), seed_values], 0)
     return reshape(padded[-_SIZE:], [_SIZE])
 
 
 @entry
 class Generator:
-    """A stream of random numbers whose state is a variable; in compiled functions, drawing is machine code.
+    """A stream of random numbers whose state is a variable; compiled functions draw in machine code.
 
-    Equal states give equal numbers: those that TensorFlow's generators draw, to the bit where they are
-    uniform or integers, and within the rounding of ``log``, ``sin`` and ``cos`` where they are normal.
-    Binomial numbers are others.
+    Equal states give equal numbers, as from TensorFlow's generators: bitwise for uniform numbers and
+    integers, up to rounding of ``log``, ``sin`` and ``cos`` for normal ones. Binomial numbers differ from
+    TensorFlow's.
 
     Args:
-        copy_from: a generator to begin at the state of.
-        state: or three integers, a counter of two and a key; a variable is used as it is.
-        alg: "philox", the one algorithm.
+        copy_from: a generator whose state is copied.
+        state: the initial state, instead: three integers, a counter of two and a key; a variable is used
+            itself.
+        alg: "philox", the only algorithm.
 
     >>> import dualflow as df
     >>> g, h = df.random.Generator.from_seed(3), df.random.Generator.from_seed(3)
@@ -81,8 +83,7 @@ class Generator:
     def __init__(self, copy_from: Generator | None = None, state: Any = None, alg: Any = None) -> None:
         if (copy_from is None) == (state is None):
             raise InvalidArgumentError(
-                "A generator begins at a state or copies another one: give copy_from or state, or use "
-                "Generator.from_seed."
+                "A generator needs exactly one of copy_from and state; or use Generator.from_seed."
             )
         self._algorithm = check_algorithm("philox" if alg is None else alg)
         if isinstance(state, Variable):
@@ -95,25 +96,25 @@ class Generator:
     @classmethod
     @entry
     def from_state(cls, state: Any, alg: Any = "philox") -> Generator:
-        """The generator that begins at ``state``, as :attr:`state` shows it."""
+        """A generator with the initial state ``state``, as of :attr:`state`."""
         return cls(state=state, alg=alg)
 
     @classmethod
     @entry
     def from_seed(cls, seed: Any, alg: Any = None) -> Generator:
-        """The generator of an integer, or of several; see :func:`create_rng_state`."""
+        """A generator seeded with one or more integers; see :func:`create_rng_state`."""
         return cls(state=create_rng_state(seed), alg=alg)
 
     @classmethod
     @entry
     def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
-        """A generator that the operating system seeds."""
+        """A generator seeded by the operating system."""
         return cls(state=create_rng_state(secrets.randbits(64 * _SIZE)), alg=alg)
 
     @classmethod
     @entry
     def from_key_counter(cls, key: Any, counter: Any, alg: Any = "philox") -> Generator:
-        """The generator of a key and of a counter of two integers."""
+        """A generator with a key and a counter of two integers."""
         return cls(state=_from_parts(key, counter), alg=alg)
 
     @property
@@ -122,12 +123,12 @@ class Generator:
         return self._state
 
     def _trackable_children(self) -> dict[str, Variable]:
-        """What a checkpoint finds in the generator."""
+        """The state, for checkpoints."""
         return {"_state_var": self._state}
 
     @property
     def key(self) -> Tensor:
-        """The key, the state's last number: streams of different keys have nothing in common."""
+        """The key, the state's last number: streams of different keys are independent."""
         return self._state[-1]
 
     @property
@@ -136,19 +137,19 @@ class Generator:
         return self._algorithm
 
     def reset(self, state: Any) -> None:
-        """Go on at another state."""
+        """Set the state."""
         self._state.assign(_as_state(state))
 
     def reset_from_seed(self, seed: Any) -> None:
-        """Begin the stream of another seed."""
+        """Set the state to that of a seed."""
         self._state.assign(create_rng_state(seed))
 
     def reset_from_key_counter(self, key: Any, counter: Any) -> None:
-        """Go on at another key and a counter of two integers."""
+        """Set the key, and the counter of two integers."""
         self._state.assign(_from_parts(key, counter))
 
     def skip(self, delta: Any) -> Tensor:
-        """Advance the state as drawing ``delta`` numbers does, and return the state before."""
+        """Advance the state as if ``delta`` numbers were drawn, and return the previous state."""
         before: Any = None
 
         def advanced(state: Any) -> Any:
@@ -158,15 +159,17 @@ class Generator:
 
         with dispatch.using(dispatch.current().unrecorded) as engine:
             done = engine.change(self._state, advanced)
-        if done is not None:  # in an explicit graph, what is fetched must need the change
+        if done is not None:  # in an explicit graph, the fetched tensor must depend on the change
             before = _moved(done, delta, back=True)
         return before  # type: ignore[no-any-return]  # the rule has run
 
     def _next(self, shape: Any) -> DrawState:
-        """The state that numbers of ``shape`` are drawn at."""
-        known = Shape(open_shape(shape))
-        check_size(known)
-        count = known.num_elements() if known.is_static else reduce_prod(convert_to_tensor(shape))
+        """The state to draw numbers of ``shape`` from."""
+        static_shape = Shape(open_shape(shape))
+        check_size(static_shape)
+        count = (
+            static_shape.num_elements() if static_shape.is_static else reduce_prod(convert_to_tensor(shape))
+        )
         low, high, key = unstack(self.skip(count))
         return DrawState(low, high, key)
 
@@ -187,32 +190,32 @@ class Generator:
     def uniform(
         self, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32, name: str | None = None
     ) -> Tensor:
-        """Numbers of equal chance in ``[minval, maxval)``; see :func:`dualflow.random.stateless_uniform`."""
+        """Uniform numbers in ``[minval, maxval)``; see :func:`dualflow.random.stateless_uniform`."""
         return uniform(lambda: self._next(shape), shape, minval, maxval, dtype)
 
     def uniform_full_int(self, shape: Any, dtype: Any = uint64, name: str | None = None) -> Tensor:
-        """Integers of equal chance from the whole range of ``dtype``."""
+        """Uniform integers from the whole range of ``dtype``."""
         return self.uniform(shape, None, None, dtype)
 
     def binomial(
         self, shape: Any, counts: Any, probs: Any, dtype: Any = int32, name: str | None = None
     ) -> Tensor:
-        """How many of ``counts`` tries with a chance of ``probs`` succeed, which broadcast to ``shape``."""
+        """Binomial numbers of ``counts`` trials and probability ``probs``, which broadcast to ``shape``."""
         return binomials(self._next(shape), shape, counts, probs, as_dtype(dtype))
 
     def make_seeds(self, count: Any = 1) -> Tensor:
-        """Seeds for the stateless functions, of shape [2, count]: one in each column."""
+        """Seeds for the stateless functions, of shape [2, count]: one per column."""
         keys = self.uniform_full_int([count], int64)
         return stack([keys, zeros_like(keys)])
 
     def split(self, count: int = 1) -> list[Generator]:
-        """``count`` new generators, whose streams differ from each other's and from this one's."""
+        """``count`` new generators, with streams independent of each other and of this one."""
         keys = unstack(self.uniform_full_int([count], int64))
         return [Generator(state=stack([0 * key, 0 * key, key]), alg="philox") for key in keys]
 
 
 def _moved(state: Any, delta: Any, back: bool) -> Any:
-    """A state so many draws later, or earlier; the counter's first number carries into the second."""
+    """The state ``delta`` draws later, or earlier; the counter's first number carries into the second."""
     low, step = cast(state[0], uint64), cast(delta, uint64) * constant(_RESERVED, uint64)
     if back:
         return stack([cast(low - step, int64), state[1] - cast(low < step, int64), state[2]])
@@ -228,8 +231,8 @@ def _as_state(state: Any) -> Any:
 def _check_state(state: Any) -> None:
     if tuple(state.shape) != (_SIZE,) or state.dtype is not int64:
         raise InvalidArgumentError(
-            f"A generator's state is three integers, a counter of two and a key, not of shape {state.shape} "
-            f"and dtype {state.dtype.name}; Generator.from_seed takes others."
+            f"A generator's state must be three int64 numbers, a counter of two and a key, not of shape "
+            f"{state.shape} and dtype {state.dtype.name}; Generator.from_seed takes other integers."
         )
 
 
@@ -239,7 +242,7 @@ def _from_parts(key: Any, counter: Any) -> Any:
 
 
 class _Global:
-    """The global generator, and whether it is the one made here, which :func:`set_seed` sets back."""
+    """The global generator, and whether it was created here, so that :func:`set_seed` resets it."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -252,34 +255,36 @@ _global: Final = _Global()
 
 @entry
 def get_global_generator() -> Generator:
-    """The generator that all of a program may share; :func:`set_seed` sets it to its beginning."""
+    """The global generator; :func:`set_seed` resets it."""
     with _global.lock:
         if _global.generator is None:
             with dispatch.using(EAGER):
                 seed = STREAMS.seed
-                made = Generator.from_non_deterministic_state() if seed is None else Generator.from_seed(seed)
-            _global.generator = made
+                generator = (
+                    Generator.from_non_deterministic_state() if seed is None else Generator.from_seed(seed)
+                )
+            _global.generator = generator
         return _global.generator
 
 
 @entry
 def set_global_generator(generator: Generator) -> None:
-    """Give :func:`get_global_generator` another generator to return, which only its own seed sets back."""
+    """Replace the global generator; :func:`set_seed` doesn't reset the new one."""
     with _global.lock:
         _global.generator, _global.own = generator, False
 
 
 @entry
 def set_seed(seed: int | None) -> None:
-    """Set all streams of the functions of ``df.random`` to the beginning that ``seed`` names.
+    """Reset all random streams of ``df.random`` to those of ``seed``.
 
-    In the block of an explicit graph it is that graph's seed, for the ops that are added from then on. None
-    takes the seed away: the operating system names the beginning of draws without a ``seed=``.
+    In the block of an explicit graph it sets the graph's seed, for ops that are added later. None removes the
+    seed: the operating system seeds the stream of ops without a ``seed=``.
 
-    Eager calls with one ``seed=`` share a stream. In a compiled function each op with a ``seed=`` has its own
-    stream, which begins with the number that the first eager call draws and goes on from call to call; a new
-    trace, and a call in another traced function, begins anew. Ops without a ``seed=`` draw from the shared
-    stream, eagerly and compiled.
+    Eager calls with the same ``seed=`` share a stream. In a compiled function each op with a ``seed=`` has
+    its own stream, which begins with the number of the first eager call and continues from call to call; a
+    new trace, and a call in another traced function, restarts it. Ops without a ``seed=`` draw from the
+    shared stream, both eagerly and compiled.
 
     >>> import dualflow as df
     >>> df.random.set_seed(7)

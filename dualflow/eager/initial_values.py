@@ -1,8 +1,8 @@
-"""First values of variables that are created while a checkpoint has values for variables to come.
+"""Initial values of variables that are created while restorations of checkpoints are deferred.
 
-Such a variable gets no tensor but a :class:`DeferredInitialValue`. Its first read lets the restorations that
-wait look for it, and if none has a value for it, it begins with its own. So values reach new variables in any
-container, and nothing is paid where no restoration waits.
+Such a variable gets a :class:`DeferredInitialValue` instead of a tensor. Before its first read, the deferred
+restorations look for it; if none has a value for it, it takes its own. So a variable in any container is
+restored, and without deferred restorations there is no cost.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from dualflow.eager.tensor import EagerTensor
 from dualflow.eager.variable_slots import put_back, substitute
 
 restorations: Final[list[Callable[[], None]]] = []
-"""Each restores the objects that are there when it is called, and removes itself when no value is left."""
+"""Deferred restorations. Each restores existing objects when called, and removes itself when finished."""
 restoring: Final = SharedLock()
-"""Held while first values are decided, and while restorations run."""
+"""Held while initial values are determined, and while restorations run."""
 
 
 class DeferredInitialValue:
-    """The value of a new variable that has not been read.
+    """The initial value of a new variable that has not been read.
 
     Attributes:
-        tensor: the value that it was created with.
+        tensor: the value that it was created with, or was restored to.
     """
 
     __slots__ = ("tensor",)
@@ -34,7 +34,7 @@ class DeferredInitialValue:
 
 
 def create(variable: Any, tensor: EagerTensor) -> None:
-    """Give a new variable its first tensor, which no other object holds."""
+    """Set the initial value of a new variable; ``tensor`` must have no other reference."""
     if restorations:
         variable._substitute = DeferredInitialValue(tensor)
     else:
@@ -42,12 +42,12 @@ def create(variable: Any, tensor: EagerTensor) -> None:
 
 
 def is_new(variable: Any) -> bool:
-    """Whether a variable was created while restorations wait, and has not been read."""
+    """Whether a variable was created during deferred restorations, and has not been read."""
     return type(substitute(variable)) is DeferredInitialValue
 
 
 def restore_initial(variable: Any, tensor: EagerTensor) -> bool:
-    """Let a variable that has not been read begin with ``tensor``; False for others."""
+    """Set the initial value of a variable that has not been read; False for other variables."""
     first = substitute(variable)
     if type(first) is not DeferredInitialValue:
         return False
@@ -55,17 +55,17 @@ def restore_initial(variable: Any, tensor: EagerTensor) -> bool:
     return put_back(variable, first)
 
 
-def decide(variables: Sequence[Any]) -> None:
-    """Decide the first values of those that are new."""
+def determine(variables: Sequence[Any]) -> None:
+    """Determine the initial values of new variables."""
     for variable in variables:
         if is_new(variable):
             with restoring.lock:
-                _decide(variable)
+                _determine(variable)
 
 
-def _decide(variable: Any) -> None:
+def _determine(variable: Any) -> None:
     first = substitute(variable)
-    if type(first) is not DeferredInitialValue:  # another thread has decided it
+    if type(first) is not DeferredInitialValue:  # another thread has determined it
         return
     try:
         for restore in restorations[:]:

@@ -1,4 +1,4 @@
-"""A slot for the compiled kernels of ops on large tensors, which traced functions provide."""
+"""A slot for compiled kernels of eager ops on large tensors, which traced functions fill."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from dualflow.eager.tensor import EagerTensor
 from dualflow.ops.record import Op
 
 LARGE: Final = 1 << 15
-"""An op of which an input has more elements than this runs its compiled kernel, if it has one."""
+"""The number of elements of an input above which an eager op runs its compiled kernel, if it has one."""
 
 Computation = Op | Callable[..., Any]
-"""An op, or a function of tensors that is made of ops."""
+"""An op, or a function of tensors that calls ops."""
 
 
 class KernelRule(Protocol):
-    """From a computation, its inputs and its attributes to its result; None where NumPy is to compute it.
+    """Runs a computation's compiled kernel on its inputs and attributes; returns None without a kernel.
 
-    ``count`` is how many numbers a function makes of a few, where it does so.
+    ``count`` is the size of the result of a function that generates many numbers from a few inputs.
     """
 
     def __call__(

@@ -1,4 +1,4 @@
-"""Objects that own variables."""
+"""``Module``: the base of objects that own variables."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from dualflow.eager.variable import Variable
 
 
 class Module:
-    """The base of models and layers: it finds the variables in its attributes, and in those of modules
-    therein.
+    """The base of models and layers: collects the variables in its attributes, and in those of its
+    submodules.
 
-    Attributes are searched by name, lists and tuples in order, dicts by sorted key; a variable or module that
-    is reached twice counts once.
+    Attributes are searched in the order of their names, lists and tuples in order, dicts by sorted key; a
+    variable or module that is reached twice is listed once.
 
     Args:
-        name: by default the class name in snake_case.
+        name: the module's name, by default the class name in snake_case.
 
     >>> import dualflow as df
     >>> class Line(df.Module):
@@ -42,15 +42,15 @@ class Module:
 
     @property
     def name_scope(self) -> eager_name_scope:
-        """``with self.name_scope:`` the names of variables begin with the module's.
+        """``with self.name_scope:`` prefixes the names of variables with the module's name.
 
-        Before that come the scopes that were open when the module was made.
+        The prefix includes the scopes that were open when the module was created.
         """
         return eager_name_scope(getattr(self, "_scope_name", f"{self.name}/"))
 
     @staticmethod
     def with_name_scope(method: Callable[..., Any]) -> Callable[..., Any]:
-        """Decorate a method that creates variables: it runs within :attr:`name_scope`.
+        """Decorator of a method that creates variables: runs it in :attr:`name_scope`.
 
         >>> import dualflow as df
         >>> class Layer(df.Module):
@@ -77,12 +77,12 @@ class Module:
 
     @property
     def trainable_variables(self) -> tuple[Variable, ...]:
-        """Those of :attr:`variables` that are trainable."""
+        """The trainable ones among :attr:`variables`."""
         return tuple(v for v in self.variables if v.trainable)
 
     @property
     def non_trainable_variables(self) -> tuple[Variable, ...]:
-        """Those of :attr:`variables` that are not trainable."""
+        """The non-trainable ones among :attr:`variables`."""
         return tuple(v for v in self.variables if not v.trainable)
 
     @property
@@ -91,18 +91,18 @@ class Module:
         return tuple(self._flatten(predicate=lambda x: isinstance(x, Module)))
 
     def _trackable_children(self) -> Mapping[str, Any]:
-        """What a checkpoint finds in the module: its attributes."""
+        """The module's attributes, for checkpoints."""
         return vars(self)
 
     def _flatten(self, predicate: Callable[[Any], bool]) -> Iterator[Any]:
-        """What satisfies ``predicate`` in this module: its own first, then that of the modules it holds."""
-        seen = {id(self)}
+        """The objects in this module, then in its submodules, that satisfy ``predicate``."""
+        visited = {id(self)}
         modules = [self]
         for module in modules:
             for x in _values(module):
-                if id(x) in seen:
+                if id(x) in visited:
                     continue
-                seen.add(id(x))
+                visited.add(id(x))
                 if predicate(x):
                     yield x
                 if isinstance(x, Module):
@@ -117,13 +117,13 @@ def _values(module: Module) -> Iterator[Any]:
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    """The leaves of nested lists, tuples and dicts, each container once even if it contains itself."""
-    pending, seen = [value], set()
+    """The leaves of nested lists, tuples and dicts; a container that occurs twice is visited once."""
+    pending, visited = [value], set()
     while pending:
         item = pending.pop()
         if isinstance(item, list | tuple | Mapping):
-            if id(item) not in seen:
-                seen.add(id(item))
+            if id(item) not in visited:
+                visited.add(id(item))
                 children = [item[k] for k in _ordered(item)] if isinstance(item, Mapping) else list(item)
                 pending.extend(reversed(children))
         else:

@@ -1,4 +1,4 @@
-"""Python functions as ops: called at run time, also from inside of a compiled function."""
+"""``py_function`` and ``numpy_function``: Python functions as ops, callable from compiled functions."""
 
 from __future__ import annotations
 
@@ -36,56 +36,63 @@ def _specs(*inputs: TensorSpec, function: Callable[..., Any], specs: Specs) -> S
 
 def _on_tensors(*arrays: Array, function: Callable[..., Any], specs: Specs) -> tuple[Array, ...]:
     with dispatch.using(EAGER):
-        found = _results(function, function(*[wrap(a.copy()) for a in arrays]), specs)
-    return tuple([_fitting(function, x._array, spec) for x, spec in zip(found, specs, strict=True)])
+        results = _results(function, function(*[wrap(a.copy()) for a in arrays]), specs)
+    return tuple([_fitting(function, x._array, spec) for x, spec in zip(results, specs, strict=True)])
 
 
 def _on_arrays(*arrays: Array, function: Callable[..., Any], specs: Specs) -> tuple[Array, ...]:
     with dispatch.using(EAGER):
-        found = _several(function, function(*[a.copy() for a in arrays]), len(specs))
-    made = [_of_dtype(function, x, spec) for x, spec in zip(found, specs, strict=True)]
-    return tuple([_fitting(function, x, spec) for x, spec in zip(made, specs, strict=True)])
+        results = _several(function, function(*[a.copy() for a in arrays]), len(specs))
+    converted = [_of_dtype(function, x, spec) for x, spec in zip(results, specs, strict=True)]
+    return tuple([_fitting(function, x, spec) for x, spec in zip(converted, specs, strict=True)])
 
 
 def _pull(
     needed: Sequence[bool], g: Any, out: Any, *inputs: Any, function: Callable[..., Any], specs: Specs
 ) -> list[Any]:
-    """The gradient is a call of Python too, which runs the function again under a tape."""
-    wanted = tuple([i for i, x in enumerate(inputs) if needed[i] and x.dtype.is_inexact])
+    """The vjp: a call of Python as well, which runs the function again under a tape."""
+    differentiable = tuple([i for i, x in enumerate(inputs) if needed[i] and x.dtype.is_inexact])
     cotangents = [c for c, spec in zip(filled(g, out), specs, strict=True) if spec.dtype.is_inexact]
     flows: list[Any] = [None] * len(inputs)
-    if not wanted or not cotangents:
+    if not differentiable or not cotangents:
         return flows
-    backward = _Backward(function, specs, len(inputs), wanted)
+    backward = _Backward(function, specs, len(inputs), differentiable)
     attrs = {
         "function": backward,
-        "specs": tuple([TensorSpec.of(inputs[i].shape, inputs[i].dtype) for i in wanted]),
+        "specs": tuple([TensorSpec.of(inputs[i].shape, inputs[i].dtype) for i in differentiable]),
     }
-    found = dispatch.current().apply(PY_FUNCTION, (*inputs, *cotangents), attrs)
-    for i, flow in zip(wanted, found, strict=True):
+    gradients = dispatch.current().apply(PY_FUNCTION, (*inputs, *cotangents), attrs)
+    for i, flow in zip(differentiable, gradients, strict=True):
         flows[i] = flow
     return flows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Backward:
-    """From the inputs of a Python function and the cotangents of its float results to those of inputs."""
+    """Computes the cotangents of inputs from a function's inputs and the cotangents of its float results.
+
+    Attributes:
+        function: the Python function.
+        specs: the specs of its results.
+        count: the number of its inputs.
+        sources: the positions of the inputs to differentiate for.
+    """
 
     function: Callable[..., Any]
     specs: Specs
     count: int
-    wanted: tuple[int, ...]
+    sources: tuple[int, ...]
 
     def __call__(self, *tensors: Any) -> list[Any]:
         inputs, cotangents = tensors[: self.count], tensors[self.count :]
-        sources = [inputs[i] for i in self.wanted]
+        sources = [inputs[i] for i in self.sources]
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(sources)
             outputs = _results(self.function, self.function(*inputs), self.specs)
         targets = [y for y in outputs if y.dtype.is_inexact]
         weights = [conj(c) for c in cotangents]
-        found = tape.gradient(targets, sources, output_gradients=weights, unconnected_gradients="zero")
-        return [conj(x) for x in found]
+        gradients = tape.gradient(targets, sources, output_gradients=weights, unconnected_gradients="zero")
+        return [conj(x) for x in gradients]
 
 
 PY_FUNCTION: Final = Op(
@@ -117,29 +124,30 @@ def py_function(
     Tout: Any = None,
     name: str | None = None,
 ) -> Any:
-    """The results of a Python function of eager tensors, which runs now or whenever the graph does.
+    """The results of a Python function of eager tensors, called now or, in a graph, at each run.
 
-    Gradients flow through it: inside of a traced function they run ``func`` once more, under a tape.
+    It is differentiable: in a traced function the gradient runs ``func`` once more, under a tape.
 
     Args:
-        func: takes eager tensors and returns a tensor, or what becomes one; or a sequence of them. Without
-            it, ``py_function(Tout=...)`` is a decorator, whose function takes the inputs one by one.
+        func: takes eager tensors and returns a value that can be converted to a tensor, or a sequence of
+            them. Without it, ``py_function(Tout=...)`` is a decorator, whose function takes the inputs as
+            separate arguments.
         inp: the tensors to call it with.
         Tout: the dtype of the result, or a list of dtypes, or None for a function without results. In a
             traced function a result has the shape to which the inputs broadcast; for another one give a
-            :class:`dualflow.TensorSpec` in the place of the dtype.
+            :class:`dualflow.TensorSpec` instead of the dtype.
         name: ignored; as in TensorFlow.
 
     Returns:
-        A tensor; a list of them where ``Tout`` is a list; None where it is None. Without results, in an
-        explicit graph, the operation for a session to run.
+        A tensor; a list of them if ``Tout`` is a list; None if it is None. Without results, in an explicit
+            graph, the operation for a session to run.
 
-    Raises:
-        InvalidArgumentError: the results are too few, too many, or of another shape or dtype.
-        Exception: whatever ``func`` raises.
+        Raises:
+            InvalidArgumentError: the results are too few, too many, or of another shape or dtype.
+            Exception: any error that ``func`` raises.
 
-    A variable that ``func`` reads has the value from before the traced function was called. Nor can ``func``
-    change one that the traced function changes: that is a FailedPreconditionError.
+        A variable that ``func`` reads has its value from before the call of the traced function. Changing a
+        variable that the traced function changes raises FailedPreconditionError.
 
     >>> import dualflow as df
     >>> f = df.function(lambda x: df.py_function(lambda v: v.numpy()[::-1], [x], df.float32))
@@ -167,21 +175,21 @@ def numpy_function(
     stateful: bool = True,
     name: str | None = None,
 ) -> Any:
-    """The results of a Python function of NumPy arrays, which runs now or whenever the graph does.
+    """The results of a Python function of NumPy arrays, called now or, in a graph, at each run.
 
-    No gradient flows through it.
+    It is not differentiable.
 
     Args:
-        func: takes arrays, its own to write to, and returns an array or a number; or a sequence of them.
-            Without it this is a decorator, as :func:`py_function` is.
+        func: takes arrays, which are copies, and returns an array or a number; or a sequence of them. Without
+            it this is a decorator, like :func:`py_function`.
         inp: the tensors to call it with.
-        Tout: as :func:`py_function` takes it.
-        stateful: ignored: ``func`` is called exactly once each time.
+        Tout: as in :func:`py_function`.
+        stateful: ignored: ``func`` is called exactly once in each run.
         name: ignored; as in TensorFlow.
 
     Raises:
         InvalidArgumentError: the results are too few, too many, or of another shape or dtype.
-        Exception: whatever ``func`` raises.
+        Exception: any error that ``func`` raises.
 
     >>> import dualflow as df
     >>> df.numpy_function(np.sort, [df.constant([2.0, 1.0])], df.float32).numpy()
@@ -199,13 +207,13 @@ def numpy_function(
 
 
 _WITHOUT_INPUTS: Final = (
-    "{0} needs the tensors to call the function with: {0}(f, [x], Tout). As a decorator it is given Tout by "
+    "{0} needs the tensors to call the function with: {0}(f, [x], Tout). As a decorator it takes Tout by "
     "name: @df.{0}(Tout=df.float32)."
 )
 
 
 def _decorator(call: Callable[..., Any], tout: Any, name: str | None) -> Callable[..., Any]:
-    """What makes a function of tensors of a Python function."""
+    """A decorator that makes a Python function a function of tensors."""
 
     def decorate(func: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(func)
@@ -218,13 +226,13 @@ def _decorator(call: Callable[..., Any], tout: Any, name: str | None) -> Callabl
 
 
 class _AnyShape(TensorSpec):
-    """A result of which only the dtype is declared: what runs now sees its shape when it is there."""
+    """The spec of a result with a declared dtype and any shape, for eager calls."""
 
     __slots__ = ()
 
 
 def _declared(Tout: Any, inputs: Sequence[Any] | None) -> Specs:
-    """The specs of the results; without ``inputs`` their shapes are left open."""
+    """The specs of the results; without ``inputs`` of any shape."""
     entries = () if Tout is None else tuple(Tout) if isinstance(Tout, list | tuple) else (Tout,)
     return tuple([e if isinstance(e, TensorSpec) else _of_inputs(e, inputs) for e in entries])
 
@@ -251,47 +259,48 @@ def _packed(Tout: Any, results: Any) -> Any:
 
 
 def _results(function: Callable[..., Any], result: Any, specs: Specs) -> list[Any]:
-    """What a Python function returned, as tensors of the declared dtypes."""
-    found = []
+    """The value that a Python function returned, as a list of tensors of the declared dtypes."""
+    tensors = []
     for x, spec in zip(_several(function, result, len(specs)), specs, strict=True):
         if x is None or isinstance(x, AbstractVariable):
             raise DTypeError(
                 f"{_name(function)} returned {x!r}, where a tensor of dtype {spec.dtype.name} was declared; "
                 "return a tensor, an array or a number (a variable's value is v.read_value())."
             )
-        found.append(convert_to_tensor(x, spec.dtype))
-    return found
+        tensors.append(convert_to_tensor(x, spec.dtype))
+    return tensors
 
 
 def _several(function: Callable[..., Any], result: Any, count: int) -> Sequence[Any]:
-    """The results one by one; a lone one needs no list, and what none is declared for is dropped."""
+    """The results as a sequence; a single one needn't be in a list, and undeclared results are dropped."""
     if count == 0:
         return ()
     if count == 1 and not (isinstance(result, list | tuple) and len(result) == 1):
         return (result,)
     if not isinstance(result, list | tuple) or len(result) != count:
-        got = len(result) if isinstance(result, list | tuple) else 1
+        returned = len(result) if isinstance(result, list | tuple) else 1
         raise InvalidArgumentError(
-            f"{_name(function)} returned {got} values, but Tout declares {count}; return as many as it lists."
+            f"{_name(function)} returned {returned} values, but Tout declares {count}; return as many as it "
+            "lists."
         )
     return result
 
 
 def _of_dtype(function: Callable[..., Any], value: Any, spec: TensorSpec) -> Array:
-    wanted = spec.dtype.dtype
+    dtype = spec.dtype.dtype
     if spec.dtype.is_string:
         return as_array(value, spec.dtype)
-    if isinstance(value, np.ndarray | np.generic) and value.dtype != wanted:
+    if isinstance(value, np.ndarray | np.generic) and value.dtype != dtype:
         raise InvalidArgumentError(
             f"{_name(function)} returned an array of dtype {value.dtype}, but Tout declares "
             f"{spec.dtype.name}; convert it with .astype, or declare its own dtype."
         )
     refuse_mask(value)
-    return np.array(value, wanted)
+    return np.array(value, dtype)
 
 
 def _fitting(function: Callable[..., Any], array: Array, spec: TensorSpec) -> Array:
-    """``array``, if it has the declared shape, in memory of its own."""
+    """A copy of ``array``, checked to have the declared shape."""
     if not isinstance(spec, _AnyShape) and not spec.shape.is_compatible_with(array.shape):
         raise InvalidArgumentError(
             f"{_name(function)} returned shape {array.shape}, but {spec.shape} was declared or, without a "

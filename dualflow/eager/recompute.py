@@ -1,4 +1,4 @@
-"""Functions with another way back: computed once more, or passed straight through."""
+"""Functions with another backward pass: ``recompute_grad`` and ``grad_pass_through``."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from dualflow.gradient.custom import custom_gradient
 
 @entry
 def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
-    """``f``, of whose values nothing is kept for its gradient: the way back computes them once more.
+    """Gradient checkpointing: ``f`` without residuals; the backward pass computes them again.
 
-    Gradients and variables are as those of ``f``; it takes the time of one more call, and the memory of the
-    arguments alone.
+    Gradients are the same as those of ``f``, also for variables. It takes the time of one more call, and only
+    the memory of the arguments.
 
     >>> import dualflow as df
     >>> block = df.recompute_grad(lambda x: df.exp(df.sin(x)))
@@ -33,19 +33,21 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(f)
     def called(*args: Any, **kwargs: Any) -> Any:
         @custom_gradient
-        def forward(*given: Any) -> Any:
+        def forward(*arguments: Any) -> Any:
             def backward(*cotangents: Any, variables: list[Any] | None = None) -> Any:
                 with GradientTape() as tape:
-                    tape.watch([x for x in tree.leaves(given) if _watchable(x)])
-                    again = tree.leaves(f(*given, **kwargs))
-                sources = tree.leaves(given)
-                wanted = [x for x in sources if _watchable(x)]
-                found = tape.gradient(again, [wanted, variables or []], output_gradients=list(cotangents))
-                flows = iter(found[0])
+                    tape.watch([x for x in tree.leaves(arguments) if _watchable(x)])
+                    results = tree.leaves(f(*arguments, **kwargs))
+                sources = tree.leaves(arguments)
+                differentiable = [x for x in sources if _watchable(x)]
+                gradients = tape.gradient(
+                    results, [differentiable, variables or []], output_gradients=list(cotangents)
+                )
+                flows = iter(gradients[0])
                 of_arguments = [next(flows) if _watchable(x) else None for x in sources]
-                return (of_arguments, found[1]) if variables is not None else of_arguments
+                return (of_arguments, gradients[1]) if variables is not None else of_arguments
 
-            return f(*given, **kwargs), backward
+            return f(*arguments, **kwargs), backward
 
         return forward(*args)
 
@@ -54,7 +56,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 
 @entry
 def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
-    """``f`` with the gradient of the identity: what flows to its result flows to its argument.
+    """``f`` with the gradient of the identity (the straight-through estimator).
 
     >>> import dualflow as df
     >>> x = df.constant(2.7)

@@ -1,8 +1,8 @@
-"""The engine that remembers: it runs ops on another engine and records them on tapes.
+"""The recording engine: runs ops on another engine and records them on tapes.
 
-The other engine is the eager one or a trace, so a tape inside a traced function is this same code. Entering a
-tape makes a new ``Recording`` current, which holds the tapes that were recording already; leaving makes one
-without it.
+The other engine is the eager one or a trace, so this code also serves tapes in traced functions. Entering a
+tape makes a new ``Recording`` current, with this tape in addition to those that were recording already;
+leaving makes one without it current.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from dualflow.ops.record import Op
 
 _NOTHING: Final[dict[str, Any]] = {}
 _LOST: Final = (
-    "A NumPy function computes with a tensor that a tape watches, and no gradient flows through its result. "
-    "Use dualflow's functions, such as df.sin for np.sin; where no gradient is wanted, x.numpy() says so."
+    "A NumPy function computes with a tensor that a tape watches, and its result has no gradient. Use "
+    "dualflow's functions, such as df.sin for np.sin; where no gradient is needed, use x.numpy()."
 )
-_record: Final = tuple.__new__  # the constructor of a NamedTuple without its Python call
+_record: Final = tuple.__new__  # constructs a NamedTuple without calling its Python constructor
 
 
 class Tape:
-    """Records of the ops that depend on what is watched.
+    """Records of the ops that depend on watched tensors and variables.
 
     Attributes:
-        records: what ran, in order.
-        watched: the ids of the tensors that matter.
-        variables: the variables watched, by id, in the order they were first used.
-        reads: the tensors that a watched variable's reads gave, by the variable's id.
+        records: the executed ops, in order.
+        watched: the ids of watched tensors and of tensors that depend on them.
+        variables: the watched variables, by id, in the order of their first use.
+        reads: the tensors that reads of a watched variable returned, by the variable's id.
         accessed: whether reading a trainable variable watches it.
     """
 
@@ -53,26 +53,24 @@ class Tape:
         self.variables: dict[int, Any] = {}
         self.reads: dict[int, list[Any]] = {}
         self.accessed = accessed
-        self._held: list[
-            Any
-        ] = []  # keeps the watched alive, so that no other object gets an id that is watched
+        self._held: list[Any] = []  # keeps watched tensors alive, so that their ids aren't reused
 
     def watch(self, tensor: Any) -> None:
-        """Record what is computed from ``tensor``, from now on."""
+        """Record computations that depend on ``tensor``, from now on."""
         self.watched.add(id(tensor))
         self._held.append(tensor)
 
     def watch_variable(self, variable: Any) -> None:
-        """Record what is computed from later reads of ``variable``."""
+        """Record computations that depend on later reads of ``variable``."""
         self.variables[id(variable)] = variable
 
     def watch_read(self, variable: Any, read: Any) -> None:
-        """Take note that ``read`` is the value of ``variable``."""
+        """Watch ``read``, the tensor that a read of ``variable`` returned."""
         self.watched.add(id(read))
         self.reads.setdefault(id(variable), []).append(read)
 
     def watch_if_accessed(self, variable: Any) -> bool:
-        """Whether reads of ``variable`` are watched, which it is from now on."""
+        """Whether ``variable`` is watched; a trainable one is watched from now on, if ``accessed``."""
         if id(variable) in self.variables:
             return True
         if not (self.accessed and variable.trainable):
@@ -81,7 +79,7 @@ class Tape:
         return True
 
     def watches(self, value: Any) -> bool:
-        """Whether what is computed from a tensor or variable is recorded."""
+        """Whether computations that depend on a tensor or variable are recorded."""
         if isinstance(value, AbstractVariable):
             return id(value) in self.variables or (self.accessed and value.trainable)
         return id(value) in self.watched
@@ -93,16 +91,16 @@ def by_creation(variables: Iterable[Any]) -> tuple[Any, ...]:
 
 
 class Recording(DelegatingEngine):
-    """``base`` with tapes that listen."""
+    """``base``; records ops on tapes."""
 
     __slots__ = ("_reads", "tapes")
     overrides_numpy = True
 
     def __init__(self, base: Engine, tapes: tuple[Tape, ...]) -> None:
-        self.base = base  # as the base class does, whose call would be a tenth of a tape
+        self.base = base  # not by super().__init__, which would take a tenth of the time of a tape
         self.eager = base.eager
         self.tapes = tapes
-        # what each variable held, and the tensor that stands for it
+        # for each variable the last value read, and the tensor that was returned for it
         self._reads: dict[int, tuple[Any, Any]] = {}
 
     @property
@@ -173,7 +171,7 @@ class Recording(DelegatingEngine):
 
     def lift(self, tensor: AbstractTensor) -> AbstractTensor:
         lifted = self.base.lift(tensor)
-        if lifted is not tensor:  # a trace has captured it, and the tapes follow it there
+        if lifted is not tensor:  # a trace has captured it
             record = Record(identity.op, (tensor,), (lifted,), _NOTHING)
             for tape in self.tapes:
                 if id(tensor) in tape.watched:
@@ -196,12 +194,12 @@ class Recording(DelegatingEngine):
         value = self.base.read(variable)
         before = self._reads.get(id(variable))
         if before is not None and before[0] is value:
-            found: AbstractTensor = before[1]
-            return found
+            earlier: AbstractTensor = before[1]
+            return earlier
         watching = [tape for tape in self.tapes if tape.watch_if_accessed(variable)]
         if not watching:
             return value
-        # The read is an object of its own: what was read before a tape began is another tensor to it.
+        # A new tensor object: a tape doesn't watch the one that was read before it began.
         read = self.base.shallow_copy(value)
         self._reads[id(variable)] = value, read
         for tape in watching:
@@ -210,13 +208,13 @@ class Recording(DelegatingEngine):
 
 
 def recording(tape: Tape) -> bool:
-    """Whether ``tape`` listens to the current engine."""
+    """Whether ``tape`` records on the current engine."""
     engine = dispatch.current()
     return type(engine) is Recording and tape in engine.tapes
 
 
 def start_recording(tape: Tape) -> None:
-    """Let ``tape`` record what the current engine runs."""
+    """Record the ops of the current engine on ``tape``."""
     engine = dispatch.current()
     if type(engine) is Recording:
         dispatch.switch(Recording(engine.base, (*engine.tapes, tape)))
@@ -225,15 +223,15 @@ def start_recording(tape: Tape) -> None:
 
 
 def stop_recording(tape: Tape) -> None:
-    """Let ``tape`` record no more; other tapes go on."""
+    """Stop recording on ``tape``; other tapes continue."""
     engine = dispatch.current()
     if type(engine) is Recording:
-        rest = tuple([t for t in engine.tapes if t is not tape])
-        dispatch.switch(Recording(engine.base, rest) if rest else engine.base)
+        others = tuple([t for t in engine.tapes if t is not tape])
+        dispatch.switch(Recording(engine.base, others) if others else engine.base)
 
 
 def watch(tape: Tape, variable: Any) -> None:
-    """Let ``tape`` watch a variable, of which the next read is a new tensor to all tapes."""
+    """Watch a variable on ``tape``; its next read returns a new tensor object."""
     tape.watch_variable(variable)
     engine = dispatch.current()
     if type(engine) is Recording:
@@ -241,7 +239,7 @@ def watch(tape: Tape, variable: Any) -> None:
 
 
 def unrecorded(watch: Sequence[Tape] = ()) -> dispatch.using:
-    """``with unrecorded():`` no tape records; with ``watch``, only these do."""
+    """``with unrecorded():`` suspends all tapes, except those in ``watch``."""
     base = dispatch.current().unrecorded
     return dispatch.using(Recording(base, tuple(watch)) if watch else base)
 
@@ -255,26 +253,26 @@ def gradients(
     keep: bool = False,
     integers: bool = False,
 ) -> list[Any]:
-    """The gradient of the weighted targets for each of ``sources`` (tensors, variables); None if none flows.
+    """The gradient of the weighted targets for each of ``sources``; None if the targets don't depend on it.
 
-    The records are used up, unless they are to be kept. Integer variables have no gradient, and integer
-    tensors only if ``integers`` are asked for.
+    The records are consumed unless ``keep``. Integer variables have no gradient, and integer tensors only
+    with ``integers``.
 
     Raises:
-        DTypeError: a source is neither.
+        DTypeError: a source is not a tensor or variable.
     """
     for source in sources:
         if not isinstance(source, TENSORS):
-            raise DTypeError(f"A gradient is taken for tensors and variables, not {source!r}.")
-    # a variable stands for all that was read from it
+            raise DTypeError(f"The sources of a gradient must be tensors and variables, not {source!r}.")
+    # the gradient of a variable is the sum over all its reads
     groups = [
         (s, *tape.reads.get(id(s), ())) if s.dtype.is_inexact or (integers and not _is_variable(s)) else ()
         for s in sources
     ]
     records = tape.records[:] if keep else tape.records
     cotangents = [conj(w) if w.dtype.is_complex else w for w in weights]
-    found = iter(sweep(records, targets, cotangents, [x for group in groups for x in group]))
-    return [_gradient([next(found) for _ in group]) for group in groups]
+    source_cotangents = iter(sweep(records, targets, cotangents, [x for group in groups for x in group]))
+    return [_gradient([next(source_cotangents) for _ in group]) for group in groups]
 
 
 def _is_variable(x: Any) -> bool:
@@ -282,7 +280,7 @@ def _is_variable(x: Any) -> bool:
 
 
 def _gradient(cotangents: list[Any]) -> Any:
-    """The gradient that is made of these parts, conjugated as TensorFlow's are."""
+    """The sum of cotangents, conjugated as TensorFlow's gradients are."""
     parts = [c for c in cotangents if c is not None]
     if not parts:
         return None

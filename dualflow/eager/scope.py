@@ -1,4 +1,4 @@
-"""``name_scope``: names within names."""
+"""``name_scope``: prefixes of names."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dualflow.core.tracebacks import entry
 
 
 class name_scope:
-    """The block in which the names of variables begin with ``name/``; in an explicit graph, those of ops too.
+    """A block that prefixes the names of variables with ``name/``; in an explicit graph, of ops as well.
 
-    The block is given that prefix. Used as a name, which ends in ``/``, it opens the same scope again.
+    ``with name_scope(name) as prefix:`` yields the prefix. Used as a name, it opens the same scope again.
 
     Args:
-        name: of the scope; scopes nest.
+        name: the name of the scope; scopes nest.
 
     Raises:
         InvalidArgumentError: ``name`` is not a string.
@@ -35,14 +35,14 @@ class name_scope:
 
     @property
     def name(self) -> str:
-        """The name that the scope was made with."""
+        """The name that the scope was created with."""
         return self._name
 
     def __enter__(self) -> str:
         block = dispatch.current().name_scope(self._name)
-        given = block.__enter__()
+        scope_prefix = block.__enter__()
         self._open.append(block)
-        return given
+        return scope_prefix
 
     def __exit__(self, *exc: object) -> None:
         self._open.pop().__exit__(None, None, None)

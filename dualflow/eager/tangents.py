@@ -1,9 +1,9 @@
-"""Forward mode for one op: the tangents of its outputs, given those of its inputs.
+"""Forward mode for one op: computes the tangents of its outputs from those of its inputs.
 
-An op's record has a rule that takes cotangents back; forward mode is derived from it. A view of a tangent is
-the tangent of a view, a product has the product rule, and the rule of an elementwise op multiplies by the
-derivative whichever way it is read. Any other rule is transposed: it is linear in the cotangent, so its own
-gradient by the cotangent is what takes tangents forward.
+An op's record has a vjp rule; forward mode is derived from it. Views are linear, products have the product
+rule, and the vjp of an elementwise op multiplies by the derivative, as its jvp does. Any other vjp is
+transposed: it is linear in the cotangent, so its gradient by the cotangent is the jvp ("double backward";
+Townsend, 2017, "A new trick for calculating Jacobian vector products").
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from dualflow.ops.op_kinds import Elementwise, Gather, MatMul, View
 from dualflow.ops.record import Op
 
 Tangents = Sequence[Any]
-"""A tensor for each input or output; None stands for zeros."""
+"""A tensor for each input or output; None for zeros."""
 
 
 def push_forward(
     op: Op, inputs: tuple[Any, ...], outputs: tuple[Any, ...], attrs: dict[str, Any], tangents: Tangents
 ) -> Tangents:
-    """The tangents of the outputs of an op that ran, computed by ops on the current engine.
+    """The tangents of the outputs of an executed op, computed by ops on the current engine.
 
     Args:
-        op: its record.
-        inputs: what it took.
-        outputs: what it made.
+        op: the op's record.
+        inputs: its inputs.
+        outputs: its outputs.
         attrs: its attributes.
-        tangents: of the inputs, each of its input's shape and dtype.
+        tangents: the tangents of the inputs, each of its input's shape and dtype.
     """
     flowing = [i for i, t in enumerate(tangents) if t is not None and op.differentiable(i)]
     if not flowing or not outputs:
@@ -59,7 +59,7 @@ def _linear_in_each(
 def _is_elementwise(
     op: Op, inputs: tuple[Any, ...], outputs: tuple[Any, ...], flowing: Sequence[int]
 ) -> bool:
-    """Whether each element of a cotangent is multiplied by a real derivative, in the output's dtype."""
+    """Whether the vjp multiplies each element of a cotangent by a real derivative, in the output's dtype."""
     dtype = outputs[0].dtype
     same = dtype.is_floating and all(inputs[i].dtype is dtype for i in flowing)
     return same and len(outputs) == 1 and isinstance(op.kind, Elementwise) and op.pullback is None
@@ -89,31 +89,33 @@ def _transposed(
     tangents: Tangents,
     flowing: Sequence[int],
 ) -> Tangents:
-    """The gradient, by the cotangents, of the cotangents of the inputs paired with their tangents.
+    """The gradient, by the outputs' cotangents, of the inner product of the inputs' cotangents and tangents.
 
-    The pairing is the real part of the sum of products, which the sweep's cotangents are made for.
+    The inner product is the real part of the sum of products, by the convention of the sweep's cotangents.
     """
     places = [k for k, y in enumerate(outputs) if y.dtype.is_inexact]
-    given = [ones_like(outputs[k]) for k in places]  # where rules that take logarithms are smooth too
+    cotangents = [ones_like(outputs[k]) for k in places]  # at ones, since some rules take logarithms
     tape = Tape(accessed=False)
-    for g in given:
+    for g in cotangents:
         tape.watch(g)
     distinct = {id(inputs[i]): (inputs[i], tangents[i]) for i in flowing}
-    with dispatch.using(_listening(tape)):
+    with dispatch.using(_recorded_on(tape)):
         record = Record(op, inputs, outputs, attrs)
         sources = [x for x, _ in distinct.values()]
-        flows = sweep([record], [outputs[k] for k in places], given, sources)
+        flows = sweep([record], [outputs[k] for k in places], cotangents, sources)
         pairs = [(f, t) for f, (_, t) in zip(flows, distinct.values(), strict=True) if f is not None]
         parts = [reduce_sum(real(f * t)) for f, t in pairs if id(f) in tape.watched]
         total = reduce(add, parts) if parts else None
-    found: list[Any] = [None] * len(outputs)
+    output_tangents: list[Any] = [None] * len(outputs)
     if total is not None:
-        for k, tangent in zip(places, sweep(tape.records, [total], [ones_like(total)], given), strict=True):
-            found[k] = tangent
-    return found
+        for k, tangent in zip(
+            places, sweep(tape.records, [total], [ones_like(total)], cotangents), strict=True
+        ):
+            output_tangents[k] = tangent
+    return output_tangents
 
 
-def _listening(tape: Tape) -> Recording:
+def _recorded_on(tape: Tape) -> Recording:
     engine = dispatch.current()
     if type(engine) is Recording:
         return Recording(engine.base, (*engine.tapes, tape))

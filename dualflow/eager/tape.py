@@ -1,4 +1,4 @@
-"""``GradientTape``: what runs inside its block can be differentiated afterwards."""
+"""``GradientTape``: records the ops in its block, and computes their gradients."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ Source = AbstractTensor | AbstractVariable
 S = TypeVar("S", bound=Source)
 K = TypeVar("K")
 _FEW: Final = 8
-"""A jacobian of so many elements takes a sweep for each, in less time than a trace of one takes."""
+"""Up to this number of elements, a Jacobian takes one sweep each; more are batched, which needs a trace."""
 
 
 class UnconnectedGradients(enum.Enum):
-    """What a gradient is where the target does not depend on the source."""
+    """The gradient for a source on which the target does not depend."""
 
     NONE = "none"
     ZERO = "zero"
@@ -49,13 +49,13 @@ Unconnected = UnconnectedGradients | str
 
 @entry
 class GradientTape:
-    """Records the ops that run in its ``with`` block, so that they can be differentiated.
+    """Records the ops in its ``with`` block, for reverse-mode differentiation.
 
-    Trainable variables are watched when they are read; tensors are watched by :meth:`watch`. Tapes nest, and
-    a gradient taken inside another tape's block is recorded there, which gives gradients of gradients.
+    Trainable variables are watched when they are read; tensors are watched by :meth:`watch`. Tapes nest: a
+    gradient computed in another tape's block is recorded there, which gives higher-order gradients.
 
     Args:
-        persistent: whether several gradients may be taken; otherwise the first one frees what was recorded.
+        persistent: whether several gradients can be computed; otherwise the first one frees the records.
         watch_accessed_variables: whether reading a trainable variable watches it.
 
     >>> import dualflow as df
@@ -99,24 +99,24 @@ class GradientTape:
         self._recording = False
 
     def watch(self, tensor: Any) -> None:
-        """Record what is computed from ``tensor``, a tensor or variable or a structure of them.
+        """Record computations that depend on ``tensor``, a tensor or variable or a structure of them.
 
         Raises:
-            InvalidArgumentError: something that is neither, such as a number or an array.
+            InvalidArgumentError: ``tensor`` has a leaf that is neither, such as a number or an array.
             FailedPreconditionError: the tape is not recording.
         """
         for x in _numbers(tensor)[0]:
             if not isinstance(x, TENSORS):
                 raise InvalidArgumentError(
                     f"Passed in object {x!r} of type {type(x).__name__!r}, not a tensor or a variable; "
-                    "make it one with df.constant before computing with it."
+                    "convert it with df.constant before computing with it."
                 )
             if not x.dtype.is_inexact:
                 warn_user(
                     f"The dtype of the watched tensor must be floating (e.g. df.float32), got {x.dtype.name}"
                 )
             if self._tape is None:
-                raise FailedPreconditionError("Tape is not recording: call watch() inside of its with block.")
+                raise FailedPreconditionError("Tape is not recording: call watch() in its with block.")
             if isinstance(x, AbstractVariable):
                 recording.watch(self._tape, x)
             elif x.dtype.is_inexact:
@@ -129,7 +129,7 @@ class GradientTape:
             InvalidArgumentError: the tape is not recording.
         """
         if not self._recording:
-            raise InvalidArgumentError("Tape is not recording. Stop it inside of its with block.")
+            raise InvalidArgumentError("Tape is not recording. Stop it in its with block.")
         return self._stopped()
 
     @contextmanager
@@ -141,7 +141,7 @@ class GradientTape:
             self._start()
 
     def reset(self) -> None:
-        """Forget everything recorded and watched, as if the tape began here."""
+        """Clear all records and watched tensors, as if the tape began here."""
         running = self._recording
         if running:
             self._pause()
@@ -153,7 +153,7 @@ class GradientTape:
         """The variables watched so far, in the order of their creation."""
         return recording.by_creation(self._watched if self._tape is None else self._tape.variables.values())
 
-    # Type checkers see no None among the gradients, which only a source that nothing depends on gets.
+    # The types omit None, which is the gradient only for a source that the target doesn't depend on.
     @overload
     def gradient(
         self,
@@ -197,22 +197,24 @@ class GradientTape:
         output_gradients: Any = None,
         unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
     ) -> Any:
-        """The gradient of ``target`` for each of ``sources``.
+        """The gradient of ``target`` with respect to each of ``sources``.
 
         Args:
-            target: a tensor or a structure of them; their gradients, and those of their elements, are summed.
+            target: a tensor or a structure of them; the gradient is that of the sum of all their elements.
             sources: tensors and variables, in any structure.
-            output_gradients: what to multiply each target's gradient by, elementwise; ones by default.
+            output_gradients: weights of the targets' elements, in the structure of ``target``; ones by
+                default.
             unconnected_gradients: "none" or "zero": the result for a source that ``target`` does not depend
                 on.
 
         Returns:
-            In the structure of ``sources``: tensors of the shape and dtype of each source, or None; so for
-            integers.
+            In the structure of ``sources``: tensors of the shape and dtype of each source, or None; always
+            None
+                for integers.
 
         Raises:
             FailedPreconditionError: the tape has been used, and is not persistent.
-            InvalidArgumentError: ``unconnected_gradients`` is another word.
+            InvalidArgumentError: ``unconnected_gradients`` has another value.
         """
         unconnected = unconnected_choice(unconnected_gradients)
         if target is None:
@@ -226,8 +228,8 @@ class GradientTape:
             _check_target(t)
         weights = _weights(targets, output_gradients)
         flat, rebuild = _numbers(sources)
-        found = recording.gradients(tape, targets, weights, flat, keep=self._persistent)
-        return rebuild(_connected(found, flat, unconnected))
+        gradients = recording.gradients(tape, targets, weights, flat, keep=self._persistent)
+        return rebuild(_connected(gradients, flat, unconnected))
 
     def jacobian(
         self,
@@ -237,10 +239,10 @@ class GradientTape:
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
-        """The derivative of every element of ``target`` for every element of ``sources``.
+        """The derivative of each element of ``target`` by each element of ``sources``.
 
-        One sweep for all elements of the target; where they are few, or a gradient is one that can't be
-        computed for all at once, one for each.
+        Elements of the target are batched into one sweep; if they are few, or an op's gradient can't be
+        batched, there is one sweep for each.
 
         Args:
             target: a tensor of static shape.
@@ -257,14 +259,16 @@ class GradientTape:
         _check_target(target)
         flat, rebuild = _numbers(sources)
         columns = _columns(tape, target, target.shape, flat, at_once=experimental_use_pfor)
-        found = [
+        jacobians = [
             None if column is None else reshape(column, (*target.shape, *source.shape))
             for column, source in zip(columns, flat, strict=True)
         ]
         if unconnected is UnconnectedGradients.ZERO:
             zeros = [np.zeros((*target.shape, *s.shape), s.dtype.dtype) for s in flat]
-            found = [convert_to_tensor(z) if f is None else f for f, z in zip(found, zeros, strict=True)]
-        return rebuild(found)
+            jacobians = [
+                convert_to_tensor(z) if f is None else f for f, z in zip(jacobians, zeros, strict=True)
+            ]
+        return rebuild(jacobians)
 
     def batch_jacobian(
         self,
@@ -274,16 +278,17 @@ class GradientTape:
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
-        """The jacobian of each row of ``target`` for the same row of ``source``, where rows do not mix.
+        """The Jacobian of each row of ``target`` for the same row of ``source``, if rows are independent.
 
-        Sweeps are taken as in :meth:`jacobian`, for the elements of a row of the target.
+        Sweeps are as in :meth:`jacobian`, for the elements of a row of the target.
 
         Returns:
             A tensor of shape ``[batch] + target.shape[1:] + source.shape[1:]``: zeros of the target's dtype
-            where the target does not depend on the source, whatever ``unconnected_gradients`` says.
+            if
+                the target does not depend on the source, for any ``unconnected_gradients``.
 
         Raises:
-            InvalidArgumentError: the first sizes differ, or there are none.
+            InvalidArgumentError: the first sizes differ, or a tensor has no axes.
         """
         unconnected_choice(unconnected_gradients)
         target, source = _number(target), _number(source)
@@ -303,17 +308,17 @@ class GradientTape:
         return reshape(transpose(column, [1, 0, *range(2, len(column.shape))]), shape)
 
     def _use(self) -> Tape:
-        """The records, for one gradient: a plain tape lets go of them."""
+        """The records, for one gradient; a tape that isn't persistent drops them."""
         tape = self._tape
         if tape is None:
             if not self._entered:
                 raise FailedPreconditionError(
-                    "The tape has recorded nothing: its block was never entered. Compute the target in "
-                    "`with df.GradientTape() as tape:`, and ask for its gradient after the block."
+                    "The tape has no records: its block was never entered. Compute the target in "
+                    "`with df.GradientTape() as tape:`, and call tape.gradient after the block."
                 )
             raise FailedPreconditionError(
                 "A non-persistent GradientTape can only be used to compute one set of gradients (or "
-                "jacobians); to take several, make it with df.GradientTape(persistent=True)."
+                "jacobians); for several, create it with df.GradientTape(persistent=True)."
             )
         if not self._persistent:
             if self._recording:
@@ -322,66 +327,68 @@ class GradientTape:
         return tape
 
 
-def pull_back(
+def apply_vjp(
     tape: GradientTape, targets: Sequence[Any], cotangents: Sequence[Any], sources: Sequence[Any]
 ) -> list[Any]:
-    """The cotangents of ``sources``, zeros where none flows, given those of ``targets``, of their shapes."""
-    found = recording.gradients(tape._use(), targets, cotangents, sources)
-    return _connected(found, sources, UnconnectedGradients.ZERO)
+    """The cotangents of ``sources`` for those of ``targets``; zeros for an unconnected source."""
+    gradients = recording.gradients(tape._use(), targets, cotangents, sources)
+    return _connected(gradients, sources, UnconnectedGradients.ZERO)
 
 
 def _check_target(target: Any) -> None:
     if not isinstance(target, TENSORS):
-        raise DTypeError(f"A gradient is taken of tensors and variables, not {target!r}.")
+        raise DTypeError(f"The target of a gradient must be a tensor or variable, not {target!r}.")
     if not target.dtype.is_inexact:
-        wanted = "The dtype of the target tensor must be floating (e.g. df.float32) when calling gradient"
-        warn_user(f"{wanted}, got {target.dtype.name}")
+        requirement = (
+            "The dtype of the target tensor must be floating (e.g. df.float32) when calling gradient"
+        )
+        warn_user(f"{requirement}, got {target.dtype.name}")
 
 
-def _weights(targets: Sequence[Any], given: Any) -> list[Any]:
+def _weights(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
     """The cotangent of each target."""
-    flat = [None] * len(targets) if given is None else _flat_weights(given)
+    flat = [None] * len(targets) if output_gradients is None else _flat_weights(output_gradients)
     if len(flat) != len(targets):
         raise InvalidArgumentError(
-            f"{len(targets)} targets need as many output_gradients, not {len(flat)}; give None where none is."
+            f"{len(targets)} targets need as many output_gradients, not {len(flat)}; give None for ones."
         )
     return [_one(t) if w is None else _weight(w, t) for t, w in zip(targets, flat, strict=True)]
 
 
 def _one(target: Any) -> Any:
-    """Ones like the target; the one of a scalar is made once."""
+    """Ones like the target; for a scalar a cached tensor."""
     if type(target) is EagerTensor and not target.ndim and target.dtype.computes:
         return fit(1.0, target._array.dtype)
     return ones_like(target)
 
 
-def _flat_weights(given: Any) -> list[Any]:
-    if isinstance(given, list | tuple):
-        return [_number(x) for x in given]
-    return _numbers(given)[0]
+def _flat_weights(output_gradients: Any) -> list[Any]:
+    if isinstance(output_gradients, list | tuple):
+        return [_number(x) for x in output_gradients]
+    return _numbers(output_gradients)[0]
 
 
 def _numbers(trees: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
-    """The tensors of a structure that gradients flow to, and what puts gradients in their places."""
+    """The differentiable tensors of a structure, and a function that puts gradients in their places."""
     if isinstance(trees, TENSORS):
         return [trees], list.pop
     if type(trees) is list and not [x for x in trees if not isinstance(x, TENSORS)]:
         return trees, list
-    found, structure = tree.flatten(trees, _is_composite)
-    if not [x for x in found if isinstance(x, AbstractComposite)]:
-        return found, partial(tree.unflatten, structure)
+    leaves, structure = tree.flatten(trees, _is_composite)
+    if not [x for x in leaves if isinstance(x, AbstractComposite)]:
+        return leaves, partial(tree.unflatten, structure)
 
     def rebuild(gradients: list[Any]) -> Any:
-        pairs = zip(found, gradients, strict=True)
+        pairs = zip(leaves, gradients, strict=True)
         return tree.unflatten(
             structure, [x.with_values(g) if _is_composite(x) and g is not None else g for x, g in pairs]
         )
 
-    return [_number(x) for x in found], rebuild
+    return [_number(x) for x in leaves], rebuild
 
 
 def _number(value: Any) -> Any:
-    """What gradients flow to in a target or a source."""
+    """The differentiable tensor of a target or a source."""
     return value.values if _is_composite(value) else value
 
 
@@ -402,16 +409,16 @@ def _weight(weight: Any, target: Any) -> Any:
     return matched(tensor, target, _NO_WEIGHT, repeats=True)
 
 
-def _connected(found: list[Any], sources: Sequence[Any], unconnected: UnconnectedGradients) -> list[Any]:
+def _connected(gradients: list[Any], sources: Sequence[Any], unconnected: UnconnectedGradients) -> list[Any]:
     if unconnected is UnconnectedGradients.NONE:
-        return found
-    return [zeros_like(s) if g is None else g for g, s in zip(found, sources, strict=True)]
+        return gradients
+    return [zeros_like(s) if g is None else g for g, s in zip(gradients, sources, strict=True)]
 
 
 def _columns(tape: Tape, target: Any, shape: Any, sources: Sequence[Any], *, at_once: bool) -> Sequence[Any]:
     """For each source the gradients of the elements of a row of ``target`` of ``shape``, stacked.
 
-    None where none is connected.
+    None for a source that the target doesn't depend on.
     """
     units = _units(target, shape)
 
@@ -419,9 +426,9 @@ def _columns(tape: Tape, target: Any, shape: Any, sources: Sequence[Any], *, at_
         return recording.gradients(tape, [target], [unit], sources, keep=True)
 
     if at_once and len(units) > _FEW:
-        found = VMAP.value(swept, convert_to_tensor(units))
-        if found is not None:
-            return found
+        batched = VMAP.value(swept, convert_to_tensor(units))
+        if batched is not None:
+            return batched
     engine = dispatch.current()
     rows = [swept(engine.constant(unit)) for unit in units]
     columns = zip(*rows, strict=True) if rows else [(None,)] * len(sources)
@@ -429,10 +436,10 @@ def _columns(tape: Tape, target: Any, shape: Any, sources: Sequence[Any], *, at_
 
 
 def _units(target: Any, shape: Any) -> Any:
-    """For each element of a row of ``target`` of ``shape``, the cotangent that picks it, stacked."""
+    """Unit cotangents for the elements of a row of ``target`` of ``shape``, stacked."""
     if not target.shape.is_static:
         raise InvalidArgumentError(
-            f"A jacobian needs a target of static shape, not {target.shape}; give known shapes."
+            f"A jacobian needs a target of static shape, not {target.shape}; give static shapes."
         )
     count = math.prod(shape)
     lead = target.shape[: len(target.shape) - len(shape)]
@@ -447,10 +454,10 @@ def _stacked(column: Sequence[Any], source: Any) -> Any:
 
 
 def unconnected_choice(value: Unconnected) -> UnconnectedGradients:
-    """What ``unconnected_gradients`` says.
+    """``value`` as an :class:`UnconnectedGradients`.
 
     Raises:
-        InvalidArgumentError: another word.
+        InvalidArgumentError: another value.
     """
     try:
         return UnconnectedGradients(value)

@@ -1,4 +1,4 @@
-"""The tensor that has its value: an array nobody writes to, which NumPy and Python see as their own."""
+"""``EagerTensor``: a tensor with a value, an immutable array."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _SHAPES_MAX: Final = 4096
 
 
 class EagerTensor(Tensor):
-    """A tensor with its value: what ops give outside of a traced function.
+    """A tensor with a value, as ops return it outside of traced functions.
 
-    Its elements never change; :meth:`numpy` shows them to NumPy read-only. Made by :func:`dualflow.constant`,
-    :func:`dualflow.convert_to_tensor` and by every op.
+    Its elements never change; :meth:`numpy` returns them read-only. It is created by
+    :func:`dualflow.constant`, :func:`dualflow.convert_to_tensor` and every op.
 
     >>> import dualflow as df
     >>> df.matmul([[2.0]], [[2.0]])
@@ -38,8 +38,8 @@ class EagerTensor(Tensor):
 
     @property
     def shape(self) -> Shape:  # type: ignore[override]  # the base declares what each kind of tensor computes
-        found = _shapes.get(self._array.shape)
-        return found if found is not None else _remember_shape(self._array.shape)
+        cached = _shapes.get(self._array.shape)
+        return cached if cached is not None else _remember_shape(self._array.shape)
 
     @property
     def dtype(self) -> DType:  # type: ignore[override]  # as shape
@@ -55,35 +55,34 @@ class EagerTensor(Tensor):
         return self._array.ndim
 
     def numpy(self) -> Any:
-        """The value as a NumPy array that can't be written to, or as a NumPy scalar for a tensor without
-        axes.
+        """The value as a read-only NumPy array, or as a NumPy scalar for a tensor without axes.
 
-        The array shows the tensor's own memory: to change it, take a ``.copy()``.
+        The array shares the tensor's memory: to change it, take a ``.copy()``.
         """
         return _readonly(self._array) if self._array.ndim else self._array[()]
 
     def static_value(self) -> Array:
-        """The value: what runs now knows everything before it runs."""
+        """The static value; of an eager tensor always known."""
         return self._array
 
     def cpu(self) -> EagerTensor:
-        """The tensor itself, as it is in the CPU's memory."""
+        """The tensor itself, which is in the CPU's memory."""
         return self
 
     @entry
     def gpu(self, gpu_index: int = 0) -> NoReturn:
-        """A copy in the memory of a GPU, of which there is none.
+        """Raises, since there is no GPU.
 
         Raises:
             FailedPreconditionError: always.
         """
         raise FailedPreconditionError(
-            f"GPU:{gpu_index} unknown device: there is no GPU; leave the call out, or ask "
+            f"GPU:{gpu_index} unknown device: there is no GPU; leave out the call, or check "
             "df.test.is_gpu_available() first."
         )
 
     def ref(self) -> Reference:
-        """The tensor as a key of dicts and a member of sets: equal for the same tensor only."""
+        """A hashable reference for dicts and sets; equal to references to the same tensor only."""
         return Reference(self)
 
     @entry
@@ -99,10 +98,10 @@ class EagerTensor(Tensor):
         """The elements as nested lists of Python numbers."""
         return self._array.tolist()
 
-    def _only(self, wanted: str) -> Array:
+    def _only(self, target: str) -> Array:
         if self._array.size != 1:
             raise InvalidArgumentError(
-                f"A tensor of shape {self.shape} has {self._array.size} elements and can't become {wanted}; "
+                f"A tensor of shape {self.shape} has {self._array.size} elements and can't become {target}; "
                 "reduce it or index it to one element first."
             )
         return self._array
@@ -111,8 +110,8 @@ class EagerTensor(Tensor):
         try:
             if self._array.size != 1:
                 raise InvalidArgumentError(
-                    f"The truth of a tensor of shape {self.shape} is ambiguous, as it has {self._array.size} "
-                    "elements; use df.reduce_any or df.reduce_all."
+                    f"The truth value of a tensor of shape {self.shape} is ambiguous, as it has "
+                    f"{self._array.size} elements; use df.reduce_any or df.reduce_all."
                 )
             return bool(self._array)
         except Exception as error:
@@ -181,12 +180,12 @@ class EagerTensor(Tensor):
         return self._array.tobytes()
 
     def __dlpack__(self, *, copy: bool | None = None, **options: Any) -> Any:
-        """The elements for another library: a copy, as not all libraries heed that memory is read-only.
+        """The elements for another library: a copy, as not all libraries respect read-only memory.
 
-        ``copy=False`` gives the tensor's own memory, marked as read-only.
+        ``copy=False`` exports the tensor's own memory, flagged as read-only.
 
         Raises:
-            BufferError: ``copy=False``, and the library's version of DLPack has no such mark.
+            BufferError: ``copy=False``, and the library's version of DLPack lacks the read-only flag.
         """
         if copy is False:
             return _readonly(self._array).__dlpack__(copy=False, **options)
@@ -216,7 +215,7 @@ class EagerTensor(Tensor):
 
 
 class Reference:
-    """A tensor or a variable by identity; :meth:`deref` returns it."""
+    """A hashable reference to a tensor or variable, compared by identity; :meth:`deref` returns it."""
 
     __slots__ = ("_referent",)
 
@@ -241,14 +240,14 @@ _new: Final = object.__new__
 
 
 def wrap(array: Array) -> EagerTensor:
-    """A tensor of ``array``, of a tensor's dtype, which nobody will write to any more."""
+    """A tensor of ``array``, which must have a tensor's dtype and must not be written to any more."""
     tensor = _new(EagerTensor)
     tensor._array = array
     return tensor
 
 
 def _restore(array: Array) -> EagerTensor:
-    """An unpickled tensor: its array's dtype is the interned one that fast paths compare by identity."""
+    """An unpickled tensor, with the interned dtype object that fast paths compare by identity."""
     return wrap(array.view(as_dtype(array.dtype).dtype))
 
 
@@ -259,7 +258,7 @@ def _readonly(array: Array) -> Array:
 
 
 def _remember_shape(sizes: tuple[int, ...]) -> Shape:
-    """Equal shapes are one object, so that comparing the shapes of two tensors is comparing identities."""
+    """The interned shape of these sizes, so that equal shapes of tensors are usually identical."""
     if len(_shapes) >= _SHAPES_MAX:
         _shapes.clear()
     return _shapes.setdefault(sizes, Shape(sizes))

@@ -1,4 +1,4 @@
-"""Functions into functions that compute gradients, as the first eager guides wrote them."""
+"""Function transformations for gradients, by the names of early TensorFlow Eager (``tfe``)."""
 
 from __future__ import annotations
 
@@ -30,17 +30,18 @@ def value_and_gradients_function(
     """A function that computes ``f(*args)`` and its gradient for each argument.
 
     Args:
-        f: takes tensors, or what becomes one, and returns a tensor or a structure of them, whose gradients
-            are summed.
+        f: takes tensors, or values that can be converted, and returns a tensor or a structure of them, whose
+            gradients are summed.
         params: the positions or the names of the arguments to differentiate for; all by default.
 
     Returns:
-        A function that returns ``(value, gradients)``: a list of tensors, None where ``f`` does not depend on
-        the argument. Integer tensors have gradients too, in integers; integer
-        variables have none. Its keyword ``dy`` weights the value.
+        A function that returns ``(value, gradients)``: a list of tensors, None if ``f`` does not depend on
+        the
+            argument. Integer tensors have gradients too, in integers; integer variables have none. Its
+            keyword ``dy`` weights the value.
 
-    Raises:
-        InvalidArgumentError: no arguments, or a position or a name that is none.
+        Raises:
+            InvalidArgumentError: there are no arguments, or no argument of a position or name.
 
     >>> import dualflow as df
     >>> value, gradients = value_and_gradients_function(lambda x: x * x)(3.0)
@@ -56,21 +57,21 @@ def value_and_gradients_function(
         places = range(len(args)) if chosen is None else chosen
         if not args or any(not 0 <= p < len(args) for p in places):
             raise InvalidArgumentError(
-                f"{len(args)} arguments were given, and gradients wanted for {list(places)}; name "
-                "arguments that are given."
+                f"params is {list(places)}, but {len(args)} arguments were given; params must be positions "
+                "or names of given arguments."
             )
-        given = _apart([a if isinstance(a, AbstractVariable) else convert_to_tensor(a) for a in args])
+        inputs = _apart([a if isinstance(a, AbstractVariable) else convert_to_tensor(a) for a in args])
         tape = Tape(accessed=True)
-        for a in given:
+        for a in inputs:
             (tape.watch_variable if isinstance(a, AbstractVariable) else tape.watch)(a)
-        value = _recorded(tape, f, given, kwargs)
-        return value, _gradients(tape, value, dy, [given[p] for p in places])
+        value = _recorded(tape, f, inputs, kwargs)
+        return value, _gradients(tape, value, dy, [inputs[p] for p in places])
 
     return decorated
 
 
 def _place(f: Callable[..., Any], param: int | str) -> int:
-    """The position of an argument that ``param`` is, or names."""
+    """The position of the argument ``param``, a position or a name."""
     if not isinstance(param, str):
         return param
     names = list(inspect.signature(f).parameters)
@@ -133,13 +134,13 @@ def implicit_gradients(f: Callable[..., Any]) -> Callable[..., list[tuple[Any, A
 
 
 def _apart(arguments: Sequence[Any]) -> list[Any]:
-    """The arguments; one that is given again as a tensor of its own, with a gradient of its own."""
-    seen: set[int] = set()
-    found = []
+    """The arguments, with repeated tensors copied, so that each has a gradient of its own."""
+    ids: set[int] = set()
+    distinct = []
     for argument in arguments:
-        found.append(identity(argument) if id(argument) in seen else argument)
-        seen.add(id(argument))
-    return found
+        distinct.append(identity(argument) if id(argument) in ids else argument)
+        ids.add(id(argument))
+    return distinct
 
 
 def _recorded(tape: Tape, f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -169,20 +170,20 @@ def _without_value(f: Callable[..., tuple[Any, Any]]) -> Callable[..., Any]:
 def py_func(
     func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: Any = None
 ) -> Any:
-    """The results of a Python function of NumPy arrays, as tensors; no gradient flows through it.
+    """The results of a Python function of NumPy arrays, as tensors; not differentiable.
 
     Args:
-        func: takes arrays and returns one, or as many as ``Tout`` lists.
+        func: takes arrays and returns one, or one for each dtype in ``Tout``.
         inp: the tensors to call it with.
         Tout: the dtype of the result, or a list of dtypes.
         stateful: ignored; as in TensorFlow.
         name: ignored; as in TensorFlow.
 
     Raises:
-        FailedPreconditionError: inside of a traced function, where df.numpy_function belongs.
+        FailedPreconditionError: it is called in a traced function; use :func:`dualflow.numpy_function` there.
     """
     if not dispatch.current().eager:
-        raise FailedPreconditionError("py_func runs now; inside of a traced function use df.numpy_function.")
+        raise FailedPreconditionError("py_func runs eagerly; in a traced function use df.numpy_function.")
     result = func(*[np.array(convert_to_tensor(x)) for x in inp])
     if not isinstance(Tout, list | tuple):
         return _result(result, Tout)

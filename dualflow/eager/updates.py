@@ -1,13 +1,14 @@
-"""Changes of variables: each is one step for all threads, and a tensor that was read never changes.
+"""Changes of variables: atomic for all threads, and a tensor that was read never changes.
 
-A tensor is an immutable snapshot. A change computes the new tensor beside the present one and replaces that,
-if it is still the present one, in one step (``variable_slots.py``). Where this fails, and for changes of
-several variables, threads take write locks, in the order in which they came: reads get the snapshot that a
-lock holds, other changes wait.
+A tensor is an immutable snapshot. A change computes the new tensor in new memory and replaces the present
+one by compare-and-swap (``variable_slots.py``). If this fails, and for changes of several variables, threads
+take write locks, in the order of their requests: reads return the snapshot that a lock holds, other changes
+wait.
 
-While compiled code writes to a variable's buffer, a read takes hold of the tensor and waits for the end:
-later compiled calls see that it is held and leave its buffer alone. Without a GIL no buffer is lent, and
-every change takes a write lock.
+While compiled code writes to a variable's buffer, a read takes a reference to the tensor and waits for the
+end: later compiled calls see the reference and don't write to its buffer. Without a GIL no buffer is
+    borrowed,
+and every change takes a write lock.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any, Final
 
 from dualflow.core.errors import FailedPreconditionError
 from dualflow.core.locks import SharedLock, held
-from dualflow.eager.initial_values import DeferredInitialValue, decide, restore_initial
+from dualflow.eager.initial_values import DeferredInitialValue, determine, restore_initial
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.eager.variable_slots import (
     borrowed_here,
@@ -41,13 +42,13 @@ _lock: Final = SharedLock()
 
 
 class WriteLock:
-    """A thread's right to change a variable.
+    """A thread's exclusive right to change a variable.
 
     Attributes:
-        tensor: the variable's present tensor, and the one that it has when the lock is released.
+        tensor: the variable's present tensor; replaced by the one to commit when the lock is released.
         outer: the lock of the same thread that this one interrupts.
         thread: the thread.
-        compiled: whether it is a compiled call's, which has read the variable and will write to it.
+        compiled: whether a compiled call has taken it, which has read the variable and will write to it.
     """
 
     __slots__ = ("compiled", "outer", "tensor", "thread")
@@ -60,26 +61,26 @@ class WriteLock:
 
 
 class UpdateStep:
-    """``with step.running, step as locks:`` is a block in which no other thread changes some variables.
+    """``with step.running, step as locks:`` is a block with exclusive rights to change some variables.
 
-    Reads get the tensor of a write lock, which may be replaced by one that no other object holds. Threads get
-    their locks in the order in which they came. A step inside of a step of the same thread, say in a signal
-    handler, does not wait.
+    Reads return the tensor of a write lock, which may be replaced by a tensor without other references.
+    Threads get their locks in the order of their requests. A step inside a step of the same thread, for
+    example in a signal handler, does not wait.
 
     Args:
-        variables: what to change, each once.
-        compiled: whether a compiled call does, which would write over changes made by a step inside of it.
+        variables: the variables to change, each once.
+        compiled: whether a compiled call changes them; it would overwrite changes by a step inside it.
 
     Attributes:
-        running: held during the step. Ctrl-C may keep ``__exit__`` from doing its work, but not this lock
-            from being released; the next step does the rest.
+        running: held during the step. Ctrl-C may interrupt ``__exit__``, but this lock is released in any
+            case; then the next step does what remains to be done.
 
     Raises:
-        FailedPreconditionError: a variable has no value, a compiled call that changes it has called the
-            Python code which asks, or another thread waits for this one and would be waited for.
+        FailedPreconditionError: a variable has no value; the step is requested by Python code inside a
+            compiled call that changes the variable; or waiting would be a deadlock of two threads.
     """
 
-    __slots__ = ("_locks", "_running", "_seen", "_thread", "_variables", "_waits")
+    __slots__ = ("_locks", "_running", "_tensors", "_thread", "_variables", "_waits")
 
     def __init__(self, variables: Sequence[Any], *, compiled: bool = False) -> None:
         self._running = Lock()
@@ -87,15 +88,15 @@ class UpdateStep:
         self._thread = get_ident()
         self._locks = [WriteLock(self._thread, compiled) for _ in variables]
         self._waits = True
-        self._seen: list[Any] = []
+        self._tensors: list[Any] = []
 
     @property
     def running(self) -> AbstractContextManager[Any]:
-        """What to hold during the step."""
+        """The context manager to enter during the step."""
         return held(self._running)
 
     def __enter__(self) -> list[WriteLock]:
-        decide(self._variables)
+        determine(self._variables)
         with _lock.lock:
             _steps.append(self)
         for pause in _pauses():
@@ -108,23 +109,23 @@ class UpdateStep:
         self.end()
 
     def end(self) -> None:
-        """Give the variables the tensors of their locks, which end."""
+        """Commit the tensors of the locks to the variables, and release the locks."""
         with _lock.lock:
             self._give_back()
             if self in _steps:
                 _steps.remove(self)
-            self._seen = []
+            self._tensors = []
 
     def left(self) -> bool:
-        """Whether this process was forked, and the step's thread is in another one."""
+        """Whether the step's thread is missing in this process, which was forked."""
         return self._thread != get_ident()
 
     def _take(self) -> bool:
         with _lock.lock:
             for step in [step for step in _steps if not step._running.locked()]:
                 step.end()
-            # Compiled code leaves a tensor alone that is held here, so this step's turn comes.
-            self._seen = [present(v) for v in self._variables]
+            # Compiled code doesn't borrow tensors with other references, so this step can't starve.
+            self._tensors = [present(v) for v in self._variables]
             if not self._is_next():
                 return False
             for variable, lock in zip(self._variables, self._locks, strict=True):
@@ -132,11 +133,11 @@ class UpdateStep:
                     self._give_back()
                     self._refuse_a_circle(substitute(variable))
                     return False
-            self._seen, self._waits = [], False
+            self._tensors, self._waits = [], False
             return True
 
     def _is_next(self) -> bool:
-        """Whether no other thread came earlier for one of the variables, but those that wait for this one."""
+        """Whether no thread requested one of the variables earlier, except threads that wait for this one."""
         outer = [step for step in _steps if step is not self and step._thread == self._thread]
         for step in _steps:
             if step is self:
@@ -151,7 +152,7 @@ class UpdateStep:
         return not {*map(id, self._variables)}.isdisjoint(map(id, other._variables))
 
     def _refuse_a_circle(self, holder: Any) -> None:
-        """Raise if ``holder`` is the lock of a thread that waits, perhaps through others, for this one."""
+        """Raise if ``holder`` is the lock of a thread that waits, perhaps transitively, for this one."""
         if type(holder) is not WriteLock:
             return
         waiting, grown = {self._thread}, True
@@ -163,7 +164,7 @@ class UpdateStep:
         if holder.thread in waiting:
             raise FailedPreconditionError(
                 "Two threads wait for each other: each runs a compiled call that changes variables, and in "
-                "it Python code (a py_function) which changes the other's. Do that after the compiled call."
+                "it Python code (a py_function) that changes the other's. Do that after the compiled call."
             )
 
     def _give_back(self) -> None:
@@ -172,7 +173,7 @@ class UpdateStep:
 
 
 def commit(locks: Sequence[WriteLock], tensors: Sequence[EagerTensor]) -> None:
-    """Give each of the locks its tensor: all of them, also where a signal's handler raises meanwhile."""
+    """Set the tensors of all locks, even if a signal handler raises meanwhile."""
     pairs = list(zip(locks, tensors, strict=True))
     try:
         for lock, tensor in pairs:
@@ -184,30 +185,30 @@ def commit(locks: Sequence[WriteLock], tensors: Sequence[EagerTensor]) -> None:
 
 
 def value_of(variable: Any) -> EagerTensor | None:
-    """What the variable holds, once no compiled code writes to it any more; None where it has no value."""
+    """The variable's tensor, after waiting for compiled code that writes to it; None if it has no value."""
     try:
-        found: EagerTensor | None = variable._tensor
+        tensor: EagerTensor | None = variable._tensor
     except AttributeError:
-        (found,) = _seen([variable])
-    return found
+        (tensor,) = _read([variable])
+    return tensor
 
 
 def values_of(variables: Sequence[Any]) -> list[EagerTensor]:
-    """What the variables hold at one moment: all that one step changes, or nothing of it.
+    """A consistent snapshot of the variables: with all changes of a step, or none of them.
 
     Raises:
         FailedPreconditionError: a variable has no value.
     """
-    found = []
-    for variable, tensor in zip(variables, _seen(variables), strict=True):
+    tensors = []
+    for variable, tensor in zip(variables, _read(variables), strict=True):
         if tensor is None:
             raise unset(variable)
-        found.append(tensor)
-    return found
+        tensors.append(tensor)
+    return tensors
 
 
 def owned(tensor: EagerTensor) -> EagerTensor:
-    """``tensor``, or a copy where its memory or the order in it isn't what a variable's is."""
+    """``tensor`` if its array owns its memory and is C-contiguous, otherwise a copy."""
     array = tensor._array
     if array.base is None and array.flags.c_contiguous:
         return tensor
@@ -215,7 +216,7 @@ def owned(tensor: EagerTensor) -> EagerTensor:
 
 
 def assign(variable: Any, tensor: EagerTensor) -> None:
-    """Let the variable hold ``tensor``, which no other object does."""
+    """Assign ``tensor``, which must have no other reference."""
     if store(variable, tensor):
         return
     if value_of(variable) is None:
@@ -227,39 +228,39 @@ def assign(variable: Any, tensor: EagerTensor) -> None:
 
 
 def change(variable: Any, rule: Callable[[EagerTensor], EagerTensor]) -> None:
-    """Let the variable hold ``rule(tensor)`` in place of ``tensor``; no change of another thread is lost.
+    """Replace the variable's ``tensor`` by ``rule(tensor)``, atomically: no change by another thread is lost.
 
     ``rule`` may be called more than once.
 
     Raises:
-        FailedPreconditionError: as :class:`UpdateStep` does.
+        FailedPreconditionError: as for :class:`UpdateStep`.
     """
     step = UpdateStep([variable])
     with step.running, step as (lock,):
         while True:
             before = lock.tensor
             after = owned(rule(before))
-            if lock.tensor is before:  # else a signal handler has changed it
+            if lock.tensor is before:  # otherwise a signal handler has changed it
                 lock.tensor = after
                 return
 
 
 def restore(variable: Any, tensor: EagerTensor) -> None:
-    """:func:`assign`, where a new variable that has not been read begins with ``tensor``."""
+    """:func:`assign`; for a new variable that has not been read, set its initial value."""
     if not restore_initial(variable, tensor):
         assign(variable, tensor)
 
 
 def unset(variable: Any) -> FailedPreconditionError:
-    """The error for a variable without a value."""
+    """The error for reading a variable without a value."""
     return FailedPreconditionError(
         f"{variable.name} has no value here: it belongs to a graph, and sessions hold its values. "
-        "Ask for it with session.run."
+        "Read it with session.run."
     )
 
 
 def borrowable(variable: Any) -> None:
-    """Note that compiled code may write to the variable's buffer without the GIL: a fork waits for it."""
+    """Record that compiled code may write to the variable's buffer without the GIL: a fork waits for it."""
     _borrowable[id(variable)] = variable
 
 
@@ -274,19 +275,19 @@ def _pauses() -> Iterator[float]:
         pause = min(2 * pause, _LONGEST)
 
 
-def _seen(variables: Sequence[Any]) -> list[EagerTensor | None]:
-    decide(variables)
-    with _lock.lock:  # steps end under it, and compiled code begins none with a tensor that is held here
+def _read(variables: Sequence[Any]) -> list[EagerTensor | None]:
+    determine(variables)
+    with _lock.lock:  # steps end under it, and compiled code doesn't borrow tensors referenced here
         holders = [present(v) for v in variables]
         tensors = [x.tensor if type(x) is WriteLock else x for x in holders]
-    return [_whole(v, t) for v, t in zip(variables, tensors, strict=True)]
+    return [_finished(v, t) for v, t in zip(variables, tensors, strict=True)]
 
 
-def _whole(variable: Any, tensor: EagerTensor | None) -> EagerTensor | None:
-    """``tensor`` when compiled code has ended that writes to it, or a copy for Python code inside of that."""
+def _finished(variable: Any, tensor: EagerTensor | None) -> EagerTensor | None:
+    """``tensor``, after waiting for compiled code that writes to it; a copy for Python code inside that."""
     if tensor is None or substitute(variable) is not tensor:
         return tensor
-    if borrowed_here(variable):  # compiled code calls Python before it writes, so the value is whole
+    if borrowed_here(variable):  # compiled code calls Python before it writes, so the value is consistent
         return wrap(tensor._array.copy())
     for pause in _pauses():
         if substitute(variable) is not tensor:
@@ -296,10 +297,10 @@ def _whole(variable: Any, tensor: EagerTensor | None) -> EagerTensor | None:
 
 
 def _acquire(variable: Any, lock: WriteLock) -> bool:
-    """Take the variable's tensor for ``lock``; False where another thread or compiled code has it."""
+    """Acquire ``lock`` for the variable; False if another thread or compiled code has its tensor."""
     if take(variable, lock):
         return True
-    holder = present(variable)  # which may have come back meanwhile: then the next attempt takes it
+    holder = present(variable)  # may have been put back meanwhile: then the next attempt succeeds
     if holder is None:
         raise unset(variable)
     mine = holder.thread == lock.thread if type(holder) is WriteLock else borrowed_here(variable)
@@ -309,9 +310,9 @@ def _acquire(variable: Any, lock: WriteLock) -> bool:
         return True
     if mine:
         raise FailedPreconditionError(
-            f"{variable.name} is being changed by a compiled call, so Python code that runs inside of the "
-            "call (a py_function, a signal handler, a finaliser) can't change it too. Let it note what is to "
-            "be done, and do it after the call."
+            f"{variable.name} is being changed by a compiled call, so Python code that runs inside the call "
+            "(a py_function, a signal handler, a finalizer) can't change it as well. Change it after the "
+            "call."
         )
     return False
 
@@ -327,19 +328,19 @@ _kept_for_fork: Final[list[Any]] = []
 
 
 def _before_fork() -> None:
-    """Wait until nobody writes to a variable's buffer, and let nobody begin.
+    """Wait until no thread writes to a variable's buffer, and block new writes.
 
-    A call that takes longer than a second has hardly come to its writes, which are its last steps.
+    A call that takes longer than a second is unlikely to be writing yet: writes are its last steps.
     """
     _lock.bare.acquire()
     end = time.monotonic() + _FORK_WAITS
     for variable in list(_borrowable.values()):
-        seen = present(variable)
-        _kept_for_fork.append(seen)  # compiled code leaves a tensor alone that is held
-        if type(seen) is DeferredInitialValue or borrowed_here(variable):
+        tensor = present(variable)
+        _kept_for_fork.append(tensor)  # compiled code doesn't borrow tensors with other references
+        if type(tensor) is DeferredInitialValue or borrowed_here(variable):
             continue
         for pause in _pauses():
-            if substitute(variable) is not seen or time.monotonic() > end:
+            if substitute(variable) is not tensor or time.monotonic() > end:
                 break
             time.sleep(pause)
 
@@ -350,11 +351,11 @@ def _after_fork() -> None:
 
 
 def _after_fork_in_child() -> None:
-    """Put back what other threads had: they are not in this process."""
+    """Put back tensors that were borrowed or locked by other threads, which don't exist in this process."""
     for variable in list(_borrowable.values()):
-        lent = substitute(variable)
-        if type(lent) is EagerTensor and not borrowed_here(variable):
-            variable._tensor = lent
+        borrowed = substitute(variable)
+        if type(borrowed) is EagerTensor and not borrowed_here(variable):
+            variable._tensor = borrowed
             del variable._substitute
     for step in [step for step in _steps if step.left()]:
         step.end()

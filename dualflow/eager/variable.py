@@ -1,4 +1,4 @@
-"""State: a variable holds one tensor at a time, and is read and assigned through the current engine."""
+"""``Variable``: a mutable tensor, read and assigned through the current engine."""
 
 from __future__ import annotations
 
@@ -28,17 +28,16 @@ _created: Final = itertools.count()
 
 
 class Variable(Operators, AbstractVariable):
-    """A tensor that can be replaced by another of its shape and dtype.
+    """A mutable tensor: its value can be replaced by another of its shape and dtype.
 
-    Ops take a variable wherever they take a tensor, and read the value it has then; tapes watch a trainable
-    one as soon as it is read. Threads may change one variable at once: no change is lost, and a tensor that
-    was read of it keeps its value.
+    Ops accept a variable as a tensor, and read its present value; tapes watch a trainable one when it is
+    read. Variables are thread-safe: no concurrent change is lost, and a tensor that was read keeps its value.
 
     Args:
-        initial_value: what :func:`dualflow.convert_to_tensor` takes, or a function without arguments that
-            returns it.
-        trainable: whether tapes watch it by themselves, and optimizers find it.
-        name: shown when the variable is printed, behind the names of the open :func:`dualflow.name_scope` s.
+        initial_value: a value that :func:`dualflow.convert_to_tensor` accepts, or a function without
+            arguments that returns it.
+        trainable: whether tapes watch it automatically, and optimizers update it.
+        name: the variable's name, after the names of open :func:`dualflow.name_scope` s.
         dtype: the dtype to convert ``initial_value`` to.
         constraint: a function that optimizers apply to the value after each update.
         shape: the shape that values must have, by default that of ``initial_value``; ``None`` entries allow
@@ -55,7 +54,7 @@ class Variable(Operators, AbstractVariable):
     <tf.Variable 'weight:0' shape=() dtype=float32, numpy=12.0>
     """
 
-    # Compiled code reads the tensor from its slot, and puts it into the other two while it writes to it.
+    # Compiled code reads the tensor from its slot, and uses the other two while it writes to its buffer.
     __slots__ = ("__dict__", "__weakref__", "_borrower", "_substitute", "_tensor")
 
     @entry
@@ -76,7 +75,7 @@ class Variable(Operators, AbstractVariable):
         experimental_enable_variable_lifting: bool = True,
     ) -> None:
         if initial_value is None:
-            raise InvalidArgumentError("A variable begins with a value: df.Variable(initial_value).")
+            raise InvalidArgumentError("A variable needs an initial value: df.Variable(initial_value).")
         with dispatch.current().unordered():
             initial = convert_to_tensor(initial_value() if callable(initial_value) else initial_value, dtype)
         self.trainable: bool = trainable is None or trainable
@@ -90,11 +89,11 @@ class Variable(Operators, AbstractVariable):
 
     @property
     def name(self) -> str:
-        """The given name and ``:0``; names need not be unique."""
+        """The name with the suffix ``:0``; names need not be unique."""
         return f"{self._name}:0"
 
     @property
-    def shape(self) -> Shape:  # type: ignore[override]  # the base declares what is read from the spec here
+    def shape(self) -> Shape:  # type: ignore[override]  # a property here
         return self._spec.shape
 
     @property
@@ -103,11 +102,11 @@ class Variable(Operators, AbstractVariable):
 
     @property
     def spec(self) -> TensorSpec:
-        """What every value of the variable is."""
+        """The spec of the variable's values."""
         return self._spec
 
     def ref(self) -> Reference:
-        """The variable as a key of dicts and a member of sets: equal for the same variable only."""
+        """A hashable reference for dicts and sets; equal to references to the same variable only."""
         return Reference(self)
 
     # Reading
@@ -120,16 +119,16 @@ class Variable(Operators, AbstractVariable):
     read_value = value
 
     def numpy(self) -> Any:
-        """The present value as a NumPy array that can't be written to, or as a NumPy scalar."""
+        """The present value as a read-only NumPy array, or as a NumPy scalar."""
         return self._now().numpy()
 
     def _now(self) -> Any:
-        """The value for Python: unseen by tapes, and a symbol, which says what it can't do, while tracing."""
+        """The value for Python code, not recorded by tapes; in a trace a symbolic tensor."""
         return dispatch.current().unrecorded.read(self)
 
     @property
     def initializer(self) -> Any:
-        """None: a variable begins with its value. In an explicit graph, the operation that gives it."""
+        """None: a variable is initialized when created; in an explicit graph, the initializing operation."""
         return None
 
     def is_initialized(self) -> bool:
@@ -137,17 +136,17 @@ class Variable(Operators, AbstractVariable):
         return True
 
     def static_value(self) -> None:
-        """None: what a variable holds is known only when it is read."""
+        """None: the value of a variable is dynamic."""
 
     # Assigning
 
     def assign(
         self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Give the variable another value. No gradient flows through an assignment.
+        """Assign a value to the variable. Assignments are not differentiable.
 
         Args:
-            value: what becomes a tensor of the variable's dtype and shape.
+            value: the new value, converted to a tensor of the variable's dtype; of the variable's shape.
             use_locking: ignored; as in TensorFlow.
             name: ignored; as in TensorFlow.
             read_value: whether to return the variable.
@@ -168,7 +167,7 @@ class Variable(Operators, AbstractVariable):
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Add ``delta``, which has the variable's shape, to the value; see :meth:`assign`."""
+        """Add ``delta``, of the variable's shape, to the value; see :meth:`assign`."""
         try:
             return self._update(add, delta, read_value)
         except Exception as error:
@@ -178,7 +177,7 @@ class Variable(Operators, AbstractVariable):
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Subtract ``delta``, which has the variable's shape, from the value; see :meth:`assign`."""
+        """Subtract ``delta``, of the variable's shape, from the value; see :meth:`assign`."""
         try:
             return self._update(subtract, delta, read_value)
         except Exception as error:
@@ -195,13 +194,13 @@ class Variable(Operators, AbstractVariable):
             return self._update(op, delta, read_value)
 
     def _assigned(self, done: Any, read_value: bool) -> Any:
-        """What an assignment returns: in a graph that is run later, the tensor to fetch for it."""
+        """The result of an assignment; in an explicit graph, the tensor to fetch for it."""
         if done is not None:
             return done
         return self if read_value else None
 
     def _fitting(self, value: Any) -> Any:
-        """``value`` as a tensor that the variable can hold."""
+        """``value`` as a tensor, checked to fit the variable."""
         if type(value) is not EagerTensor or not dispatch.current().eager:
             value = convert_to_tensor(value, self.dtype)
         self._check(value)
@@ -210,20 +209,20 @@ class Variable(Operators, AbstractVariable):
     def _check(self, value: AbstractTensor) -> None:
         if value.dtype is not self.dtype:
             raise InvalidArgumentError(
-                f"{self._name} has dtype {self.dtype.name} and can't take a value of dtype "
+                f"{self._name} has dtype {self.dtype.name} and can't hold a value of dtype "
                 f"{value.dtype.name}; convert it with df.cast."
             )
         shape = value.shape
         if shape is not self.shape and not _compatible(self.shape, shape):
             raise InvalidArgumentError(
-                f"{self._name} has shape {self.shape} and can't take a value of shape {shape}; "
-                "the shapes must be equal."
+                f"{self._name} has shape {self.shape} and can't hold a value of shape {shape}; the shapes "
+                "must be equal."
             )
 
     # Parts
 
     def __getitem__(self, key: Any) -> Tensor:
-        """``v[key]``, a tensor whose ``assign``, ``assign_add`` and ``assign_sub`` change that part."""
+        """``v[key]``, a tensor whose ``assign``, ``assign_add`` and ``assign_sub`` change the variable."""
         try:
             part = getitem(self, key)
             part._part_of = (self, key)
@@ -236,12 +235,12 @@ class Variable(Operators, AbstractVariable):
     def assign_part(
         self, key: Any, value: Any, change: Callable[[Any, Any], Any] = lambda part, value: value
     ) -> Any:
-        """``v[key] = change(v[key], value)``, where the value broadcasts to the part.
+        """``v[key] = change(v[key], value)``; the value broadcasts to the part.
 
-        ``key`` is made of integers, slices, ``...`` and ``None``.
+        ``key`` has integers, slices, ``...`` and ``None``.
         """
-        given = convert_to_tensor(value, self.dtype)
-        return self._replaced(lambda now: replace(now, key, change(getitem(now, key), given)))
+        operand = convert_to_tensor(value, self.dtype)
+        return self._replaced(lambda present: replace(present, key, change(getitem(present, key), operand)))
 
     @entry
     def gather_nd(self, indices: Any, name: str | None = None) -> Any:
@@ -256,20 +255,20 @@ class Variable(Operators, AbstractVariable):
     @entry
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
         """Replace the parts at ``indices`` by ``updates``, as :func:`dualflow.tensor_scatter_nd_update`."""
-        given = self._alike(updates)
-        return self._replaced(lambda now: tensor_scatter_nd_update(now, indices, given))
+        tensor = self._alike(updates)
+        return self._replaced(lambda present: tensor_scatter_nd_update(present, indices, tensor))
 
     @entry
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
         """Add ``updates`` to the parts at ``indices``, as :func:`dualflow.tensor_scatter_nd_add`."""
-        given = self._alike(updates)
-        return self._replaced(lambda now: tensor_scatter_nd_add(now, indices, given))
+        tensor = self._alike(updates)
+        return self._replaced(lambda present: tensor_scatter_nd_add(present, indices, tensor))
 
     @entry
     def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
         """Subtract ``updates`` from the parts at ``indices``."""
-        given = self._alike(updates)
-        return self._replaced(lambda now: tensor_scatter_nd_add(now, indices, negative(given)))
+        tensor = self._alike(updates)
+        return self._replaced(lambda present: tensor_scatter_nd_add(present, indices, negative(tensor)))
 
     def _alike(self, value: Any) -> Any:
         return convert_to_tensor(value, self.dtype)
@@ -281,7 +280,7 @@ class Variable(Operators, AbstractVariable):
 
     @entry
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
-        raise DTypeError("A part of a variable is assigned with v[key].assign(value).")
+        raise DTypeError("Assign a part of a variable with v[key].assign(value).")
 
     @entry
     def _in_place(self, other: Any) -> NoReturn:
@@ -294,7 +293,7 @@ class Variable(Operators, AbstractVariable):
         _in_place
     )
 
-    # What Python asks of a value
+    # Python's protocols
 
     @entry
     def __bool__(self) -> bool:
@@ -352,16 +351,16 @@ class Variable(Operators, AbstractVariable):
         return self.__dict__, {} if tensor is None else {"_tensor": tensor}
 
     def __repr__(self) -> str:
-        tensor = value_of(self)  # a trace may still owe it
+        tensor = value_of(self)  # None while the initial value is pending in a trace
         value = "" if tensor is None else f", numpy={tensor.shown()}"
         return f"<tf.Variable {self.name!r} shape={self.shape} dtype={self.dtype.name}{value}>"
 
     __str__ = __repr__
 
 
-def _compatible(wanted: Shape, given: Shape) -> bool:
-    if given is UNKNOWN_RANK:  # a run of the graph tells, and checks
+def _compatible(declared: Shape, shape: Shape) -> bool:
+    if shape is UNKNOWN_RANK:  # checked at run time
         return True
-    return len(wanted) == len(given) and all(
-        w is None or g is None or w == g for w, g in zip(wanted, given, strict=True)
+    return len(declared) == len(shape) and all(
+        w is None or g is None or w == g for w, g in zip(declared, shape, strict=True)
     )

@@ -1,19 +1,18 @@
-"""The slots of a variable, and the steps in which they change.
+"""The slots of a variable, and atomic operations on them.
 
-``_tensor`` has the variable's present tensor. It is empty while the variable is locked or borrowed, or before
-its first value is decided; then ``_substitute`` has what stands for the tensor:
+``_tensor`` is the variable's present tensor. It is empty while the variable is locked or borrowed, or before
+its initial value is determined; then ``_substitute`` is one of:
 
 * a write lock: a thread computes the next value in new memory (``updates.py``).
-* the tensor itself: compiled code writes to its buffer without the GIL, in the thread of number
-    ``_borrower``.
-* a deferred first value (``initial_values.py``).
+* the tensor itself: compiled code writes to its buffer without the GIL, in the thread ``_borrower``.
+* a deferred initial value (``initial_values.py``).
 
-Each function here is one step: no other thread, and no signal handler, runs between its first load and its
-last store. CPython switches threads and runs handlers at calls and backward jumps only; a test disassembles
-the steps and finds none. Without a GIL, :func:`store` and :func:`replace` do nothing, and the callers of the
-others have the lock of ``updates.py``. Nothing else relies on where threads switch. A lock around these steps
-makes an assignment of a small tensor a quarter slower, and twice as slow where the lock must survive Ctrl-C
-(Python 3.13 and later).
+Each function here is atomic: no other thread, and no signal handler, runs between its first load and its
+last store. CPython switches threads and runs handlers only at calls and backward jumps; a test disassembles
+the functions and checks that they have none. Without a GIL, :func:`store` and :func:`replace` do nothing, and
+callers of the others hold the lock of ``updates.py``. No other code relies on where threads switch. A lock
+around these operations makes an assignment of a small tensor a quarter slower, and twice as slow if the lock
+must survive Ctrl-C (Python 3.13 and later).
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ GIL: Final[bool] = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
 class Holder(Protocol):
-    """What stands for a variable's present tensor, and has it."""
+    """A substitute for a variable's present tensor, which it holds."""
 
     tensor: EagerTensor
 
 
 def store(variable: Any, tensor: EagerTensor) -> bool:
-    """Replace the present tensor, whichever it is; False where there is none."""
+    """Replace the present tensor; False if the slot is empty."""
     try:
         if GIL and variable._tensor is not None:
             variable._tensor = tensor
@@ -45,7 +44,7 @@ def store(variable: Any, tensor: EagerTensor) -> bool:
 
 
 def replace(variable: Any, before: EagerTensor, after: EagerTensor) -> bool:
-    """Replace ``before`` by ``after``; False where ``before`` isn't the present tensor any more."""
+    """Replace ``before`` by ``after``; False if ``before`` isn't the present tensor any more."""
     try:
         if GIL and variable._tensor is before:
             variable._tensor = after
@@ -56,7 +55,7 @@ def replace(variable: Any, before: EagerTensor, after: EagerTensor) -> bool:
 
 
 def take(variable: Any, lock: Holder) -> bool:
-    """Move the present tensor to ``lock``, which then stands for it; False where there is none."""
+    """Move the present tensor to ``lock``, which becomes its substitute; False if the slot is empty."""
     try:
         lock.tensor = variable._tensor
         variable._substitute = lock
@@ -67,13 +66,13 @@ def take(variable: Any, lock: Holder) -> bool:
 
 
 def nest(variable: Any, lock: Holder, outer: Holder) -> None:
-    """Let ``lock`` stand for the tensor in place of ``outer``, with the same tensor."""
+    """Make ``lock`` the substitute instead of ``outer``, with the same tensor."""
     lock.tensor = outer.tensor
     variable._substitute = lock
 
 
 def unnest(variable: Any, lock: Holder, outer: Holder) -> None:
-    """Let ``outer`` stand for the tensor again, if ``lock`` still does, with its tensor."""
+    """Make ``outer`` the substitute again, with the tensor of ``lock``, if that is the substitute."""
     try:
         if variable._substitute is lock:
             outer.tensor = lock.tensor
@@ -83,7 +82,7 @@ def unnest(variable: Any, lock: Holder, outer: Holder) -> None:
 
 
 def put_back(variable: Any, holder: Holder) -> bool:
-    """Move the tensor of ``holder`` to its slot; False where ``holder`` doesn't stand for it any more."""
+    """Move the tensor of ``holder`` to its slot; False if ``holder`` isn't the substitute any more."""
     try:
         if variable._substitute is holder:
             variable._tensor = holder.tensor
@@ -95,7 +94,7 @@ def put_back(variable: Any, holder: Holder) -> bool:
 
 
 def present(variable: Any) -> Any:
-    """The present tensor, or what stands for it; None without a value."""
+    """The present tensor, or its substitute; None without a value."""
     try:
         return variable._tensor
     except AttributeError:
@@ -106,7 +105,7 @@ def present(variable: Any) -> Any:
 
 
 def substitute(variable: Any) -> Any:
-    """What stands for the present tensor; None where the slot has it, or the variable has no value."""
+    """The substitute for the present tensor; None if the slot has the tensor, or the variable no value."""
     try:
         return variable._substitute
     except AttributeError:
@@ -114,7 +113,7 @@ def substitute(variable: Any) -> Any:
 
 
 def borrowed_here(variable: Any) -> bool:
-    """Whether compiled code in this thread has the tensor: the caller is a signal handler or finalizer."""
+    """Whether compiled code in this thread has borrowed the tensor: the caller is Python code inside it."""
     try:
         return bool(variable._borrower == get_ident())
     except AttributeError:

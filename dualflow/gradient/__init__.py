@@ -1,1 +1,1 @@
-"""Reverse mode: one sweep over the records of what ran, for eager tapes and for graphs alike."""
+"""Reverse-mode differentiation: one sweep over records of executed ops, for eager tapes and graphs."""

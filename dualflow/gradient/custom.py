@@ -1,4 +1,4 @@
-"""Functions that come with a gradient of their own."""
+"""Functions with a custom gradient."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from dualflow.ops.own_gradient import CUSTOM
 
 
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a function that returns its result and the function that computes its gradient.
+    """Decorator of a function that returns its result and a function that computes its gradient.
 
-    ``f(*args)`` returns ``(result, grad)``; ``grad(*dresult)`` takes the gradient of each output and returns
-    that of each argument, None where there is none. When ``f`` reads trainable variables that are no
-    arguments, ``grad`` takes the list of them as ``variables=`` and returns a pair: the gradients of the
-    arguments, and of the variables.
+    ``f(*args)`` returns ``(result, grad)``; ``grad(*dresult)`` takes the gradients of all outputs and returns
+    those of all arguments, or None for an argument without one. If ``f`` reads trainable variables that are
+    not arguments, ``grad`` takes a list of them as ``variables=`` and returns a pair: the gradients of the
+    arguments, and those of the variables.
 
-    Gradients of higher order differentiate ``grad``; keywords of ``f`` have no gradient.
+    Higher-order gradients differentiate ``grad``; keyword arguments of ``f`` have no gradient.
 
     Raises:
-        DTypeError: ``f`` reads variables and ``grad`` takes no ``variables``; when the gradient is taken,
-            ``grad`` returns one of another dtype than its argument has.
-        InvalidArgumentError: when the gradient is taken, ``grad`` returns too few or too many, or one of
+        DTypeError: ``f`` reads variables and ``grad`` has no parameter ``variables``; when the gradient is
+            computed, ``grad`` returns one of another dtype than its argument has.
+        InvalidArgumentError: when the gradient is computed, ``grad`` returns too few or too many, or one of
             another shape than its argument has.
 
     >>> import dualflow as df
@@ -54,13 +54,13 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         engine = dispatch.current()
         leaves = tree.leaves(args[1:] if _is_method(args, decorated) else args)
         inputs = {i: _tensor(x, engine) for i, x in enumerate(leaves) if _has_gradient(x)}
-        reader = ReadNotingEngine(engine)
+        reader = ReadRecordingEngine(engine)
         with dispatch.using(reader):
             result, grad = f(*args, **kwargs)
             flat, structure = tree.flatten(result)
             results = [convert_to_tensor(y) for y in flat]
-        given = {id(x) for x in leaves}
-        variables = [v for v in reader.variables.values() if v.trainable and id(v) not in given]
+        argument_ids = {id(x) for x in leaves}
+        variables = [v for v in reader.variables.values() if v.trainable and id(v) not in argument_ids]
         if variables and not _takes_variables(grad):
             raise DTypeError(
                 "If using @custom_gradient with a function that uses variables, then grad_fn must accept a "
@@ -70,14 +70,14 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         operands = (*results, *inputs.values(), *[engine.read(v) for v in variables])
         if len(operands) == len(results):
             return result
-        found = engine.apply(CUSTOM, operands, {"grad": rule, "outputs": len(results)})
-        return tree.unflatten(structure, tuple(found))
+        outputs = engine.apply(CUSTOM, operands, {"grad": rule, "outputs": len(results)})
+        return tree.unflatten(structure, tuple(outputs))
 
     return decorated
 
 
-class ReadNotingEngine(DelegatingEngine):
-    """``base``, noting the variables that are read."""
+class ReadRecordingEngine(DelegatingEngine):
+    """``base``; records the variables that are read."""
 
     __slots__ = ("variables",)
 
@@ -96,16 +96,17 @@ class ReadNotingEngine(DelegatingEngine):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WrittenGradient:
-    """The gradient that a user wrote, for one call; it is conjugated where the sweep's cotangents are not.
+    """A user's gradient function for one call of the decorated function, whose tensors it may refer to.
 
-    It may hold tensors of that call.
+    TensorFlow's gradients are conjugates of the sweep's cotangents, so both arguments and results are
+    conjugated.
 
     Attributes:
-        name: the decorated function's.
+        name: the name of the decorated function.
         grad: the user's function.
-        places: which of the arguments are tensors, and so inputs of the op.
-        arguments: how many there are.
-        variables: what the function read besides; they are inputs after the arguments.
+        places: the positions of the arguments that are tensors, and so inputs of the op.
+        arguments: the number of arguments.
+        variables: the variables that the function reads; they are inputs after the arguments.
     """
 
     name: str
@@ -120,14 +121,14 @@ class WrittenGradient:
             of_arguments, of_variables = self.grad(*gradients, variables=list(self.variables))
         else:
             of_arguments, of_variables = self.grad(*gradients), []
-        found = _cotangents(of_arguments)
-        self._check(found, self.arguments, "arguments")
+        returned = _cotangents(of_arguments)
+        self._check(returned, self.arguments, "arguments")
         self._check(list(of_variables), len(self.variables), "variables")
-        flows = [*[found[i] for i in self.places], *of_variables]
-        belongs = [f"argument {i + 1}" for i in self.places] + [v.name for v in self.variables]
+        flows = [*[returned[i] for i in self.places], *of_variables]
+        owners = [f"argument {i + 1}" for i in self.places] + [v.name for v in self.variables]
         return [
             None if flow is None else conj(self._gradient(flow, x, of))
-            for flow, x, of in zip(flows, inputs, belongs, strict=True)
+            for flow, x, of in zip(flows, inputs, owners, strict=True)
         ]
 
     def _gradient(self, flow: Any, x: Any, of: str) -> Any:
@@ -144,16 +145,16 @@ class WrittenGradient:
         )
         return matched(tensor, x, message)
 
-    def _check(self, found: list[Any], wanted: int, what: str) -> None:
-        if len(found) != wanted:
+    def _check(self, gradients: list[Any], count: int, what: str) -> None:
+        if len(gradients) != count:
             raise InvalidArgumentError(
-                f"The gradient function of {self.name} must return a gradient for each of its {wanted} "
-                f"{what} (None where there is none), but returned {len(found)}."
+                f"The gradient function of {self.name} must return a gradient for each of its {count} "
+                f"{what} (None where there is none), but returned {len(gradients)}."
             )
 
 
 def _cotangents(returned: Any) -> list[Any]:
-    """The gradients in what a gradient function returned, from left to right; None is one of them."""
+    """The gradients that a gradient function returned, flattened; None is a leaf."""
     if isinstance(returned, list | tuple):
         return [x for part in returned for x in _cotangents(part)]
     if isinstance(returned, Mapping):
@@ -162,7 +163,7 @@ def _cotangents(returned: Any) -> list[Any]:
 
 
 def _is_method(args: Sequence[Any], function: Callable[..., Any]) -> bool:
-    """Whether a call of ``function``, an attribute of a class, has the instance as its first argument."""
+    """Whether the first argument of a call is the instance whose method ``function`` is."""
     if not args or isinstance(args[0], AbstractTensor | AbstractVariable):
         return False
     return any(value is function for parent in type(args[0]).__mro__ for value in vars(parent).values())

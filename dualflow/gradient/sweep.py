@@ -1,7 +1,7 @@
-"""The reverse sweep: from the cotangents of some targets to those of some sources, over a list of records.
+"""The reverse sweep: computes cotangents of sources from those of targets, over a list of records.
 
-It calls ops only, so that it runs now, is traced, or is itself recorded for a higher order, whatever engine
-is current. Tensors are told apart by identity. The work is linear in the number of records.
+It calls only ops, so that it runs eagerly, is traced, or is recorded for higher-order gradients, depending on
+the current engine. Tensors are identified by their ids. The work is linear in the number of records.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dualflow.ops.record import Op
 
 
 class Record(NamedTuple):
-    """One op that ran: the tensors it took and gave, each one object for as long as the record lives."""
+    """One executed op, with its inputs and outputs, which the record keeps alive."""
 
     op: Op
     inputs: tuple[Any, ...]
@@ -32,40 +32,40 @@ class Record(NamedTuple):
 def sweep(
     records: list[Record], targets: Sequence[Any], cotangents: Sequence[Any], sources: Sequence[Any]
 ) -> list[Any]:
-    """The cotangent of each source, given those of the targets.
+    """The cotangent of each source, computed from those of the targets.
 
     Args:
-        records: what ran, in the order it ran; emptied on the way, which frees what only they hold.
-        targets: tensors that the records made, or sources themselves.
+        records: the executed ops in order; they are popped, which frees tensors that only they refer to.
+        targets: outputs of the records, or sources.
         cotangents: one for each target, of its shape and dtype.
         sources: tensors, or variables that a record reads.
 
     Returns:
-        For each source the sum of what flows back to it, a tensor of its shape; None where nothing does.
+        For each source a tensor of its shape, the sum of its cotangents; None if no target depends on it.
     """
     reached = _reached(records, sources)
     symbolic = not dispatch.current().eager
-    kept = {id(s) for s in sources}
-    found: dict[int, Any] = {}
+    source_ids = {id(s) for s in sources}
+    flowing: dict[int, Any] = {}
     for target, cotangent in zip(targets, cotangents, strict=True):
         if id(target) in reached:
-            _accumulate(found, id(target), cotangent)
+            _accumulate(flowing, id(target), cotangent)
     while records:
         op, inputs, outputs, attrs = records.pop()
         if len(outputs) == 1:
             out = outputs[0]
-            g = found.pop(id(out), None)
+            g = flowing.pop(id(out), None)
             if g is None:
                 continue
-            if id(out) in kept:
-                found[id(out)] = g
+            if id(out) in source_ids:
+                flowing[id(out)] = g
         else:
             out = outputs
-            gs = [found.pop(id(y), None) for y in outputs]
+            gs = [flowing.pop(id(y), None) for y in outputs]
             if all(g is None for g in gs):
                 continue
-            found.update(
-                {id(y): g for y, g in zip(outputs, gs, strict=True) if g is not None and id(y) in kept}
+            flowing.update(
+                {id(y): g for y, g in zip(outputs, gs, strict=True) if g is not None and id(y) in source_ids}
             )
             g = tuple(gs) if op.pullback is not None else filled(tuple(gs), outputs)
         rules = op.vjp
@@ -74,7 +74,7 @@ def sweep(
                 if flow is not None and id(x) in reached:
                     if flow.shape is not x.shape or symbolic:
                         flow = _summed_back(flow, x, inputs)
-                    _accumulate(found, id(x), flow)
+                    _accumulate(flowing, id(x), flow)
             continue
         for i, x in enumerate(inputs):
             key = id(x)
@@ -88,13 +88,13 @@ def sweep(
                 if flow is not None:
                     if len(inputs) > 1 and (flow.shape is not x.shape or symbolic):
                         flow = _summed_back(flow, x, inputs)
-                    before = found.get(key)
-                    found[key] = flow if before is None else add(before, flow)
-    return [found.get(id(s)) for s in sources]
+                    before = flowing.get(key)
+                    flowing[key] = flow if before is None else add(before, flow)
+    return [flowing.get(id(s)) for s in sources]
 
 
 def _reached(records: Sequence[Record], sources: Sequence[Any]) -> set[int]:
-    """The ids of the tensors that depend on a source: only these are worth a cotangent."""
+    """The ids of the tensors that depend on a source: only these need a cotangent."""
     reached = {id(s) for s in sources}
     for _, inputs, outputs, _ in records:
         for x in inputs:
@@ -108,7 +108,7 @@ def _reached(records: Sequence[Record], sources: Sequence[Any]) -> set[int]:
 def _flows(
     op: Op, g: Any, out: Any, inputs: tuple[Any, ...], attrs: dict[str, Any], reached: set[int]
 ) -> Sequence[Any]:
-    """The cotangent of each input of an op that has one rule for them all; None for those out of reach."""
+    """The cotangents of an op's inputs, by its one rule for all; None for inputs not in ``reached``."""
     needed = tuple([id(x) in reached for x in inputs])
     rule = op.pullback or partial(_each, op)
     try:
@@ -125,9 +125,9 @@ def _each(op: Op, needed: tuple[bool, ...], g: Any, out: Any, *inputs: Any, **at
 
 
 def _summed_back(flow: Any, x: Any, inputs: Sequence[Any]) -> Any:
-    """``flow`` with the shape of ``x``, which the other inputs may have repeated.
+    """``flow`` summed to the shape of ``x``, which the op may have broadcast.
 
-    An op with inputs of unknown rank is a call that takes its own gradient, of the shape of each input.
+    Ops with inputs of unknown rank are calls, whose gradients have the inputs' shapes already.
     """
     shape = x.shape
     if shape is not UNKNOWN_RANK and None in shape:
@@ -139,12 +139,12 @@ def _summed_back(flow: Any, x: Any, inputs: Sequence[Any]) -> Any:
 
 
 def filled(g: Any, out: Any) -> tuple[Any, ...]:
-    """The cotangents of an op's outputs, zeros where nothing flows."""
+    """The cotangents of an op's outputs, with zeros for None."""
     if not isinstance(g, tuple):
         return (g,)
     return tuple([zeros_like(y) if c is None else c for c, y in zip(g, out, strict=True)])
 
 
-def _accumulate(found: dict[int, Any], key: int, cotangent: Any) -> None:
-    before = found.get(key)
-    found[key] = cotangent if before is None else add(before, cotangent)
+def _accumulate(flowing: dict[int, Any], key: int, cotangent: Any) -> None:
+    before = flowing.get(key)
+    flowing[key] = cotangent if before is None else add(before, cotangent)

@@ -206,7 +206,7 @@ def test_a_variable_takes_its_own_shape_only(session: v1.Session) -> None:
     change = w.assign(x * 2.0)
     session.run(w.initializer)
     assert session.run(change, {x: [3.0, 4.0]}).tolist() == [6.0, 8.0]
-    with pytest.raises(ValueError, match=r"has shape \(2,\) and can't take a value of shape \(3,\)"):
+    with pytest.raises(ValueError, match=r"has shape \(2,\) and can't hold a value of shape \(3,\)"):
         session.run(change, {x: [1.0, 2.0, 3.0]})
     assert session.run(w).tolist() == [6.0, 8.0]
 

@@ -317,9 +317,9 @@ def test_targets_and_sources_must_be_tensors():
         y = x * x
     with pytest.raises(TypeError, match="received None"):
         tape.gradient(None, x)
-    with pytest.raises(TypeError, match="taken of tensors"):
+    with pytest.raises(TypeError, match="must be a tensor"):
         tape.gradient(3.0, x)
-    with pytest.raises(TypeError, match="taken for tensors"):
+    with pytest.raises(TypeError, match="must be tensors"):
         tape.gradient(y, 3.0)
 
 

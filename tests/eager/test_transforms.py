@@ -54,7 +54,7 @@ def test_implicit_gradients_pair_with_their_variables():
 def test_misuse_is_explained():
     with pytest.raises(ValueError, match="0 arguments"):
         tfe.gradients_function(lambda: 1.0)()
-    with pytest.raises(ValueError, match=r"wanted for \[3\]"):
+    with pytest.raises(ValueError, match=r"params is \[3\]"):
         tfe.gradients_function(lambda x: x, params=[3])(1.0)
     with pytest.raises(ValueError, match="No trainable variables"):
         tfe.implicit_gradients(lambda: df.constant(1.0))()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dualflow.core.spec import TensorSpec
-from dualflow.eager.tape import GradientTape, pull_back
+from dualflow.eager.tape import GradientTape, apply_vjp
 from dualflow.function.control.bodies import traced
 from dualflow.gradient.sweep import filled
 from dualflow.graph.control import run_cond
@@ -54,7 +54,7 @@ def _pull_graph(
             results = replay(body, values)
         targets = [results[i] for i in taking]
         fitting = [ensure_shape(g, x.shape) for g, x in zip(flows, targets, strict=True)]
-        return pull_back(tape, targets, fitting, sources)
+        return apply_vjp(tape, targets, fitting, sources)
 
     specs = [TensorSpec.of(x.shape, x.dtype) for x in (*operands, *cotangents)]
     return traced(pull, specs)

@@ -17,7 +17,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import NamedTuple, replace
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.eager.tape import GradientTape, pull_back
+from dualflow.eager.tape import GradientTape, apply_vjp
 from dualflow.function.control import loop_checkpointing
 from dualflow.function.control.bodies import traced, tracer_of
 from dualflow.graph.control import run_loop
@@ -149,7 +149,7 @@ def _halves(pulled: _Pulled, options: CompileOptions) -> Halves:
             results = replay(loop.body, values)
         targets = [results[i] for i in pulled.taking]
         weights = [conj(c) for c in cotangents]
-        found = pull_back(tape, targets, weights, sources)
+        found = apply_vjp(tape, targets, weights, sources)
         return [*results, *[conj(x) for x in found]]
 
     specs = [_spec(v) for v in (*loop.body.inputs, *[loop.body.outputs[i] for i in pulled.taking])]
@@ -216,7 +216,7 @@ def _in_segments(pulled: _Pulled, iterations: int, gs: Sequence[Any]) -> Tensors
         results = loop_checkpointing.run(pulled.loop, pulled.inputs, iterations)
     taking = [i for i in pulled.taking if gs[i] is not None]
     targets, weights = [results[i] for i in taking], [conj(gs[i]) for i in taking]
-    found = pull_back(tape, targets, weights, sources)
+    found = apply_vjp(tape, targets, weights, sources)
     return [conj(x) for x in found]
 
 
