@@ -132,7 +132,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     take_call(compare)
-    compare.add_argument("--json", action="store_true", help="print the compile_stats as JSON")
+    compare.add_argument("--json", action="store_true", help="print the figures as JSON")
     compare.set_defaults(run=_compare)
     graph = commands.add_parser(
         "graph",

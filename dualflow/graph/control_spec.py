@@ -78,7 +78,6 @@ class LoopSpec(BodySpec):
         reverse: from the last row to the first; what is stacked stays beside its row.
         recompute: the gradient keeps what each iteration begins with, and computes the iteration again from
         it.
-
         lineage: numbers that tell loops apart. A loop whose lineage begins with another's, over the same
             inputs, has the other's results first among its own.
         effect: what an iteration does beside its results.

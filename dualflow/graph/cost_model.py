@@ -1,6 +1,5 @@
-"""The cost model: the measured compile_stats by which passes, the planner and the schedule choose between
+"""The cost model: the measured figures by which passes, the planner and the schedule choose between
 programs.
-
 
 A value that a later kernel reads is written to memory and read again, and its reader is one more launch. A
 value that a later stage of the same kernel reads is either computed again or stored in a scratch row, which
@@ -8,13 +7,12 @@ stays in the nearest cache. Scratch rows never cost more than memory, so merging
 executed work; it adds length. Compilers take more than linear time for long code, and a processor has few
 registers, so the number of stages and ops of a kernel is bounded.
 
-Numbers that fix in which order a sum is taken are no compile_stats of a machine: results would differ from
+Numbers that fix in which order a sum is taken are no figures of a machine: results would differ from
 one to the next. The blocks of long sums (:mod:`dualflow.schedule.blocking`,
 :mod:`dualflow.graph.column_folds`), the lanes of reduction loops (:mod:`dualflow.schedule.lanes`), of Fourier
 transforms (:mod:`dualflow.graph.passes.fourier`) and of strips (:mod:`dualflow.schedule.strips`) stay where
-they are used. So do the compile_stats of one backend's own routines, which the rest of the compiler does not
+they are used. So do the figures of one backend's own routines, which the rest of the compiler does not
 read.
-
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ from dualflow.core.records import NamedTuple
 
 
 class CostModel(NamedTuple):
-    """Measured compile_stats of a processor. An *addition* is one on one element, at full vector width.
+    """Measured figures of a processor. An *addition* is one on one element, at full vector width.
 
     Attributes:
         addition_ns: nanoseconds of an addition, the unit of ``Element.cost``.

@@ -30,7 +30,7 @@ class CompileOptions:
         threads: how many threads may share a loop: 1 for the caller alone, None for as many as the process
             uses. Where all graphs share the threads, any other number is taken for the process's own.
         vector_bits: the width of the vectors that code is written for; None for what the process uses.
-        cost_model: the compile_stats of the processor by which programs are chosen.
+        cost_model: the figures of the processor by which programs are chosen.
         checking: whether what each pass makes is held against the rules of the IR, kernels against theirs.
 
     >>> CompileOptions(memory=1 << 30).loop_budget >> 20
@@ -54,7 +54,6 @@ class CompileOptions:
     def loop_budget(self) -> int:
         """The bytes that loops may keep of their iterations; a quarter of the memory where nothing is
         said."""
-
         return self.memory // 4 if self.kept_by_loops is None else self.kept_by_loops
 
     @property

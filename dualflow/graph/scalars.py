@@ -17,7 +17,6 @@ def in_registers(value: Value) -> bool:
 def is_scalar_control(node: Node) -> bool:
     """Whether ``node`` is a conditional or loop all of whose values, however deep, are scalars in
     registers."""
-
     if not isinstance(node.op.kind, Cond | Loop) or node.effect is not None or not node.outputs:
         return False
     if isinstance(node.op.kind, Loop):

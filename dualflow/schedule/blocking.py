@@ -40,7 +40,6 @@ def rounds(step: NestStep) -> bool:
 def chunks(nest: Nest, lanes: int) -> tuple[int, int]:
     """The chunks of the first loop of a whole reduction: the iterations of each, and how many there
     are."""
-
     inner = typical(math.prod(loop.extent for loop in nest.loops[1:]))
     size = max(1, CHUNK // max(1, inner))
     size += -size % lanes

@@ -135,7 +135,6 @@ class Blocks(NamedTuple):
     """``body`` for each chunk of ``size`` iterations of ``loop`` between two bounds, the last one cut
     short.
 
-
     Inside, the chunk is from one :class:`Edge` of this loop and level to the other.
     """
 
@@ -449,7 +448,6 @@ class Argument(NamedTuple):
 class Run(NamedTuple):
     """A kernel with what it is given: ``total`` iterations of its outermost loop, or blocks, of ``work`` in
     all.
-
 
     ``join`` is run once after it, over the partial results of ``total`` blocks, each of ``each`` elements;
     ``work`` is in additions.

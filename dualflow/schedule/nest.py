@@ -112,7 +112,7 @@ class Nest:
         cached: values of the whole domain that a later stage loads from scratch rows instead of computing
             them again, numbered.
         repeated: nodes that another kernel computes as well.
-        costs: the compile_stats by which its kernel is written.
+        costs: the figures by which its kernel is written.
         columns: whether the folds are of columns; see :mod:`dualflow.graph.column_folds`.
     """
 

@@ -1,4 +1,4 @@
-"""The calls of a graph in order, and the values that have a allocation from the start: results and
+"""The calls of a graph in order, and the values that have an allocation from the start: results and
 variables."""
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Allocation(NamedTuple):
 
 
 def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, Allocation]]:
-    """The calls in order, with copies in and out, and the values that have a allocation from the start.
+    """The calls in order, with copies in and out, and the values that have an allocation from the start.
 
     First come copies of inputs that are handed back, while they still have their old values; then the graph's
     own nodes; then copies to outputs; last, copies into variables.

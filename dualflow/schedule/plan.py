@@ -9,7 +9,6 @@ them has a buffer of its own.
 The bodies of conditionals and loops are planned as graphs inside the graph. What a loop carries lives where
 the loop's results do, and is updated there as a variable is; a row of a stack is a buffer whose address
 moves.
-
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ def plan(
             what BLAS can't read is copied first.
         window_products: whether they read windows of a tensor where they lie.
         separate: whether each intermediate has a buffer of its own, for checks, in place of the arena.
-        costs: the compile_stats of the processor by which programs are chosen.
+        costs: the figures of the processor by which programs are chosen.
     """
     table = _Table(
         strided_products=strided_products, window_products=window_products, separate=separate, costs=costs

@@ -58,7 +58,6 @@ class PlannedLoop(NamedTuple):
         sizes: those of what is carried that an iteration may change.
         exchanged: the buffers of what is carried in such a size, and those where an iteration puts the next
         one.
-
         stacks: the buffers of stacks of a size that the run tells before the first iteration, as
             :func:`blocks_made` has them.
     """
@@ -77,7 +76,6 @@ class PlannedCall(NamedTuple):
 
     A conditional has a block for each branch; a loop one for its condition, if it has one, and one for its
     body.
-
     """
 
     node: Node
@@ -120,9 +118,8 @@ class Plan(NamedTuple):
     The table holds, in order: the inputs (of specs ``arguments``), the constants, the outputs, the arrays
     that host calls read or write (``temporaries``), and the arena. Behind it, native code keeps ``slots``
     addresses of its own, for rows and stacks, and counts the iterations of ``loops`` loops. ``sized``:
-    whether it learns sizes on its way. ``costs`` are the compile_stats by which kernels and calls are
+    whether it learns sizes on its way. ``costs`` are the figures by which kernels and calls are
     written.
-
     """
 
     calls: tuple[PlannedCall, ...]

@@ -87,7 +87,7 @@ def within_budget(
         graph: the graph after its passes; its sizes are numbers.
         budget: the bytes of all that a call takes beside its arguments, variables and constants.
         footprint: the planner: see :class:`dualflow.graph.compiled.Footprint`.
-        costs: the compile_stats of the processor.
+        costs: the figures of the processor.
     """
     taken = footprint(graph)
     if taken.peak <= budget:

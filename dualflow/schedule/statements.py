@@ -189,10 +189,8 @@ class RunLoop(NamedTuple):
         sizes: those of what is carried that an iteration may change.
         exchanged: the buffers of what is carried in such a size, and those where an iteration puts the next
         one.
-
         stacks: the buffers of stacks of a size that the run tells before the first iteration, and its
         factors.
-
     """
 
     node: Node

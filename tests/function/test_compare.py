@@ -1,4 +1,4 @@
-"""``compare``: honest compile_stats, and no trace left on the program that is compared."""
+"""``compare``: honest figures, and no trace left on the program that is compared."""
 
 from __future__ import annotations
 

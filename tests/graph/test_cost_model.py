@@ -1,4 +1,4 @@
-"""The compile_stats of a processor: one record, and no others in passes and schedule."""
+"""The figures of a processor: one record, and no others in passes and schedule."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ NO_FIGURES = {
     "schedule.window_sums.AXES": "bounds what a routine takes",
     "schedule.window_sums.MOST_ELEMENTS": "fixes the order of sums",
 }
-"""Why numbers at the top of a module are no compile_stats of a processor."""
+"""Why numbers at the top of a module are no figures of a processor."""
 
 
 def numbers_of(path: Path) -> list[str]:

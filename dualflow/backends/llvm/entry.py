@@ -109,7 +109,7 @@ class Unit:
 
     @property
     def costs(self) -> CostModel:
-        """The compile_stats of the processor."""
+        """The figures of the processor."""
         return self.plan.costs
 
     def param(self, number: int) -> int:
@@ -455,7 +455,6 @@ def chunk_of(run: Run, lanes: int, threads: int, costs: CostModel) -> int:
 def shared_chunk(unit: Unit, total: int, work: float) -> int:
     """How many of ``total`` iterations make a chunk for one thread, where all take ``work`` additions
     together."""
-
     ns = work * unit.costs.addition_ns
     unit.work_ns += ns
     if unit.threads == 1:

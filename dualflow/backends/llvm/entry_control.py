@@ -1,7 +1,6 @@
 """Conditionals and loops of an entry: branches of machine code around calls, with nothing of Python between
 iterations.
 
-
 An entry with loops has a buffer table of its own: behind the program's buffers stand the addresses of the
 rows that loops read and write, which move between iterations, and those of the stacks that grow. Grown stacks
 are C's memory, which the entry frees when it ends.
@@ -338,7 +337,6 @@ class _Control:
     def _grow(self, loop: RunLoop, iteration: EmittedValue, goes_on: EmittedValue) -> EmittedValue:
         """Make room for the rows of ``iteration``; returns whether there is room, without which the loop
         ends."""
-
         entry, b, unit = self.entry, self.entry.b, self.entry.unit
         assert self.room is not None
         room, each = b.load(self.room, loop.counter, I64), loop.grown_bytes

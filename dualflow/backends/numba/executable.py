@@ -104,7 +104,6 @@ class NumbaExecutable:
 
         Its expression may read variables, so where there is a effect_log the error is made when these are
         settled.
-
         """
         check: ProgramCheck = self.source.checks[number - 1]
         make = partial(_error, check, [a.copy() for a in arrays])

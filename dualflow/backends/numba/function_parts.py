@@ -16,7 +16,6 @@ LONG: Final = 100
 PART: Final = 40
 """So many statements a part has at most, unless it is one conditional or loop. It is no more than
 ``LONG``."""
-
 FEW: Final = 3
 """So many statements are worth a function."""
 

@@ -1,7 +1,6 @@
 """A plan as source: kernels, functions for conditionals and loops, and a Python function that calls them in
 order.
 
-
 The Python function takes an array for each input of the graph, and returns the outputs. The graph's constants
 are global names, flat arrays.
 Products are ``np.matmul``. A conditional or loop is a compiled function of its own (``function_source.py``),

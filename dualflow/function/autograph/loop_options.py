@@ -21,7 +21,6 @@ class LoopOptions:
     Attributes:
         shapes: tensors as they are at the start of an iteration, and the shapes that they have in all
         iterations.
-
         most: the most iterations; None for any number.
     """
 

@@ -96,7 +96,6 @@ def for_stmt(
     Raises:
         InvalidArgumentError: a variable's shape or structure differs after one iteration, or a scalar is
         iterated.
-
         DTypeError: a variable's dtype does, or what the body assigns can't be a tensor.
     """
     iterations = iterations_of(iterated)
@@ -194,7 +193,6 @@ class _Loop:
         """Stage the loop: iterations follow while the flag holds that the iteration before, or ``flag``,
         gave.
 
-
         Args:
             flag: whether there is a first iteration, a symbol.
             counters: what else is carried, tensors.
@@ -248,7 +246,6 @@ class _Loop:
             given: the specs of what each iteration is given.
             node: adds the loop to the graph; returns whether there was an iteration, and the variables'
             leaves.
-
         """
         before = self._get_state()
         plans = [_plan(*row) for row in zip(self._names, before, strict=True)]
@@ -274,7 +271,6 @@ class _Loop:
     ) -> tuple[Body, list[_Carried | None], bool]:
         """Trace one iteration; return the plans that it shows to be right, and whether it was traced with
         them."""
-
         tracer = inner_tracer("loop_body")
         arguments = [tracer.argument(spec_of(x)) for x in leading]
         leaves = [tracer.argument(spec) for plan in plans if plan for spec in _carried_specs(plan)]
@@ -430,7 +426,6 @@ def _packed(
 ) -> State:
     """The state with the variables made of what is carried; after the loop, ``ran`` is if it had an
     iteration."""
-
     return tuple(
         x if plan is None else unflatten(plan.structure, _leaves(plan, carried, ran))
         for x, plan in zip(before, plans, strict=True)

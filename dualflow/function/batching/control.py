@@ -5,7 +5,6 @@ all rows if one row takes it, and each row keeps the results of its own branch; 
 last row is done, and a row that is done keeps what it has. Rows that a branch or iteration is not for are
 computed with the values of a row that it is for: they raise no errors, and their gradients are no infinities
 times zero.
-
 """
 
 from __future__ import annotations

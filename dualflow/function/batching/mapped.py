@@ -25,10 +25,8 @@ class Mapped(NamedTuple):
         by_row: whether there is one for each row.
         of_iterations: whether it is what the iterations of a loop gave, stacked: then rows lie along the
         second axis.
-
         active: of what iterations gave, which rows each iteration is for, a row an iteration; None where each
         is for all.
-
     """
 
     tensor: Any

@@ -36,7 +36,6 @@ def loop_node(test: Body, iteration: Body, initial: Sequence[Any], limit: int | 
     Returns:
         What is carried in the end, then the rows of all iterations, stacked: as many as the run has
         iterations.
-
     """
     closure = close_over([iteration], len(initial), test=test)
     variables, read = closure.operands()

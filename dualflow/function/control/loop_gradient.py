@@ -208,7 +208,6 @@ def _segment(loop: LoopSpec, kept: dict[Source, Value], options: CompileOptions)
 def _in_segments(pulled: _Pulled, iterations: int, gs: Sequence[Any]) -> Tensors:
     """The cotangents of the inputs :attr:`_Pulled.wanted`, through a loop over segments of so many
     iterations."""
-
     order = (*pulled.moving, *pulled.resting, *pulled.mapping)
     sources = [pulled.inputs[i] for i in order]
     with GradientTape(watch_accessed_variables=False) as tape:

@@ -40,7 +40,6 @@ class _Kind(NamedTuple):
     def __call__(self, rows: Any) -> TensorArray:
         """The array of this kind whose tensors are the rows of one: how a loop hands it between
         iterations."""
-
         return _make(self, rows, set())
 
 

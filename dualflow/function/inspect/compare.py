@@ -35,7 +35,7 @@ def compare(f: Any, *args: Any, **kwargs: Any) -> Comparison:
         kwargs: likewise.
 
     Returns:
-        The compile_stats; print them for a table.
+        The figures; print them for a table.
 
     Raises:
         DTypeError: ``f`` can't be called.

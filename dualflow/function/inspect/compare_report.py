@@ -148,7 +148,7 @@ class Comparison:
         return math.ceil(cost / saved) if saved > 0 else None
 
     def as_dict(self) -> dict[str, Any]:
-        """All compile_stats as plain data, which JSON can hold; a number that is not finite is None."""
+        """All figures as plain data, which JSON can hold; a number that is not finite is None."""
         found: dict[str, Any] = _finite(dataclasses.asdict(self))
         found |= {"speedup": self.speedup, "break_even": self.break_even}
         found |= {"break_even_warm": self.break_even_warm, "agrees": self.difference.agrees}
@@ -156,7 +156,7 @@ class Comparison:
         return found
 
     def table(self) -> str:
-        """The compile_stats as text of at most 88 columns."""
+        """The figures as text of at most 88 columns."""
         return "\n".join(line.rstrip() for line in _lines(self))
 
     def __str__(self) -> str:

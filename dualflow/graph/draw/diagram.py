@@ -125,7 +125,6 @@ class _Drawing:
     def _body(self, node: Node, body: Graph) -> Diagram:
         """A body, whose inputs are the last of the node's; a loop's have these values in its first
         iteration."""
-
         outer = node.inputs[len(node.inputs) - len(body.inputs) :]
         given = {inner: self._called(value) for inner, value in zip(body.inputs, outer, strict=False)}
         own = value_names(body)

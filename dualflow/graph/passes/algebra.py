@@ -3,7 +3,6 @@
 So nothing here holds only of real numbers. ``x + 0.0`` stays, as it makes 0.0 of -0.0; ``x * 0``
 stays, as inf makes it nan; ``pow(x, 0.5)`` stays, as the root of -inf is nan. (Which nan a nan becomes is no
 value.)
-
 """
 
 from __future__ import annotations

@@ -33,7 +33,6 @@ class AssigningSpec:
 
     A node that fails says with the error what it has assigned
     (:func:`dualflow.graph.effect_log.note_assigned`).
-
     """
 
     __slots__ = ()

@@ -38,7 +38,6 @@ class Sum(NamedTuple):
     """Carried value ``place`` is the sum of ``kept`` in each iteration, and takes on the others behind the
     loop.
 
-
     Attributes:
         products: pairs of values, and the number of products that each element of theirs adds up.
         folds: sums over axes of a value.

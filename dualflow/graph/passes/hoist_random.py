@@ -19,7 +19,6 @@ def draw_before_loops(graph: Graph, room: int) -> Graph:
     """A loop that draws numbers in each iteration, and has no other effect = a draw for all iterations, and
     the loop.
 
-
     Without a host call in its body, it is machine code. The numbers of a loop take at most ``room`` bytes.
     """
     return expand(graph, lambda node: _drawn_before(node, room), (Loop,))

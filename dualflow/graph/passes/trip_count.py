@@ -49,7 +49,6 @@ def trip_count(loop: LoopSpec, initial: Sequence[Array | None]) -> int | None:
     each iteration adds one number, without overflow) with a bound, in the condition or at the end of each
     iteration.
 
-
     Args:
         loop: what its iterations are.
         initial: the values of its inputs, None for those that are not known.

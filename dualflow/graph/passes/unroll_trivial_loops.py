@@ -28,7 +28,6 @@ COUNTED_STACK_BYTES: Final = 1 << 28
 def count_trips(graph: Graph) -> Graph:
     """``graph`` whose loops know their number of iterations where that can be known, and none of which has
     one."""
-
     return expand(graph, _counted, (Loop,))
 
 

@@ -37,9 +37,8 @@ def features() -> frozenset[str]:
 
 
 def _described_by_linux() -> list[str]:
-    """What the kernel says of the first processor, without the compile_stats that change from moment to
+    """What the kernel says of the first processor, without the figures that change from moment to
     moment."""
-
     if sys.platform != "linux":
         return []
     try:

@@ -276,7 +276,6 @@ class Builder(Emitter):
         """A counted loop without a way back: one iteration, at `start`, if that is below `stop`, and else
         none.
 
-
         >>> from dualflow.backends.llvm.text import I64, LlvmModule
         >>> f = LlvmModule().function("doubled_above_3", I64, [("n", I64)])
         >>> b, n = f.builder, f.args[0]
