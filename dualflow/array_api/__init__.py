@@ -4,6 +4,11 @@ All functions return :class:`Array`, which holds a tensor and can be assigned to
 variables and NumPy's arrays. Inside traced functions they make nodes, and on tapes they are differentiated.
 Python's numbers have the default dtypes int64, float64 and complex128.
 
+The functions check arguments and choose dtypes as the standard says, and compute by an op or a function of
+:mod:`dualflow.numpy`. All of them raise ``DTypeError`` for what is no array or has a dtype that they are not
+for, ``OutOfRangeError`` for an axis that an array doesn't have, and ``InvalidArgumentError`` for an axis that
+is named twice or another device than the CPU; their docstrings name the other errors.
+
 >>> import dualflow as df
 >>> x = df.constant([1.0, 2.0, 3.0])
 >>> xp = x.__array_namespace__()
@@ -132,10 +137,6 @@ if TYPE_CHECKING:
     from dualflow.array_api.elementwise import tan as tan
     from dualflow.array_api.elementwise import tanh as tanh
     from dualflow.array_api.elementwise import trunc as trunc
-    from dualflow.array_api.linear_products import matmul as matmul
-    from dualflow.array_api.linear_products import matrix_transpose as matrix_transpose
-    from dualflow.array_api.linear_products import tensordot as tensordot
-    from dualflow.array_api.linear_products import vecdot as vecdot
     from dualflow.array_api.manipulation import broadcast_arrays as broadcast_arrays
     from dualflow.array_api.manipulation import broadcast_to as broadcast_to
     from dualflow.array_api.manipulation import concat as concat
@@ -150,6 +151,10 @@ if TYPE_CHECKING:
     from dualflow.array_api.manipulation import stack as stack
     from dualflow.array_api.manipulation import tile as tile
     from dualflow.array_api.manipulation import unstack as unstack
+    from dualflow.array_api.products import matmul as matmul
+    from dualflow.array_api.products import matrix_transpose as matrix_transpose
+    from dualflow.array_api.products import tensordot as tensordot
+    from dualflow.array_api.products import vecdot as vecdot
     from dualflow.array_api.searching import argmax as argmax
     from dualflow.array_api.searching import argmin as argmin
     from dualflow.array_api.searching import argsort as argsort
@@ -196,7 +201,7 @@ _publish(
             "multiply negative nextafter not_equal positive pow real reciprocal remainder round sign "
             "signbit sin sinh sqrt square subtract tan tanh trunc"
         ),
-        "dualflow.array_api.linear_products": "matmul matrix_transpose tensordot vecdot",
+        "dualflow.array_api.products": "matmul matrix_transpose tensordot vecdot",
         "dualflow.array_api.manipulation": (
             "broadcast_arrays broadcast_to concat expand_dims flip moveaxis permute_dims repeat reshape "
             "roll squeeze stack tile unstack"

@@ -8,13 +8,14 @@ from typing import Any, Final, NoReturn, Self
 
 import numpy as np
 
+from dualflow.array_api.arithmetic import floor_quotient
 from dualflow.array_api.item_assignment import assigned, read_item
-from dualflow.array_api.products import floor_quotient, matrix_product
 from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable
 from dualflow.core.dtypes import DType, float64
 from dualflow.core.errors import DTypeError
 from dualflow.core.shape import Shape
 from dualflow.core.tracebacks import entry, hide_frames
+from dualflow.numpy.products import matrix_product
 from dualflow.ops import arithmetic, bitwise, comparison, powers
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor

@@ -27,6 +27,19 @@ def axis_of(axis: Any, rank: int) -> int:
     return index % rank
 
 
+def only_axis(axis: Any, rank: int, function: str) -> int:
+    """:func:`axis_of`; None stands for the axis of an array that has one.
+
+    Raises:
+        InvalidArgumentError: None, for an array of several axes or none.
+    """
+    if axis is None and rank != 1:
+        raise InvalidArgumentError(
+            f"{function} needs axis=... for an array of {rank} axes; only an array of one axis needs none."
+        )
+    return axis_of(0 if axis is None else axis, rank)
+
+
 def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
     """One axis or several, counted from the front; all for None.
 
@@ -36,10 +49,10 @@ def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
     """
     if axis is None:
         return tuple(range(rank))
-    found = tuple(axis_of(a, rank) for a in (axis if isinstance(axis, Iterable) else (axis,)))
-    if len(set(found)) != len(found):
+    axes = tuple(axis_of(a, rank) for a in (axis if isinstance(axis, Iterable) else (axis,)))
+    if len(set(axes)) != len(axes):
         raise InvalidArgumentError(f"axis {axis} names an axis twice; name each once.")
-    return found
+    return axes
 
 
 def ints_of(value: Any, count: int, what: str) -> tuple[int, ...]:
@@ -48,7 +61,7 @@ def ints_of(value: Any, count: int, what: str) -> tuple[int, ...]:
     Raises:
         InvalidArgumentError: another number of integers.
     """
-    found = tuple(operator.index(i) for i in (value if isinstance(value, Iterable) else (value,) * count))
-    if len(found) != count:
+    integers = tuple(operator.index(i) for i in (value if isinstance(value, Iterable) else (value,) * count))
+    if len(integers) != count:
         raise InvalidArgumentError(f"{what} {value} is not one integer for each of {count} axes.")
-    return found
+    return integers

@@ -16,14 +16,13 @@ from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVa
 from dualflow.core.dtypes import DType, as_dtype, complex128, float64, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import make_entries
+from dualflow.numpy import creation
+from dualflow.numpy import indexing as triangles
 from dualflow.ops.broadcasting import broadcast_like, broadcast_to
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.positions import iota
-from dualflow.ops.positions import meshgrid as grid
 from dualflow.ops.positions import range as positions
 from dualflow.ops.record import holds_tensors
-from dualflow.ops.selection import where
 from dualflow.ops.static import known_value, static_shape
 from dualflow.ops.tensor import Tensor
 
@@ -84,11 +83,11 @@ def _values(obj: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
         obj = np.asarray(obj)  # whose elements have a dtype
     if dtype is not None:
         return as_array(obj, dtype)
-    found = as_array(obj)
+    values = as_array(obj)
     if isinstance(obj, np.ndarray | np.generic) or hasattr(obj, "__array__"):
-        return found
-    default = _DEFAULTS.get(found.dtype.kind)
-    return found if default is None else as_array(obj, default)
+        return values
+    default = _DEFAULTS.get(values.dtype.kind)
+    return values if default is None else as_array(obj, default)
 
 
 _DEFAULTS = {"i": int64, "u": int64, "f": float64, "c": complex128}
@@ -115,10 +114,10 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     check_device(device)
     if type(x) is Array and not copy:
         return Array(x.tensor)
-    found = np.from_dlpack(x, device="cpu" if device is not None else None, copy=copy)
-    if copy is None and found.flags.writeable:
-        found = found.copy()
-    return Array(dispatch.current().constant(found))
+    values = np.from_dlpack(x, device="cpu" if device is not None else None, copy=copy)
+    if copy is None and values.flags.writeable:
+        values = values.copy()
+    return Array(dispatch.current().constant(values))
 
 
 # Of one value
@@ -132,10 +131,20 @@ def _filled(shape: Any, value: Any, dtype: DType) -> Array:
 def _filled_like(x: Any, value: Any, dtype: Any, device: Any) -> Array:
     check_device(device)
     tensor = tensor_of(x)
-    wanted = tensor.dtype if dtype is None else as_dtype(dtype)
+    target = _dtype_or(dtype, tensor.dtype)
     if tensor.shape.is_static:
-        return _filled(tensor.shape, value, wanted)
-    return Array(broadcast_like(dispatch.current().constant(np.array(value, wanted.dtype)), tensor))
+        return _filled(tensor.shape, value, target)
+    return Array(broadcast_like(dispatch.current().constant(np.array(value, target.dtype)), tensor))
+
+
+def _number_tensor(value: Any, dtype: Any, device: Any, function: str) -> Tensor:
+    """The tensor, without axes, that :func:`full` and :func:`full_like` repeat."""
+    tensor = asarray(value, dtype=dtype, device=device).tensor
+    if tensor.shape:
+        raise InvalidArgumentError(
+            f"{function} takes one number, not a value of shape {tensor.shape}; use broadcast_to."
+        )
+    return tensor
 
 
 def _dtype_or(dtype: Any, default: DType) -> DType:
@@ -146,7 +155,7 @@ def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
     """Zeros of a shape, float64 by default.
 
     Raises:
-        InvalidArgumentError: a negative size, or another device than the CPU.
+        InvalidArgumentError: a negative size.
 
     >>> import dualflow.array_api as xp
     >>> xp.zeros((2, 2), dtype=xp.int8).tolist()
@@ -160,7 +169,7 @@ def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
     """Ones of a shape, float64 by default.
 
     Raises:
-        InvalidArgumentError: a negative size, or another device than the CPU.
+        InvalidArgumentError: a negative size.
 
     >>> import dualflow.array_api as xp
     >>> xp.ones(3).tolist()
@@ -174,7 +183,7 @@ def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
     """An array of a shape, float64 by default, whose elements may be anything; they are zeros.
 
     Raises:
-        InvalidArgumentError: a negative size, or another device than the CPU.
+        InvalidArgumentError: a negative size.
 
     >>> import dualflow.array_api as xp
     >>> xp.empty((2, 3)).shape
@@ -200,20 +209,11 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) 
     >>> xp.full(2, 7).tolist()
     [7, 7]
     """
-    value = asarray(fill_value, dtype=dtype, device=device).tensor
-    if value.shape:
-        raise InvalidArgumentError(
-            f"full takes one number, not a value of shape {value.shape}; use broadcast_to."
-        )
-    return Array(broadcast_to(value, static_shape(shape)))
+    return Array(broadcast_to(_number_tensor(fill_value, dtype, device, "full"), static_shape(shape)))
 
 
 def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Array:
     """Zeros of the shape of ``x``, and of its dtype unless another is given.
-
-    Raises:
-        DTypeError: ``x`` is no array.
-        InvalidArgumentError: another device than the CPU.
 
     >>> import dualflow.array_api as xp
     >>> xp.zeros_like(xp.asarray([1, 2])).tolist()
@@ -225,10 +225,6 @@ def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Array:
 def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Array:
     """Ones of the shape of ``x``, and of its dtype unless another is given.
 
-    Raises:
-        DTypeError: ``x`` is no array.
-        InvalidArgumentError: another device than the CPU.
-
     >>> import dualflow.array_api as xp
     >>> xp.ones_like(xp.asarray([5, 6]), dtype=xp.float32).tolist()
     [1.0, 1.0]
@@ -238,10 +234,6 @@ def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Array:
 
 def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Array:
     """An array of the shape of ``x`` whose elements may be anything; they are zeros.
-
-    Raises:
-        DTypeError: ``x`` is no array.
-        InvalidArgumentError: another device than the CPU.
 
     >>> import dualflow.array_api as xp
     >>> xp.empty_like(xp.ones((2, 3))).shape
@@ -254,7 +246,7 @@ def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = No
     """An array of the shape of ``x``, and of its dtype unless another is given, filled with a number.
 
     Raises:
-        DTypeError: ``x`` is no array, or the dtype can't hold the number.
+        DTypeError: the dtype can't hold the number.
         InvalidArgumentError: another device than the CPU, or a value with axes.
 
     >>> import dualflow.array_api as xp
@@ -262,11 +254,7 @@ def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = No
     [9, 9]
     """
     tensor = tensor_of(x)
-    value = asarray(fill_value, dtype=tensor.dtype if dtype is None else dtype, device=device).tensor
-    if value.shape:
-        raise InvalidArgumentError(
-            f"full_like takes one number, not a value of shape {value.shape}; use broadcast_to."
-        )
+    value = _number_tensor(fill_value, _dtype_or(dtype, tensor.dtype), device, "full_like")
     return Array(broadcast_like(value, tensor))
 
 
@@ -295,8 +283,7 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
     first, last = (0, start) if stop is None else (start, stop)
     if any(isinstance(x, _ARRAYS) and known_value(x) is None for x in (first, last, step)):
         begin, end, by = (x if isinstance(x, _ARRAYS) else asarray(x) for x in (first, last, step))
-        found = positions(begin, end, by)
-        return Array(_converted(found, None if dtype is None else as_dtype(dtype)))
+        return Array(_converted(positions(begin, end, by), None if dtype is None else as_dtype(dtype)))
     numbers = [_number(x) for x in (first, last, step)]
     if numbers[2] == 0:
         raise InvalidArgumentError("arange's step can't be 0.")
@@ -337,11 +324,11 @@ def linspace(
     if count < 0:
         raise InvalidArgumentError(f"linspace makes 0 numbers or more, not {count}.")
     is_complex = isinstance(first, complex) or isinstance(last, complex)
-    wanted = _dtype_or(dtype, complex128 if is_complex else float64)
-    if not wanted.is_inexact:
-        raise DTypeError(f"linspace makes floats, not {wanted.name}; convert its result with astype.")
-    found = np.linspace(first, last, count, endpoint=endpoint, dtype=wanted.dtype)
-    return Array(dispatch.current().constant(found))
+    target = _dtype_or(dtype, complex128 if is_complex else float64)
+    if not target.is_inexact:
+        raise DTypeError(f"linspace makes floats, not {target.name}; convert its result with astype.")
+    numbers = np.linspace(first, last, count, endpoint=endpoint, dtype=target.dtype)
+    return Array(dispatch.current().constant(numbers))
 
 
 def eye(
@@ -364,10 +351,7 @@ def eye(
     [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
     check_device(device)
-    rows = operator.index(n_rows)
-    columns = rows if n_cols is None else operator.index(n_cols)
-    ahead = iota((1, columns), 1, int64) - iota((rows, 1), 0, int64)
-    return Array(cast(ahead == operator.index(k), _dtype_or(dtype, float64)))
+    return Array(creation.eye(n_rows, n_cols, k, _dtype_or(dtype, float64)))
 
 
 def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Array]:
@@ -379,23 +363,19 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Array]:
 
     Raises:
         InvalidArgumentError: another word for ``indexing``.
-        DTypeError: what is no array.
 
     >>> import dualflow.array_api as xp
     >>> [x.tolist() for x in xp.meshgrid(xp.asarray([1, 2]), xp.asarray([3, 4]))]
     [[[1, 2], [1, 2]], [[3, 3], [4, 4]]]
     """
-    return [Array(x) for x in grid(*[tensor_of(x) for x in arrays], indexing=indexing)]
+    return [Array(x) for x in creation.meshgrid(*map(tensor_of, arrays), indexing=indexing)]
 
 
-def _below(x: Tensor, k: int) -> Any:
-    """For each element of the matrices ``x`` whether it is on or below the diagonal ``k``."""
-    if len(x.shape) < 2 or None in x.shape[-2:]:
-        raise InvalidArgumentError(
-            f"tril and triu take matrices whose sizes are known, not an array of shape {x.shape}."
-        )
-    rows, columns = x.shape[-2:]
-    return iota((1, columns), 1, int64) <= iota((rows, 1), 0, int64) + operator.index(k)
+def _matrices(x: Any) -> Tensor:
+    tensor = tensor_of(x)
+    if len(tensor.shape) < 2:
+        raise InvalidArgumentError(f"tril and triu take matrices, not an array of shape {tensor.shape}.")
+    return tensor
 
 
 def tril(x: Any, /, *, k: int = 0) -> Array:
@@ -403,14 +383,12 @@ def tril(x: Any, /, *, k: int = 0) -> Array:
 
     Raises:
         InvalidArgumentError: fewer than two axes.
-        DTypeError: ``x`` is no array.
 
     >>> import dualflow.array_api as xp
     >>> xp.tril(xp.ones((2, 2))).tolist()
     [[1.0, 0.0], [1.0, 1.0]]
     """
-    tensor = tensor_of(x)
-    return Array(where(_below(tensor, k), tensor, np.zeros((), tensor.dtype.dtype)))
+    return Array(triangles.tril(_matrices(x), operator.index(k)))
 
 
 def triu(x: Any, /, *, k: int = 0) -> Array:
@@ -418,14 +396,12 @@ def triu(x: Any, /, *, k: int = 0) -> Array:
 
     Raises:
         InvalidArgumentError: fewer than two axes.
-        DTypeError: ``x`` is no array.
 
     >>> import dualflow.array_api as xp
     >>> xp.triu(xp.ones((2, 2))).tolist()
     [[1.0, 1.0], [0.0, 1.0]]
     """
-    tensor = tensor_of(x)
-    return Array(where(_below(tensor, k - 1), np.zeros((), tensor.dtype.dtype), tensor))
+    return Array(triangles.triu(_matrices(x), operator.index(k)))
 
 
 make_entries(globals())

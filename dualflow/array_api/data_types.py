@@ -15,6 +15,7 @@ from dualflow.core.dtypes import ALL, DType, as_dtype, complex64, complex128, fl
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import make_entries
 from dualflow.ops.conversion import cast
+from dualflow.ops.tensor import Tensor
 
 _ARRAYS: Final = (AbstractComposite, AbstractTensor, AbstractVariable, np.ndarray, np.generic)
 _SCALARS: Final = {bool: "b", int: "i", float: "f", complex: "c"}
@@ -200,6 +201,19 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
             found = _beside(kind, found)
     assert found is not None, "there is an argument"
     return found
+
+
+def of_one_dtype(*arrays: Any) -> list[Tensor]:
+    """The tensors of arrays, of which there are one or more, in the dtype in which they meet.
+
+    Raises:
+        InvalidArgumentError: there are no arrays.
+    """
+    tensors = [tensor_of(x) for x in arrays]
+    if not tensors:
+        raise InvalidArgumentError("Arrays meet where there is one array or more, but the list is empty.")
+    dtype = functools.reduce(promote, [x.dtype for x in tensors])
+    return [x if x.dtype is dtype else cast(x, dtype) for x in tensors]
 
 
 def _beside(kind: str, dtype: DType | None) -> DType:

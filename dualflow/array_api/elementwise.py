@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dualflow.array_api.arithmetic import exponential_minus_1, floor_quotient
 from dualflow.array_api.array import Array, in_floats, operands, tensor_of
-from dualflow.array_api.products import exponential_minus_1, floor_quotient
 from dualflow.core.errors import DTypeError
 from dualflow.core.tracebacks import hide_frames
 from dualflow.ops import (

@@ -2,31 +2,258 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
+import numpy as np
+
+from dualflow.array_api.array import Array, in_floats, tensor_of
+from dualflow.array_api.axes import axes_of, axis_of
+from dualflow.core import dispatch
+from dualflow.core.device_names import check_device
+from dualflow.core.dtypes import as_dtype, float64
+from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.namespace import publish as _publish
+from dualflow.core.tracebacks import make_entries
+from dualflow.numpy import fft as transforms
 
-if TYPE_CHECKING:
-    from dualflow.array_api.transforms import fft as fft
-    from dualflow.array_api.transforms import fftfreq as fftfreq
-    from dualflow.array_api.transforms import fftn as fftn
-    from dualflow.array_api.transforms import fftshift as fftshift
-    from dualflow.array_api.transforms import hfft as hfft
-    from dualflow.array_api.transforms import ifft as ifft
-    from dualflow.array_api.transforms import ifftn as ifftn
-    from dualflow.array_api.transforms import ifftshift as ifftshift
-    from dualflow.array_api.transforms import ihfft as ihfft
-    from dualflow.array_api.transforms import irfft as irfft
-    from dualflow.array_api.transforms import irfftn as irfftn
-    from dualflow.array_api.transforms import rfft as rfft
-    from dualflow.array_api.transforms import rfftfreq as rfftfreq
-    from dualflow.array_api.transforms import rfftn as rfftn
+__all__ = [
+    "fft",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "ifft",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "irfft",
+    "irfftn",
+    "rfft",
+    "rfftfreq",
+    "rfftn",
+]
+Norm = Literal["backward", "ortho", "forward"]
+Sizes = Sequence[int] | None
 
-_publish(
-    globals(),
-    lazy={
-        "dualflow.array_api.transforms": (
-            "fft fftfreq fftn fftshift hfft ifft ifftn ifftshift ihfft irfft irfftn rfft rfftfreq rfftn"
-        ),
-    },
-)
+
+def _real(x: Any) -> Any:
+    """Real floats.
+
+    Raises:
+        DTypeError: complex numbers.
+    """
+    tensor = in_floats(x)
+    if tensor.dtype.is_complex:
+        raise DTypeError(f"This transform is of real signals, not of {tensor.dtype.name}; use fft.fft.")
+    return tensor
+
+
+def _along(transform: Callable[..., Any], x: Any, n: int | None, axis: int, norm: str) -> Array:
+    """A transform along one axis."""
+    return Array(transform(x, n, axis_of(axis, len(x.shape)), norm))
+
+
+def _over(transform: Callable[..., Any], x: Any, s: Sizes, axes: Sizes, norm: str) -> Array:
+    """A transform over several axes: with sizes alone, over as many last ones."""
+    rank = len(x.shape)
+    chosen = range(rank - len(s), rank) if axes is None and s is not None else axes
+    return Array(transform(x, s, axes_of(chosen, rank), norm))
+
+
+def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+    """The discrete Fourier transform along an axis; a complex array.
+
+    Args:
+        x: complex or real numbers of one axis or more.
+        n: how many elements, to which ``x`` is cut off or filled up with zeros; as many as it has by default.
+        axis: along which to transform.
+        norm: "backward" divides the inverse transforms by ``n``, "forward" the others, "ortho" both by its
+            square root.
+
+    Raises:
+        InvalidArgumentError: a size below 1, or another norm.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.fft.fft(xp.asarray([1.0, 0.0])).tolist()
+    [(1+0j), (1+0j)]
+    """
+    return _along(transforms.fft, tensor_of(x), n, axis, norm)
+
+
+def ifft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+    """The inverse of :func:`fft`, with its arguments.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.fft.ifft(xp.asarray([2.0, 0.0])).tolist()
+    [(1+0j), (1+0j)]
+    """
+    return _along(transforms.ifft, tensor_of(x), n, axis, norm)
+
+
+def fftn(x: Any, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "backward") -> Array:
+    """The discrete Fourier transform over several axes; a complex array.
+
+    Args:
+        x: complex or real numbers.
+        s: a size for each axis, to which ``x`` is cut off or filled up with zeros; its own size by default.
+        axes: over which to transform: by default all, or as many last ones as ``s`` has sizes.
+        norm: as :func:`fft` takes it.
+
+    Raises:
+        InvalidArgumentError: another number of sizes than of axes, a size below 1, or another norm.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.fft.fftn(xp.ones((2, 2))).tolist()
+    [[(4+0j), 0j], [0j, 0j]]
+    """
+    return _over(transforms.fftn, tensor_of(x), s, axes, norm)
+
+
+def ifftn(x: Any, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "backward") -> Array:
+    """The inverse of :func:`fftn`, with its arguments.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.fft.ifftn(xp.ones((2, 2))).tolist()
+    [[(1+0j), 0j], [0j, 0j]]
+    """
+    return _over(transforms.ifftn, tensor_of(x), s, axes, norm)
+
+
+def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+    """:func:`fft` of real signals, of which the result has ``n // 2 + 1`` elements: the others mirror these.
+
+    Raises:
+        DTypeError: complex numbers.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.fft.rfft(xp.asarray([1.0, 0.0, 0.0])).tolist()
+    [(1+0j), (1+0j)]
+    """
+    return _along(transforms.rfft, _real(x), n, axis, norm)
+
+
+def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+    """The inverse of :func:`rfft`: real, of size ``n``, by default twice one less than ``x`` has.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.fft.irfft(xp.asarray([1.0, 1.0])).tolist()
+    [1.0, 0.0]
+    """
+    return _along(transforms.irfft, tensor_of(x), n, axis, norm)
+
+
+def rfftn(x: Any, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "backward") -> Array:
+    """:func:`rfft` along the last of several axes, and :func:`fft` along the others; see :func:`fftn`.
+
+    Raises:
+        DTypeError: complex numbers.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.fft.rfftn(xp.ones((2, 2))).tolist()
+    [[(4+0j), 0j], [0j, 0j]]
+    """
+    return _over(transforms.rfftn, _real(x), s, axes, norm)
+
+
+def irfftn(x: Any, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "backward") -> Array:
+    """The inverse of :func:`rfftn`: real; ``s`` has the sizes of the result, the last as in :func:`irfft`.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.fft.irfftn(xp.ones((2, 2))).tolist()
+    [[1.0, 0.0], [0.0, 0.0]]
+    """
+    return _over(transforms.irfftn, tensor_of(x), s, axes, norm)
+
+
+def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+    """The transform, real, of signals whose second half, left out, mirrors the first conjugated.
+
+    ``n`` is the size of the result, by default twice one less than ``x`` has; the rest is as in :func:`fft`.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.fft.hfft(xp.asarray([1.0, 0.0])).tolist()
+    [1.0, 1.0]
+    """
+    return _along(transforms.hfft, tensor_of(x), n, axis, norm)
+
+
+def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+    """The inverse of :func:`hfft`, of real numbers; ``n // 2 + 1`` complex numbers along the axis.
+
+    Raises:
+        DTypeError: complex numbers.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.fft.ihfft(xp.asarray([1.0, 1.0])).tolist()
+    [(1-0j), -0j]
+    """
+    return _along(transforms.ihfft, _real(x), n, axis, norm)
+
+
+def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Array:
+    """The frequencies of what :func:`fft` returns.
+
+    Args:
+        n: how many elements were transformed.
+        d: the time between two of them.
+        dtype: a real floating dtype; float64 by default.
+        device: the CPU, which is the only device.
+
+    Raises:
+        DTypeError: a dtype that is not real and floating.
+        InvalidArgumentError: no elements, or another device.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.fft.fftfreq(4).tolist()
+    [0.0, 0.25, -0.5, -0.25]
+    """
+    return _frequencies(np.fft.fftfreq, n, d, dtype, device)
+
+
+def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Array:
+    """The frequencies of what :func:`rfft` returns; arguments are those of :func:`fftfreq`.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.fft.rfftfreq(4).tolist()
+    [0.0, 0.25, 0.5]
+    """
+    return _frequencies(np.fft.rfftfreq, n, d, dtype, device)
+
+
+def _frequencies(function: Callable[[int, float], Any], n: int, d: float, dtype: Any, device: Any) -> Array:
+    check_device(device)
+    target = float64 if dtype is None else as_dtype(dtype)
+    if not target.is_floating:
+        raise DTypeError(f"Frequencies are real floats, not {target.name}; use float32 or float64.")
+    count = operator.index(n)
+    if count < 1:
+        raise InvalidArgumentError(f"There are frequencies of 1 element or more, not of {count}.")
+    return Array(dispatch.current().constant(function(count, d).astype(target.dtype)))
+
+
+def fftshift(x: Any, /, *, axes: Any = None) -> Array:
+    """The frequency 0 moved to the middle of each axis, or of those named.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.fft.fftshift(xp.asarray([0, 1, -2, -1])).tolist()
+    [-2, -1, 0, 1]
+    """
+    tensor = tensor_of(x)
+    return Array(transforms.fftshift(tensor, axes_of(axes, len(tensor.shape))))
+
+
+def ifftshift(x: Any, /, *, axes: Any = None) -> Array:
+    """The inverse of :func:`fftshift`.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.fft.ifftshift(xp.asarray([-2, -1, 0, 1])).tolist()
+    [0, 1, -2, -1]
+    """
+    tensor = tensor_of(x)
+    return Array(transforms.ifftshift(tensor, axes_of(axes, len(tensor.shape))))
+
+
+make_entries(globals())
+_publish(globals())

@@ -1,47 +1,352 @@
 """The standard's linear algebra: ``dualflow.array_api.linalg``.
 
-Matrices are the last two axes; those before them are a batch.
+Matrices are the last two axes; those before them are a batch. Integers count as float64.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import operator
+from typing import Any, Literal
 
+from dualflow.array_api.array import Array, in_floats, tensor_of
+from dualflow.array_api.axes import axes_of, axis_of
+from dualflow.array_api.data_types import of_one_dtype
+from dualflow.array_api.products import matmul as matmul
+from dualflow.array_api.products import matrix_transpose as matrix_transpose
+from dualflow.array_api.products import tensordot as tensordot
+from dualflow.array_api.products import vecdot as vecdot
+from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.namespace import publish as _publish
+from dualflow.core.tracebacks import make_entries
+from dualflow.numpy import linalg as matrices
+from dualflow.numpy import norms
+from dualflow.numpy.linalg import EigenPairs, OrthogonalFactors, SignAndLogarithm, SingularFactors
+from dualflow.numpy.operands import as_matrices, default_rtol
+from dualflow.ops.linear_algebra import inverse
 
-if TYPE_CHECKING:
-    from dualflow.array_api.decompositions import cholesky as cholesky
-    from dualflow.array_api.decompositions import eigh as eigh
-    from dualflow.array_api.decompositions import eigvalsh as eigvalsh
-    from dualflow.array_api.decompositions import qr as qr
-    from dualflow.array_api.decompositions import svd as svd
-    from dualflow.array_api.decompositions import svdvals as svdvals
-    from dualflow.array_api.equations import det as det
-    from dualflow.array_api.equations import inv as inv
-    from dualflow.array_api.equations import matrix_power as matrix_power
-    from dualflow.array_api.equations import matrix_rank as matrix_rank
-    from dualflow.array_api.equations import pinv as pinv
-    from dualflow.array_api.equations import slogdet as slogdet
-    from dualflow.array_api.equations import solve as solve
-    from dualflow.array_api.linear_products import cross as cross
-    from dualflow.array_api.linear_products import diagonal as diagonal
-    from dualflow.array_api.linear_products import matmul as matmul
-    from dualflow.array_api.linear_products import matrix_transpose as matrix_transpose
-    from dualflow.array_api.linear_products import outer as outer
-    from dualflow.array_api.linear_products import tensordot as tensordot
-    from dualflow.array_api.linear_products import trace as trace
-    from dualflow.array_api.linear_products import vecdot as vecdot
-    from dualflow.array_api.norms import matrix_norm as matrix_norm
-    from dualflow.array_api.norms import vector_norm as vector_norm
+__all__ = [
+    "cholesky",
+    "cross",
+    "det",
+    "diagonal",
+    "eigh",
+    "eigvalsh",
+    "inv",
+    "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "matrix_transpose",
+    "outer",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "svd",
+    "svdvals",
+    "tensordot",
+    "trace",
+    "vecdot",
+    "vector_norm",
+]
 
-_publish(
-    globals(),
-    lazy={
-        "dualflow.array_api.decompositions": "cholesky eigh eigvalsh qr svd svdvals",
-        "dualflow.array_api.equations": "det inv matrix_power matrix_rank pinv slogdet solve",
-        "dualflow.array_api.linear_products": (
-            "cross diagonal matmul matrix_transpose outer tensordot trace vecdot"
-        ),
-        "dualflow.array_api.norms": "matrix_norm vector_norm",
-    },
-)
+# Decompositions
+
+
+def cholesky(x: Any, /, *, upper: bool = False) -> Array:
+    """The triangular factor of positive definite matrices: ``x = L @ adjoint(L)``.
+
+    Args:
+        x: square matrices, of which the lower triangle is read.
+        upper: whether to return the adjoint of the factor, which is upper triangular.
+
+    Raises:
+        InvalidArgumentError: not square, or not positive definite.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.linalg.cholesky(xp.asarray([[4.0, 2.0], [2.0, 5.0]])).tolist()
+    [[2.0, 0.0], [1.0, 2.0]]
+    """
+    return Array(matrices.cholesky(tensor_of(x), upper=upper))
+
+
+def eigh(x: Any, /) -> EigenPairs[Array]:
+    """The ``eigenvalues``, real and ascending, of Hermitian matrices, and ``eigenvectors`` as columns.
+
+    Raises:
+        InvalidArgumentError: not square matrices.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.linalg.eigh(xp.asarray([[2.0, 0.0], [0.0, 1.0]])).eigenvalues.tolist()
+    [1.0, 2.0]
+    """
+    return EigenPairs(*map(Array, matrices.eigh(tensor_of(x))))
+
+
+def eigvalsh(x: Any, /) -> Array:
+    """The eigenvalues of Hermitian matrices, real and ascending.
+
+    Raises:
+        InvalidArgumentError: not square matrices.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.linalg.eigvalsh(xp.asarray([[2.0, 0.0], [0.0, 1.0]])).tolist()
+    [1.0, 2.0]
+    """
+    return Array(matrices.eigvalsh(tensor_of(x)))
+
+
+def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> OrthogonalFactors[Array]:
+    """Matrices as products of orthonormal columns ``Q`` and upper triangular matrices ``R``.
+
+    Args:
+        x: matrices.
+        mode: "reduced" for as many columns as the smaller size, or "complete" for as many as rows.
+
+    Raises:
+        InvalidArgumentError: fewer than two axes, or another mode.
+
+    >>> import dualflow.array_api as xp
+    >>> q, r = xp.linalg.qr(xp.asarray([[3.0, 1.0], [4.0, 2.0]]))
+    >>> bool(xp.all(xp.abs(q @ r - xp.asarray([[3.0, 1.0], [4.0, 2.0]])) < 1e-12))
+    True
+    """
+    if mode not in ("reduced", "complete"):
+        raise InvalidArgumentError(f"qr's mode is 'reduced' or 'complete', not {mode!r}.")
+    return OrthogonalFactors(*map(Array, matrices.qr(tensor_of(x), mode)))
+
+
+def svd(x: Any, /, *, full_matrices: bool = True) -> SingularFactors[Array]:
+    """The singular value decomposition: ``x = U @ diag(S) @ Vh``, where ``S`` is real and descending.
+
+    Args:
+        x: matrices.
+        full_matrices: whether ``U`` and ``Vh`` are square, or have as many columns and rows as ``S`` has
+            elements.
+
+    Raises:
+        InvalidArgumentError: fewer than two axes.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.linalg.svd(xp.asarray([[0.0, 2.0], [1.0, 0.0]])).S.tolist()
+    [2.0, 1.0]
+    """
+    return SingularFactors(*map(Array, matrices.svd(tensor_of(x), full_matrices)))
+
+
+def svdvals(x: Any, /) -> Array:
+    """The singular values of matrices, in descending order.
+
+    Raises:
+        InvalidArgumentError: fewer than two axes.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.linalg.svdvals(xp.asarray([[0.0, 2.0], [1.0, 0.0]])).tolist()
+    [2.0, 1.0]
+    """
+    return Array(matrices.svdvals(tensor_of(x)))
+
+
+# Determinants, inverses and equations
+
+
+def det(x: Any, /) -> Array:
+    """The determinants of square matrices.
+
+    Raises:
+        InvalidArgumentError: not square matrices.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.linalg.det(xp.asarray([[2.0, 0.0], [0.0, 3.0]])).tolist()
+    6.0
+    """
+    return Array(inverse.det(in_floats(x)))
+
+
+def slogdet(x: Any, /) -> SignAndLogarithm[Array]:
+    """The ``sign`` of the determinants of square matrices, and ``logabsdet``, of their magnitudes.
+
+    Raises:
+        InvalidArgumentError: not square matrices.
+
+    >>> import dualflow.array_api as xp
+    >>> [part.tolist() for part in xp.linalg.slogdet(xp.asarray([[-1.0, 0.0], [0.0, 1.0]]))]
+    [-1.0, 0.0]
+    """
+    return SignAndLogarithm(*map(Array, matrices.slogdet(tensor_of(x))))
+
+
+def inv(x: Any, /) -> Array:
+    """The inverses of square matrices.
+
+    Raises:
+        InvalidArgumentError: not square, or not invertible.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.linalg.inv(xp.asarray([[2.0, 0.0], [0.0, 4.0]])).tolist()
+    [[0.5, 0.0], [0.0, 0.25]]
+    """
+    return Array(inverse.inv(in_floats(x)))
+
+
+def solve(x1: Any, x2: Any, /) -> Array:
+    """The solutions ``x`` of ``x1 @ x = x2``.
+
+    Args:
+        x1: square matrices.
+        x2: right-hand sides: a vector, or matrices; the batches broadcast.
+
+    Raises:
+        InvalidArgumentError: sizes that do not fit, or matrices that are not invertible.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.linalg.solve(xp.asarray([[2.0, 0.0], [0.0, 4.0]]), xp.asarray([2.0, 2.0])).tolist()
+    [1.0, 0.5]
+    """
+    return Array(matrices.solve(*of_one_dtype(in_floats(x1), in_floats(x2))))
+
+
+def pinv(x: Any, /, *, rtol: Any = None) -> Array:
+    """The pseudo-inverses of matrices.
+
+    Args:
+        x: matrices.
+        rtol: singular values up to this part of the largest count as 0: a number, or one for each matrix. By
+            default the larger size times the dtype's ``eps``.
+
+    Raises:
+        InvalidArgumentError: fewer than two axes.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.linalg.pinv(xp.asarray([[2.0, 0.0], [0.0, 0.0]])).tolist()
+    [[0.5, 0.0], [0.0, 0.0]]
+    """
+    tensor = as_matrices(tensor_of(x))
+    return Array(matrices.pinv(tensor, default_rtol(tensor) if rtol is None else rtol))
+
+
+def matrix_rank(x: Any, /, *, rtol: Any = None) -> Array:
+    """The ranks of matrices: how many singular values do not count as 0; see :func:`pinv`.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.linalg.matrix_rank(xp.asarray([[1.0, 1.0], [1.0, 1.0]])).tolist()
+    1
+    """
+    return Array(matrices.matrix_rank(as_matrices(tensor_of(x)), rtol=rtol))
+
+
+def matrix_power(x: Any, n: int, /) -> Array:
+    """Square matrices to an integer power; the inverse's for a negative one.
+
+    Raises:
+        InvalidArgumentError: not square, or not invertible where ``n`` is negative.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.linalg.matrix_power(xp.asarray([[1.0, 1.0], [0.0, 1.0]]), 3).tolist()
+    [[1.0, 3.0], [0.0, 1.0]]
+    """
+    return Array(matrices.matrix_power(tensor_of(x), n))
+
+
+# Norms
+
+
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2) -> Array:
+    """The norms of vectors, real: the root of order ``ord`` of the sum of powers of magnitudes.
+
+    Args:
+        x: numbers.
+        axis: along which the vectors are: one axis or several; all by default.
+        keepdims: keep these axes, as size 1.
+        ord: the order; inf for the largest magnitude, -inf for the smallest, 0 for how many are not 0.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.linalg.vector_norm(xp.asarray([3.0, 4.0])).tolist()
+    5.0
+    """
+    tensor = in_floats(x)
+    return Array(norms.of_vectors(tensor, ord, axes_of(axis, len(tensor.shape)), keepdims))
+
+
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
+    """The norms of matrices, real.
+
+    Args:
+        x: matrices.
+        keepdims: keep the last two axes, as size 1.
+        ord: "fro" for the root of the sum of squared magnitudes, "nuc" for the sum of singular values, 2 and
+            -2 for the largest and smallest of these, 1 and -1 for the largest and smallest sum of magnitudes
+            of a column, inf and -inf for those of a row.
+
+    Raises:
+        InvalidArgumentError: fewer than two axes, or another order.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.linalg.matrix_norm(xp.asarray([[1.0, -2.0], [3.0, 4.0]]), ord=1).tolist()
+    6.0
+    """
+    tensor = as_matrices(tensor_of(x))
+    rank = len(tensor.shape)
+    return Array(norms.of_matrices(tensor, ord, rank - 2, rank - 1, keepdims))
+
+
+# Products of vectors, and diagonals
+
+
+def outer(x1: Any, x2: Any, /) -> Array:
+    """The products of each element of a vector with each of another.
+
+    Raises:
+        InvalidArgumentError: arrays of other than one axis.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.linalg.outer(xp.asarray([1, 2]), xp.asarray([3, 4])).tolist()
+    [[3, 4], [6, 8]]
+    """
+    return Array(matrices.outer(*of_one_dtype(x1, x2)))
+
+
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
+    """The cross product of vectors of three elements along ``axis``; the other axes broadcast.
+
+    Raises:
+        InvalidArgumentError: another number of elements, or sizes that do not broadcast.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.linalg.cross(xp.asarray([1, 0, 0]), xp.asarray([0, 1, 0])).tolist()
+    [0, 0, 1]
+    """
+    x, y = of_one_dtype(x1, x2)
+    rank = min(len(x.shape), len(y.shape))
+    return Array(matrices.cross(x, y, axis=axis_of(axis, rank) - rank))
+
+
+def diagonal(x: Any, /, *, offset: int = 0) -> Array:
+    """The diagonals of matrices.
+
+    Args:
+        x: an array of two axes or more.
+        offset: which diagonal: 0 for the main one, above it positive.
+
+    Raises:
+        InvalidArgumentError: fewer than two axes, or sizes that are not known.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.linalg.diagonal(xp.asarray([[1, 2], [3, 4]])).tolist()
+    [1, 4]
+    """
+    return Array(matrices.diagonal(tensor_of(x), offset=operator.index(offset)))
+
+
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
+    """The sums of the diagonals of matrices; see :func:`diagonal`, and :func:`sum` for dtypes.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.linalg.trace(xp.asarray([[1, 2], [3, 4]])).tolist()
+    5
+    """
+    return Array(matrices.trace(tensor_of(x), offset=operator.index(offset), dtype=dtype))
+
+
+make_entries(globals())
+_publish(globals())

@@ -1,65 +1,79 @@
-"""Products, quotients and exponentials whose rules are the standard's own."""
+"""Products of vectors and matrices."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from typing import Any
 
-from dualflow.core.errors import InvalidArgumentError
-from dualflow.ops import contraction
-from dualflow.ops.arithmetic import divide, floordiv, multiply, square, subtract
-from dualflow.ops.arrangement import expand_dims, squeeze
-from dualflow.ops.comparison import equal, isfinite, isinf
-from dualflow.ops.complex_numbers import complex as complex_of
-from dualflow.ops.complex_numbers import imag, real
-from dualflow.ops.conversion import stop_gradient
-from dualflow.ops.exponential import exp, expm1
-from dualflow.ops.record import agreed
-from dualflow.ops.selection import where
-from dualflow.ops.trigonometric import cos, sin
+from dualflow.array_api.array import Array, tensor_of
+from dualflow.array_api.axes import axis_of
+from dualflow.core.tracebacks import make_entries
+from dualflow.numpy.products import matrix_product, vector_product
+from dualflow.ops import products
 
 
-def matrix_product(x: Any, y: Any) -> Any:
-    """``x @ y``: a vector ``x`` counts as a row, a vector ``y`` as a column, and the result lacks their axes.
+def matmul(x1: Any, x2: Any, /) -> Array:
+    """The matrix product; a vector ``x1`` counts as a row, a vector ``x2`` as a column.
 
     Raises:
-        InvalidArgumentError: a factor without axes, or inner sizes that differ.
+        InvalidArgumentError: an array without axes, or sizes that do not fit.
+        DTypeError: bools.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.matmul(xp.asarray([[1, 2], [3, 4]]), xp.asarray([1, 1])).tolist()
+    [3, 7]
     """
-    ranks = [len(getattr(factor, "shape", ())) for factor in (x, y)]
-    if 0 in ranks:
-        raise InvalidArgumentError(
-            "A matrix product takes arrays of one axis or more; multiply by a number with *."
-        )
-    rows = expand_dims(x, 0) if ranks[0] == 1 else x
-    columns = expand_dims(y, 1) if ranks[1] == 1 else y
-    found = contraction.matmul(rows, columns)
-    dropped = ((-2,) if ranks[0] == 1 else ()) + ((-1,) if ranks[1] == 1 else ())
-    return squeeze(found, dropped) if dropped else found
+    return Array(matrix_product(tensor_of(x1), tensor_of(x2)))
 
 
-def floor_quotient(x: Any, y: Any) -> Any:
-    """``x // y``, which for floats with an infinite operand is ``x / y``: inf, or a zero of either sign.
+def matrix_transpose(x: Any, /) -> Array:
+    """The last two axes swapped.
 
-    NumPy and Python have nan and -1 there.
+    Raises:
+        InvalidArgumentError: fewer than two axes.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.matrix_transpose(xp.asarray([[1, 2], [3, 4]])).tolist()
+    [[1, 3], [2, 4]]
     """
-    x, y = agreed(x, y)
-    found = floordiv(x, y)
-    if not x.dtype.is_floating:
-        return found
-    return where(isinf(x) | isinf(y), stop_gradient(divide(x, y)), found)
+    return Array(tensor_of(x).mT)
 
 
-def exponential_minus_1(x: Any) -> Any:
-    """``exp(x) - 1``, exact near 0; of complex numbers with the standard's results at infinities and nan.
+def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Array:
+    """The sum of products over pairs of axes.
 
-    NumPy has nan in some of these. With ``x = a + b j``, the real part is ``exp(a) cos(b) - 1``.
+    Args:
+        x1: numbers.
+        x2: numbers.
+        axes: how many last axes of ``x1`` meet the first ones of ``x2``, or two sequences of axes that meet.
+
+    Returns:
+        The other axes of ``x1``, then those of ``x2``.
+
+    Raises:
+        InvalidArgumentError: sizes that meet and differ.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.tensordot(xp.asarray([1, 2, 3]), xp.asarray([4, 5, 6]), axes=1).tolist()
+    32
     """
-    if not x.dtype.is_complex:
-        return expm1(x)
-    a, b = real(x), imag(x)
-    on_axis, grows, vanishes = equal(b, 0), equal(a, math.inf), equal(a, -math.inf)
-    turned = where(isfinite(b), b, 0)  # what is chosen where b is not finite says where below
-    across = subtract(multiply(expm1(a), cos(turned)), 2 * square(sin(turned / 2)))
-    across = where(isfinite(b), across, where(grows, a, where(vanishes, -1.0, b - b)))
-    along = where(isfinite(b), multiply(exp(a), sin(turned)), where(vanishes, 0.0, b - b))
-    return complex_of(where(on_axis, expm1(a) + 0.0, across), where(on_axis, b, along))
+    pairs = axes if isinstance(axes, int) else tuple(tuple(side) for side in axes)
+    return Array(products.tensordot(tensor_of(x1), tensor_of(x2), pairs))
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
+    """The sum of ``conj(x1) * x2`` along ``axis``, which counts from the end; the other axes broadcast.
+
+    Raises:
+        InvalidArgumentError: sizes that differ along the axis, or do not broadcast.
+
+    >>> import dualflow.array_api as xp
+    >>> xp.vecdot(xp.asarray([1, 2, 3]), xp.asarray([4, 5, 6])).tolist()
+    32
+    """
+    x, y = tensor_of(x1), tensor_of(x2)
+    rank = min(len(x.shape), len(y.shape))
+    return Array(vector_product(x, y, axis_of(axis, rank) - rank))
+
+
+make_entries(globals())

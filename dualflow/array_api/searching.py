@@ -1,26 +1,20 @@
-"""Where elements are: picking, searching, sorting, and what is different."""
+"""Where elements are: picking, searching, sorting."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from dualflow.array_api.array import Array, operands, tensor_of
-from dualflow.array_api.axes import axes_of, axis_of
+from dualflow.array_api.axes import axes_of, axis_of, only_axis
+from dualflow.array_api.data_types import of_one_dtype
 from dualflow.core.dtypes import int64
-from dualflow.core.errors import InvalidArgumentError
-from dualflow.core.shape import Shape, broadcast
 from dualflow.core.tracebacks import make_entries
-from dualflow.ops import reduction, sorting, statistics
-from dualflow.ops.arithmetic import add
-from dualflow.ops.arrangement import expand_dims, reshape
-from dualflow.ops.broadcasting import broadcast_to
-from dualflow.ops.comparison import not_equal
+from dualflow.numpy import indexing
+from dualflow.numpy import sorting as ordering
+from dualflow.numpy.axis_reductions import position
+from dualflow.ops import sorting, statistics
 from dualflow.ops.conversion import cast
-from dualflow.ops.indexing import getitem
-from dualflow.ops.joining import unstack
-from dualflow.ops.ordering.search import searchsorted as positions_in
 from dualflow.ops.selection import where as choose
-from dualflow.ops.tensor import Tensor
 
 # Picking
 
@@ -34,21 +28,15 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Array:
         axis: where to pick; an array of one axis needs none.
 
     Raises:
-        OutOfRangeError: a position is outside the axis, or there is no such axis.
-        InvalidArgumentError: no axis is given, and ``x`` has several.
+        OutOfRangeError: a position is outside the axis.
+        InvalidArgumentError: no axis is named, and ``x`` has several.
 
     >>> import dualflow.array_api as xp
     >>> xp.take(xp.asarray([10, 20, 30]), xp.asarray([2, 0])).tolist()
     [30, 10]
     """
     tensor = tensor_of(x)
-    rank = len(tensor.shape)
-    if axis is None and rank != 1:
-        raise InvalidArgumentError(
-            f"take from an array of {rank} axes needs axis=...; only one axis needs none."
-        )
-    along = axis_of(0 if axis is None else axis, rank)
-    return Array(getitem(tensor, (*[slice(None)] * along, tensor_of(indices))))
+    return Array(indexing.take(tensor, tensor_of(indices), only_axis(axis, len(tensor.shape), "take")))
 
 
 def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Array:
@@ -61,31 +49,16 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Array:
         axis: along which the rows run.
 
     Raises:
-        OutOfRangeError: a position is outside the axis, or there is no such axis.
+        OutOfRangeError: a position is outside the axis.
         InvalidArgumentError: another number of axes, or sizes that do not broadcast.
 
     >>> import dualflow.array_api as xp
     >>> xp.take_along_axis(xp.asarray([[3, 1, 2]]), xp.asarray([[1, 2, 0]])).tolist()
     [[1, 2, 3]]
     """
-    tensor, places = tensor_of(x), tensor_of(indices)
-    rank = len(tensor.shape)
-    along = axis_of(axis, rank)
-    if len(places.shape) != rank:
-        raise InvalidArgumentError(
-            f"take_along_axis takes indices of as many axes as x has, {rank}, not of shape {places.shape}."
-        )
-    others = broadcast([_but(tensor.shape, along, 1), _but(places.shape, along, 1)])
-    tensor = broadcast_to(tensor, _but(others, along, tensor.shape[along]))
-    places = broadcast_to(places, _but(others, along, places.shape[along]))
-    length = tensor.shape[along]
-    from_start = choose(places < 0, add(places, length), places)
-    return Array(sorting.take_along_axis(tensor, from_start, along))
-
-
-def _but(shape: Shape, axis: int, size: Any) -> Shape:
-    """A shape with another size on one axis."""
-    return Shape((*shape[:axis], size, *shape[axis + 1 :]))
+    tensor = tensor_of(x)
+    along = axis_of(axis, len(tensor.shape))
+    return Array(indexing.take_along_axis(tensor, tensor_of(indices), along))
 
 
 # Searching
@@ -95,47 +68,36 @@ def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Arr
     """Where the first maximum is along ``axis``, or in the flattened array; a nan counts as one.
 
     Raises:
-        InvalidArgumentError: an axis of no elements.
-        OutOfRangeError: an axis that ``x`` doesn't have.
+        InvalidArgumentError: there are no elements.
 
     >>> import dualflow.array_api as xp
     >>> xp.argmax(xp.asarray([1, 9, 9])).tolist()
     1
     """
-    return _position(reduction.argmax, x, axis, keepdims)
+    return _position(x, axis, keepdims, largest=True)
 
 
 def argmin(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
     """Where the first minimum is along ``axis``, or in the flattened array; a nan counts as one.
 
     Raises:
-        InvalidArgumentError: an axis of no elements.
-        OutOfRangeError: an axis that ``x`` doesn't have.
+        InvalidArgumentError: there are no elements.
 
     >>> import dualflow.array_api as xp
     >>> xp.argmin(xp.asarray([4, 1, 1])).tolist()
     1
     """
-    return _position(reduction.argmin, x, axis, keepdims)
+    return _position(x, axis, keepdims, largest=False)
 
 
-def _position(function: Any, x: Any, axis: int | None, keepdims: bool) -> Array:
+def _position(x: Any, axis: int | None, keepdims: bool, *, largest: bool) -> Array:
     tensor = tensor_of(x)
-    rank = len(tensor.shape)
-    if axis is None:
-        found = function(reshape(tensor, [-1]), 0)
-        return Array(reshape(found, [1] * rank) if keepdims else found)
-    along = axis_of(axis, rank)
-    found = function(tensor, along)
-    return Array(expand_dims(found, along) if keepdims else found)
+    along = None if axis is None else axis_of(axis, len(tensor.shape))
+    return Array(position(tensor, along, keepdims, largest=largest))
 
 
 def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
     """How many elements are not 0, or hold, over ``axis``: one, several or all.
-
-    Raises:
-        OutOfRangeError: an axis that ``x`` doesn't have.
-        InvalidArgumentError: an axis named twice.
 
     >>> import dualflow.array_api as xp
     >>> xp.count_nonzero(xp.asarray([0, 3, 5])).tolist()
@@ -150,17 +112,12 @@ def nonzero(x: Any, /) -> tuple[Array, ...]:
 
     Raises:
         InvalidArgumentError: ``x`` has no axes.
-        DTypeError: ``x`` is no array.
 
     >>> import dualflow.array_api as xp
     >>> [i.tolist() for i in xp.nonzero(xp.asarray([[0, 1], [2, 0]]))]
     [[0, 1], [1, 0]]
     """
-    tensor = tensor_of(x)
-    if not tensor.shape:
-        raise InvalidArgumentError("nonzero takes an array of one axis or more; reshape x to (1,) first.")
-    places = choose(tensor if tensor.dtype.is_bool else not_equal(tensor, 0))
-    return tuple(Array(place) for place in unstack(places, num=len(tensor.shape), axis=1))
+    return tuple(map(Array, indexing.nonzero(tensor_of(x))))
 
 
 def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None) -> Array:
@@ -180,15 +137,8 @@ def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None)
     >>> xp.searchsorted(xp.asarray([1, 3, 5]), xp.asarray([3, 6])).tolist()
     [1, 3]
     """
-    if side not in ("left", "right"):
-        raise InvalidArgumentError(f"side is 'left' or 'right', not {side!r}.")
-    ordered, values = operands(x1 if sorter is None else take(x1, sorter), x2)
-    if len(ordered.shape) != 1:
-        raise InvalidArgumentError(
-            f"searchsorted looks into an array of one axis, not of shape {ordered.shape}."
-        )
-    found = positions_in(ordered, reshape(values, [-1]), side=side, out_type=int64)
-    return Array(reshape(found, values.shape))
+    row, values = of_one_dtype(x1, x2)
+    return Array(ordering.searchsorted(row, values, side, None if sorter is None else tensor_of(sorter)))
 
 
 def where(condition: Any, x1: Any, x2: Any, /) -> Array:
@@ -223,27 +173,21 @@ def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool
         stable: whether equal elements must keep their order; they always do.
 
     Raises:
-        OutOfRangeError: an axis that ``x`` doesn't have.
         DTypeError: complex numbers.
 
     >>> import dualflow.array_api as xp
     >>> xp.argsort(xp.asarray([3, 1, 2])).tolist()
     [1, 2, 0]
     """
-    return Array(order_of(tensor_of(x), axis, descending=descending))
-
-
-def order_of(x: Tensor, axis: int, *, descending: bool) -> Any:
-    """The positions along ``axis`` that put ``x`` in order, in int64."""
-    along = axis_of(axis, len(x.shape))
-    return cast(sorting.argsort(x, along, "DESCENDING" if descending else "ASCENDING", stable=True), int64)
+    tensor = tensor_of(x)
+    order = sorting.argsort(tensor, axis_of(axis, len(tensor.shape)), _direction(descending), stable=True)
+    return Array(cast(order, int64))
 
 
 def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
     """``x`` in order along ``axis``; arguments are those of :func:`argsort`.
 
     Raises:
-        OutOfRangeError: an axis that ``x`` doesn't have.
         DTypeError: complex numbers.
 
     >>> import dualflow.array_api as xp
@@ -251,8 +195,11 @@ def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = 
     [3, 2, 1]
     """
     tensor = tensor_of(x)
-    along = axis_of(axis, len(tensor.shape))
-    return Array(sorting.sort(tensor, along, "DESCENDING" if descending else "ASCENDING"))
+    return Array(sorting.sort(tensor, axis_of(axis, len(tensor.shape)), _direction(descending)))
+
+
+def _direction(descending: bool) -> str:
+    return "DESCENDING" if descending else "ASCENDING"
 
 
 make_entries(globals())

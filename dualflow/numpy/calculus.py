@@ -37,7 +37,9 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     """
     x = tensor(a)
     if n < 0 or not x.shape:
-        raise InvalidArgumentError(f"diff takes one axis or more and n of 0 or more, not {x.shape} and {n}.")
+        raise InvalidArgumentError(
+            f"diff takes one axis or more, and differences 0 times or more, not {n} of shape {x.shape}."
+        )
     if n == 0:
         return x
     where = normalize_axis(axis, len(x.shape))

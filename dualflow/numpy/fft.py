@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Final
 
 import numpy as np
 
-from dualflow.core import dispatch
+from dualflow.core.dtypes import complex64, complex128, float16, float32, float64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.namespace import publish as _publish
-from dualflow.core.shape import Shape
 from dualflow.core.tracebacks import make_entries
-from dualflow.numpy.manipulation import roll
 from dualflow.numpy.operands import axes_in_order, refuse, tensor, to
 from dualflow.ops.complex_numbers import conj
-from dualflow.ops.creation import zeros
-from dualflow.ops.joining import concat
-from dualflow.ops.joining import part as section
-from dualflow.ops.signal.fourier import FOURIER
-from dualflow.ops.static import ints, static_int
+from dualflow.ops.signal import fourier
+from dualflow.ops.static import static_int
 from dualflow.ops.tensor import Tensor
 
 __all__ = [
@@ -42,16 +36,16 @@ __all__ = [
     "rfftfreq",
     "rfftn",
 ]
-_NORMS: Final = ("backward", "ortho", "forward")
+_NARROW: Final = (float16, float32, complex64)
 
 
 def _signal(a: Any, of_reals: bool) -> Any:
     """``a`` in the dtype that a transform takes."""
     x = tensor(a)
-    narrow = x.dtype.dtype in (np.dtype("float16"), np.dtype("float32"), np.dtype("complex64"))
+    narrow = x.dtype in _NARROW
     if of_reals:
-        return to(x, np.float32 if narrow else np.float64)
-    return to(x, np.complex64 if narrow else np.complex128)
+        return to(x, float32 if narrow else float64)
+    return to(x, complex64 if narrow else complex128)
 
 
 def _transformed(kind: str, a: Any, lengths: Any, axes: Any, norm: Any, out: Any) -> Tensor:
@@ -64,53 +58,24 @@ def _transformed(kind: str, a: Any, lengths: Any, axes: Any, norm: Any, out: Any
     x = _signal(a, kind == "rfft")
     rank = len(x.shape)
     if axes is None:
-        axes = range(rank if lengths is None else 0) if lengths is None else range(rank - len(lengths), rank)
-    where = axes_in_order(axes, rank, "axes")
-    if not where:
-        return x
-    given = [None] * len(where) if lengths is None else [_length(n) for n in lengths]
-    if len(given) != len(where):
+        axes = range(rank) if lengths is None else range(rank - len(lengths), rank)
+    over = axes_in_order(axes, rank, "axes")
+    wanted = [None] * len(over) if lengths is None else [_length(n) for n in lengths]
+    if len(wanted) != len(over):
         raise InvalidArgumentError(
-            f"A transform over {len(where)} axes has as many lengths, not {lengths!r}."
+            f"s has one size for each axis, not {lengths} for {len(over)} axes: a transform over axes has as "
+            "many lengths."
         )
-    sizes = [x.shape[i] if n is None else n for i, n in zip(where, given, strict=True)]
-    if kind == "irfft" and given[-1] is None and sizes[-1] is not None:
+    sizes = [x.shape[i] if n is None else n for i, n in zip(over, wanted, strict=True)]
+    if kind == "irfft" and over and wanted[-1] is None and sizes[-1] is not None:
         sizes[-1] = 2 * (sizes[-1] - 1)
-    if any(n is None or n < 1 for n in sizes):
-        raise InvalidArgumentError(f"A transform's lengths are known and positive, not {sizes}.")
-    for axis, size in zip(where if kind != "irfft" else where[:-1], sizes, strict=False):
-        x = _fitted(x, axis, size)
-    if kind == "irfft":
-        x = _fitted(x, where[-1], sizes[-1] // 2 + 1)
-    options = {"kind": kind, "axes": where, "lengths": tuple(sizes)}
-    found = dispatch.current().apply(FOURIER, (x,), options)
-    return _scaled(found, math.prod(sizes), norm, inverse=kind.startswith("i"))
+    if any(n is not None and n < 1 for n in sizes):
+        raise InvalidArgumentError(f"A transform's lengths are positive, not {sizes}.")
+    return fourier.transform(kind, x, over, tuple(wanted), norm)
 
 
 def _length(n: Any) -> int | None:
     return None if n is None else static_int(n, "a length")
-
-
-def _fitted(x: Any, axis: int, size: int) -> Any:
-    """``x`` cut off, or followed by zeros, along an axis."""
-    now = x.shape[axis]
-    if now == size:
-        return x
-    if now > size:
-        return section(x, axis, 0, size)
-    shape = [size - now if i == axis else d for i, d in enumerate(x.shape)]
-    return concat([x, zeros(shape, x.dtype)], axis)
-
-
-def _scaled(x: Any, count: int, norm: Any, inverse: bool) -> Tensor:
-    """A transform of which the inverse is divided by ``count``, divided as ``norm`` says."""
-    if norm not in (None, *_NORMS):
-        raise InvalidArgumentError(f"norm is one of {', '.join(_NORMS)}, not {norm!r}.")
-    if norm == "ortho":
-        return x * math.sqrt(count) if inverse else x / math.sqrt(count)
-    if norm == "forward":
-        return x * float(count) if inverse else x / float(count)
-    return x
 
 
 def _one(kind: str, a: Any, n: Any, axis: int, norm: Any, out: Any) -> Tensor:
@@ -226,18 +191,12 @@ def rfftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Tensor:
 
 def fftshift(x: Any, axes: Any = None) -> Tensor:
     """The frequency 0 moved to the middle of the axes, all by default."""
-    return _shifted(tensor(x), axes, lambda size: size // 2)
+    return fourier.fftshift(tensor(x), axes)
 
 
 def ifftshift(x: Any, axes: Any = None) -> Tensor:
     """The inverse of :func:`fftshift`."""
-    return _shifted(tensor(x), axes, lambda size: -(size // 2))
-
-
-def _shifted(x: Any, axes: Any, by: Any) -> Tensor:
-    shape: Shape = x.shape
-    where = tuple(range(len(shape))) if axes is None else ints(axes, "axes")
-    return roll(x, [by(static_int(shape[i], "a size")) for i in where], where) if where else x
+    return fourier.ifftshift(tensor(x), axes)
 
 
 make_entries(globals())

@@ -85,8 +85,8 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Tensor:
     where = normalize_axis(axis, len(x.shape))
     if len(places.shape) != len(x.shape):
         raise InvalidArgumentError(
-            f"take_along_axis takes indices of as many axes as the elements have, not {places.shape} for "
-            f"{x.shape}."
+            "take_along_axis takes indices of as many axes as the elements have, not of shape "
+            f"{places.shape} for {x.shape}."
         )
     places = _inside(places, operands.sizes(x)[where], "raise")
     sizes, given = list(x.shape), list(places.shape)
@@ -156,7 +156,9 @@ def nonzero(a: Any) -> tuple[Tensor, ...]:
     """
     x = tensor(a)
     if not x.shape:
-        raise InvalidArgumentError("nonzero takes a tensor of one axis or more; use atleast_1d.")
+        raise InvalidArgumentError(
+            "nonzero takes a tensor of one axis or more; use atleast_1d, or reshape it to (1,)."
+        )
     found = argwhere(x)
     return tuple(found[:, i] for i in range(len(x.shape)))
 
@@ -344,7 +346,9 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     x = tensor(a)
     rank = len(x.shape)
     if rank < 2:
-        raise InvalidArgumentError(f"diagonal takes two axes or more, not shape {x.shape}.")
+        raise InvalidArgumentError(
+            f"The diagonals are those of matrices: of two axes or more, not of shape {x.shape}."
+        )
     i, j = normalize_axis(axis1, rank), normalize_axis(axis2, rank)
     if i == j:
         raise InvalidArgumentError(f"diagonal's two axes are not one: {axis1} and {axis2}.")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple
 
 import numpy as np
 
-from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import indexing, products, reductions
@@ -16,7 +16,17 @@ from dualflow.numpy.manipulation import matrix_transpose as matrix_transpose
 from dualflow.numpy.norms import matrix_norm as matrix_norm
 from dualflow.numpy.norms import norm as norm
 from dualflow.numpy.norms import vector_norm as vector_norm
-from dualflow.numpy.operands import agreed, flat, inexact, refuse, tensor, to
+from dualflow.numpy.operands import (
+    Value,
+    agreed,
+    as_matrices,
+    default_rtol,
+    flat,
+    inexact,
+    refuse,
+    tensor,
+    to,
+)
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.broadcasting import broadcast_to, reduce_sum
 from dualflow.ops.complex_numbers import conj
@@ -71,49 +81,33 @@ __all__ = [
 ]
 
 
-class EigenPairs(NamedTuple):
+class EigenPairs(NamedTuple, Generic[Value]):
     """Eigenvalues, and eigenvectors as columns."""
 
-    eigenvalues: Tensor
-    eigenvectors: Tensor
+    eigenvalues: Value
+    eigenvectors: Value
 
 
-class OrthogonalFactors(NamedTuple):
+class OrthogonalFactors(NamedTuple, Generic[Value]):
     """Orthonormal columns, and an upper triangle."""
 
-    Q: Tensor
-    R: Tensor
+    Q: Value
+    R: Value
 
 
-class SignAndLogarithm(NamedTuple):
+class SignAndLogarithm(NamedTuple, Generic[Value]):
     """The sign of a determinant, and the logarithm of its magnitude."""
 
-    sign: Tensor
-    logabsdet: Tensor
+    sign: Value
+    logabsdet: Value
 
 
-class SingularFactors(NamedTuple):
+class SingularFactors(NamedTuple, Generic[Value]):
     """Left singular vectors, singular values, and the adjoint of the right singular vectors."""
 
-    U: Tensor
-    S: Tensor
-    Vh: Tensor
-
-
-def _matrices(a: Any, square: bool = False) -> Any:
-    """``a`` as matrices of floats or complex numbers.
-
-    Raises:
-        InvalidArgumentError: fewer than two axes, or matrices that are not square where they have to be.
-        DTypeError: float16, for which there is no LAPACK.
-    """
-    x = inexact(a)
-    if x.dtype.is_floating and x.dtype.size == 2:
-        raise DTypeError("Matrices are decomposed in float32 or more, not float16; convert them with astype.")
-    if len(x.shape) < 2 or (square and x.shape[-1] != x.shape[-2]):
-        kind = "square matrices" if square else "matrices"
-        raise InvalidArgumentError(f"{kind} are wanted, not shape {x.shape}.")
-    return x
+    U: Value
+    S: Value
+    Vh: Value
 
 
 def _adjoint(x: Any) -> Any:
@@ -150,19 +144,20 @@ def matrix_power(a: Any, n: Any) -> Tensor:
     """
     x, times = tensor(a), static_int(n, "n")
     if len(x.shape) < 2 or x.shape[-1] != x.shape[-2]:
-        raise InvalidArgumentError(f"Square matrices are wanted, not shape {x.shape}.")
+        raise InvalidArgumentError(f"matrix_power takes square matrices, not shape {x.shape}.")
     if times < 0:
-        x, times = inverse.inv(_matrices(x)), -times
-    found: Any = None
+        x, times = inverse.inv(as_matrices(x)), -times
+    if not times:
+        one = to(tensor(np.eye(static_int(x.shape[-1], "the size of the matrices"))), x.dtype)
+        return broadcast_to(one, tuple(x.shape))
+    product = products.matmul if x.dtype.is_bool else products.matrix_product
+    power: Any = None
     while times:
         if times & 1:
-            found = x if found is None else products.matmul(found, x)
+            power = x if power is None else product(power, x)
         times >>= 1
-        x = products.matmul(x, x) if times else x
-    if found is None:
-        one = to(tensor(np.eye(static_int(x.shape[-1], "the size of the matrices"))), x.dtype)
-        found = broadcast_to(one, tuple(x.shape))
-    return found
+        x = product(x, x) if times else x
+    return power
 
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
@@ -171,20 +166,24 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     Raises:
         InvalidArgumentError: vectors of another size.
     """
-    if tensor(x1).shape[axis] != 3 or tensor(x2).shape[axis] != 3:
+    x, y = tensor(x1), tensor(x2)
+    if x.shape[axis] != 3 or y.shape[axis] != 3:
         raise InvalidArgumentError(
-            "linalg.cross takes vectors of three elements; numpy.cross takes two, too."
+            f"linalg.cross takes vectors of 3 elements, not of {x.shape[axis]} and {y.shape[axis]}; "
+            "numpy.cross takes two, too."
         )
-    return products.cross(x1, x2, axis=axis)
+    return products.cross(x, y, axis=axis)
 
 
 def outer(x1: Any, x2: Any, /) -> Tensor:
     """Each element of one vector times each of another."""
-    if len(tensor(x1).shape) != 1 or len(tensor(x2).shape) != 1:
+    x, y = tensor(x1), tensor(x2)
+    if len(x.shape) != 1 or len(y.shape) != 1:
         raise InvalidArgumentError(
-            "linalg.outer takes two vectors; numpy.outer takes all elements of any two."
+            f"linalg.outer takes two vectors, not shapes {x.shape} and {y.shape}; numpy.outer takes all "
+            "elements of any two."
         )
-    return products.outer(x1, x2)
+    return products.outer(x, y)
 
 
 def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
@@ -212,7 +211,7 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
 
 def cond(x: Any, p: Any = None) -> Tensor:
     """The condition of matrices: the norm times that of the inverse, or the quotient of singular values."""
-    v = _matrices(x)
+    v = as_matrices(x)
     if p in (None, 2, -2):
         s = singular_values.singular_values(v)
         return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
@@ -225,7 +224,7 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Tensor:
     Raises:
         InvalidArgumentError: a matrix is not positive definite.
     """
-    x = _matrices(a, square=True)
+    x = as_matrices(a, square=True)
     found = factors.cholesky(_adjoint(x) if upper else x)
     return _adjoint(found) if upper else found
 
@@ -242,13 +241,13 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     """
     if mode not in ("reduced", "complete", "r"):
         raise InvalidArgumentError(f"qr's mode is 'reduced', 'complete' or 'r', not {mode!r}.")
-    q, r = orthogonal.qr(_matrices(a), mode == "complete")
+    q, r = orthogonal.qr(as_matrices(a), mode == "complete")
     return r if mode == "r" else OrthogonalFactors(q, r)
 
 
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     """Singular vectors and values: ``U @ diag(S) @ Vh = a``; the values alone unless ``compute_uv``."""
-    x = _matrices(a)
+    x = as_matrices(a)
     if not compute_uv:
         return singular_values.singular_values(x)
     s, u, v = singular_values.svd(x, full_matrices)
@@ -257,10 +256,10 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
 
 def svdvals(x: Any, /) -> Tensor:
     """The singular values of matrices, from the largest."""
-    return singular_values.singular_values(_matrices(x))
+    return singular_values.singular_values(as_matrices(x))
 
 
-def eigh(a: Any, UPLO: str = "L") -> EigenPairs:
+def eigh(a: Any, UPLO: str = "L") -> EigenPairs[Tensor]:
     """Eigenvalues, ascending, and eigenvectors of self-adjoint matrices, of which one triangle is read.
 
     Raises:
@@ -280,21 +279,21 @@ def eigvalsh(a: Any, UPLO: str = "L") -> Tensor:
 def _lower(a: Any, side: str) -> Any:
     if side.upper() not in ("L", "U"):
         raise InvalidArgumentError(f"UPLO is 'L' or 'U', not {side!r}.")
-    x = _matrices(a, square=True)
+    x = as_matrices(a, square=True)
     return x if side.upper() == "L" else _adjoint(x)
 
 
-def eig(a: Any) -> EigenPairs:
+def eig(a: Any) -> EigenPairs[Tensor]:
     """The eigenvalues and eigenvectors of square matrices, as complex numbers.
 
     NumPy gives real ones where all of them are; here the dtype does not depend on the elements.
     """
-    return EigenPairs(*eigenvalues.eig(_matrices(a, square=True)))
+    return EigenPairs(*eigenvalues.eig(as_matrices(a, square=True)))
 
 
 def eigvals(a: Any) -> Tensor:
     """The eigenvalues of square matrices, as complex numbers; see :func:`eig`."""
-    return eigenvalues.eigvals(_matrices(a, square=True))
+    return eigenvalues.eigvals(as_matrices(a, square=True))
 
 
 # Solutions
@@ -310,17 +309,17 @@ def inv(a: Any) -> Tensor:
     >>> df.numpy.linalg.inv([[2.0, 0.0], [0.0, 4.0]]).numpy().tolist()
     [[0.5, 0.0], [0.0, 0.25]]
     """
-    return inverse.inv(_matrices(a, square=True))
+    return inverse.inv(as_matrices(a, square=True))
 
 
 def det(a: Any) -> Tensor:
     """The determinant of square matrices."""
-    return inverse.det(_matrices(a, square=True))
+    return inverse.det(as_matrices(a, square=True))
 
 
-def slogdet(a: Any) -> SignAndLogarithm:
+def slogdet(a: Any) -> SignAndLogarithm[Tensor]:
     """The sign of the determinant of square matrices, and the logarithm of its magnitude."""
-    sign, size = inverse.slogdet(_matrices(a, square=True))
+    sign, size = inverse.slogdet(as_matrices(a, square=True))
     return SignAndLogarithm(sign, to(size, size.dtype.real))
 
 
@@ -331,7 +330,7 @@ def solve(a: Any, b: Any) -> Tensor:
     >>> df.numpy.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0]).numpy()
     array([1. , 0.5])
     """
-    x, y = agreed(_matrices(a, square=True), inexact(b))
+    x, y = agreed(as_matrices(a, square=True), inexact(b))
     alone = len(y.shape) == 1
     y = y[:, None] if alone else y
     batch = np.broadcast_shapes(tuple(x.shape[:-2]), tuple(y.shape[:-2]))
@@ -342,7 +341,7 @@ def solve(a: Any, b: Any) -> Tensor:
 
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Tensor:
     """The pseudo-inverse of matrices; singular values not above ``rcond`` times the largest count as 0."""
-    x = _matrices(a)
+    x = as_matrices(a)
     if rcond is None and rtol is None:
         rcond = 1e-15
     elif rcond is None:
@@ -355,15 +354,24 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
     x = tensor(A)
     if len(x.shape) < 2:
         return to(reductions.any(x), np.int64)
-    x = _matrices(x)
+    x = as_matrices(x)
     s = singular_values.singular_values(x)
-    if tol is None:
-        unit = float(np.finfo(s.dtype.dtype).eps)
-        relative = max(x.shape[-2:]) * unit if rtol is None else rtol
-        bound = reduce_max(s, -1, keepdims=True) * relative
-    else:
-        bound = tensor(tol, s.dtype)[..., None]
+    bound = _least(s, x, rtol) if tol is None else tensor(tol, s.dtype)[..., None]
     return reduce_sum(to(s > bound, np.int64), -1)
+
+
+def _least(s: Any, x: Any, rtol: Any) -> Any:
+    """The bound up to which singular values of the matrices ``x`` count as 0.
+
+    Args:
+        s: the singular values.
+        x: the matrices.
+        rtol: the bound as a part of the largest one; by default the larger size times the dtype's ``eps``.
+    """
+    relative = default_rtol(x) if rtol is None else rtol
+    if not isinstance(relative, float | int):
+        relative = tensor(relative, s.dtype)[..., None]
+    return (reduce_max(s, -1, keepdims=True) if s.shape[-1] else reduce_sum(s, -1, keepdims=True)) * relative
 
 
 def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -371,7 +379,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Tensor, Tensor, Tensor, Te
 
     The rests are those of columns, and of full rank; NumPy leaves them out elsewhere.
     """
-    x, y = agreed(_matrices(a), inexact(b))
+    x, y = agreed(as_matrices(a), inexact(b))
     alone = len(y.shape) == 1
     y = y[:, None] if alone else y
     rows, columns = x.shape[-2:]

@@ -95,14 +95,23 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Tensor:
     """
     x = tensor(a)
     rank = len(x.shape)
-    taken = operands.axes_in_order(source, rank, "source")
-    given = operands.axes_in_order(destination, rank, "destination")
-    if len(taken) != len(given):
+    sources = operands.axes_in_order(source, rank, "source")
+    return move_axes(x, sources, operands.axes_in_order(destination, rank, "destination"))
+
+
+def move_axes(x: Any, sources: tuple[int, ...], destinations: tuple[int, ...]) -> Tensor:
+    """``x`` with the axes ``sources`` at the places ``destinations``, and the others in their order.
+
+    Raises:
+        InvalidArgumentError: another number of places than of axes.
+    """
+    if len(sources) != len(destinations):
         raise InvalidArgumentError(
-            f"moveaxis moves as many axes as there are places, not {source!r} to {destination!r}."
+            "moveaxis moves as many axes as there are places: a destination for each source, not "
+            f"{len(destinations)} for {len(sources)}."
         )
-    order = [axis for axis in range(rank) if axis not in taken]
-    for place, axis in sorted(zip(given, taken, strict=True)):
+    order = [axis for axis in range(len(x.shape)) if axis not in sources]
+    for place, axis in sorted(zip(destinations, sources, strict=True)):
         order.insert(place, axis)
     return arrangement.transpose(x, order)
 
@@ -370,7 +379,9 @@ def tile(A: Any, reps: Any) -> Tensor:
     """``A`` repeated as a whole, so many times along each axis."""
     x, counts = tensor(A), ints(reps, "reps")
     rank = builtins.max(len(x.shape), len(counts))
-    return repetition.tile(x[(None,) * (rank - len(x.shape))], (1,) * (rank - len(counts)) + counts)
+    if rank > len(x.shape):
+        x = x[(None,) * (rank - len(x.shape))]
+    return repetition.tile(x, (1,) * (rank - len(counts)) + counts)
 
 
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Tensor:

@@ -47,22 +47,21 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> T
         return reshape(found, [1] * rank) if keepdims else found
     where = axes_in_order(range(rank) if axis is None else axis, rank)
     if len(where) == 1:
-        return _of_vectors(v, ord, where[0], keepdims)
+        return of_vectors(v, ord, where, keepdims)
     if len(where) == 2:
-        return _of_matrices(v, ord, where[0], where[1], keepdims)
+        return of_matrices(v, ord, where[0], where[1], keepdims)
     raise InvalidArgumentError(f"norm is of one axis or two, not {len(where)}.")
 
 
-def _of_vectors(x: Any, ord: Any, axis: int, keepdims: bool) -> Tensor:
+def of_vectors(x: Any, ord: Any, axis: tuple[int, ...], keepdims: bool) -> Tensor:
+    """The norms of vectors of floats or complex numbers along one axis or several; see :func:`norm`."""
     if ord is None or ord == 2:
         return sqrt(reduce_sum(squared_magnitude(x), axis, keepdims))
     if not isinstance(ord, int | float):
         raise InvalidArgumentError(f"The norm of vectors has a number as ord, not {ord!r}.")
     size = magnitude(x)
-    if ord == math.inf:
-        return reduce_max(size, axis, keepdims)
-    if ord == -math.inf:
-        return reduce_min(size, axis, keepdims)
+    if math.isinf(ord):
+        return _extreme(size, ord, axis, keepdims)
     if ord == 0:
         return reduce_sum(to(to(x, bool), size.dtype), axis, keepdims)
     if ord == 1:
@@ -70,22 +69,30 @@ def _of_vectors(x: Any, ord: Any, axis: int, keepdims: bool) -> Tensor:
     return pow(reduce_sum(pow(size, float(ord)), axis, keepdims), 1.0 / ord)
 
 
-def _of_matrices(x: Any, ord: Any, rows: int, columns: int, keepdims: bool) -> Tensor:
+def _extreme(x: Any, ord: Any, axis: tuple[int, ...], keepdims: bool = False) -> Tensor:
+    """The largest elements over ``axis``, the smallest where ``ord`` is negative; 0 of no elements."""
+    if any(x.shape[a] == 0 for a in axis):
+        return reduce_sum(x, axis, keepdims)
+    return (reduce_max if ord > 0 else reduce_min)(x, axis, keepdims)
+
+
+def of_matrices(x: Any, ord: Any, rows: int, columns: int, keepdims: bool) -> Tensor:
+    """The norms of matrices of floats or complex numbers; see :func:`norm`."""
     if ord in (None, "fro", "f"):
         return sqrt(reduce_sum(squared_magnitude(x), (rows, columns), keepdims))
-    extreme = reduce_max if ord in (1, 2, math.inf) else reduce_min
     found: Any
     if ord in (2, -2, "nuc"):
         others = [i for i in range(len(x.shape)) if i not in (rows, columns)]
         singular = singular_values.singular_values(transpose(x, [*others, rows, columns]))
-        found = reduce_sum(singular, -1) if ord == "nuc" else extreme(singular, -1)
+        last = (len(others),)
+        found = reduce_sum(singular, last) if ord == "nuc" else _extreme(singular, ord, last)
         return expand_dims(found, sorted((rows, columns))) if keepdims else found
     if ord not in (1, -1, math.inf, -math.inf):
         raise InvalidArgumentError(
             f"The norm of matrices has ord None, 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, not {ord!r}."
         )
     first, second = (rows, columns) if ord in (1, -1) else (columns, rows)
-    found = extreme(reduce_sum(magnitude(x), first, keepdims=True), second, keepdims=True)
+    found = _extreme(reduce_sum(magnitude(x), first, keepdims=True), ord, (second,), keepdims=True)
     return found if keepdims else manipulation.squeeze(found, (rows, columns))
 
 
@@ -93,12 +100,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     """The norm of vectors along an axis, or several together; see :func:`norm`."""
     v = inexact(x)
     rank = len(v.shape)
-    axes = axes_in_order(range(rank) if axis is None else axis, rank)
-    rest = [i for i in range(rank) if i not in axes]
-    shape = v.shape
-    rows = reshape(transpose(v, [*rest, *axes]), [*[shape[i] for i in rest], -1])
-    found = _of_vectors(rows, ord, len(rest), False)
-    return reshape(found, [1 if i in axes else d for i, d in enumerate(shape)]) if keepdims else found
+    return of_vectors(v, ord, axes_in_order(range(rank) if axis is None else axis, rank), keepdims)
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:

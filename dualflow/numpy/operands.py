@@ -7,7 +7,7 @@ scalar is as strong as an array.
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -25,10 +25,11 @@ from dualflow.ops.joining import stack
 from dualflow.ops.record import holds_tensors
 from dualflow.ops.shapes import shape
 from dualflow.ops.shapes import size as count
-from dualflow.ops.static import ints
+from dualflow.ops.static import ints, known_sizes
 from dualflow.ops.tensor import Tensor
 
-_TENSORS: Final = (AbstractTensor, AbstractVariable)
+Value = TypeVar("Value")
+"""What a named tuple of results holds: tensors here, arrays in the Array API."""
 _WEAK: Final = (int, float, complex)
 _LISTS: Final = (list, tuple)
 _DEFAULTS: Final[dict[Any, str]] = {int: "int64", float: "float64", complex: "complex128", bool: "bool"}
@@ -52,7 +53,10 @@ def numpy_dtype(dtype: Any) -> np.dtype[Any]:
 
 def tensor(x: Any, dtype: Any = None) -> Tensor:
     """``x`` as a tensor, in NumPy's dtype for it where none is given."""
-    if isinstance(x, _TENSORS):
+    found: Any
+    if isinstance(x, AbstractTensor):
+        found = x
+    elif isinstance(x, AbstractVariable):
         found = convert_to_tensor(x)
     elif isinstance(x, _LISTS) and holds_tensors(list(x)):
         found = stack(agreed(*x))
@@ -72,7 +76,7 @@ def _array(x: Any) -> np.ndarray[Any, Any]:
 
 def to(x: Any, dtype: Any) -> Tensor:
     """``x`` cast to ``dtype``, of which a tensor that has it is not copied."""
-    target = as_dtype(numpy_dtype(dtype))
+    target = dtype if isinstance(dtype, DType) else as_dtype(numpy_dtype(dtype))
     if x.dtype is target:
         return x
     if target.is_bool and x.dtype.is_complex:
@@ -92,6 +96,9 @@ def agreed(*values: Any, dtype: Any = None) -> list[Tensor]:
         InvalidArgumentError: a Python integer is outside of the dtype.
     """
     tensors = [x if type(x) in _WEAK else tensor(x) for x in values]
+    dtypes = {None if type(x) in _WEAK else x.dtype for x in tensors}
+    if dtype is None and len(dtypes) == 1 and None not in dtypes:
+        return tensors
     target = numpy_dtype(dtype) if dtype is not None else result_type(*tensors)
     return [number(x, target) if type(x) in _WEAK else to(x, target) for x in tensors]
 
@@ -114,6 +121,27 @@ def inexact(x: Any, dtype: Any = None) -> Tensor:
     """``x`` as floats or complex numbers: in ``dtype``, in its own, or in float64 for integers and bools."""
     found = tensor(x, dtype)
     return found if found.dtype.is_inexact else to(found, np.float64)
+
+
+def as_matrices(a: Any, square: bool = False) -> Any:
+    """``a`` as matrices of floats or complex numbers.
+
+    Raises:
+        InvalidArgumentError: fewer than two axes, or matrices that are not square where they have to be.
+        DTypeError: float16, for which there is no LAPACK.
+    """
+    x = inexact(a)
+    if x.dtype.is_floating and x.dtype.size == 2:
+        raise DTypeError("Matrices are decomposed in float32 or more, not float16; convert them with astype.")
+    if len(x.shape) < 2 or (square and x.shape[-1] != x.shape[-2]):
+        kind = "square matrices" if square else "matrices"
+        raise InvalidArgumentError(f"{kind} are wanted, not shape {x.shape}.")
+    return x
+
+
+def default_rtol(x: Any) -> float:
+    """The larger size of the matrices ``x``, whose sizes are known, times the ``eps`` of their dtype."""
+    return max(known_sizes(x.shape, "the default rtol", (-2, -1))) * float(np.finfo(x.dtype.dtype).eps)
 
 
 def axes_in_order(axis: Any, rank: int, what: str = "axis") -> tuple[int, ...]:

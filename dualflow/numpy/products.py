@@ -13,7 +13,7 @@ from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands
 from dualflow.numpy.operands import agreed, flat, refuse, tensor, to
 from dualflow.ops import contraction, products
-from dualflow.ops.arrangement import reshape, transpose
+from dualflow.ops.arrangement import expand_dims, reshape, squeeze, transpose
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.joining import stack as stacked
@@ -33,17 +33,23 @@ def _conjugate(x: Any) -> Any:
     return conj(x) if x.dtype.is_complex else x
 
 
-def _matmul(x: Any, y: Any) -> Any:
-    if not x.shape or not y.shape:
+def matrix_product(x: Any, y: Any) -> Any:
+    """``x @ y``: a vector ``x`` counts as a row, a vector ``y`` as a column; the result lacks their axes.
+
+    Raises:
+        InvalidArgumentError: a factor without axes, or inner sizes that differ.
+    """
+    ranks = [len(getattr(factor, "shape", ())) for factor in (x, y)]
+    if 0 in ranks:
         raise InvalidArgumentError(
-            f"matmul takes tensors of one axis or more, not shapes {x.shape} and {y.shape}; use multiply."
+            f"matmul takes factors of one axis or more, not of {ranks[0]} and {ranks[1]} axes; multiply by a "
+            "number with *, or use multiply."
         )
-    left = x if len(x.shape) > 1 else x[None, :]
-    right = y if len(y.shape) > 1 else y[:, None]
-    found = contraction.matmul(left, right)
-    if len(x.shape) == 1:
-        found = found[..., 0, :]
-    return found[..., 0] if len(y.shape) == 1 else found
+    rows = expand_dims(x, 0) if ranks[0] == 1 else x
+    columns = expand_dims(y, 1) if ranks[1] == 1 else y
+    product = contraction.matmul(rows, columns)
+    dropped = ((-2,) if ranks[0] == 1 else ()) + ((-1,) if ranks[1] == 1 else ())
+    return squeeze(product, dropped) if dropped else product
 
 
 def matmul(
@@ -70,7 +76,7 @@ def matmul(
     array([3, 7])
     """
     refuse("matmul", out=out, signature=signature, axes=axes, axis=axis)
-    return _product(x1, x2, _matmul, dtype)
+    return _product(x1, x2, matrix_product, dtype)
 
 
 def dot(a: Any, b: Any, out: Any = None) -> Tensor:
@@ -211,14 +217,22 @@ def vecdot(
     refuse("vecdot", axes=axes, out=out)
 
     def of_numbers(x: Any, y: Any) -> Any:
-        at = axis if axis < 0 else axis - builtins.max(len(x.shape), len(y.shape))
-        if x.shape[at] != y.shape[at]:
-            raise InvalidArgumentError(
-                f"vecdot's vectors are of one size, not of shapes {x.shape} and {y.shape}."
-            )
-        return reduce_sum(_conjugate(x) * y, at)
+        return vector_product(x, y, axis if axis < 0 else axis - builtins.max(len(x.shape), len(y.shape)))
 
     return _product(x1, x2, of_numbers, dtype)
+
+
+def vector_product(x: Any, y: Any, axis: int) -> Tensor:
+    """The sums of ``conj(x) * y`` along ``axis``, which counts from the end.
+
+    Raises:
+        InvalidArgumentError: the sizes along the axis differ.
+    """
+    if x.shape[axis] != y.shape[axis]:
+        raise InvalidArgumentError(
+            f"vecdot's vectors are of one size, not {x.shape[axis]} and {y.shape[axis]}, along axis {axis}."
+        )
+    return reduce_sum(_conjugate(x) * y, axis)
 
 
 def matvec(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
-import functools
 from typing import Any
 
 import numpy as np
@@ -13,26 +11,25 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands
+from dualflow.numpy.axis_reductions import (
+    accumulated,
+    element_count,
+    extreme,
+    mean_distance,
+    position,
+    selected,
+    summed_in,
+)
 from dualflow.numpy.operands import flat, inexact, refuse, tensor, to
-from dualflow.ops import broadcasting, comparison, reduction, scans, statistics
+from dualflow.ops import broadcasting, reduction, scans, statistics
 from dualflow.ops.arithmetic import add as plus
-from dualflow.ops.arithmetic import divide, maximum, minimum, multiply
-from dualflow.ops.arrangement import expand_dims, reshape, transpose
+from dualflow.ops.arithmetic import divide, multiply
+from dualflow.ops.arrangement import expand_dims, transpose
 from dualflow.ops.broadcasting import reduction_axes
-from dualflow.ops.complex_numbers import complex as complex_of
-from dualflow.ops.complex_numbers import imag, real
-from dualflow.ops.creation import ones_like, zeros_like
+from dualflow.ops.creation import zeros_like
 from dualflow.ops.cumulative import running
-from dualflow.ops.joining import concat
 from dualflow.ops.powers import sqrt
-from dualflow.ops.selection import where as choose
 from dualflow.ops.tensor import Tensor
-
-
-def wide(x: Any) -> np.dtype[Any]:
-    """The dtype in which sums and products of ``x`` are: 64 bits for integers and bools."""
-    kind, own = x.dtype.kind, x.dtype.dtype
-    return np.dtype("int64") if kind in "bi" else np.dtype("uint64") if kind == "u" else own
 
 
 def axes_of(x: Any, axis: Any) -> tuple[int, ...]:
@@ -40,14 +37,6 @@ def axes_of(x: Any, axis: Any) -> tuple[int, ...]:
     if not x.shape and type(axis) is int and axis in (0, -1):
         return ()
     return reduction_axes(x, axis)
-
-
-def _selected(x: Any, where: Any, neutral: Any) -> Any:
-    """``x``, with ``neutral`` in place of the elements that ``where`` leaves out."""
-    if where is True:
-        return x
-    chosen = tensor(where, bool)
-    return choose(chosen, x, tensor(neutral, x.dtype))
 
 
 def sum(
@@ -75,11 +64,10 @@ def sum(
     array([1, 2])
     """
     refuse("sum", out=out)
-    x = tensor(a)
-    x = to(x, wide(x) if dtype is None else dtype)
+    x = summed_in(tensor(a), dtype)
     if x.dtype.is_bool:
         return any(x, axis, keepdims=keepdims, where=where)
-    found = broadcasting.reduce_sum(_selected(x, where, 0), axes_of(x, axis), keepdims)
+    found = broadcasting.reduce_sum(selected(x, where, 0), axes_of(x, axis), keepdims)
     return found if type(initial) is int and initial == 0 else plus(found, tensor(initial, x.dtype))
 
 
@@ -99,62 +87,11 @@ def prod(
     24
     """
     refuse("prod", out=out)
-    x = tensor(a)
-    x = to(x, wide(x) if dtype is None else dtype)
+    x = summed_in(tensor(a), dtype)
     if x.dtype.is_bool:
         return all(x, axis, keepdims=keepdims, where=where)
-    found = reduction.reduce_prod(_selected(x, where, 1), axes_of(x, axis), keepdims)
+    found = reduction.reduce_prod(selected(x, where, 1), axes_of(x, axis), keepdims)
     return found if type(initial) is int and initial == 1 else multiply(found, tensor(initial, x.dtype))
-
-
-def _extreme(name: str, a: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Tensor:
-    largest = name == "max"
-    x = tensor(a)
-    axes = axes_of(x, axis)
-    if x.dtype.is_complex:
-        return _complex_extreme(x, axes, keepdims, largest)
-    as_bool = x.dtype.is_bool
-    neutral: Any
-    if as_bool:
-        neutral = not largest
-    elif x.dtype.is_floating:
-        neutral = -np.inf if largest else np.inf
-    else:
-        neutral = x.dtype.min if largest else x.dtype.max
-    if initial is None:
-        if where is not True:
-            raise InvalidArgumentError(f"{name} of chosen elements needs initial=, for where none is chosen.")
-        if builtins.any(x.shape[i] == 0 for i in axes):
-            raise InvalidArgumentError(
-                f"No elements have no {name}: the shape is {x.shape}; give initial=, or leave it out."
-            )
-    chosen = _selected(x, where, neutral)
-    if as_bool:
-        found = (reduction.reduce_any if largest else reduction.reduce_all)(chosen, axes, keepdims)
-    else:
-        found = (reduction.reduce_max if largest else reduction.reduce_min)(chosen, axes, keepdims)
-    if initial is None:
-        return found
-    start = tensor(initial, x.dtype)
-    if as_bool:
-        return comparison.logical_or(found, start) if largest else comparison.logical_and(found, start)
-    return maximum(found, start) if largest else minimum(found, start)
-
-
-def _complex_extreme(x: Any, axes: tuple[int, ...], keepdims: bool, largest: bool) -> Tensor:
-    """The extreme of the real parts, and among these of the imaginary parts; nan if there is one."""
-    pick: Any = reduction.reduce_max if largest else reduction.reduce_min
-    if builtins.any(x.shape[i] == 0 for i in axes):
-        raise InvalidArgumentError(f"No elements have no extreme: the shape is {x.shape}.")
-    first = pick(real(x), axes, True)
-    worst = tensor(-np.inf if largest else np.inf, x.dtype.real)
-    second = pick(choose(comparison.equal(real(x), first), imag(x), worst), axes, True)
-    spoilt = reduction.reduce_any(comparison.isnan(x), axes, True)
-    nan = tensor(np.nan, x.dtype.real)
-    found = complex_of(choose(spoilt, nan, first), choose(spoilt, nan, second))
-    return (
-        found if keepdims else reshape(found, [d for i, d in enumerate(operands.sizes(x)) if i not in axes])
-    )
 
 
 def max(
@@ -175,7 +112,8 @@ def max(
     array([5, 7])
     """
     refuse("max", out=out)
-    return _extreme("max", a, axis, keepdims, initial, where)
+    x = tensor(a)
+    return extreme(x, axes_of(x, axis), keepdims, largest=True, initial=initial, where=where)
 
 
 def min(
@@ -188,7 +126,8 @@ def min(
 ) -> Tensor:
     """The smallest element over ``axis``; see :func:`max`."""
     refuse("min", out=out)
-    return _extreme("min", a, axis, keepdims, initial, where)
+    x = tensor(a)
+    return extreme(x, axes_of(x, axis), keepdims, largest=False, initial=initial, where=where)
 
 
 def amax(
@@ -225,14 +164,14 @@ def all(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False, *, wh
     """Whether all elements over ``axis`` are true (not 0)."""
     refuse("all", out=out)
     x = to(tensor(a), bool)
-    return reduction.reduce_all(_selected(x, where, True), axes_of(x, axis), keepdims)
+    return reduction.reduce_all(selected(x, where, True), axes_of(x, axis), keepdims)
 
 
 def any(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
     """Whether one element over ``axis`` is true (not 0)."""
     refuse("any", out=out)
     x = to(tensor(a), bool)
-    return reduction.reduce_any(_selected(x, where, False), axes_of(x, axis), keepdims)
+    return reduction.reduce_any(selected(x, where, False), axes_of(x, axis), keepdims)
 
 
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
@@ -242,17 +181,6 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor
 
 
 # Means
-
-
-def elements(x: Any, axis: Any, keepdims: bool = False, where: Any = True) -> Any:
-    """How many elements a reduction of ``x`` joins: a tensor where ``where`` or the run decides."""
-    axes = reduction_axes(x, axis)
-    if where is not True:
-        return broadcasting.reduce_sum(
-            to(_selected(ones_like(x, bool), where, False), np.int64), axes, keepdims
-        )
-    known = operands.sizes(x)
-    return functools.reduce(lambda m, i: m * known[i], axes, 1)
 
 
 def mean(
@@ -276,7 +204,7 @@ def mean(
         return to(mean(to(x, np.float32), axis, keepdims=keepdims, where=where), np.float16)
     x = inexact(x) if dtype is None else to(x, dtype)
     total = sum(x, axis, x.dtype, keepdims=keepdims, where=where)
-    count = elements(x, axis, keepdims, where)
+    count = element_count(x, reduction_axes(x, axis), keepdims, where)
     return to(divide(total, count if isinstance(count, int) else to(count, x.dtype)), x.dtype)
 
 
@@ -312,12 +240,10 @@ def var(
         return to(found, np.float16)
     x = inexact(x) if dtype is None else to(x, dtype)
     center = _mean(x, axis, keepdims=True, where=where) if mean is None else tensor(mean)
-    total = sum(statistics.squared_magnitude(x - center), axis, keepdims=keepdims, where=where)
-    count = elements(x, axis, keepdims, where)
-    less = ddof if correction is None else correction
-    rest = np.maximum(count - less, 0) if isinstance(count, int) and not hasattr(less, "dtype") else None
-    divisor = to(maximum(to(tensor(count), np.float64) - less, 0.0), total.dtype) if rest is None else rest
-    return to(divide(total, tensor(divisor, total.dtype)), total.dtype)
+    distances = selected(statistics.squared_magnitude(x - center), where, 0)
+    axes = reduction_axes(x, axis)
+    count = element_count(x, axes, keepdims, where)
+    return mean_distance(distances, axes, keepdims, count, ddof if correction is None else correction)
 
 
 _mean = mean
@@ -352,7 +278,7 @@ def average(
     x = tensor(a)
     if weights is None:
         found = mean(x, axis, keepdims=keepdims)
-        total: Any = zeros_like(found) + elements(x, axis)
+        total: Any = zeros_like(found) + element_count(x, reduction_axes(x, axis))
         return (found, to(total, found.dtype)) if returned else found
     w = tensor(weights)
     axes = axes_of(x, axis)
@@ -375,27 +301,6 @@ def average(
 # Positions
 
 
-def _position(a: Any, axis: Any, keepdims: bool, largest: bool) -> Tensor:
-    x = tensor(a)
-    if axis is None:
-        found = _first(flat(x), 0, largest)
-        return reshape(found, [1] * len(x.shape)) if keepdims else found
-    if not x.shape:
-        axes_of(x, axis)
-        return _position(flat(x), 0, False, largest)
-    where = normalize_axis(axis, len(x.shape))
-    found = _first(x, where, largest)
-    return expand_dims(found, where) if keepdims else found
-
-
-def _first(x: Any, axis: int, largest: bool) -> Tensor:
-    if x.dtype.is_complex:
-        extreme = _complex_extreme(x, (axis,), True, largest)
-        there = comparison.logical_or(comparison.equal(x, extreme), comparison.isnan(x))
-        return reduction.argmax(to(there, np.uint8), axis)
-    return (reduction.argmax if largest else reduction.argmin)(x, axis)
-
-
 def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
     """Where the first maximum is along ``axis``; among all elements by default.
 
@@ -404,21 +309,29 @@ def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: bool = False)
     1
     """
     refuse("argmax", out=out)
-    return _position(a, axis, keepdims, True)
+    return _position(a, axis, keepdims, largest=True)
+
+
+def _position(a: Any, axis: Any, keepdims: bool, *, largest: bool) -> Tensor:
+    x = tensor(a)
+    if axis is not None and not x.shape:
+        axes_of(x, axis)
+        return position(flat(x), 0, False, largest=largest)
+    where = None if axis is None else normalize_axis(axis, len(x.shape))
+    return position(x, where, keepdims, largest=largest)
 
 
 def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
     """Where the first minimum is along ``axis``; among all elements by default."""
     refuse("argmin", out=out)
-    return _position(a, axis, keepdims, False)
+    return _position(a, axis, keepdims, largest=False)
 
 
 # Running sums and products
 
 
 def _along(a: Any, axis: Any, dtype: Any) -> tuple[Any, int]:
-    x = tensor(a)
-    x = to(x, wide(x) if dtype is None else dtype)
+    x = summed_in(tensor(a), dtype)
     if axis is None or (not x.shape and axis in (0, -1)):
         return flat(x), 0
     return x, normalize_axis(axis, len(x.shape))
@@ -450,7 +363,7 @@ def cumulative_sum(
         InvalidArgumentError: not a vector, and no axis.
     """
     refuse("cumulative_sum", out=out)
-    return _begun(*_cumulated(x, axis, dtype), scans.cumsum, 0, include_initial)
+    return accumulated(*_cumulated(x, axis, dtype), "sum", include_initial)
 
 
 def cumulative_prod(
@@ -458,22 +371,16 @@ def cumulative_prod(
 ) -> Tensor:
     """Running products along ``axis``; see :func:`cumulative_sum`. ``include_initial`` puts 1 first."""
     refuse("cumulative_prod", out=out)
-    return _begun(*_cumulated(x, axis, dtype), running.cumprod, 1, include_initial)
+    return accumulated(*_cumulated(x, axis, dtype), "prod", include_initial)
 
 
 def _cumulated(a: Any, axis: Any, dtype: Any) -> tuple[Any, int]:
     x = tensor(a)
     if axis is None and len(x.shape) != 1:
-        raise InvalidArgumentError(f"Of shape {x.shape}, which is no vector, the axis has to be named.")
+        raise InvalidArgumentError(
+            f"The axis has to be named of shape {x.shape}, which is no vector; give axis=."
+        )
     return _along(x, 0 if axis is None else axis, dtype)
-
-
-def _begun(x: Any, axis: int, scan: Any, start: int, include: bool) -> Tensor:
-    found = scan(x, axis)
-    if not include:
-        return found
-    shape = [1 if i == axis else d for i, d in enumerate(operands.sizes(x))]
-    return concat([broadcasting.broadcast_to(tensor(start, x.dtype), shape), found], axis)
 
 
 make_entries(globals())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands
-from dualflow.numpy.operands import agreed, flat, tensor, to
+from dualflow.numpy.operands import Value, agreed, flat, tensor, to
 from dualflow.ops import sorting
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.comparison import equal, isnan, logical_and, logical_not, logical_or, not_equal
@@ -140,7 +140,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tens
     if row.dtype.is_complex:
         raise DTypeError("searchsorted searches among real numbers, not complex ones.")
     if len(row.shape) != 1:
-        raise InvalidArgumentError(f"searchsorted searches a vector, not shape {row.shape}.")
+        raise InvalidArgumentError(f"searchsorted searches a vector, of one axis, not shape {row.shape}.")
     if sorter is not None:
         row = gather(row, tensor(sorter))
     if row.dtype.is_bool:
@@ -174,27 +174,27 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
 # Sets
 
 
-class DistinctAll(NamedTuple):
+class DistinctAll(NamedTuple, Generic[Value]):
     """Distinct elements, where each was first, which one each element is, and how often it occurs."""
 
-    values: Any
-    indices: Any
-    inverse_indices: Any
-    counts: Any
+    values: Value
+    indices: Value
+    inverse_indices: Value
+    counts: Value
 
 
-class DistinctCounts(NamedTuple):
+class DistinctCounts(NamedTuple, Generic[Value]):
     """Distinct elements, and how often each occurs."""
 
-    values: Any
-    counts: Any
+    values: Value
+    counts: Value
 
 
-class DistinctInverse(NamedTuple):
+class DistinctInverse(NamedTuple, Generic[Value]):
     """Distinct elements, and which one each element is."""
 
-    values: Any
-    inverse_indices: Any
+    values: Value
+    inverse_indices: Value
 
 
 def _differs(x: Any, equal_nan: bool) -> Any:
@@ -287,17 +287,17 @@ def _of_rows(rows: Any) -> tuple[Any, Any]:
     return order, concat([tensor(np.ones(1, bool)), other], 0)
 
 
-def unique_all(x: Any) -> DistinctAll:
+def unique_all(x: Any) -> DistinctAll[Tensor]:
     """The distinct elements, their first places, which one each element is, and their counts."""
     return DistinctAll(*unique(x, True, True, True, equal_nan=False))
 
 
-def unique_counts(x: Any) -> DistinctCounts:
+def unique_counts(x: Any) -> DistinctCounts[Tensor]:
     """The distinct elements, and how often each occurs."""
     return DistinctCounts(*unique(x, return_counts=True, equal_nan=False))
 
 
-def unique_inverse(x: Any) -> DistinctInverse:
+def unique_inverse(x: Any) -> DistinctInverse[Tensor]:
     """The distinct elements, and which of them each element is."""
     return DistinctInverse(*unique(x, return_inverse=True, equal_nan=False))
 

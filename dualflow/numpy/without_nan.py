@@ -9,8 +9,10 @@ import numpy as np
 from dualflow.core.dtypes import float16
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import reductions
+from dualflow.numpy.axis_reductions import element_count
 from dualflow.numpy.operands import inexact, refuse, tensor, to
 from dualflow.ops.arithmetic import maximum
+from dualflow.ops.broadcasting import reduction_axes
 from dualflow.ops.checks import required
 from dualflow.ops.comparison import isnan, logical_and, logical_not
 from dualflow.ops.powers import sqrt
@@ -188,7 +190,7 @@ def nanvar(
     values = _replaced(x, 0)
     center = reductions.mean(values, axis, keepdims=True, where=chosen) if mean is None else tensor(mean)
     total = reductions.sum(squared_magnitude(values - center), axis, keepdims=keepdims, where=chosen)
-    count = to(tensor(reductions.elements(values, axis, keepdims, chosen)), np.float64)
+    count = to(tensor(element_count(values, reduction_axes(values, axis), keepdims, chosen)), np.float64)
     left = count - (ddof if correction is None else correction)
     found = total / to(maximum(left, 1.0), total.dtype)
     return choose(left > 0, found, tensor(np.nan, found.dtype))

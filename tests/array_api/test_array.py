@@ -274,6 +274,19 @@ def test_an_open_size_is_none() -> None:
     assert seen == [((None, 2), None)]
 
 
+def test_functions_that_need_sizes_wait_for_them_in_a_trace() -> None:
+    @df.function(input_signature=[df.TensorSpec([None, 3], df.float64)])
+    def described(x: Any) -> Any:
+        x = xp.asarray(x)
+        return xp.linalg.matrix_rank(x), xp.linalg.diagonal(x), xp.fft.fftshift(x, axes=0)
+
+    for a in (np.eye(2, 3), np.arange(12.0).reshape(4, 3)):
+        rank, diagonal, shifted = described(df.constant(a))
+        assert rank.tolist() == np.linalg.matrix_rank(a)
+        assert diagonal.tolist() == np.diagonal(a).tolist()
+        assert shifted.tolist() == np.fft.fftshift(a, axes=0).tolist()
+
+
 def test_numpy_takes_arrays() -> None:
     x = xp.asarray(A)
     np.testing.assert_array_equal(np.asarray(x), A)

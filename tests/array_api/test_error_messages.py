@@ -125,7 +125,7 @@ CASES = {
     "sums along which axis": (lambda: xp.cumulative_sum(X), Invalid, "of 2 axes", "axis="),
     "another way to decompose": (lambda: xp.linalg.qr(X, mode="r"), Invalid, "not 'r'", "'reduced' or"),
     "matrices of open sizes": (
-        lambda: traced(lambda x: xp.linalg.matrix_rank(xp.asarray(x)), LATER),
+        lambda: traced(lambda x: xp.linalg.pinv(xp.asarray(x)), LATER),
         Invalid,
         r"\(None, 3\)",
         "known shapes",

@@ -336,15 +336,30 @@ def _of_axes(kind: str, x: Any, fft_length: Any, axes: Any, norm: str | None) ->
     x = convert_to_tensor(x)
     requested = range(len(x.shape)) if axes is None else ints(axes, "axes")
     over = tuple(normalize_axis(a, len(x.shape)) for a in requested)
+    return transform(kind, x, over, _lengths(fft_length, len(over), f"{kind}nd"), norm)
+
+
+def transform(kind: str, x: Any, axes: Axes, lengths: Lengths, norm: str | None) -> Tensor:
+    """The transform ``kind`` over axes counted from 0, scaled as ``norm`` says; ``x`` itself over no axes.
+
+    Args:
+        kind: "fft", "ifft", "rfft" or "irfft".
+        x: a tensor of a dtype that the transform takes.
+        axes: the axes.
+        lengths: a length for each axis; None for its own.
+        norm: as :func:`fftnd` takes it.
+
+    Raises:
+        InvalidArgumentError: another ``norm``.
+    """
     if norm not in _NORMS:
         raise InvalidArgumentError(f"norm is 'backward', 'ortho' or 'forward', not {norm!r}.")
-    lengths = _lengths(fft_length, len(over), f"{kind}nd")
-    if not over:
+    if not axes:
         return x
-    transformed = _transform(kind, x, over, lengths)
+    transformed = _transform(kind, x, axes, lengths)
     if not _NORMS[norm]:
         return transformed
-    scale = math.prod(known_sizes(_full(kind, x.shape, over, lengths), "norm")) ** _NORMS[norm]
+    scale = math.prod(known_sizes(_full(kind, x.shape, axes, lengths), "norm")) ** _NORMS[norm]
     return transformed * scale if kind.startswith("i") else transformed / scale
 
 

@@ -1,0 +1,44 @@
+"""Quotients and exponentials whose rules are the standard's own."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dualflow.ops.arithmetic import divide, floordiv, multiply, square, subtract
+from dualflow.ops.comparison import equal, isfinite, isinf
+from dualflow.ops.complex_numbers import complex as complex_of
+from dualflow.ops.complex_numbers import imag, real
+from dualflow.ops.conversion import stop_gradient
+from dualflow.ops.exponential import exp, expm1
+from dualflow.ops.record import agreed
+from dualflow.ops.selection import where
+from dualflow.ops.trigonometric import cos, sin
+
+
+def floor_quotient(x: Any, y: Any) -> Any:
+    """``x // y``, which for floats with an infinite operand is ``x / y``: inf, or a zero of either sign.
+
+    NumPy and Python have nan and -1 there.
+    """
+    x, y = agreed(x, y)
+    quotient = floordiv(x, y)
+    if not x.dtype.is_floating:
+        return quotient
+    return where(isinf(x) | isinf(y), stop_gradient(divide(x, y)), quotient)
+
+
+def exponential_minus_1(x: Any) -> Any:
+    """``exp(x) - 1``, exact near 0; of complex numbers with the standard's results at infinities and nan.
+
+    NumPy has nan in some of these. With ``x = a + b j``, the real part is ``exp(a) cos(b) - 1``.
+    """
+    if not x.dtype.is_complex:
+        return expm1(x)
+    a, b = real(x), imag(x)
+    on_axis, grows, vanishes = equal(b, 0), equal(a, math.inf), equal(a, -math.inf)
+    turned = where(isfinite(b), b, 0)  # what is chosen where b is not finite says where below
+    across = subtract(multiply(expm1(a), cos(turned)), 2 * square(sin(turned / 2)))
+    across = where(isfinite(b), across, where(grows, a, where(vanishes, -1.0, b - b)))
+    along = where(isfinite(b), multiply(exp(a), sin(turned)), where(vanishes, 0.0, b - b))
+    return complex_of(where(on_axis, expm1(a) + 0.0, across), where(on_axis, b, along))

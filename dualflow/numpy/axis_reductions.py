@@ -1,0 +1,171 @@
+"""Reductions of tensors over axes counted from 0: bodies that NumPy's functions and the Array API's share."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.dtypes import int64, uint64
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.numpy import operands
+from dualflow.numpy.operands import flat, tensor, to
+from dualflow.ops import comparison, reduction, scans, statistics
+from dualflow.ops.arithmetic import divide, maximum, minimum
+from dualflow.ops.arrangement import expand_dims, reshape
+from dualflow.ops.broadcasting import broadcast_to, reduce_sum
+from dualflow.ops.complex_numbers import complex as complex_of
+from dualflow.ops.complex_numbers import imag, real
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import ones_like
+from dualflow.ops.cumulative import running
+from dualflow.ops.joining import concat
+from dualflow.ops.selection import where as choose
+from dualflow.ops.tensor import Tensor
+
+Axes = tuple[int, ...]
+
+
+def summed_in(x: Any, dtype: Any = None) -> Tensor:
+    """``x`` in the dtype of its sums and products: its own by default, of integers and bools 64 bits."""
+    if dtype is not None:
+        return to(x, dtype)
+    if x.dtype.is_inexact:
+        return x
+    target = uint64 if x.dtype.is_unsigned else int64
+    return x if x.dtype is target else cast(x, target)
+
+
+def truth(x: Any) -> Tensor:
+    """Whether elements are not 0."""
+    return x if x.dtype.is_bool else comparison.not_equal(x, 0)
+
+
+def selected(x: Any, where: Any, neutral: Any) -> Any:
+    """``x``, with ``neutral`` in place of the elements that ``where`` leaves out."""
+    if where is True:
+        return x
+    return choose(tensor(where, bool), x, tensor(neutral, x.dtype))
+
+
+# Variances
+
+
+def element_count(x: Any, axes: Axes, keepdims: bool = False, where: Any = True) -> Any:
+    """The number of elements that a reduction of ``x`` joins: a tensor where ``where`` or the run decides."""
+    if where is not True:
+        return reduce_sum(to(selected(ones_like(x, bool), where, False), np.int64), axes, keepdims)
+    sizes = operands.sizes(x)
+    return functools.reduce(lambda m, i: m * sizes[i], axes, 1)
+
+
+def variance(x: Any, axes: Axes, keepdims: bool, correction: Any) -> Tensor:
+    """The variance of floats or complex numbers over ``axes``, with ``correction`` fewer in the divisor."""
+    distances = statistics.squared_magnitude(x - statistics.reduce_mean(x, axes, keepdims=True))
+    return mean_distance(distances, axes, keepdims, element_count(x, axes), correction)
+
+
+def mean_distance(distances: Any, axes: Axes, keepdims: bool, count: Any, correction: Any) -> Tensor:
+    """The sum of squared distances by their number less ``correction``; by 0 where that is negative."""
+    total = reduce_sum(distances, axes, keepdims)
+    if isinstance(count, int) and not hasattr(correction, "dtype"):
+        return divide(total, float(max(count - correction, 0)))
+    divisor = maximum(to(tensor(count), np.float64) - correction, 0.0)
+    return divide(total, to(divisor, total.dtype))
+
+
+# Extremes
+
+
+def extreme(
+    x: Any, axes: Axes, keepdims: bool, *, largest: bool, initial: Any = None, where: Any = True
+) -> Tensor:
+    """The largest element over ``axes``, or the smallest; nan if there is one.
+
+    Raises:
+        InvalidArgumentError: without ``initial``, there are no elements, or ``where`` selects some.
+    """
+    if x.dtype.is_complex:
+        return _complex_extreme(x, axes, keepdims, largest)
+    if initial is None:
+        _check_elements(x, axes, largest, where)
+    if where is not True:
+        x = selected(x, where, _lowest(x.dtype) if largest else _highest(x.dtype))
+    if x.dtype.is_bool:
+        reduced = (reduction.reduce_any if largest else reduction.reduce_all)(x, axes, keepdims)
+    else:
+        reduced = (reduction.reduce_max if largest else reduction.reduce_min)(x, axes, keepdims)
+    if initial is None:
+        return reduced
+    start = tensor(initial, x.dtype)
+    if x.dtype.is_bool:
+        return comparison.logical_or(reduced, start) if largest else comparison.logical_and(reduced, start)
+    return maximum(reduced, start) if largest else minimum(reduced, start)
+
+
+def _check_elements(x: Any, axes: Axes, largest: bool, where: Any) -> None:
+    if where is not True:
+        raise InvalidArgumentError(
+            f"The {'largest' if largest else 'smallest'} of selected elements needs initial=, for where none "
+            "is selected."
+        )
+    if any(x.shape[i] == 0 for i in axes):
+        raise InvalidArgumentError(
+            f"There is no {'largest' if largest else 'smallest'} of no elements: the shape is {x.shape}; "
+            "give initial=, or leave it out."
+        )
+
+
+def _lowest(dtype: Any) -> Any:
+    return False if dtype.is_bool else -np.inf if dtype.is_floating else dtype.min
+
+
+def _highest(dtype: Any) -> Any:
+    return True if dtype.is_bool else np.inf if dtype.is_floating else dtype.max
+
+
+def _complex_extreme(x: Any, axes: Axes, keepdims: bool, largest: bool) -> Tensor:
+    """The extreme of the real parts, and among these of the imaginary parts; nan if there is one."""
+    pick: Any = reduction.reduce_max if largest else reduction.reduce_min
+    if any(x.shape[i] == 0 for i in axes):
+        raise InvalidArgumentError(f"No elements have no extreme: the shape is {x.shape}.")
+    first = pick(real(x), axes, True)
+    worst = tensor(-np.inf if largest else np.inf, x.dtype.real)
+    second = pick(choose(comparison.equal(real(x), first), imag(x), worst), axes, True)
+    has_nan = reduction.reduce_any(comparison.isnan(x), axes, True)
+    nan = tensor(np.nan, x.dtype.real)
+    result = complex_of(choose(has_nan, nan, first), choose(has_nan, nan, second))
+    if keepdims:
+        return result
+    return reshape(result, [size for i, size in enumerate(operands.sizes(x)) if i not in axes])
+
+
+def position(x: Any, axis: int | None, keepdims: bool, *, largest: bool) -> Tensor:
+    """The index of the first largest element along ``axis``, or smallest; in the flat tensor without one."""
+    if axis is None:
+        index = _first(flat(x), 0, largest)
+        return reshape(index, [1] * len(x.shape)) if keepdims else index
+    index = _first(x, axis, largest)
+    return expand_dims(index, axis) if keepdims else index
+
+
+def _first(x: Any, axis: int, largest: bool) -> Tensor:
+    if x.dtype.is_complex:
+        extremes = _complex_extreme(x, (axis,), True, largest)
+        there = comparison.logical_or(comparison.equal(x, extremes), comparison.isnan(x))
+        return reduction.argmax(to(there, np.uint8), axis)
+    return (reduction.argmax if largest else reduction.argmin)(x, axis)
+
+
+# Running sums and products
+
+
+def accumulated(x: Any, axis: int, operation: str, include_initial: bool) -> Tensor:
+    """Running sums ("sum") or products ("prod") along ``axis``; 0 or 1 first where ``include_initial``."""
+    results = scans.cumsum(x, axis) if operation == "sum" else running.cumprod(x, axis)
+    if not include_initial:
+        return results
+    shape = [1 if i == axis else size for i, size in enumerate(operands.sizes(x))]
+    first = tensor(0 if operation == "sum" else 1, x.dtype)
+    return concat([broadcast_to(first, shape), results], axis)
