@@ -31,6 +31,7 @@ class DType:
     """
 
     __slots__ = (
+        "_hash",
         "char",
         "computes",
         "dtype",
@@ -57,6 +58,7 @@ class DType:
         self.is_complex: Final = dtype.kind == "c"
         self.is_string: Final = dtype.kind == "O"
         self.computes: Final = self.kind in "fc" and not self.narrow
+        self._hash: Final = hash(dtype)
 
     @property
     def as_numpy_dtype(self) -> type[Any]:
@@ -126,7 +128,7 @@ class DType:
         return self is (other if isinstance(other, DType) else _find(other))
 
     def __hash__(self) -> int:
-        return hash(self.dtype)
+        return self._hash
 
     def __repr__(self) -> str:
         return f"dualflow.{self.name}"

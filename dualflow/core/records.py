@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, FrozenInstanceError
 from dataclasses import field as field
 from operator import attrgetter
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 _FIELDS: Final = "__dataclass_fields__"
@@ -123,6 +124,9 @@ def _with_slots(cls: type, frozen: bool, eq: bool) -> type:
         "__init__": _initialise_first,
         "__replace__": _replace,
         _FIELDS: _Fields(fields),
+        "__dataclass_params__": SimpleNamespace(
+            init=True, repr=True, eq=eq, order=False, unsafe_hash=False, frozen=frozen
+        ),
     }
     if eq:
         compared = [name for name, declared in fields.items() if declared.compare]

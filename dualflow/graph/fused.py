@@ -91,13 +91,10 @@ def output_axes(node: Node, own: Axes) -> Axes:
 
 def reduced_axes(node: Node, own: Axes) -> frozenset[int]:
     """The loop axes that a fold folds, or that a scan goes along; none for any other node."""
-    match node.op.kind:
-        case Reduce():
-            folded = node.attrs["axis"]
-        case Scan():
-            folded = (node.attrs["axis"],)
-        case _:
-            folded = ()
+    kind = node.op.kind
+    if not isinstance(kind, Reduce | Scan):
+        return frozenset()
+    folded = node.attrs["axis"] if isinstance(kind, Reduce) else (node.attrs["axis"],)
     return frozenset(a for i in folded if (a := own[i]) is not None)
 
 

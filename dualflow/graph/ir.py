@@ -104,7 +104,10 @@ class Node:
         self.also = also
         effect = op.effect
         self.effect = effect if effect is not Effect.INSIDE else _inside(attrs)
-        self.outputs = tuple([Value(spec, self, i) for i, spec in enumerate(specs)])
+        if len(specs) == 1:
+            self.outputs: tuple[Value, ...] = (Value(specs[0], self),)
+        else:
+            self.outputs = tuple([Value(spec, self, i) for i, spec in enumerate(specs)])
 
     def with_inputs(self, inputs: Sequence[Value]) -> Node:
         """The same op applied to other values of the same specs."""

@@ -30,7 +30,7 @@ def computed_in_loops(node: Node) -> bool:
 
     A scan rounds after each element, so float32 can't stand in for floats of 16 bits.
     """
-    known, halves, complexes = _kinds(frozenset([v.spec.dtype for v in (*node.inputs, *node.outputs)]))
+    known, halves, complexes = _kinds(tuple([v.spec.dtype for v in (*node.inputs, *node.outputs)]))
     kind = node.op.kind
     if not known or (halves and isinstance(kind, Scan)):
         return False
@@ -38,8 +38,8 @@ def computed_in_loops(node: Node) -> bool:
     return moves or not complexes
 
 
-@functools.cache
-def _kinds(dtypes: frozenset[DType]) -> tuple[bool, bool, bool]:
+@functools.lru_cache(1 << 10)
+def _kinds(dtypes: tuple[DType, ...]) -> tuple[bool, bool, bool]:
     """Whether loops can hold all of these; whether floats of 16 bits, and complex numbers, are among them."""
     return (
         all(map(in_loops, dtypes)),

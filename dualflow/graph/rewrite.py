@@ -74,7 +74,7 @@ def expand(
     It sees a node with its inputs already moved, if its op has one of ``forms``. Unlike those of
     :func:`rewrite`, values may get other specs, where their readers know.
     """
-    if not any(isinstance(node.op.kind, forms) for node in graph.nodes):
+    if not any(issubclass(kind, forms) for kind in {type(node.op.kind) for node in graph.nodes}):
         return graph
     return rebuild(graph, lambda _, node: rule(node) if isinstance(node.op.kind, forms) else None)
 
@@ -105,7 +105,7 @@ def rebuilt(
     made: list[Node] = []
     for node in nodes:
         current = node
-        if not moved.keys().isdisjoint(node.inputs):
+        if moved and not moved.keys().isdisjoint(node.inputs):
             current = node.with_inputs([moved.get(v, v) for v in node.inputs])
         found = rule(node, current)
         if found is not None:

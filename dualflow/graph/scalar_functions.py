@@ -47,7 +47,9 @@ class ReductionFunctions(NamedTuple):
 def function_of(node: Node) -> ScalarFunction:
     """The element function of ``node``, whose op is elementwise: of its inputs' dtypes, to its output's."""
     inputs = tuple([v.spec.dtype for v in node.inputs])
-    return _element_function(_ElementKey(node, inputs))
+    if node.attrs:
+        return _element_function(_ElementKey(node, inputs))
+    return _function_without_attrs(node.op.kind, inputs, node.output.spec.dtype)
 
 
 def scalar_op_of(node: Node) -> ScalarOp | None:
@@ -86,6 +88,12 @@ class _ElementKey:
 
     def __hash__(self) -> int:
         return self._hash
+
+
+@functools.lru_cache(_REMEMBERED)
+def _function_without_attrs(kind: Any, inputs: tuple[DType, ...], output: DType) -> ScalarFunction:
+    assert isinstance(kind, Elementwise), f"{kind} has no element code"
+    return trace(kind.code, inputs, (output,), {})
 
 
 @functools.lru_cache(_REMEMBERED)

@@ -29,7 +29,7 @@ def evaluate(function: ScalarFunction, m: Any, operands: Sequence[V]) -> list[V]
     """
     values: list[Any] = [*operands]
     for op, dtype, numbers, attribute in function.instructions:
-        method = getattr(m, op.value)
+        method = getattr(m, op._value_)
         arguments = [values[number] for number in numbers]
         if op is ScalarOp.CONSTANT:
             values.append(method(attribute, dtype))

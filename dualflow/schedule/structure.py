@@ -32,12 +32,13 @@ def _key(value: Any) -> Hashable:
     if kind in _WHOLE:
         return value  # type: ignore[no-any-return]  # one of those types
     if kind is tuple:
-        return tuple([_key(x) for x in value])
+        return tuple([x if type(x) in _WHOLE else _key(x) for x in value])
     if kind is DType:
         return value.char  # type: ignore[no-any-return]  # a str
     if kind in _KINDS:
-        return kind, *[_key(x) for x in (value[:-1] if kind in _SOURCED else value)]
+        fields = value[:-1] if kind in _SOURCED else value
+        return kind, *[x if type(x) in _WHOLE else _key(x) for x in fields]
     if isinstance(value, Enum):
-        return value.value  # type: ignore[no-any-return]  # an int or a str
+        return value._value_  # type: ignore[no-any-return]  # an int or a str
     assert isinstance(value, np.generic), f"a kernel has a field {value!r}"
     return exact(value)

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 import pytest
 
 from dualflow.core import records
+from dualflow.graph.exact_equality import exact
 
 T = TypeVar("T")
 
@@ -243,6 +244,19 @@ def test_functions_of_the_standard_library_see_a_dataclass(cls: Any) -> None:
     assert dataclasses.is_dataclass(cls)
     assert [f.name for f in dataclasses.fields(cls)] == ["x", "y", "tags"]
     assert dataclasses.asdict(cls(1.0)) == {"x": 1.0, "y": 0.0, "tags": []}
+
+
+@BOTH_POINTS
+def test_standard_library_sees_the_options_of_a_dataclass(cls: Any) -> None:
+    params = cls.__dataclass_params__
+    options = ("init", "repr", "eq", "order", "unsafe_hash", "frozen")
+    assert [getattr(params, name) for name in options] == [True, True, True, False, False, True]
+
+
+@BOTH_POINTS
+def test_graphs_compare_dataclasses_bit_by_bit(cls: Any) -> None:
+    assert exact(cls(0.0)) == exact(cls(0.0, tags=["not compared"]))
+    assert exact(cls(0.0)) != exact(cls(-0.0))
 
 
 def test_dataclass_inherits_fields() -> None:

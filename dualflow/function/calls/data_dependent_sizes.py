@@ -27,6 +27,8 @@ def sized_by_data(graph: Graph) -> Node | None:
     for node in graph.nodes:
         if isinstance(node.op.kind, Decompose):
             return node
+        if not given and isinstance(node.op.kind, Elementwise):
+            continue
         if any(not spec.shape.is_static for spec in _sizes_read(node, given)):
             return node
         for _, body in node.bodies:
@@ -38,9 +40,9 @@ def sized_by_data(graph: Graph) -> Node | None:
 
 def _sizes_read(node: Node, given: bool) -> Sequence[TensorSpec]:
     """The results of ``node`` whose sizes the program has to know; stacks of rows keep their own length."""
-    if given or not isinstance(node.op.kind, Loop | Elementwise):
+    if given or not isinstance(node.op.kind, Loop):
         return node.specs
-    return node.specs[: loop_of(node).carried] if isinstance(node.op.kind, Loop) else ()
+    return node.specs[: loop_of(node).carried]
 
 
 @dataclass(frozen=True, slots=True)

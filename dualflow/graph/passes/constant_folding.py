@@ -63,6 +63,8 @@ def _repeats_one(array: Array) -> bool:
 
 def _is_constant(value: Value) -> bool:
     """Whether ``value`` is a constant, or a view of one that is not large."""
+    if value.node is None or not isinstance(value.node.op.kind, Literal | View):
+        return False
     base = base_of(value)
     if base.node is None or not isinstance(base.node.op.kind, Literal):
         return False

@@ -27,6 +27,8 @@ class _Sum(NamedTuple):
 
 def add_in_products(graph: Graph) -> Graph:
     """c + s * (a @ b) = product_add(a, b, c; s), where only the sum reads the product."""
+    if MATMUL not in {node.op for node in graph.nodes}:
+        return graph
     results = set(graph.results)
     single = {v for v, readers in graph.users().items() if len(readers) == 1 and v not in results}
     sums = {n: found for n in graph.nodes if (found := _match(n, single)) is not None}

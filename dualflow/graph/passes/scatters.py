@@ -16,6 +16,8 @@ def add_in_scatters(graph: Graph) -> Graph:
 
     So the gradient of an index in a loop touches a row in each iteration, and not all of what is indexed.
     """
+    if Scatter not in {type(node.op.kind) for node in graph.nodes}:
+        return graph
     results = set(graph.results)
     single = {v for v, readers in graph.users().items() if len(readers) == 1 and v not in results}
     sums = {n: found for n in graph.nodes if (found := _match(n, single)) is not None}

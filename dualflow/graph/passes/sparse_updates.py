@@ -33,6 +33,8 @@ def step_on_rows(graph: Graph, costs: CostModel = CPU) -> Graph:
     are added up first, in the order in which the scatter adds them: each gives its number to a table of
     places, where one stays, and is added to the sum of that number.
     """
+    if SCATTER_ADD not in {node.op for node in graph.nodes}:
+        return graph
     results = set(graph.results)
     once = {v for v, readers in graph.users().items() if len(readers) == 1 and v not in results}
     changed = rebuild(graph, lambda original, node: _on_rows(original, node, once, costs))
