@@ -9,6 +9,7 @@ import numpy as np
 
 from dualflow.core.errors import ResourceExhaustedError
 from dualflow.core.locks import imported
+from dualflow.graph.capabilities import Capabilities
 from dualflow.graph.compiled import CodeSource, CompileCosts, CompileStats, Footprint, PartKind, PartReport
 from dualflow.graph.effect_log import EffectLog
 from dualflow.graph.interpret import evaluate, observed
@@ -17,6 +18,9 @@ from dualflow.graph.options import CompileOptions
 from dualflow.graph.strings import WHY, holds_strings, with_strings
 
 Array = np.ndarray[Any, Any]
+
+
+CAPABILITIES = Capabilities(dtypes="", windows=False, fourier=False, symbolic_sizes=False)
 
 
 class Interpreted:
@@ -69,6 +73,11 @@ class Interpreted:
         return outputs
 
 
+def capabilities() -> Capabilities:
+    """No kernels and no routines."""
+    return CAPABILITIES
+
+
 def build(graph: Graph, options: CompileOptions) -> Interpreted:
     """``graph`` as it is."""
     return Interpreted(graph)
@@ -77,7 +86,7 @@ def build(graph: Graph, options: CompileOptions) -> Interpreted:
 def footprint(graph: Graph) -> Footprint:
     """The memory of the values of ``graph``, as if each kernel kept what it computes on its way to itself."""
     planning = imported("dualflow.schedule.plan")
-    found: Footprint = planning.footprint(graph, strided_products=True, window_products=False)
+    found: Footprint = planning.footprint(graph, CAPABILITIES)
     return found
 
 

@@ -12,6 +12,10 @@ from dualflow.core.tracebacks import entry
 from dualflow.graph.options import CompileOptions
 
 BACKENDS: Final = ("llvm", "numba", "numpy")
+MACHINE_CODE: Final = BACKENDS[0]
+"""The default backend, whose programs are machine code that other code can call."""
+REFERENCE: Final = BACKENDS[-1]
+"""The backend that compiles nothing: NumPy runs node by node."""
 EAGER_KERNELS: Final = ("compiled", "numpy")
 FIRST_CALLS: Final = ("compile", "interpret")
 
@@ -97,7 +101,7 @@ def backend_choice() -> tuple[str, str]:
     named = os.environ.get("DUALFLOW_BACKEND")
     if named:
         return known_backend(named, " in DUALFLOW_BACKEND"), "DUALFLOW_BACKEND"
-    return BACKENDS[0], "the default"
+    return MACHINE_CODE, "the default"
 
 
 @entry
@@ -146,7 +150,7 @@ def eager_kernels_choice() -> tuple[str, str]:
     elif named := os.environ.get("DUALFLOW_EAGER_KERNELS"):
         found, reason = _known_kernels(named, " in DUALFLOW_EAGER_KERNELS"), "DUALFLOW_EAGER_KERNELS"
     backend = get_backend()
-    if found == "compiled" and backend != BACKENDS[0]:
+    if found == "compiled" and backend != MACHINE_CODE:
         return "numpy", f"the backend is {backend}"
     return found, reason
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from dualflow.core.records import dataclass
+from dualflow.graph.capabilities import ALL, Capabilities
 from dualflow.graph.cost_model import CPU, CostModel
 
 STACK_BYTES: Final = 64 << 20
@@ -27,9 +28,7 @@ class CompileOptions:
         kept_by_loops: the most bytes that loops may keep of their iterations, where the user has said it; see
             :attr:`loop_budget`.
         memory_budget: the most bytes that a call may take beside what it is given, by its plan; None for any.
-        threads: how many threads may share a loop: 1 for the caller alone, None for as many as the process
-            uses. Where all graphs share the threads, any other number is taken for the process's own.
-        vector_bits: the width of the vectors that code is written for; None for what the process uses.
+        capabilities: what the program may hold: those of the backend on this machine, or fewer.
         cost_model: the figures of the processor by which programs are chosen.
         checking: whether what each pass makes is held against the rules of the IR, kernels against theirs.
 
@@ -45,8 +44,7 @@ class CompileOptions:
     memory: int = 8 << 30
     kept_by_loops: int | None = None
     memory_budget: int | None = None
-    threads: int | None = None
-    vector_bits: int | None = None
+    capabilities: Capabilities = ALL
     cost_model: CostModel = CPU
     checking: bool = False
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 from dualflow.core.records import NamedTuple
 from dualflow.core.symbolic_sizes import is_static
 from dualflow.graph.axes import base_of, dims_of_base, is_view, sizes, strided_view
+from dualflow.graph.capabilities import Capabilities
 from dualflow.graph.fused import FUSED
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.loop_dtypes import in_loops
@@ -190,16 +191,16 @@ def strides_wanted(value: Value) -> tuple[int, ...] | None:
 
 
 def with_copies(
-    nodes: Iterable[Node], lies: Mapping[Value, tuple[int, ...]], *, strided_products: bool
+    nodes: Iterable[Node], lies: Mapping[Value, tuple[int, ...]], capabilities: Capabilities
 ) -> list[StridedNode]:
     """The steps for ``nodes``, with a copy before the first that reads what strides can't express.
 
     Args:
         nodes: the nodes in order.
         lies: the strides of values whose elements do not lie in order.
-        strided_products: whether products read matrices of any strides; else only such as BLAS can.
+        capabilities: they state whether products read matrices of any strides, or only what BLAS reads.
     """
-    return _Resolver(lies, strided_products=strided_products).run(nodes)
+    return _Resolver(lies, capabilities).run(nodes)
 
 
 def readable(strides: Sequence[int], rows: int, columns: int) -> bool:
@@ -210,8 +211,8 @@ def readable(strides: Sequence[int], rows: int, columns: int) -> bool:
 
 
 class _Resolver:
-    def __init__(self, lies: Mapping[Value, tuple[int, ...]], *, strided_products: bool) -> None:
-        self.strided_products = strided_products
+    def __init__(self, lies: Mapping[Value, tuple[int, ...]], capabilities: Capabilities) -> None:
+        self.capabilities = capabilities
         self.lies = lies
         self.steps: list[StridedNode] = []
         self.resolved: dict[Value, Value] = {}
@@ -257,7 +258,7 @@ class _Resolver:
         """A value that products can read."""
         found = self._resolve(value)
         rows, columns = sizes(value)[-2:]
-        if self.strided_products or readable(self.strides[found], rows, columns):
+        if self.capabilities.strided_products or readable(self.strides[found], rows, columns):
             return found
         return self._copy(value)
 

@@ -22,6 +22,7 @@ from dualflow.core.records import NamedTuple, replace
 from dualflow.core.spec import TensorSpec
 from dualflow.core.symbolic_sizes import UndecidedSize, is_static, size_variables
 from dualflow.graph.axes import base_of, sizes
+from dualflow.graph.capabilities import ALL, Capabilities
 from dualflow.graph.compiled import Footprint, MemoryBlock
 from dualflow.graph.control_spec import LoopSpec, branches_of, loop_of
 from dualflow.graph.cost_model import CPU, CostModel
@@ -58,9 +59,8 @@ from dualflow.schedule.window_products import with_window_products
 
 def plan(
     graph: Graph,
+    capabilities: Capabilities = ALL,
     *,
-    strided_products: bool,
-    window_products: bool,
     separate: bool = False,
     costs: CostModel = CPU,
 ) -> Plan:
@@ -68,15 +68,11 @@ def plan(
 
     Args:
         graph: the graph after its passes.
-        strided_products: whether the backend's matrix products read operands of any strides; where not,
-            what BLAS can't read is copied first.
-        window_products: whether they read windows of a tensor where they lie.
+        capabilities: what the backend's routines read; other operands are copied first.
         separate: whether each intermediate has a buffer of its own, for checks, in place of the arena.
         costs: the figures of the processor by which programs are chosen.
     """
-    table = _Table(
-        strided_products=strided_products, window_products=window_products, separate=separate, costs=costs
-    )
+    table = _Table(capabilities, separate=separate, costs=costs)
     scope = _Scope(graph, table, lasting=True)
     starts = {BufferKind.INPUT: 0, BufferKind.CONSTANT: len(graph.inputs)}
     starts[BufferKind.OUTPUT] = len(graph.inputs) + len(table.constants)
@@ -98,13 +94,13 @@ def plan(
     )
 
 
-def footprint(graph: Graph, *, strided_products: bool, window_products: bool) -> Footprint:
+def footprint(graph: Graph, capabilities: Capabilities) -> Footprint:
     """The memory of ``graph``, whose sizes are numbers, by its :func:`plan`, which has the same arguments.
 
     Raises:
         UndecidedSize: NumPy reads a stack of a loop whose number of iterations only the run tells.
     """
-    table = _Table(strided_products=strided_products, window_products=window_products)
+    table = _Table(capabilities)
     opaque: dict[Value, Value] = {}
     scope = _Scope(with_host_fallbacks(graph, opaque), table, lasting=True)
     if not all(spec.shape.is_static for spec in table.temporaries):
@@ -131,17 +127,9 @@ def footprint(graph: Graph, *, strided_products: bool, window_products: bool) ->
 class _Table:
     """What all scopes of a plan share: buffers that have a place of their own, and counts."""
 
-    def __init__(
-        self,
-        *,
-        strided_products: bool,
-        window_products: bool,
-        separate: bool = False,
-        costs: CostModel = CPU,
-    ) -> None:
+    def __init__(self, capabilities: Capabilities, *, separate: bool = False, costs: CostModel = CPU) -> None:
         self.costs = costs
-        self.strided_products = strided_products
-        self.window_products = window_products
+        self.capabilities = capabilities
         self.separate = separate
         self.constants: list[np.ndarray[Any, Any]] = []
         self.temporaries: list[TensorSpec] = []
@@ -212,7 +200,7 @@ class _Scope:
         self.held = held
         self.table = table
         self.moved: dict[Value, Value] = {}
-        if table.window_products and not held:
+        if table.capabilities.windows and not held:
             graph = with_window_products(graph, self.moved, table.costs)
         nodes, self.targets = ordered(graph, lasting=lasting)
         self.lies = lies_chosen(nodes, self.targets)
@@ -220,7 +208,7 @@ class _Scope:
             v: allocation.strides for v, allocation in self.targets.items() if allocation.strides is not None
         }
         lies = {**self.lies, **given}
-        self.steps = with_copies(nodes, lies, strided_products=table.strided_products)
+        self.steps = with_copies(nodes, lies, table.capabilities)
         self.allocations: dict[Value, Allocation] = {
             v: Allocation(BufferKind.INPUT, i) for i, v in enumerate(graph.inputs)
         }

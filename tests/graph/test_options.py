@@ -12,6 +12,7 @@ import dualflow as df
 from dualflow.core.errors import InternalError
 from dualflow.core.spec import TensorSpec
 from dualflow.function.options import compile_options
+from dualflow.graph.capabilities import Capabilities
 from dualflow.graph.cost_model import CostModel
 from dualflow.graph.ir import Graph, Value
 from dualflow.graph.options import CompileOptions
@@ -96,7 +97,7 @@ def test_the_cost_model_bounds_the_stages_of_kernels(stages, kernels):
 
 @pytest.mark.parametrize(("chunk_ns", "shared"), [(1e3, True), (1e9, False)])
 def test_the_cost_model_says_what_threads_share(chunk_ns, shared):
-    options = CompileOptions(threads=2, cost_model=CostModel(chunk_ns=chunk_ns))
+    options = CompileOptions(capabilities=Capabilities(threads=2), cost_model=CostModel(chunk_ns=chunk_ns))
     backend = pytest.importorskip("dualflow.backends.llvm.backend")
     graph = optimise(graph_of(lambda x: df.sin(x) * 2.0, [1 << 16]), options)
     assert backend.build(graph, options).program.parallel is shared
@@ -158,7 +159,7 @@ def test_the_environment_turns_checking_on(monkeypatch):
 
 
 def test_one_thread_shares_nothing():
-    options = CompileOptions(threads=1)
+    options = CompileOptions(capabilities=Capabilities(threads=1))
     backend = pytest.importorskip("dualflow.backends.llvm.backend")
     graph = optimise(graph_of(lambda x: df.sin(x) * 2.0, [1 << 20]), options)
     assert not backend.build(graph, options).program.parallel
@@ -166,7 +167,7 @@ def test_one_thread_shares_nothing():
 
 @pytest.mark.parametrize("bits", [128, 256, 512])
 def test_code_is_written_for_vectors_of_so_many_bits(bits):
-    options = CompileOptions(vector_bits=bits)
+    options = CompileOptions(capabilities=Capabilities(vector_bytes=bits // 8))
     backend = pytest.importorskip("dualflow.backends.llvm.backend")
     graph = optimise(graph_of(lambda x: df.sin(x) * 2.0, [1 << 10]), options)
     program = backend.build(graph, options).program

@@ -34,7 +34,7 @@ WIDE = (-(10**15), 10**15)
 def launched(function: Callable[..., Any], *specs: df.TensorSpec) -> list[tuple[Launch, Run]]:
     """The kernels of a function, those that join partial results too."""
     graph = df.function(function).get_concrete_function(*specs).optimised_graph
-    program = statements(plan(graph, strided_products=True, window_products=True))
+    program = statements(plan(graph))
     runs = [(x, run_of(lower(*x), LANES)) for s in walk(program) for x in launches(s)]
     return [*runs, *((x, run.join) for x, run in runs if run.join is not None)]
 

@@ -34,7 +34,7 @@ LANES = 16
 
 def kernels(graph: Graph) -> Iterator[tuple[Run, Nest]]:
     """The kernels of an optimised graph, those of loop bodies and branches included."""
-    program = statements(plan(graph, strided_products=True, window_products=True))
+    program = statements(plan(graph))
     for launch in [launch for s in walk(program) for launch in launches(s)]:
         nest = lower(*launch)
         yield run_of(nest, LANES), nest

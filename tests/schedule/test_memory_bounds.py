@@ -85,7 +85,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[df.TensorSpec, ...], type[An
 def planned(name: str) -> Plan:
     function, specs, _ = PROGRAMS[name]
     graph = df.function(function).get_concrete_function(*specs).optimised_graph
-    return plan(graph, strided_products=True, window_products=True)
+    return plan(graph)
 
 
 def check(layout: Plan, program: tuple[Statement, ...] | None = None) -> None:

@@ -24,7 +24,7 @@ def numbers(*shape: int) -> np.ndarray:
 
 def planned(f: Function, *shapes: list[int]) -> Plan:
     graph = df.function(f).get_concrete_function(*map(df.TensorSpec, shapes)).optimised_graph
-    return plan(graph, strided_products=True, window_products=True)
+    return plan(graph)
 
 
 def copies(f: Function, *shapes: list[int]) -> list[int]:

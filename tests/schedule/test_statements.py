@@ -44,7 +44,7 @@ PLACES = df.TensorSpec((3,), df.int32)
 
 def planned(function: Callable[..., Any], *specs: df.TensorSpec) -> Plan:
     graph = df.function(function).get_concrete_function(*specs).optimised_graph
-    return plan(graph, strided_products=True, window_products=True)
+    return plan(graph)
 
 
 def program(function: Callable[..., Any], *specs: df.TensorSpec) -> tuple[Statement, ...]:

@@ -24,7 +24,7 @@ MOST_TEXTS = 24
 def compiled(name: str, n: int, gradient: bool) -> int:
     """Trace, optimise and plan a program of ``n`` steps; the number of its kernels that differ."""
     concrete = df.function(program(name, n, gradient=gradient)).get_concrete_function(SPEC)
-    calls = statements(plan(concrete.optimised_graph, strided_products=True, window_products=True))
+    calls = statements(plan(concrete.optimised_graph))
     runs = [run_of(lower(*launch), 16) for s in walk(calls) for launch in launches(s)]
     return len({structure(run.kernel) for run in runs})
 

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from dualflow.backends.llvm.capabilities import capabilities
 from dualflow.backends.llvm.entry import chunk_of
 from dualflow.backends.llvm.executable import Executable, heavy_call
-from dualflow.backends.llvm.product import selection
 from dualflow.backends.llvm.runtime import threads
 from dualflow.backends.llvm.steps import BEGINNING, PFOR, POOL, WALK
 from dualflow.core.memory_errors import out_of_memory
@@ -55,7 +55,7 @@ class AnyLength:
             run.buffers[index.buffer].buffer for index in access_bounds(run.kernel).indices if index.terms
         }
         self._vectors = tuple(sorted(followed - {executable.plan.first_output}))
-        self._seats = threads.seats(executable.options.threads)
+        self._seats = threads.seats(executable.options.capabilities.threads)
         self._call = heavy_call(executable.entry(WALK))
         self._params = executable.params.copy()
         if self._seats > 1:
@@ -92,9 +92,8 @@ class AnyLength:
         Raises:
             UndecidedSize: the plan of ``graph`` depends on a size that it leaves open.
         """
-        own = selection.own()
         costs = self._executable.plan.costs
-        sized = plan(graph, strided_products=own, window_products=own, costs=costs)
+        sized = plan(graph, self._executable.options.capabilities & capabilities(), costs=costs)
         if not _is_one_kernel(sized):
             return False
         (launch,) = statements(sized)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from dualflow.backends.llvm.capabilities import capabilities
 from dualflow.backends.llvm.executable import KEPT_ARENA, Executable, planned
-from dualflow.backends.llvm.product import selection
 from dualflow.backends.llvm.program import write
 from dualflow.backends.llvm.runtime import target
 from dualflow.backends.llvm.runtime.jit import CompileReport
@@ -38,8 +38,7 @@ def build(graph: Graph, options: CompileOptions) -> Executable:
 
 def footprint(graph: Graph) -> Footprint:
     """The memory that a call takes of ``graph``."""
-    own = selection.own()
-    return planning.footprint(graph, strided_products=own, window_products=own)
+    return planning.footprint(graph, capabilities())
 
 
 def compile_stats(compiled: Executable) -> CompileStats:
@@ -76,7 +75,7 @@ def costs(compiled: Executable) -> CompileCosts:
 
 def _emission_seconds(compiled: Executable) -> float:
     begun = time.perf_counter()
-    write(planned(compiled.graph, compiled.options.cost_model), compiled.options)
+    write(planned(compiled.graph, compiled.options), compiled.options)
     return time.perf_counter() - begun
 
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from dualflow.backends.llvm.capabilities import capabilities
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.host_step import HostStep
-from dualflow.backends.llvm.product import selection
 from dualflow.backends.llvm.program import Program, write
 from dualflow.backends.llvm.runtime import interrupts, jit, threads
 from dualflow.backends.llvm.runtime.call_memory import CallMemory, aligned_bytes
@@ -30,7 +30,6 @@ from dualflow.core.records import NamedTuple
 from dualflow.core.spans import span
 from dualflow.core.symbolic_sizes import bind_sizes
 from dualflow.graph.compiled import PartKind, PartReport, counted
-from dualflow.graph.cost_model import CostModel
 from dualflow.graph.effect_log import EffectLog, Halted
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
@@ -58,11 +57,10 @@ class NativePart(NamedTuple):
     offset: int
 
 
-def planned(graph: Graph, costs: CostModel) -> Plan:
+def planned(graph: Graph, options: CompileOptions) -> Plan:
     """The plan of an executable of ``graph``, where loops and conditions around host calls are host calls."""
-    own, separate = selection.own(), bool(switches.checked_side())
-    native = with_host_fallbacks(graph)
-    return plan(native, strided_products=own, window_products=own, separate=separate, costs=costs)
+    own, separate = options.capabilities & capabilities(), bool(switches.checked_side())
+    return plan(with_host_fallbacks(graph), own, separate=separate, costs=options.cost_model)
 
 
 class Executable:
@@ -96,7 +94,7 @@ class Executable:
     def __init__(self, graph: Graph, options: CompileOptions) -> None:
         self.graph = graph
         self.options = options
-        self.plan: Plan = planned(graph, options.cost_model)
+        self.plan: Plan = planned(graph, options)
         with jit.Ahead() as ahead:
 
             def begin(source: IrSource) -> None:

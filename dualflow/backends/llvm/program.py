@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from dualflow.backends.llvm.capabilities import vector_bits
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.entry import EmittedKernel, Unit
 from dualflow.backends.llvm.entry_control import write_entry
 from dualflow.backends.llvm.run_time_sizes import write_setters, write_whole
-from dualflow.backends.llvm.runtime import interrupts, target, threads
+from dualflow.backends.llvm.runtime import interrupts, threads
 from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.llvm.steps import WALK, StepRecord, driver
 from dualflow.backends.llvm.text import LlvmModule
@@ -90,12 +91,20 @@ class Program(NamedTuple):
 
 def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None] = lambda _: None) -> Program:
     """The program of ``plan``; ``begin`` is told sources as they are written, some of them more than once."""
-    module = LlvmModule(options.vector_bits or target.vector_bits())
+    module = LlvmModule(vector_bits(options))
     program = statements(plan)
     bounds = MemoryBounds(plan, program)
     if not plan.sized:  # which compares where it runs what it can't decide before
         bounds.check(program)
-    unit = Unit(plan, threads.seats(options.threads), options.memory, module, bounds, begin, sized=plan.sized)
+    unit = Unit(
+        plan,
+        threads.seats(options.capabilities.threads),
+        options.memory,
+        module,
+        bounds,
+        begin,
+        sized=plan.sized,
+    )
     if switches.checked_side():
         unit.workspace = imported("dualflow.backends.llvm.runtime.checked_memory").Workspace()
     if any(call.kind is not CallKind.HOST for call in plan.calls):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from dualflow.backends.numba.capabilities import capabilities
 from dualflow.backends.numba.executable import NumbaExecutable
 from dualflow.backends.numba.program_source import program
 from dualflow.backends.runtime.numba_requirement import require_numba
@@ -22,7 +23,7 @@ def build(graph: Graph, options: CompileOptions) -> NumbaExecutable:
 
 def footprint(graph: Graph) -> Footprint:
     """The memory that a call takes of ``graph``."""
-    return planning.footprint(graph, strided_products=True, window_products=False)
+    return planning.footprint(graph, capabilities())
 
 
 def compile_stats(compiled: NumbaExecutable) -> CompileStats:
@@ -41,7 +42,7 @@ def compile_stats(compiled: NumbaExecutable) -> CompileStats:
 def costs(compiled: NumbaExecutable) -> CompileCosts:
     """What compiling takes: planning and writing measured now, Numba's part as it was when it was done."""
     begun = time.perf_counter()
-    program(compiled.graph, compiled.options.cost_model)
+    program(compiled.graph, compiled.options)
     emission = time.perf_counter() - begun
     taken, compiles = compiled.compile_seconds, compiled.origin is CodeSource.COMPILED
     return CompileCosts(

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+from dualflow.backends.numba.capabilities import has_kernel
 from dualflow.backends.numba.kernel_source import KernelSource, source
 from dualflow.backends.numba.notes import NotedLines
 from dualflow.backends.numba.parameters import dtype_name
@@ -15,7 +16,7 @@ from dualflow.core.records import dataclass, field
 from dualflow.graph.axes import sizes
 from dualflow.graph.control import memory_message
 from dualflow.graph.cost_model import CostModel
-from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.ir import Node, Value
 from dualflow.schedule.access_bounds import Region, access_bounds
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS
 from dualflow.schedule.executed_work import executed_by_once
@@ -124,20 +125,13 @@ class ProgramContext:
         return list(map(self.nest, launches(statement)))
 
 
-def renders(node: Node) -> bool:
-    """Whether a fused node can be a kernel: those for Numba hold no floats of 16 bits or complex numbers."""
-    body: Graph = node.attrs["body"]
-    values = (*body.inputs, *(v for n in body.nodes for v in n.outputs))
-    return all(v.spec.dtype.char not in "eFD" and not v.spec.dtype.narrow for v in values)
-
-
 def has_arrays(node: Node) -> bool:
     """Whether Numba has arrays of all that a node reads and makes."""
     return all(v.spec.dtype.char in _ARRAYS for v in (*node.inputs, *node.outputs))
 
 
 def _nest(launch: Launch, costs: CostModel) -> NumbaNest:
-    if not renders(launch.node):
+    if not has_kernel(launch.node):
         return NumbaNest(launch, None)
     nest = lower(*launch, costs)
     return NumbaNest(launch, run_of(nest, LANES), nest)

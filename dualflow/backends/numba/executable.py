@@ -51,7 +51,7 @@ class NumbaExecutable:
     def __init__(self, graph: Graph, options: CompileOptions) -> None:
         self.graph = graph
         self.options = options
-        self.source: ProgramSource = program(graph, options.cost_model)
+        self.source: ProgramSource = program(graph, options)
         self.plan: Plan = self.source.plan
         self._main = self._compiled()
 
@@ -128,7 +128,7 @@ class NumbaExecutable:
             kernel, parameters = modules[name], source.context.kernels[name].parameters
             origins.add(_compile(kernel.kernel, parameters))
             scope[name] = kernel.kernel
-            scope[f"{name}_parallel"] = shared(kernel.kernel, self.options.threads)
+            scope[f"{name}_parallel"] = shared(kernel.kernel, self.options.capabilities.threads)
         for function in source.functions:
             for part in function.walk():  # what a module imports is there before it
                 module = module_of(function_file(part, source.context))

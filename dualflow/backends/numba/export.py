@@ -12,6 +12,7 @@ from dualflow.backends.numba.numpy_kernels import kernel_source
 from dualflow.backends.numba.program_source import ProgramSource, program
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.graph.ir import Graph
+from dualflow.graph.options import CompileOptions
 from dualflow.schedule.call_reports import host_report
 
 _GUARDS = '''
@@ -52,7 +53,7 @@ def export(graph: Graph, constants: Sequence[np.ndarray[Any, Any]] = ()) -> str:
     Raises:
         InvalidArgumentError: a part of the graph runs through code of dualflow, or in Python.
     """
-    source = program(graph)
+    source = program(graph, CompileOptions())
     _require_exportable(source, graph.name)
     pieces = [
         *parts(source, graph),

@@ -25,6 +25,7 @@ from dualflow.backends.numba.routines import ROUTINES
 from dualflow.backends.numba.support import HEADER
 from dualflow.core.dtypes import as_dtype
 from dualflow.graph.ir import Graph, Node
+from dualflow.graph.options import CompileOptions
 from dualflow.schedule.call_reports import check_error, host_report
 
 _SHOWN = 32
@@ -51,7 +52,7 @@ def listing(graph: Graph) -> str:
 
     Its function takes an array for each input of the graph.
     """
-    made = program(graph)
+    made = program(graph, CompileOptions())
     return joined([*parts(made, graph), made.text(function_name(graph), docstring(graph))])
 
 

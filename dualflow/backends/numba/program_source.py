@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.backends.numba.call_source import CallWriter, ProgramCheck, ProgramContext
+from dualflow.backends.numba.capabilities import CAPABILITIES
 from dualflow.backends.numba.compilability import is_shared, unavailable_reason
 from dualflow.backends.numba.function_source import FunctionSource, function_source
 from dualflow.backends.numba.parameters import dtype_name
@@ -28,8 +29,8 @@ from dualflow.backends.numba.values import type_name
 from dualflow.core.dtypes import DType, as_dtype
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.axes import sizes
-from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.ir import Graph, Node, Value
+from dualflow.graph.options import CompileOptions
 from dualflow.graph.scalars import bodies
 from dualflow.ops.op_kinds import Loop
 from dualflow.schedule.host_fallback import with_host_fallbacks
@@ -55,10 +56,10 @@ ALIGNED = 64
 """Shares of a loop with lanes are multiples of so many iterations."""
 
 
-def program(graph: Graph, costs: CostModel = CPU) -> ProgramSource:
+def program(graph: Graph, options: CompileOptions) -> ProgramSource:
     """The program of ``graph``, whose sizes are static and whose passes have run."""
     return ProgramSource(
-        plan(with_host_fallbacks(graph), strided_products=True, window_products=False, costs=costs),
+        plan(with_host_fallbacks(graph), options.capabilities & CAPABILITIES, costs=options.cost_model),
         list(_input_names(graph)),
     )
 

@@ -19,9 +19,9 @@ from dualflow.function.calls.checked_call import checked_call, reading_call
 from dualflow.function.calls.data_dependent_sizes import as_one_node, sized_by_data
 from dualflow.function.calls.execute import Sources, execute
 from dualflow.function.calls.failed_calls import AssignmentHistory
-from dualflow.function.calls.lazy_backends import backend_of, c_call, kernel_listing
+from dualflow.function.calls.lazy_backends import backend_of, c_call, capabilities_of, kernel_listing
 from dualflow.function.calls.size_inference import with_extents
-from dualflow.function.options import compile_options
+from dualflow.function.options import MACHINE_CODE, REFERENCE, compile_options
 from dualflow.graph.effect_log import EffectLog, Halted
 from dualflow.graph.ir import Graph, Node, verify
 from dualflow.graph.options import CompileOptions
@@ -66,14 +66,21 @@ class CompiledGraph:
         self.graph = graph
         self._strings = holds_strings(graph)
         options = options or compile_options()
-        self.options = replace(options, backend="numpy") if self._strings else options
+        self._requested = replace(options, backend=REFERENCE) if self._strings else options
         self._history = history
-        in_thread = self.options.interpret_first and self.options.backend != "numpy"
+        in_thread = self._requested.interpret_first and self._requested.backend != REFERENCE
         self._first = BackgroundCompile(graph, self._compile) if in_thread else None
         self._packer = pack
         self._pack: Callable[[Sequence[Any]], Any] = pack.make if pack is not None else tuple
         self._fast_paths: dict[CallForm | None, Callable[..., Any]] = {}
         self.called = False
+
+    @computed_once(_compiling)
+    def options(self) -> CompileOptions:
+        """How the graph is compiled, with the capabilities that the backend has on this machine."""
+        requested = self._requested
+        stated = capabilities_of(requested.backend)
+        return replace(requested, capabilities=requested.capabilities & stated)
 
     @computed_once(_compiling)
     def optimised(self) -> Graph:
@@ -89,7 +96,7 @@ class CompiledGraph:
     @computed_once(_compiling)
     def _kept(self) -> WithinBudget | None:
         """The graph within the memory budget; None where there is none."""
-        if self.options.memory_budget is None:
+        if self._requested.memory_budget is None:
             return None
         budgets = self._budgets
         found: WithinBudget = budgets.keep_budget(
@@ -149,14 +156,15 @@ class CompiledGraph:
     def _sized(self) -> Graph | None:
         """The trace with numbers and extents in the place of open sizes; None where that can't be."""
         try:
-            return with_extents(self.graph, self.options)
+            return with_extents(self.graph, self._requested)
         except UndecidedSize:
             return None
 
     @computed_once(_compiling)
     def _by_extents(self) -> tuple[Graph, Compiled] | None:
         """A graph with extents, optimised and compiled; None where none is open, or no code serves all."""
-        if self.options.backend != "llvm" or self._sized is None or not has_extents(self._sized):
+        symbolic = self.options.capabilities.symbolic_sizes
+        if not symbolic or self._sized is None or not has_extents(self._sized):
             return None
         try:
             graph = optimise(self._sized, self.options)
@@ -168,7 +176,7 @@ class CompiledGraph:
     @property
     def backend(self) -> Backend:
         """What compiles the graph."""
-        return backend_of(self.options.backend)
+        return backend_of(self._requested.backend)
 
     @property
     def text(self) -> str:
@@ -210,11 +218,11 @@ class CompiledGraph:
     @computed_once(_compiling)
     def machine_code(self) -> Compiled:
         """The graph as the default backend compiles it, whatever runs it otherwise."""
-        if self.options.backend == "llvm":
+        if self._requested.backend == MACHINE_CODE:
             return self.executable
-        graph, options = self.of_numbers, replace(self.options, backend="llvm")
+        graph, options = self.of_numbers, replace(self._requested, backend=MACHINE_CODE)
         with unforkable():
-            return backend_of("llvm").build(graph, options)
+            return backend_of(MACHINE_CODE).build(graph, options)
 
     @computed_once(_compiling)
     def sources(self) -> Sources:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.core.locks import imported
 from dualflow.eager.tensor import EagerTensor
+from dualflow.graph.capabilities import Capabilities
 from dualflow.graph.ir import Graph
 
 if TYPE_CHECKING:
@@ -22,6 +23,18 @@ _BACKENDS: Final = {
     "numba": "dualflow.backends.numba.backend",
     "numpy": "dualflow.backends.interpreter",
 }
+_CAPABILITIES: Final = {
+    "llvm": "dualflow.backends.llvm.capabilities",
+    "numba": "dualflow.backends.numba.capabilities",
+    "numpy": "dualflow.backends.interpreter",
+}
+"""The modules that state what a backend's programs can do: graphs are optimised without a compiler."""
+
+
+def capabilities_of(name: str) -> Capabilities:
+    """What programs of the backend of that name can do on this machine."""
+    stated: Capabilities = imported(_CAPABILITIES[name]).capabilities()
+    return stated
 
 
 def backend_of(name: str) -> Backend:

@@ -62,9 +62,12 @@ def _plain(function: Callable[[Graph], Graph]) -> PassFunction:
     return lambda graph, options: function(graph)
 
 
-def _for_llvm(function: Callable[[Graph], Graph]) -> PassFunction:
-    """The pass function of one for a backend whose loops hold complex numbers, as the default's do."""
-    return lambda graph, options: function(graph) if options.backend == "llvm" else graph
+def _with_complex_kernels(graph: Graph, options: CompileOptions) -> Graph:
+    return part_complex(graph) if options.capabilities.complex_numbers else graph
+
+
+def _with_fourier_steps(graph: Graph, options: CompileOptions) -> Graph:
+    return transform_in_steps(graph) if options.capabilities.fourier else graph
 
 
 SIMPLIFICATIONS: Final = (
@@ -114,7 +117,7 @@ PASSES: Final = (
     Pass(
         "parts",
         "algebra and gradients see each op once; loops compute with real numbers",
-        _for_llvm(part_complex),
+        _with_complex_kernels,
     ),
     Pass(
         "halves", "algebra and gradients see each op once; no later pass sees float16", _plain(widen_halves)
@@ -124,7 +127,7 @@ PASSES: Final = (
         "many small products are slower than one, and prevent fusion",
         lambda graph, options: batch_products(graph, options.stack_budget, options.cost_model),
     ),
-    Pass("fourier", "the transforms that are left are final by now", _for_llvm(transform_in_steps)),
+    Pass("fourier", "the transforms that are left are final by now", _with_fourier_steps),
     Pass(
         "epilogues",
         "BLAS adds a product to a matrix as fast as it writes one",

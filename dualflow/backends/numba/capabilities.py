@@ -1,0 +1,25 @@
+"""What programs of this backend can do."""
+
+from __future__ import annotations
+
+from dualflow.graph.capabilities import Capabilities
+from dualflow.graph.ir import Graph, Node
+
+CAPABILITIES = Capabilities(
+    dtypes="?bBhHiIlLqQfd",
+    windows=False,
+    fourier=False,
+    symbolic_sizes=False,
+)
+
+
+def capabilities() -> Capabilities:
+    """The same on every machine."""
+    return CAPABILITIES
+
+
+def has_kernel(node: Node) -> bool:
+    """Whether a fused node can be a kernel: all its values have dtypes that kernels compute with."""
+    body: Graph = node.attrs["body"]
+    values = (*body.inputs, *(v for n in body.nodes for v in n.outputs))
+    return all(v.spec.dtype.char in CAPABILITIES.dtypes and not v.spec.dtype.narrow for v in values)

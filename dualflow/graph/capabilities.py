@@ -1,0 +1,63 @@
+"""Capabilities: what the programs of a backend can do on this machine.
+
+Passes, the plan and the schedule read them, and no name of a backend. A backend states its own, in a module
+``capabilities`` that imports no compiler; a compile may ask for less.
+"""
+
+from __future__ import annotations
+
+from dualflow.core.records import dataclass
+
+KERNEL_DTYPES = "?bBhHiIlLqQefdFD"
+"""Characters of the dtypes that loops hold; narrower floats are read and written as float32."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a program may hold. By default, all that there is a statement for.
+
+    Attributes:
+        dtypes: characters of the dtypes that kernels compute with. A kernel of others runs through NumPy.
+        strided_products: whether matrix products read operands of any strides; if not, only what BLAS reads.
+        windows: whether products, and sums, read the windows of a tensor in place.
+        fourier: whether there is a routine for Fourier transforms of long rows.
+        symbolic_sizes: whether a program serves sizes that are known only at run time.
+        vector_bytes: the width of vector registers; None for the processor's.
+        threads: how many threads may share a loop: 1 for the caller alone, None for as many as the process
+            uses. Where all graphs share the threads, any other number means the process's own.
+
+    >>> less = Capabilities(fourier=False, threads=1)
+    >>> less & Capabilities(windows=False, vector_bytes=32) == Capabilities(
+    ...     windows=False, fourier=False, vector_bytes=32, threads=1
+    ... )
+    True
+    """
+
+    dtypes: str = KERNEL_DTYPES
+    strided_products: bool = True
+    windows: bool = True
+    fourier: bool = True
+    symbolic_sizes: bool = True
+    vector_bytes: int | None = None
+    threads: int | None = None
+
+    @property
+    def complex_numbers(self) -> bool:
+        """Whether kernels compute with complex numbers."""
+        return "F" in self.dtypes and "D" in self.dtypes
+
+    def __and__(self, other: Capabilities) -> Capabilities:
+        """What both can do; the vectors and threads of this one, where it states them."""
+        return Capabilities(
+            dtypes="".join([char for char in self.dtypes if char in other.dtypes]),
+            strided_products=self.strided_products and other.strided_products,
+            windows=self.windows and other.windows,
+            fourier=self.fourier and other.fourier,
+            symbolic_sizes=self.symbolic_sizes and other.symbolic_sizes,
+            vector_bytes=other.vector_bytes if self.vector_bytes is None else self.vector_bytes,
+            threads=other.threads if self.threads is None else self.threads,
+        )
+
+
+ALL = Capabilities()
+"""Every statement that a program may hold."""

@@ -1,0 +1,94 @@
+"""What passes and plans make depends on the capabilities of a backend, and on no name of one."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dualflow as df
+from dualflow.function.calls.lazy_backends import capabilities_of
+from dualflow.function.options import BACKENDS
+from dualflow.graph.capabilities import ALL, KERNEL_DTYPES, Capabilities
+from dualflow.graph.options import CompileOptions
+from dualflow.graph.passes import optimise
+from dualflow.graph.passes.fourier import FOUR_STEPS
+from dualflow.schedule.operands import CallKind
+from dualflow.schedule.plan import plan
+
+ROOT = Path(df.__file__).parent
+OTHER_MEANINGS = {
+    "function/concrete.py": "the argument of a user's call",
+    "function/tracing/numpy_use.py": "the name of a module",
+}
+"""Files that compare names of backends, and what they compare with them."""
+
+capabilities = st.builds(
+    Capabilities,
+    dtypes=st.sets(st.sampled_from(KERNEL_DTYPES)).map(
+        lambda chars: "".join([char for char in KERNEL_DTYPES if char in chars])
+    ),
+    strided_products=st.booleans(),
+    windows=st.booleans(),
+    fourier=st.booleans(),
+    symbolic_sizes=st.booleans(),
+    vector_bytes=st.sampled_from([None, 16, 64]),
+    threads=st.sampled_from([None, 1, 4]),
+)
+
+
+@given(capabilities, capabilities, capabilities)
+def test_what_several_can_do_is_the_same_in_any_grouping(
+    x: Capabilities, y: Capabilities, z: Capabilities
+) -> None:
+    assert (x & y) & z == x & (y & z)
+    assert x & x == x & ALL == ALL & x == x
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_a_backend_can_do_some_of_all(name: str) -> None:
+    stated = capabilities_of(name)
+    assert stated & ALL == ALL & stated == stated
+
+
+def test_long_transforms_are_steps_where_there_is_a_routine() -> None:
+    spec = df.TensorSpec([1 << 16], "complex64")
+    graph = df.function(df.signal.fft).get_concrete_function(spec).graph
+    for fourier in (True, False):
+        options = CompileOptions(capabilities=Capabilities(fourier=fourier))
+        assert any(node.op is FOUR_STEPS for node in optimise(graph, options).nodes) is fourier
+
+
+def test_complex_numbers_are_parted_where_kernels_compute_with_them() -> None:
+    spec = df.TensorSpec([30], "complex64")
+    graph = df.function(lambda x: df.exp(x) * x).get_concrete_function(spec).graph
+    texts = [
+        str(optimise(graph, CompileOptions(capabilities=Capabilities(dtypes=dtypes))))
+        for dtypes in (KERNEL_DTYPES, "fd")
+    ]
+    assert [" exp_re" in text or "_re(" in text for text in texts] == [True, False]
+
+
+@pytest.mark.parametrize(("strided", "copies"), [(True, 0), (False, 1)])
+def test_operands_that_blas_cannot_read_are_copied(strided: bool, copies: int) -> None:
+    specs = [df.TensorSpec([8, 12]), df.TensorSpec([6, 5])]
+    graph = df.function(lambda x, y: x[:, ::2] @ y).get_concrete_function(*specs).graph
+    calls = plan(optimise(graph, CompileOptions()), Capabilities(strided_products=strided)).calls
+    assert sum(call.kind is CallKind.KERNEL for call in calls) == copies
+
+
+@pytest.mark.parametrize("room", ["graph", "schedule", "function"])
+def test_names_of_backends_are_compared_nowhere(room: str) -> None:
+    places = [
+        (name, node.lineno)
+        for path in sorted(ROOT.glob(f"{room}/**/*.py"))
+        if (name := str(path.relative_to(ROOT))) not in OTHER_MEANINGS
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Compare)
+        for part in (node.left, *node.comparators)
+        if isinstance(part, ast.Constant) and part.value in BACKENDS
+    ]
+    assert not places
