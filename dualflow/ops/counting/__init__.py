@@ -1,1 +1,1 @@
-"""Counting: how often integers, pairs of them, or numbers in an interval occur."""
+"""Counts of integers, of pairs of integers, and of numbers in intervals."""

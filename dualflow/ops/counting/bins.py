@@ -1,4 +1,4 @@
-"""How many values fall into each bin."""
+"""The number of values in each bin."""
 
 from __future__ import annotations
 
@@ -125,17 +125,20 @@ def _by_rows(places: Any, counted: Any, size: Count) -> Any:
 def histogram_fixed_width(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
 ) -> Tensor:
-    """How many of ``values`` lie in each of ``nbins`` equal parts of an interval.
+    """The number of ``values`` in each of ``nbins`` equal parts of an interval.
 
     Args:
-        values: real numbers, of any shape; those outside of the interval count for its first or last part.
+        values: real numbers of any shape; those outside of the interval count in its first or last part.
         value_range: the two ends of the interval, the lower one first.
-        nbins: how many parts, 1 or more.
-        dtype: of the counts.
+        nbins: the number of parts, 1 or more.
+        dtype: the dtype of the counts.
+
+    Returns:
+        A tensor of shape ``(nbins,)`` and dtype ``dtype``.
 
     Raises:
-        InvalidArgumentError: a nan, ends that are not two numbers in order, or no parts.
-        DTypeError: values that are no real numbers.
+        InvalidArgumentError: a value is nan, the ends are not two numbers in order, or ``nbins`` is below 1.
+        DTypeError: ``values`` doesn't hold real numbers.
 
     >>> import dualflow as df
     >>> df.histogram_fixed_width([-1.0, 0.0, 1.5, 2.0, 5.0, 15.0], [0.0, 5.0], nbins=5).numpy()
@@ -153,13 +156,22 @@ def histogram_fixed_width(
 def histogram_fixed_width_bins(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
 ) -> Tensor:
-    """In which of ``nbins`` equal parts of an interval each of ``values`` lies; the first one is 0.
+    """The index of the part of an interval, of ``nbins`` equal ones, that holds each of ``values``.
 
-    See :func:`histogram_fixed_width`. A nan is in the first part.
+    The index of nan is 0.
+
+    Args:
+        values: real numbers of any shape; those outside of the interval are in its first or last part.
+        value_range: the two ends of the interval, the lower one first.
+        nbins: the number of parts, 1 or more.
+        dtype: the integer dtype of the indices.
+
+    Returns:
+        A tensor with the shape of ``values`` and dtype ``dtype``.
 
     Raises:
-        InvalidArgumentError: ends that are not two numbers, or no parts.
-        DTypeError: values that are no real numbers.
+        InvalidArgumentError: the ends are not two numbers, or ``nbins`` is below 1.
+        DTypeError: ``values`` doesn't hold real numbers.
 
     >>> import dualflow as df
     >>> df.histogram_fixed_width_bins([-1.0, 0.0, 1.5, 2.0, 5.0, 15.0], [0.0, 5.0], nbins=5).numpy()

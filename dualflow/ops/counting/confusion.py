@@ -1,4 +1,4 @@
-"""How often each label meets each prediction, and how many elements are zero."""
+"""The confusion matrix, and the fraction of elements that are zero."""
 
 from __future__ import annotations
 
@@ -30,18 +30,22 @@ def confusion_matrix(
     dtype: Any = int32,
     name: str | None = None,
 ) -> Tensor:
-    """How often each label, a row, meets each prediction, a column.
+    """The number of times that each label, a row, occurs with each prediction, a column.
 
     Args:
-        labels: the right classes, integers of 0 or more, one axis.
-        predictions: the predicted ones, of the same shape; either may have another axis of size 1 behind.
-        num_classes: how many classes there are; by default one more than the largest of both, which a trace
-            leaves open unless it knows them.
-        weights: what each pair counts for, cast to ``dtype``; 1 by default.
-        dtype: of the counts.
+        labels: the true classes, integers of 0 or more, of one axis.
+        predictions: the predicted classes, of the same shape; either may have a last axis of size 1.
+        num_classes: the number of classes; None for one more than the largest class, which is unknown in a
+            trace unless both are known.
+        weights: the weight of each pair, cast to ``dtype``; None for 1.
+        dtype: the dtype of the counts.
+
+    Returns:
+        A tensor of shape ``(num_classes, num_classes)`` and dtype ``dtype``.
 
     Raises:
-        InvalidArgumentError: a class below 0 or from ``num_classes`` on, or shapes that differ.
+        InvalidArgumentError: a class is negative, or ``num_classes`` or more, or the shapes differ.
+        DTypeError: the classes are not integers.
 
     >>> import dualflow as df
     >>> df.math.confusion_matrix([1, 2, 0], [2, 2, 0]).numpy().tolist()
@@ -73,7 +77,16 @@ def _classes(x: Any) -> Any:
 
 
 def zero_fraction(value: Any, name: str | None = None) -> Tensor:
-    """What part of the elements is 0, in float32; nan of no elements.
+    """The fraction of elements that are 0; nan if there are no elements.
+
+    Args:
+        value: numbers of any shape.
+
+    Returns:
+        A float32 scalar.
+
+    Raises:
+        DTypeError: ``value`` holds strings.
 
     >>> import dualflow as df
     >>> df.math.zero_fraction([0, 1, 0, 3]).numpy()

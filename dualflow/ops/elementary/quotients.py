@@ -14,11 +14,18 @@ if TYPE_CHECKING:
 
 
 def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The quotient rounded towards zero, in the dtype in which ``x`` and ``y`` meet.
+    """The quotient rounded towards zero.
+
+    Args:
+        x: real numbers other than bools, of any shape.
+        y: likewise; the shapes broadcast, and the dtypes promote to a common one.
+
+    Returns:
+        A tensor of the broadcast shape with the common dtype.
 
     Raises:
-        InvalidArgumentError: an integer is divided by 0.
-        DTypeError: bools or complex numbers.
+        InvalidArgumentError: an integer is divided by 0, or the shapes do not broadcast.
+        DTypeError: an input holds bools, complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.truncatediv([7, -7], 2).numpy()
@@ -33,8 +40,16 @@ def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
 def realdiv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The quotient of floats or complex numbers.
 
+    Args:
+        x: floats or complex numbers, of any shape.
+        y: likewise; the shapes broadcast, and the dtypes promote to a common one.
+
+    Returns:
+        A tensor of the broadcast shape with the common dtype.
+
     Raises:
-        DTypeError: integers or bools; see :func:`dualflow.divide`.
+        DTypeError: an input holds integers or bools; see :func:`dualflow.divide`.
+        InvalidArgumentError: the shapes do not broadcast.
 
     >>> import dualflow as df
     >>> df.realdiv([1.0], [4.0]).numpy()
@@ -47,7 +62,16 @@ def realdiv(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
-    """``1 / x``, and 0 where ``x`` is 0; there the gradient is 0, too.
+    """``1 / x``, and 0 where ``x`` is 0, as is the gradient there.
+
+    Args:
+        x: numbers of any shape.
+
+    Returns:
+        A tensor with the shape of ``x``, of a float or complex dtype.
+
+    Raises:
+        DTypeError: ``x`` holds strings.
 
     >>> import dualflow as df
     >>> df.math.reciprocal_no_nan([2.0, 0.0]).numpy()
@@ -57,10 +81,17 @@ def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
 
 
 def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
-    """``scalar * x``, in the dtype of ``x``.
+    """``scalar * x``, with the dtype of ``x``.
+
+    Args:
+        scalar: a scalar.
+        x: numbers of any shape.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``.
 
     Raises:
-        InvalidArgumentError: ``scalar`` is not one number.
+        InvalidArgumentError: ``scalar`` is not a scalar.
 
     >>> import dualflow as df
     >>> df.scalar_mul(2, [1.0, 3.0]).numpy()

@@ -1,4 +1,4 @@
-"""Neighbours of floats, angles of complex numbers, polynomials, and conversions that keep bits or ends."""
+"""Neighbours of floats, angles, polynomials, and conversions that keep bits or saturate."""
 
 from __future__ import annotations
 
@@ -70,11 +70,18 @@ NEXTAFTER = register(
 
 
 def nextafter(x1: Any, x2: Any, name: str | None = None) -> Tensor:
-    """The float next to ``x1`` on the way to ``x2``; ``x2`` where they are equal, nan where either is.
+    """The next float after ``x1`` towards ``x2``; ``x2`` where they are equal, nan where either is.
+
+    Args:
+        x1: real numbers of any shape.
+        x2: likewise; the shapes broadcast. Integers become float32.
+
+    Returns:
+        A tensor of the broadcast shape with the common float dtype.
 
     Raises:
-        DTypeError: complex numbers.
-        InvalidArgumentError: shapes that do not broadcast.
+        DTypeError: an input holds complex numbers or strings.
+        InvalidArgumentError: the shapes do not broadcast.
 
     >>> import dualflow as df
     >>> df.math.nextafter([1.0, 0.0], [2.0, 0.0]).numpy().tolist()
@@ -84,7 +91,16 @@ def nextafter(x1: Any, x2: Any, name: str | None = None) -> Tensor:
 
 
 def angle(input: Any, name: str | None = None) -> Tensor:
-    """The angles of complex numbers, in (-pi, pi]; of real ones 0, or pi below 0.
+    """The angles of complex numbers, in (-pi, pi]; for real numbers 0, or pi if they are negative.
+
+    Args:
+        input: numbers of any shape.
+
+    Returns:
+        A tensor with the shape of ``input`` and its float dtype; for complex numbers, that of their parts.
+
+    Raises:
+        DTypeError: ``input`` holds strings.
 
     >>> import dualflow as df
     >>> df.math.angle([1j, -1.0]).numpy()
@@ -99,14 +115,19 @@ def angle(input: Any, name: str | None = None) -> Tensor:
 
 
 def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
-    """The polynomial with these coefficients, the highest power's first, at ``x``, by Horner's rule.
+    """The polynomial with these coefficients at ``x``, by Horner's rule.
 
     Args:
-        coeffs: a list of tensors or numbers, whose shapes broadcast; none makes 0.
-        x: where.
+        coeffs: a list of tensors or numbers whose shapes broadcast, that of the highest power first; 0 for an
+            empty list.
+        x: numbers of any shape.
+
+    Returns:
+        A tensor of the broadcast shape with the common dtype.
 
     Raises:
-        DTypeError: ``coeffs`` is no list.
+        DTypeError: ``coeffs`` is not a list.
+        InvalidArgumentError: the shapes do not broadcast.
 
     >>> import dualflow as df
     >>> df.math.polyval([1.0, 2.0, 3.0], [2.0, 3.0]).numpy()
@@ -131,13 +152,16 @@ def accumulate_n(
     """The sum of tensors of one shape and dtype: :func:`dualflow.add_n`.
 
     Args:
-        inputs: a list of at least one tensor.
-        shape: what their shape must be, if given.
-        tensor_dtype: what their dtype must be, if given.
+        inputs: a list of one tensor or more.
+        shape: the expected shape of the tensors; None for any.
+        tensor_dtype: the expected dtype of the tensors; None for any.
+
+    Returns:
+        A tensor with the shape and dtype of the inputs.
 
     Raises:
-        InvalidArgumentError: no inputs, or another shape.
-        DTypeError: another dtype.
+        InvalidArgumentError: the list is empty, or the shapes are others.
+        DTypeError: the dtype is another.
 
     >>> import dualflow as df
     >>> df.math.accumulate_n([df.constant([1, 2]), df.constant([3, 4])]).numpy()
@@ -155,9 +179,16 @@ def accumulate_n(
 
 
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """``value`` in another dtype; what that can't hold becomes the nearest number that it can.
+    """``value`` in another dtype; numbers out of its range become its nearest end.
 
-    Infinities become the largest finite numbers, too; nan stays nan, and is 0 as an integer.
+    Infinities become the largest finite numbers; nan stays nan, and becomes 0 as an integer.
+
+    Args:
+        value: numbers of any shape.
+        dtype: a float, integer or complex dtype.
+
+    Returns:
+        A tensor with the shape of ``value`` and dtype ``dtype``.
 
     Raises:
         DTypeError: ``dtype`` is bool.
@@ -232,13 +263,16 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
     """The bits of ``input`` read as numbers of another dtype.
 
     Args:
-        input: numbers, of any shape.
-        type: the dtype. A narrower one makes a new last axis of the parts of each element; a wider one takes
-            the elements along the last axis together.
+        input: numbers of any shape.
+        type: the new dtype. A narrower one adds a last axis with the parts of each element; a wider one joins
+            the elements of the last axis, which is removed.
+
+    Returns:
+        A tensor of dtype ``type``.
 
     Raises:
-        InvalidArgumentError: the last axis has not the size of one wider element.
-        DTypeError: bools.
+        InvalidArgumentError: the last axis doesn't have the size of one wider element.
+        DTypeError: ``input`` or ``type`` is of bools.
 
     >>> import dualflow as df
     >>> df.bitcast(df.constant([1.0, 2.0]), df.int32).numpy()

@@ -1,4 +1,4 @@
-"""What files hold, read and written when the program runs, and the names of files."""
+"""File contents, read and written when the program runs, and the names of files."""
 
 from __future__ import annotations
 
@@ -101,13 +101,19 @@ _MATCHING: Final = register(
 
 
 def read_file(filename: Any, name: str | None = None) -> Tensor:
-    """All that is in a file, as one string; read at each call of a traced function.
+    """The contents of a file as one string; a traced function reads it at each call.
+
+    Args:
+        filename: a scalar string.
+
+    Returns:
+        A scalar string.
 
     Raises:
-        NotFoundError: there is no such file.
+        NotFoundError: the file doesn't exist.
         FailedPreconditionError: it is a folder.
         PermissionDeniedError: it may not be read.
-        InvalidArgumentError: ``filename`` has axes.
+        InvalidArgumentError: ``filename`` is not a scalar.
 
     >>> import dualflow as df, tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp(), "letter.txt")
@@ -119,33 +125,45 @@ def read_file(filename: Any, name: str | None = None) -> Tensor:
 
 
 def write_file(filename: Any, contents: Any, name: str | None = None) -> Any:
-    """Replace what is in a file in one step, and make its folders.
+    """Replace the contents of a file atomically, and create its folders.
 
-    Whatever interrupts this leaves the old contents whole.
+    An interrupted call leaves the old contents unchanged.
 
     Args:
-        filename: one string.
-        contents: one string.
+        filename: a scalar string.
+        contents: a scalar string.
 
     Returns:
         None; in an explicit graph the operation that writes.
 
     Raises:
-        InvalidArgumentError: ``filename`` or ``contents`` has axes.
-        FailedPreconditionError: ``filename`` is that of a folder.
+        InvalidArgumentError: ``filename`` or ``contents`` is not a scalar.
+        FailedPreconditionError: ``filename`` is a folder.
         PermissionDeniedError: it may not be written.
         ResourceExhaustedError: the disk is full.
+
+    >>> import dualflow as df, tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "letter.txt")
+    >>> df.io.write_file(str(path), "Dear reader")
+    >>> path.read_text()
+    'Dear reader'
     """
     inputs = _one(filename, "filename"), _one(contents, "contents")
     return dispatch.current().apply(_WRITE, inputs, {}) or None
 
 
 def matching_files(pattern: Any, name: str | None = None) -> Tensor:
-    """The names of the files that match a pattern, or one of several, sorted.
+    """The sorted names of the files that match a pattern, or one of several.
 
     Args:
-        pattern: one string or several, in which ``*`` stands for any characters, ``?`` for one, and ``[ab]``
-            for one of these, but for the separators of folders.
+        pattern: one string or several, in which ``*`` matches any characters, ``?`` one, and ``[ab]`` one of
+            these, but no separators of folders.
+
+    Returns:
+        A vector of strings.
+
+    Raises:
+        DTypeError: ``pattern`` holds numbers.
 
     >>> import dualflow as df, tempfile
     >>> folder = tempfile.mkdtemp()

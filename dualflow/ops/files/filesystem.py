@@ -1,4 +1,4 @@
-"""Files and folders as TensorFlow's ``gfile`` shows them, on the operating system's own."""
+"""Files and folders with TensorFlow's ``gfile`` interface, by functions of the operating system."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 @dataclass(frozen=True, slots=True)
 class FileStatistics:
-    """What is known of a file: its length in bytes, when it was changed, whether it is a folder."""
+    """The length of a file in bytes, the time of its last change, and whether it is a folder."""
 
     length: int
     mtime_nsec: int
@@ -146,32 +146,99 @@ class GFile:
 
 
 def exists(path: Path) -> bool:
-    """Whether there is a file or a folder of this name."""
+    """Whether a file or a folder exists.
+
+    Args:
+        path: its name.
+
+    Returns:
+        A bool.
+
+    Raises:
+        TypeError: ``path`` is not a path.
+
+    >>> import dualflow as df
+    >>> df.io.gfile.exists("/no/such/file")
+    False
+    """
     return os.path.exists(path)
 
 
 def isdir(path: Path) -> bool:
-    """Whether this is a folder."""
+    """Whether a name is that of a folder.
+
+    Args:
+        path: the name.
+
+    Returns:
+        A bool.
+
+    Raises:
+        TypeError: ``path`` is not a path.
+
+    >>> import dualflow as df
+    >>> df.io.gfile.isdir("/")
+    True
+    """
     return os.path.isdir(path)
 
 
 def glob(pattern: Any) -> list[str]:
-    """The names of the files that match a pattern, or one of a list of patterns, sorted."""
+    """The sorted names of the files that match a pattern, or one of a list of patterns.
+
+    Args:
+        pattern: a pattern as :mod:`glob` takes it, or a list of them.
+
+    Returns:
+        A list of names.
+
+    Raises:
+        TypeError: a pattern is not a path.
+
+    >>> import dualflow as df, tempfile
+    >>> df.io.gfile.glob(tempfile.mkdtemp() + "/*.txt")
+    []
+    """
     several = [pattern] if isinstance(pattern, str | bytes | os.PathLike) else pattern
     names = [os.fsdecode(each) for each in several]
     return sorted({path for name in names for path in globbing.glob(name, include_hidden=True)})
 
 
 def join(path: Any, *paths: Any) -> Any:
-    """A name in a folder: ``os.path.join``."""
+    """The name of a file in a folder: ``os.path.join``.
+
+    Args:
+        path: the folder.
+        *paths: the names in it.
+
+    Returns:
+        A name of the same type.
+
+    Raises:
+        TypeError: an argument is not a path.
+
+    >>> import dualflow as df
+    >>> df.io.gfile.join("/tmp", "letter.txt")
+    '/tmp/letter.txt'
+    """
     return os.path.join(path, *paths)
 
 
 def listdir(path: Path) -> list[str]:
     """The names in a folder.
 
+    Args:
+        path: the folder.
+
+    Returns:
+        A list of names.
+
     Raises:
         NotFoundError: there is no such folder.
+
+    >>> import dualflow as df, tempfile
+    >>> df.io.gfile.listdir(tempfile.mkdtemp())
+    []
     """
     if not os.path.isdir(path):
         raise NotFoundError(f"Could not find directory {os.fsdecode(path)}.")
@@ -180,16 +247,45 @@ def listdir(path: Path) -> list[str]:
 
 
 def makedirs(path: Path) -> None:
-    """Make a folder, and those that it is in; nothing where it is there."""
+    """Create a folder and its parents; an existing one is left as it is.
+
+    Args:
+        path: the folder.
+
+    Returns:
+        None.
+
+    Raises:
+        FailedPreconditionError: a parent is a file.
+        PermissionDeniedError: it may not be created.
+
+    >>> import dualflow as df, tempfile
+    >>> folder = tempfile.mkdtemp() + "/a/b"
+    >>> df.io.gfile.makedirs(folder)
+    >>> df.io.gfile.isdir(folder)
+    True
+    """
     with system_errors(path):
         os.makedirs(path, exist_ok=True)
 
 
 def mkdir(path: Path) -> None:
-    """Make a folder; nothing where it is there.
+    """Create a folder; an existing one is left as it is.
+
+    Args:
+        path: the folder.
+
+    Returns:
+        None.
 
     Raises:
         NotFoundError: what it is to be in is not there.
+
+    >>> import dualflow as df, tempfile
+    >>> folder = tempfile.mkdtemp() + "/a"
+    >>> df.io.gfile.mkdir(folder)
+    >>> df.io.gfile.isdir(folder)
+    True
     """
     if not os.path.isdir(path):
         with system_errors(path):
@@ -199,9 +295,22 @@ def mkdir(path: Path) -> None:
 def remove(path: Path) -> None:
     """Remove a file.
 
+    Args:
+        path: the file.
+
+    Returns:
+        None.
+
     Raises:
         NotFoundError: there is none.
         FailedPreconditionError: it is a folder.
+
+    >>> import dualflow as df, tempfile
+    >>> path = tempfile.mkdtemp() + "/letter.txt"
+    >>> df.io.write_file(path, "Dear reader")
+    >>> df.io.gfile.remove(path)
+    >>> df.io.gfile.exists(path)
+    False
     """
     if os.path.isdir(path) and not os.path.islink(path):
         raise FailedPreconditionError(f"{os.fsdecode(path)} is a folder; remove it with rmtree.")
@@ -210,10 +319,22 @@ def remove(path: Path) -> None:
 
 
 def rmtree(path: Path) -> None:
-    """Remove a folder and all that is in it.
+    """Remove a folder and all of its contents.
+
+    Args:
+        path: the folder.
+
+    Returns:
+        None.
 
     Raises:
         NotFoundError: there is none.
+
+    >>> import dualflow as df, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> df.io.gfile.rmtree(folder)
+    >>> df.io.gfile.exists(folder)
+    False
     """
     with system_errors(path):
         shutil.rmtree(path)
@@ -222,9 +343,24 @@ def rmtree(path: Path) -> None:
 def copy(src: Path, dst: Path, overwrite: bool = False) -> None:
     """Copy a file.
 
+    Args:
+        src: the file.
+        dst: the name of the copy.
+        overwrite: whether to replace an existing file.
+
+    Returns:
+        None.
+
     Raises:
         NotFoundError: ``src`` is not there.
         AlreadyExistsError: ``dst`` is, and ``overwrite`` is False.
+
+    >>> import dualflow as df, tempfile
+    >>> path = tempfile.mkdtemp() + "/letter.txt"
+    >>> df.io.write_file(path, "Dear reader")
+    >>> df.io.gfile.copy(path, path + ".copy")
+    >>> df.io.read_file(path + ".copy").numpy()
+    b'Dear reader'
     """
     _check_free(dst, overwrite)
     with system_errors(src):
@@ -232,11 +368,26 @@ def copy(src: Path, dst: Path, overwrite: bool = False) -> None:
 
 
 def rename(src: Path, dst: Path, overwrite: bool = False) -> None:
-    """Give a file or a folder another name.
+    """Rename a file or a folder.
+
+    Args:
+        src: its name.
+        dst: the new name.
+        overwrite: whether to replace an existing file.
+
+    Returns:
+        None.
 
     Raises:
         NotFoundError: ``src`` is not there.
         AlreadyExistsError: ``dst`` is, and ``overwrite`` is False.
+
+    >>> import dualflow as df, tempfile
+    >>> path = tempfile.mkdtemp() + "/letter.txt"
+    >>> df.io.write_file(path, "Dear reader")
+    >>> df.io.gfile.rename(path, path + ".old")
+    >>> df.io.gfile.exists(path)
+    False
     """
     _check_free(dst, overwrite)
     with system_errors(src):
@@ -249,25 +400,60 @@ def _check_free(path: Path, overwrite: bool) -> None:
 
 
 def stat(path: Path) -> FileStatistics:
-    """What is known of a file.
+    """The length of a file, the time of its last change, and whether it is a folder.
+
+    Args:
+        path: the file.
+
+    Returns:
+        A :class:`FileStatistics`.
 
     Raises:
         NotFoundError: there is none.
+
+    >>> import dualflow as df, tempfile
+    >>> df.io.gfile.stat(tempfile.mkdtemp()).is_directory
+    True
     """
     with system_errors(path):
-        found = os.stat(path)
-    return FileStatistics(found.st_size, found.st_mtime_ns, os.path.isdir(path))
+        status = os.stat(path)
+    return FileStatistics(status.st_size, status.st_mtime_ns, os.path.isdir(path))
 
 
 def walk(
     top: Path, topdown: bool = True, onerror: Callable[[OSError], object] | None = None
 ) -> Iterator[tuple[str, list[str], list[str]]]:
-    """A folder and those in it, each with the names of its folders and of its files: ``os.walk``."""
+    """A folder and its subfolders, each with the names of its folders and of its files: ``os.walk``.
+
+    Args:
+        top: the folder.
+        topdown: whether a folder comes before its subfolders.
+        onerror: a function of the OSError of a folder that can't be listed; None to skip it.
+
+    Returns:
+        An iterator over tuples ``(folder, names of folders, names of files)``.
+
+    Raises:
+        TypeError: ``top`` is not a path.
+
+    >>> import dualflow as df, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> list(df.io.gfile.walk(folder)) == [(folder, [], [])]
+    True
+    """
     return os.walk(os.fsdecode(top), topdown, onerror)
 
 
 def get_registered_schemes() -> list[str]:
-    """What a name may begin with: files of the operating system have nothing before them."""
+    """The prefixes of file names: the operating system's files have none. Raises nothing.
+
+    Returns:
+        A list of strings.
+
+    >>> import dualflow as df
+    >>> df.io.gfile.get_registered_schemes()
+    ['']
+    """
     return [""]
 
 

@@ -141,24 +141,32 @@ def encode_jpeg(
     xmp_metadata: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """An image in the format JPEG, which takes little room and loses details.
+    """An image in the JPEG format, which is small and loses details.
 
     Args:
-        image: uint8, of shape (height, width, channels): 1 channel is grey, 3 are red, green and blue.
-        format: "" to go by the number of channels, or "grayscale" or "rgb" to demand it.
+        image: uint8 of shape ``(height, width, channels)``: 1 channel is grey, 3 are red, green and blue.
+        format: "" to derive it from the number of channels, or "grayscale" or "rgb" to require it.
         quality: from 0 to 100, the best.
-        progressive: whether a reader can show the whole image before it has read all.
-        optimize_size: whether to take time for a smaller file.
+        progressive: whether a reader can show the whole image before it has read all of it.
+        optimize_size: whether to spend time on a smaller file.
         chroma_downsampling: whether colours have half the resolution.
         density_unit: the unit of the densities, "in" or "cm".
-        x_density: how many columns a unit has on paper.
-        y_density: how many rows.
+        x_density: the number of columns per unit on paper.
+        y_density: the number of rows per unit.
         xmp_metadata: text to put into the file.
 
+    Returns:
+        A scalar string.
+
     Raises:
-        InvalidArgumentError: another shape, format, quality or unit.
-        DTypeError: another dtype.
+        InvalidArgumentError: the shape, format, quality or unit is another.
+        DTypeError: ``image`` has another dtype.
         MissingNameError: Pillow is not installed.
+
+    >>> import dualflow as df
+    >>> contents = df.io.encode_jpeg(df.zeros([8, 6, 3], df.uint8))
+    >>> df.io.decode_jpeg(contents).shape
+    (8, 6, 3)
     """
     wanted = {"": (1, 3), "grayscale": (1,), "rgb": (3,)}[one_of(format, ("", "grayscale", "rgb"), "format")]
     tensor = convert_to_tensor(image)

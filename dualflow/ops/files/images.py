@@ -124,7 +124,8 @@ def _decoded(contents: Array, channels: int, dtype: DType, ratio: int, animated:
     if image.format == "JPEG":
         size = (max(image.width // ratio, 1), max(image.height // ratio, 1))
         image.draft("L" if channels == 1 else "RGB" if channels == 3 else image.mode, size)
-    return _in_dtype(_pixels(image, channels), dtype)
+    pixels = _in_dtype(_pixels(image, channels), dtype)
+    return pixels[None] if animated else pixels
 
 
 def _decoded_spec(
@@ -225,10 +226,24 @@ def decode_image(
 
 
 def decode_png(contents: Any, channels: int = 0, dtype: Any = uint8, name: str | None = None) -> Tensor:
-    """An image of the format PNG, or of another that :func:`decode_image` reads; of a GIF the first frame.
+    """An image in the PNG format, or in another that :func:`decode_image` reads; the first frame of a GIF.
+
+    Args:
+        contents: a scalar string.
+        channels: 0 for the image's own number, or 1 to 4.
+        dtype: uint8 or uint16.
+
+    Returns:
+        A tensor of shape ``(height, width, channels)`` and dtype ``dtype``.
 
     Raises:
-        DTypeError: another dtype than uint8 and uint16.
+        DTypeError: ``dtype`` is another.
+        InvalidArgumentError: ``contents`` is not an image, or damaged.
+
+    >>> import dualflow as df
+    >>> contents = df.io.encode_png(df.constant([[[7], [9]]], df.uint8))
+    >>> df.io.decode_png(contents).numpy().tolist()
+    [[[7], [9]]]
     """
     target = as_dtype(dtype)
     if target not in (uint8, uint16):
@@ -246,21 +261,29 @@ def decode_jpeg(
     dct_method: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """An image of the format JPEG, or of another that :func:`decode_image` reads.
+    """An image in the JPEG format, or in another that :func:`decode_image` reads.
 
     Elements may differ by a few units from those of other readers, as the format leaves rounding open.
 
     Args:
-        contents: one string.
+        contents: a scalar string.
         channels: 0 for the image's own number, 1 or 3.
-        ratio: 1, 2, 4 or 8: the image is read in this fraction of its size.
+        ratio: 1, 2, 4 or 8: the image is read at this fraction of its size.
         fancy_upscaling: ignored: the reader decides.
         try_recover_truncated: ignored: an image that is cut off is an error.
         acceptable_fraction: ignored.
         dct_method: ignored: the slow, accurate one is used.
 
+    Returns:
+        A uint8 tensor of shape ``(height, width, channels)``.
+
     Raises:
-        InvalidArgumentError: bytes that are no image, or a damaged one; another ratio.
+        InvalidArgumentError: ``contents`` is not an image, or damaged; or ``ratio`` is another.
+
+    >>> import dualflow as df
+    >>> contents = df.io.encode_jpeg(df.zeros([8, 6, 3], df.uint8))
+    >>> df.io.decode_jpeg(contents, ratio=2).shape
+    (4, 3, 3)
     """
     if ratio not in (1, 2, 4, 8):
         raise InvalidArgumentError(f"ratio is 1, 2, 4 or 8, not {ratio!r}.")
@@ -268,14 +291,42 @@ def decode_jpeg(
 
 
 def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Tensor:
-    """An image of the format BMP, or of another that :func:`decode_image` reads."""
+    """An image in the BMP format, or in another that :func:`decode_image` reads.
+
+    Args:
+        contents: a scalar string.
+        channels: 0 for the image's own number, 1, 3 or 4.
+
+    Returns:
+        A uint8 tensor of shape ``(height, width, channels)``.
+
+    Raises:
+        InvalidArgumentError: ``contents`` is not an image, or damaged.
+
+    >>> import dualflow as df
+    >>> contents = df.io.encode_png(df.constant([[[7], [9]]], df.uint8))
+    >>> df.io.decode_bmp(contents).numpy().tolist()
+    [[[7], [9]]]
+    """
     return _decode(contents, channels, uint8)
 
 
 def decode_gif(contents: Any, name: str | None = None) -> Tensor:
-    """The frames of an animation of the format GIF in colour: of shape (frames, height, width, 3).
+    """The frames of an animation in the GIF format, in colour; an image of another format is one frame.
 
-    An image of another format is one frame.
+    Args:
+        contents: a scalar string.
+
+    Returns:
+        A uint8 tensor of shape ``(frames, height, width, 3)``.
+
+    Raises:
+        InvalidArgumentError: ``contents`` is not an image, or damaged.
+
+    >>> import dualflow as df
+    >>> contents = df.io.encode_png(df.constant([[[7], [9]]], df.uint8))
+    >>> df.io.decode_gif(contents).shape
+    (1, 1, 2, 3)
     """
     return _decode(contents, 3, uint8, animated=True)
 
@@ -294,12 +345,25 @@ def decode_and_crop_jpeg(
     """A window of an image; see :func:`decode_jpeg`.
 
     Args:
-        contents: one string.
-        crop_window: where the window begins, and its size: [y, x, height, width].
-        channels: as :func:`decode_jpeg` takes it, and so are the others.
+        contents: a scalar string.
+        crop_window: the position and size of the window: ``[y, x, height, width]``.
+        channels: 0 for the image's own number, 1 or 3.
+        ratio: 1, 2, 4 or 8: the image is read at this fraction of its size.
+        fancy_upscaling: ignored: the reader decides.
+        try_recover_truncated: ignored: an image that is cut off is an error.
+        acceptable_fraction: ignored.
+        dct_method: ignored: the slow, accurate one is used.
+
+    Returns:
+        A uint8 tensor of shape ``(height, width, channels)``.
 
     Raises:
-        InvalidArgumentError: a window that is not inside of the image.
+        InvalidArgumentError: the window is not inside of the image, or ``contents`` is not an image.
+
+    >>> import dualflow as df
+    >>> contents = df.io.encode_jpeg(df.zeros([8, 6, 3], df.uint8))
+    >>> df.io.decode_and_crop_jpeg(contents, [1, 2, 3, 4]).shape
+    (3, 4, 3)
     """
     image, window = decode_jpeg(contents, channels, ratio), convert_to_tensor(crop_window)
     if not window.dtype.is_integer or tuple(window.shape) != (4,):
@@ -310,15 +374,22 @@ def decode_and_crop_jpeg(
 
 
 def extract_jpeg_shape(contents: Any, output_type: Any = int32, name: str | None = None) -> Tensor:
-    """The height, width and number of channels of an image, of which only the header is read.
+    """The height, width and number of channels of an image, from its header.
 
     Args:
-        contents: one string.
+        contents: a scalar string.
         output_type: int32 or int64.
 
+    Returns:
+        A tensor of shape ``(3,)`` and dtype ``output_type``.
+
     Raises:
-        InvalidArgumentError: bytes that are no image.
-        DTypeError: another dtype.
+        InvalidArgumentError: ``contents`` is not an image.
+        DTypeError: ``output_type`` is another.
+
+    >>> import dualflow as df
+    >>> df.io.extract_jpeg_shape(df.io.encode_jpeg(df.zeros([8, 6, 3], df.uint8))).numpy()
+    array([8, 6, 3], dtype=int32)
     """
     dtype = as_dtype(output_type)
     if dtype not in (int32, int64):
@@ -327,7 +398,16 @@ def extract_jpeg_shape(contents: Any, output_type: Any = int32, name: str | None
 
 
 def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
-    """Whether strings begin as files of the format JPEG do.
+    """Whether strings begin as JPEG files do.
+
+    Args:
+        contents: strings of any shape.
+
+    Returns:
+        A bool tensor with the shape of ``contents``.
+
+    Raises:
+        DTypeError: ``contents`` holds numbers.
 
     >>> import dualflow as df
     >>> df.io.is_jpeg("letter").numpy()

@@ -1,4 +1,4 @@
-"""Numbers in the bytes of strings, and bytes written with other characters, or fewer."""
+"""Numbers from the bytes of strings, base64, and decompression."""
 
 from __future__ import annotations
 
@@ -120,18 +120,22 @@ def decode_raw(
     fixed_length: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    r"""The numbers whose bytes strings are, along a new last axis.
+    r"""The numbers whose bytes strings hold, along a new last axis.
 
     Args:
         input_bytes: strings of any shape, all of one length.
-        out_type: the numbers' dtype: any but uint32, uint64 and the floats of 8 bits.
+        out_type: the dtype of the numbers: any but uint32, uint64 and the floats of 8 bits.
         little_endian: whether the lowest byte comes first.
-        fixed_length: how many bytes count of each string: longer ones are cut, shorter ones get zeros.
+        fixed_length: the number of bytes to read of each string: longer ones are cut off, shorter ones padded
+            with zeros. None for all.
+
+    Returns:
+        A tensor of shape ``(*input_bytes.shape, count)`` and dtype ``out_type``.
 
     Raises:
-        InvalidArgumentError: strings of different lengths, or of no multiple of the size of a number; a
-            ``fixed_length`` that is none.
-        DTypeError: another ``out_type``.
+        InvalidArgumentError: strings have different lengths, or not a multiple of the size of a number; or
+            ``fixed_length`` is not one.
+        DTypeError: ``out_type`` is another.
 
     >>> import dualflow as df
     >>> df.io.decode_raw(b"\x01\x00\x02\x00", df.int16).numpy()
@@ -150,7 +154,17 @@ def decode_raw(
 
 
 def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
-    """Strings in base64 with ``-`` and ``_``, which is safe in addresses of the web.
+    """Strings in base64 with ``-`` and ``_``, which is safe in web addresses.
+
+    Args:
+        input: strings of any shape.
+        pad: whether to pad with ``=`` to a multiple of 4 characters.
+
+    Returns:
+        A tensor of strings with the shape of ``input``.
+
+    Raises:
+        DTypeError: ``input`` holds numbers.
 
     >>> import dualflow as df
     >>> df.io.encode_base64("hi", pad=True).numpy()
@@ -161,10 +175,17 @@ def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Ten
 
 
 def decode_base64(input: Any, name: str | None = None) -> Tensor:
-    """What strings in base64 stand for; see :func:`encode_base64`. They may have ``=`` at the end.
+    """Strings decoded from base64; see :func:`encode_base64`. They may be padded with ``=``.
+
+    Args:
+        input: strings of any shape.
+
+    Returns:
+        A tensor of strings with the shape of ``input``.
 
     Raises:
-        InvalidArgumentError: a string that is no base64.
+        InvalidArgumentError: a string is not base64.
+        DTypeError: ``input`` holds numbers.
 
     >>> import dualflow as df
     >>> df.io.decode_base64("aGk").numpy()
@@ -175,15 +196,22 @@ def decode_base64(input: Any, name: str | None = None) -> Tensor:
 
 
 def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Tensor:
-    """What compressed strings stand for.
+    """Compressed strings, decompressed.
 
     Args:
         bytes: strings of any shape.
         compression_type: "ZLIB", "GZIP", or "" for strings that are not compressed.
 
+    Returns:
+        A tensor of strings with the shape of ``bytes``.
+
     Raises:
-        DataLossError: a string that is not all of such data.
-        InvalidArgumentError: another compression.
+        DataLossError: a string is incomplete or damaged.
+        InvalidArgumentError: the compression is another.
+
+    >>> import dualflow as df, zlib
+    >>> df.io.decode_compressed(zlib.compress(b"Dear reader"), "ZLIB").numpy()
+    b'Dear reader'
     """
     kind = one_of(compression_type, ("", *_WINDOWS), "compression_type")
     found: Tensor = _INFLATE(bytes, compression=kind) if kind else of_strings(bytes, "decode_compressed")

@@ -133,22 +133,25 @@ def decode_csv(
     name: str | None = None,
     select_cols: Sequence[int] | None = None,
 ) -> list[Any]:
-    """The columns of a table whose rows are strings: one tensor for each, of the shape of ``records``.
+    """The columns of a table whose rows are strings.
 
     Args:
-        records: lines of text, without the characters that end them.
-        record_defaults: for each column what stands for an empty field, whose dtype is the column's: float32,
-            float64, int32, int64 or string. It is a scalar or a list of one; an empty tensor where a field
-            may not be empty.
-        field_delim: the one character between fields.
-        use_quote_delim: whether fields may stand in double quotes, in which two of them are one.
-        na_value: what else stands for an empty field.
-        select_cols: the numbers of the columns to read, which grow; all by default.
+        records: lines of text, without the characters that end them, of any shape.
+        record_defaults: for each column the value of an empty field, whose dtype is that of the column:
+            float32, float64, int32, int64 or string. A scalar or a list of one; an empty tensor if fields
+            must not be empty.
+        field_delim: the character between fields.
+        use_quote_delim: whether fields may be in double quotes, in which two of them are one.
+        na_value: another text for an empty field.
+        select_cols: the ascending indices of the columns to read; None for all.
+
+    Returns:
+        A list with a tensor for each column, with the shape of ``records`` and the dtype of its default.
 
     Raises:
-        InvalidArgumentError: another number of fields, a field that is no number of its column's dtype, wrong
-            quotes, or an empty field without a default; the message names the record.
-        DTypeError: a default of another dtype.
+        InvalidArgumentError: a record has another number of fields, a field is not a number of its column's
+            dtype, quotes are wrong, or a field without a default is empty; the message names the record.
+        DTypeError: a default has another dtype.
 
     >>> import dualflow as df
     >>> ages, names = df.io.decode_csv(["7,Ann", ",Bob"], [[0], [""]])

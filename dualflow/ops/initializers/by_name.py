@@ -90,7 +90,16 @@ def get(identifier: Any) -> Any:
 
 @entry
 def serialize(initializer: Initializer) -> dict[str, Any]:
-    """The name and the options of an initializer, by which :func:`deserialize` makes an equal one.
+    """The name and the options of an initializer, from which :func:`deserialize` constructs an equal one.
+
+    Args:
+        initializer: an initializer.
+
+    Returns:
+        A dict with the keys ``class_name`` and ``config``.
+
+    Raises:
+        AttributeError: ``initializer`` is not an initializer.
 
     >>> import dualflow as df
     >>> df.initializers.serialize(df.initializers.Constant(2.0))
@@ -101,10 +110,16 @@ def serialize(initializer: Initializer) -> dict[str, Any]:
 
 @entry
 def deserialize(config: Mapping[str, Any]) -> Initializer:
-    """The initializer of a name and options.
+    """The initializer with a name and options.
+
+    Args:
+        config: a dict as :func:`serialize` returns it.
+
+    Returns:
+        An initializer.
 
     Raises:
-        InvalidArgumentError: an unknown name.
+        InvalidArgumentError: the name is unknown.
 
     >>> import dualflow as df
     >>> df.initializers.deserialize({"class_name": "Constant", "config": {"value": 2.0}})

@@ -1,1 +1,1 @@
-"""What order tells: distinct values, places in sorted rows, the largest elements, permutations."""
+"""Distinct values, binary search, the largest elements, and permutations."""

@@ -150,7 +150,18 @@ def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Unique:
 
 
 def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) -> UniqueWithCounts:
-    """:func:`unique`, and how often each distinct element occurs.
+    """The distinct elements, as :func:`unique`, and the number of times each occurs.
+
+    Args:
+        x: a vector of any dtype.
+        out_idx: the integer dtype of the indices and counts.
+
+    Returns:
+        A named tuple: ``y``, the distinct elements in the order of their first occurrence; ``idx``, the index
+        of each element of ``x`` among them; ``count``, of the shape of ``y``.
+
+    Raises:
+        InvalidArgumentError: ``x`` is not a vector.
 
     >>> import dualflow as df
     >>> df.unique_with_counts([3, 1, 3, 2, 1]).count.numpy()

@@ -104,18 +104,22 @@ class TopK(NamedTuple):
 def top_k(
     input: Any, k: Any = 1, sorted: bool = True, index_type: Any = int32, name: str | None = None
 ) -> TopK:
-    """The ``k`` largest elements of each row of the last axis, largest first, and their positions.
+    """The ``k`` largest elements along the last axis, largest first, and their positions.
 
     Of equal elements the one at the lower position comes first; nan counts as largest.
 
     Args:
-        input: real numbers, of one axis or more.
-        k: how many.
+        input: real numbers of one axis or more.
+        k: the number of elements, an integer.
         sorted: ignored: they are always in order.
-        index_type: the dtype of the positions.
+        index_type: the integer dtype of the positions.
+
+    Returns:
+        A named tuple: ``values``, with the dtype of ``input``, and ``indices``; both of shape ``(..., k)``.
 
     Raises:
-        InvalidArgumentError: ``k`` is more than there are.
+        InvalidArgumentError: ``k`` is larger than the axis, or ``input`` is a scalar.
+        DTypeError: ``input`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> values, indices = df.math.top_k([3, 9, 5], 2)

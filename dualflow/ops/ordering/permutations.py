@@ -1,4 +1,4 @@
-"""Whether numbers are in order, and which permutation undoes another."""
+"""Whether numbers are in order, and the inverse of a permutation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,16 @@ if TYPE_CHECKING:
 
 
 def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
-    """Whether no element is less than the one before it, in row-major order; True for none or one.
+    """Whether no element is less than the one before it, in row-major order.
+
+    Args:
+        x: real numbers of any shape.
+
+    Returns:
+        A bool scalar; True for no element or one.
+
+    Raises:
+        DTypeError: ``x`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> bool(df.math.is_non_decreasing([1, 1, 2])), bool(df.math.is_non_decreasing([1, 3, 2]))
@@ -32,7 +41,16 @@ def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
 
 
 def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
-    """Whether each element is more than the one before it, in row-major order; True for none or one.
+    """Whether each element is greater than the one before it, in row-major order.
+
+    Args:
+        x: real numbers of any shape.
+
+    Returns:
+        A bool scalar; True for no element or one.
+
+    Raises:
+        DTypeError: ``x`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> bool(df.math.is_strictly_increasing([1, 2, 3])), bool(df.math.is_strictly_increasing([1, 1, 2]))
@@ -43,14 +61,17 @@ def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
 
 
 def invert_permutation(x: Any, name: str | None = None) -> Tensor:
-    """The permutation that undoes ``x``: its element ``x[i]`` is ``i``.
+    """The inverse of the permutation ``x``: its element ``x[i]`` is ``i``.
 
     Args:
-        x: each of 0, 1, ... once: a vector of integers.
+        x: a vector of integers that contains each of 0, 1, ... once.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``.
 
     Raises:
-        InvalidArgumentError: an integer is missing or occurs twice, or ``x`` is no vector.
-        DTypeError: ``x`` is not of integers.
+        InvalidArgumentError: an integer is missing or occurs twice, or ``x`` is not a vector.
+        DTypeError: ``x`` doesn't hold integers.
 
     >>> import dualflow as df
     >>> df.math.invert_permutation([2, 0, 1]).numpy()

@@ -1,4 +1,4 @@
-"""Where values belong in sorted rows."""
+"""Binary search in sorted rows."""
 
 from __future__ import annotations
 

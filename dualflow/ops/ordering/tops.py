@@ -1,4 +1,4 @@
-"""Whether a class is among the best, and the largest or smallest elements along an axis."""
+"""Whether a class is among the k best, and the largest or smallest elements along an axis."""
 
 from __future__ import annotations
 
@@ -26,19 +26,22 @@ if TYPE_CHECKING:
 
 
 def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:
-    """Whether fewer than ``k`` classes are predicted better than the target: one bool for each row.
+    """Whether fewer than ``k`` classes have a higher prediction than the target, for each row.
 
-    Classes that are predicted as well as the target don't count against it. A row with a prediction that is
-    not finite, or with a target that is no class, gives False.
+    Classes with the same prediction as the target don't count against it. A row with a prediction that is not
+    finite, or with a target that is no class, gives False.
 
     Args:
-        targets: for each row the right class, integers.
-        predictions: for each row a number for each class: a matrix of floats.
-        k: how many are best, an integer.
+        targets: the true class of each row, integers of shape ``(rows,)``.
+        predictions: floats of shape ``(rows, classes)``.
+        k: the number of best classes, an integer.
+
+    Returns:
+        A bool tensor of shape ``(rows,)``.
 
     Raises:
-        InvalidArgumentError: shapes that do not fit.
-        DTypeError: targets that are not integers, or predictions that are not floats.
+        InvalidArgumentError: the shapes don't fit.
+        DTypeError: ``targets`` doesn't hold integers, or ``predictions`` floats.
 
     >>> import dualflow as df
     >>> df.math.in_top_k([0, 2], [[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]], 3).numpy()
@@ -90,18 +93,22 @@ def approx_max_k(
     aggregate_to_topk: bool = True,
     name: str | None = None,
 ) -> TopK:
-    """The ``k`` largest elements along an axis, largest first, and their positions; none is missed.
+    """The ``k`` largest elements along an axis, largest first, and their positions; the result is exact.
 
     Args:
-        operand: real numbers, of one axis or more.
-        k: how many.
-        reduction_dimension: the axis.
+        operand: real numbers of one axis or more.
+        k: the number of elements.
+        reduction_dimension: the axis; the last by default.
         recall_target: ignored: the result is exact.
         reduction_input_size_override: ignored, for the same reason.
         aggregate_to_topk: ignored: there are always ``k`` elements.
 
+    Returns:
+        The values, with the dtype of ``operand``, and their positions, int32; both of size ``k`` on the axis.
+
     Raises:
-        InvalidArgumentError: ``k`` is more than there are.
+        InvalidArgumentError: ``k`` is larger than the axis.
+        DTypeError: ``operand`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> values, indices = df.math.approx_max_k([1.0, 3.0, 2.0], 2)
@@ -120,9 +127,22 @@ def approx_min_k(
     aggregate_to_topk: bool = True,
     name: str | None = None,
 ) -> TopK:
-    """The ``k`` smallest elements along an axis, smallest first, and their positions.
+    """The ``k`` smallest elements along an axis, smallest first, and their positions; the result is exact.
 
-    See :func:`approx_max_k`.
+    Args:
+        operand: real numbers of one axis or more.
+        k: the number of elements.
+        reduction_dimension: the axis; the last by default.
+        recall_target: ignored: the result is exact.
+        reduction_input_size_override: ignored, for the same reason.
+        aggregate_to_topk: ignored: there are always ``k`` elements.
+
+    Returns:
+        The values, with the dtype of ``operand``, and their positions, int32; both of size ``k`` on the axis.
+
+    Raises:
+        InvalidArgumentError: ``k`` is larger than the axis.
+        DTypeError: ``operand`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> values, indices = df.math.approx_min_k([1.0, 3.0, 2.0], 2)

@@ -1,1 +1,1 @@
-"""Floats as integers of few bits and back, and the rounding that this does to them."""
+"""Quantization: floats as integers of few bits and back, and its rounding errors."""

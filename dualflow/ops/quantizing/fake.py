@@ -1,8 +1,4 @@
-"""Floats rounded to those that few bits can tell apart, with the gradients of quantisation-aware training.
-
-The grid is that of B. Jacob et al., "Quantization and training of neural networks for efficient
-integer-arithmetic-only inference" (2018): its ends are moved so that 0 is on it.
-"""
+"""Fake quantization: floats rounded to a grid, with the gradients of quantization-aware training."""
 
 from __future__ import annotations
 
@@ -78,14 +74,19 @@ def fake_quant_with_min_max_args(
 ) -> Tensor:
     """Floats rounded to the nearest of the ``2**num_bits`` points of a grid from ``min`` to ``max``.
 
-    The grid is moved by less than a step so that 0 is on it. The gradient is 1 inside of the grid, else 0.
+    The grid is shifted by less than a step so that 0 is on it. The gradient is 1 inside of the grid, else 0.
+    Jacob et al., "Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only
+    Inference" (2018).
 
     Args:
-        inputs: real numbers, of any shape.
-        min: the lower end.
-        max: the upper end.
+        inputs: real numbers of any shape; integers become float32.
+        min: the lower end, a number.
+        max: the upper end, a number.
         num_bits: 2 to 16.
-        narrow_range: leave out the lowest point, so that the grid is symmetric.
+        narrow_range: whether to leave out the lowest point, so that the grid is symmetric.
+
+    Returns:
+        A tensor with the shape and dtype of ``inputs``.
 
     Raises:
         InvalidArgumentError: ``min`` is not less than ``max``, or another ``num_bits``.
@@ -110,7 +111,22 @@ def fake_quant_with_min_max_args_gradient(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """What of ``gradients`` goes through :func:`fake_quant_with_min_max_args` to its ``inputs``.
+    """The gradient of :func:`fake_quant_with_min_max_args` with respect to ``inputs``.
+
+    Args:
+        gradients: the gradient of the result, with the shape of ``inputs``.
+        inputs: real numbers of any shape.
+        min: the lower end, a number.
+        max: the upper end, a number.
+        num_bits: 2 to 16.
+        narrow_range: whether the lowest point is left out.
+
+    Returns:
+        A tensor with the shape and dtype of ``inputs``.
+
+    Raises:
+        InvalidArgumentError: ``min`` is not less than ``max``, or ``num_bits`` is out of range.
+        DTypeError: an input holds complex numbers.
 
     >>> import dualflow as df
     >>> df.quantization.fake_quant_with_min_max_args_gradient([1.0, 1.0], [-7.0, 0.0]).numpy()
@@ -125,14 +141,24 @@ def fake_quant_with_min_max_args_gradient(
 def fake_quant_with_min_max_vars(
     inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False, name: str | None = None
 ) -> Tensor:
-    """:func:`fake_quant_with_min_max_args` with ends that are tensors, to which gradients flow.
+    """:func:`fake_quant_with_min_max_args` with ends that are tensors, and have gradients.
 
     The gradients of the inputs below the grid are summed for ``min``, of those above for ``max``. Where both
     ends are 0, so is the result, and the gradient goes to the inputs.
 
+    Args:
+        inputs: real numbers of any shape; integers become float32.
+        min: the lower end, a scalar.
+        max: the upper end, a scalar.
+        num_bits: 2 to 16.
+        narrow_range: whether to leave out the lowest point, so that the grid is symmetric.
+
+    Returns:
+        A tensor with the shape and dtype of ``inputs``.
+
     Raises:
-        InvalidArgumentError: an end is not one number, or another ``num_bits``.
-        DTypeError: complex numbers.
+        InvalidArgumentError: an end is not a scalar, or ``num_bits`` is out of range.
+        DTypeError: an input holds complex numbers.
 
     >>> import dualflow as df
     >>> df.quantization.fake_quant_with_min_max_vars([-0.3, 0.4, 9.0], 0.0, 3.0, num_bits=2).numpy()
@@ -152,7 +178,22 @@ def fake_quant_with_min_max_vars_gradient(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """What goes through :func:`fake_quant_with_min_max_vars` to its inputs, ``min`` and ``max``.
+    """The gradients of :func:`fake_quant_with_min_max_vars` with respect to its inputs, ``min`` and ``max``.
+
+    Args:
+        gradients: the gradient of the result, with the shape of ``inputs``.
+        inputs: real numbers of any shape.
+        min: the lower end, a scalar.
+        max: the upper end, a scalar.
+        num_bits: 2 to 16.
+        narrow_range: whether the lowest point is left out.
+
+    Returns:
+        Three tensors with the shapes of ``inputs``, ``min`` and ``max``.
+
+    Raises:
+        InvalidArgumentError: an end is not a scalar, or ``num_bits`` is out of range.
+        DTypeError: an input holds complex numbers.
 
     >>> import dualflow as df
     >>> slope_of = df.quantization.fake_quant_with_min_max_vars_gradient
@@ -169,7 +210,21 @@ def fake_quant_with_min_max_vars_gradient(
 def fake_quant_with_min_max_vars_per_channel(
     inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False, name: str | None = None
 ) -> Tensor:
-    """:func:`fake_quant_with_min_max_vars` with ends of their own for each place of the last axis.
+    """:func:`fake_quant_with_min_max_vars` with ends for each position of the last axis.
+
+    Args:
+        inputs: real numbers of shape ``(..., channels)``; integers become float32.
+        min: the lower ends, of shape ``(channels,)``.
+        max: the upper ends, of shape ``(channels,)``.
+        num_bits: 2 to 16.
+        narrow_range: whether to leave out the lowest point, so that the grid is symmetric.
+
+    Returns:
+        A tensor with the shape and dtype of ``inputs``.
+
+    Raises:
+        InvalidArgumentError: there isn't one end for each channel, or ``num_bits`` is out of range.
+        DTypeError: an input holds complex numbers.
 
     >>> import dualflow as df
     >>> rounded = df.quantization.fake_quant_with_min_max_vars_per_channel
@@ -190,7 +245,22 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """What goes through :func:`fake_quant_with_min_max_vars_per_channel` to inputs, ``min`` and ``max``.
+    """The gradients of :func:`fake_quant_with_min_max_vars_per_channel` with respect to its three inputs.
+
+    Args:
+        gradients: the gradient of the result, with the shape of ``inputs``.
+        inputs: real numbers of shape ``(..., channels)``.
+        min: the lower ends, of shape ``(channels,)``.
+        max: the upper ends, of shape ``(channels,)``.
+        num_bits: 2 to 16.
+        narrow_range: whether the lowest point is left out.
+
+    Returns:
+        Three tensors with the shapes of ``inputs``, ``min`` and ``max``.
+
+    Raises:
+        InvalidArgumentError: there isn't one end for each channel, or ``num_bits`` is out of range.
+        DTypeError: an input holds complex numbers.
 
     >>> import dualflow as df
     >>> slopes = df.quantization.fake_quant_with_min_max_vars_per_channel_gradient(

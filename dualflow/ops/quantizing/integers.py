@@ -114,16 +114,19 @@ def dequantize(
     narrow_range: bool = False,
     dtype: Any = float32,
 ) -> Tensor:
-    """The floats that integers stand for: :func:`quantize` backwards.
+    """The floats that quantized integers represent: the inverse of :func:`quantize`.
 
     Args:
-        input: integers of a dtype of quantised numbers.
-        min_range: the lower end of the range, one number, or one for each place of ``axis``.
-        max_range: the upper end.
-        mode: as :func:`quantize` was given.
-        axis: the axis whose places have ranges of their own.
+        input: integers of a quantized dtype.
+        min_range: the lower end of the range: a scalar, or one for each position of ``axis``.
+        max_range: the upper end, likewise.
+        mode: the mode of :func:`quantize`.
+        axis: the axis whose positions have ranges of their own; None for one range.
         narrow_range: whether the lowest integer is left out; for "SCALED".
-        dtype: of the result.
+        dtype: the dtype of the result; float32 by default.
+
+    Returns:
+        A tensor with the shape of ``input`` and dtype ``dtype``.
 
     Raises:
         InvalidArgumentError: a range of another shape, or another mode.
@@ -160,13 +163,16 @@ def quantized_concat(
     input_maxes: Sequence[Any],
     name: str | None = None,
 ) -> Quantized:
-    """Quantised tensors joined along an axis, in the range that all of theirs make up.
+    """Quantized tensors joined along an axis, in the union of their ranges.
 
     Args:
         concat_dim: the axis.
-        values: integers of one dtype of quantised numbers.
+        values: a list of tensors of one quantized dtype.
         input_mins: the lower end of the range of each.
-        input_maxes: the upper end of each.
+        input_maxes: the upper end of the range of each.
+
+    Returns:
+        A named tuple: ``output``, with the dtype of ``values``, and the ends of its range.
 
     Raises:
         InvalidArgumentError: no values, or other numbers of ends.

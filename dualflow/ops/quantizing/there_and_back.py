@@ -75,6 +75,25 @@ def quantize_and_dequantize(
 ) -> Tensor:
     """:func:`quantize_and_dequantize_v2` with a gradient of 1 everywhere.
 
+    Args:
+        input: floats of any shape.
+        input_min: the lower end of the range, if ``range_given``: a scalar, or one for each position of
+            ``axis``.
+        input_max: the upper end, likewise.
+        signed_input: whether the integers have a sign.
+        num_bits: the number of bits of the integers.
+        range_given: whether to use the given ends rather than those of ``input``.
+        round_mode: "HALF_TO_EVEN" or "HALF_UP".
+        narrow_range: whether to leave out the lowest integer.
+        axis: the axis whose positions have ranges of their own; None for one range.
+
+    Returns:
+        A tensor with the shape and dtype of ``input``.
+
+    Raises:
+        InvalidArgumentError: the ends have another shape or order, or an option is unknown.
+        DTypeError: ``input`` doesn't hold floats.
+
     >>> import dualflow as df
     >>> df.quantization.quantize_and_dequantize([-1.0, 0.3, 1.0], 0.0, 0.0, num_bits=3).numpy().round(4)
     array([-1.    ,  0.3333,  1.    ], dtype=float32)

@@ -1,7 +1,7 @@
-"""Random numbers that a seed of two integers alone decides: the ``stateless`` functions, as in TensorFlow.
+"""Random numbers that depend on a seed of two integers alone: the ``stateless`` functions of TensorFlow.
 
-Uniform numbers and integers, and what is made of them, are TensorFlow's to the bit; normal numbers, truncated
-or not, within the rounding of ``log``, ``sin`` and ``cos``. Gamma, Poisson and binomial numbers are others.
+Uniform numbers and integers, and functions of them, are TensorFlow's to the bit; normal numbers, truncated or
+not, within the rounding of ``log``, ``sin`` and ``cos``. Gamma, Poisson and binomial numbers differ.
 """
 
 from __future__ import annotations
@@ -46,20 +46,25 @@ def stateless_uniform(
     name: str | None = None,
     alg: Any = "auto_select",
 ) -> Tensor:
-    """Numbers of equal chance in ``[minval, maxval)``, which ``seed`` alone decides.
+    """Uniformly distributed numbers in ``[minval, maxval)`` that depend on ``seed`` alone.
+
+    They come from the Philox generator: Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (2011).
 
     Args:
-        shape: sizes, which may be a tensor that only the run knows.
-        seed: two integers, of shape [2]; they may be such a tensor, too.
-        minval: the least number; floats broadcast to ``shape``. None with ``maxval`` None: integers of the
-            whole range of their dtype.
-        maxval: above all numbers; 1 by default, and needed for integers.
+        shape: the shape of the result; it may be a tensor that is known at run time only.
+        seed: two integers, also as a tensor of shape ``(2,)``.
+        minval: the lower bound; for floats it broadcasts to ``shape``. None, with ``maxval`` None: integers
+            of the whole range of their dtype.
+        maxval: the upper bound, which is excluded; None for 1, which only floats have.
         dtype: a float or integer dtype.
         alg: "philox" or "auto_select".
 
+    Returns:
+        A tensor of shape ``shape`` and dtype ``dtype``.
+
     Raises:
-        InvalidArgumentError: a seed of another shape, an empty range, or another algorithm.
-        DTypeError: a seed that is not of integers.
+        InvalidArgumentError: ``seed`` has another shape, the range is empty, or the algorithm is unknown.
+        DTypeError: ``seed`` doesn't hold integers.
 
     >>> import dualflow as df
     >>> df.random.stateless_uniform([3], seed=(1, 2)).numpy()
@@ -77,10 +82,23 @@ def stateless_normal(
     name: str | None = None,
     alg: Any = "auto_select",
 ) -> Tensor:
-    """Normal numbers of mean ``mean`` and standard deviation ``stddev``, which ``seed`` alone decides.
+    """Numbers of the normal distribution that depend on ``seed`` alone, by the Box-Muller transform.
 
-    ``mean`` and ``stddev`` broadcast to ``shape``; for the other arguments and errors see
-    :func:`stateless_uniform`.
+    Args:
+        shape: the shape of the result; it may be a tensor that is known at run time only.
+        seed: two integers, also as a tensor of shape ``(2,)``.
+        mean: the mean, which broadcasts to ``shape``.
+        stddev: the standard deviation, which broadcasts to ``shape``.
+        dtype: a float dtype.
+        alg: "philox" or "auto_select".
+
+    Returns:
+        A tensor of shape ``shape`` and dtype ``dtype``.
+
+    Raises:
+        InvalidArgumentError: ``seed`` has another shape, a parameter doesn't broadcast, or the algorithm is
+            unknown.
+        DTypeError: ``seed`` doesn't hold integers, or ``dtype`` is not a float dtype.
 
     >>> import dualflow as df
     >>> a, b = [df.random.stateless_normal([3], seed=(1, 2)) for _ in range(2)]
@@ -99,17 +117,52 @@ def stateless_truncated_normal(
     name: str | None = None,
     alg: Any = "auto_select",
 ) -> Tensor:
-    """As :func:`stateless_normal`, but what lies beyond two standard deviations is drawn again."""
+    """:func:`stateless_normal` within two standard deviations of the mean; other numbers are drawn again.
+
+    Args:
+        shape: the shape of the result; it may be a tensor that is known at run time only.
+        seed: two integers, also as a tensor of shape ``(2,)``.
+        mean: the mean, which broadcasts to ``shape``.
+        stddev: the standard deviation before truncation, which broadcasts to ``shape``.
+        dtype: a float dtype.
+        alg: "philox" or "auto_select".
+
+    Returns:
+        A tensor of shape ``shape`` and dtype ``dtype``.
+
+    Raises:
+        InvalidArgumentError: ``seed`` has another shape, a parameter doesn't broadcast, or the algorithm is
+            unknown.
+        DTypeError: ``seed`` doesn't hold integers, or ``dtype`` is not a float dtype.
+
+    >>> import dualflow as df
+    >>> bool(df.reduce_all(df.abs(df.random.stateless_truncated_normal([99], seed=(1, 2))) <= 2.0))
+    True
+    """
     return placed(truncated_normals(state_of(seed, alg), shape, floating(dtype)), mean, stddev)
 
 
 def stateless_gamma(
     shape: Any, seed: Any, alpha: Any, beta: Any = None, dtype: Any = float32, name: str | None = None
 ) -> Tensor:
-    """Gamma numbers of shape parameter ``alpha`` and rate ``beta`` (1 by default), which ``seed`` decides.
+    """Numbers of gamma distributions that depend on ``seed`` alone.
 
-    Both broadcast to ``shape``. A gradient flows to ``beta`` only. All numbers are positive: those that the
-    dtype would round to 0 are its least normal number.
+    They are positive: those that would round to 0 are the least normal number of the dtype. A gradient flows
+    to ``beta`` only.
+
+    Args:
+        shape: the shape of the result.
+        seed: two integers, also as a tensor of shape ``(2,)``.
+        alpha: the shape parameters, which broadcast to ``shape``.
+        beta: the rates, likewise; None for 1.
+        dtype: a float dtype.
+
+    Returns:
+        A tensor of shape ``shape`` and dtype ``dtype``.
+
+    Raises:
+        InvalidArgumentError: ``seed`` has another shape, or a parameter doesn't broadcast.
+        DTypeError: ``seed`` doesn't hold integers, or ``dtype`` is not a float dtype.
 
     >>> import dualflow as df
     >>> df.random.stateless_gamma([4, 2], seed=(1, 2), alpha=[0.5, 3.0]).shape.as_list()
@@ -119,7 +172,25 @@ def stateless_gamma(
 
 
 def stateless_poisson(shape: Any, seed: Any, lam: Any, dtype: Any = int32, name: str | None = None) -> Tensor:
-    """Poisson numbers of mean ``lam``, which broadcasts to ``shape``; ``seed`` alone decides them."""
+    """Numbers of Poisson distributions that depend on ``seed`` alone.
+
+    Args:
+        shape: the shape of the result.
+        seed: two integers, also as a tensor of shape ``(2,)``.
+        lam: the means, which broadcast to ``shape``.
+        dtype: a float or integer dtype.
+
+    Returns:
+        A tensor of shape ``shape`` and dtype ``dtype``.
+
+    Raises:
+        InvalidArgumentError: ``seed`` has another shape, or ``lam`` doesn't broadcast or is negative.
+        DTypeError: ``seed`` doesn't hold integers.
+
+    >>> import dualflow as df
+    >>> df.random.stateless_poisson([4, 2], seed=(1, 2), lam=[0.5, 3.0]).shape
+    (4, 2)
+    """
     lam = convert_to_tensor(lam, dtype_hint=float32)
     return sampled(state_of(seed), "poisson", shape, as_dtype(dtype), lam)
 
@@ -127,12 +198,26 @@ def stateless_poisson(shape: Any, seed: Any, lam: Any, dtype: Any = int32, name:
 def stateless_binomial(
     shape: Any, seed: Any, counts: Any, probs: Any, output_dtype: Any = int32, name: str | None = None
 ) -> Tensor:
-    """How many of ``counts`` tries with a chance of ``probs`` succeed; ``seed`` alone decides it.
+    """The number of successes in ``counts`` trials, which depends on ``seed`` alone.
 
-    ``counts`` and ``probs`` broadcast to ``shape``.
+    Args:
+        shape: the shape of the result.
+        seed: two integers, also as a tensor of shape ``(2,)``.
+        counts: the numbers of trials, which broadcast to ``shape``.
+        probs: the probabilities of success, likewise.
+        output_dtype: a float or integer dtype.
+
+    Returns:
+        A tensor of shape ``shape`` and dtype ``output_dtype``.
 
     Raises:
-        InvalidArgumentError: a negative count, or a chance outside of [0, 1].
+        InvalidArgumentError: a count is negative, a probability is outside of [0, 1], or ``seed`` has another
+            shape.
+        DTypeError: ``seed`` doesn't hold integers.
+
+    >>> import dualflow as df
+    >>> df.random.stateless_binomial([3], seed=(1, 2), counts=10.0, probs=1.0).numpy()
+    array([10, 10, 10], dtype=int32)
     """
     return binomials(state_of(seed), shape, counts, probs, as_dtype(output_dtype))
 
@@ -146,12 +231,22 @@ def stateless_parameterized_truncated_normal(
     maxvals: Any = 2.0,
     name: str | None = None,
 ) -> Tensor:
-    """Normal numbers of given means and deviations between given ends; ``seed`` alone decides them.
+    """Numbers of normal distributions between bounds, which depend on ``seed`` alone.
 
-    All four broadcast to ``shape``; the result has the dtype of ``means``.
+    Args:
+        shape: the shape of the result.
+        seed: two integers, also as a tensor of shape ``(2,)``.
+        means: the means before truncation; all four parameters broadcast to ``shape``.
+        stddevs: the standard deviations before truncation.
+        minvals: the lower bounds.
+        maxvals: the upper bounds.
+
+    Returns:
+        A tensor of shape ``shape`` with the dtype of ``means``.
 
     Raises:
-        InvalidArgumentError: ``minvals`` that are not below ``maxvals``.
+        InvalidArgumentError: ``minvals`` is not below ``maxvals``, or ``seed`` has another shape.
+        DTypeError: ``seed`` doesn't hold integers, or ``means`` floats.
 
     >>> import dualflow as df
     >>> x = df.random.stateless_parameterized_truncated_normal([99], (1, 2), 0.0, 1.0, 8.0, 9.0)
@@ -167,13 +262,20 @@ def stateless_parameterized_truncated_normal(
 def stateless_categorical(
     logits: Any, num_samples: Any, seed: Any, dtype: Any = int64, name: str | None = None
 ) -> Tensor:
-    """Class numbers drawn by the softmax of each row: [rows, classes] logits give [rows, num_samples].
+    """Class numbers drawn by the ``softmax(logits)`` of each row, which depend on ``seed`` alone.
 
-    ``seed`` alone decides them.
+    Args:
+        logits: floats of shape ``(rows, classes)``.
+        num_samples: the number of draws for each row.
+        seed: two integers, also as a tensor of shape ``(2,)``.
+        dtype: an integer dtype; int64 by default.
+
+    Returns:
+        A tensor of shape ``(rows, num_samples)`` and dtype ``dtype``.
 
     Raises:
-        InvalidArgumentError: logits of another rank.
-        DTypeError: logits that are not floats.
+        InvalidArgumentError: ``logits`` or ``seed`` has another shape.
+        DTypeError: ``logits`` doesn't hold floats.
 
     >>> import dualflow as df
     >>> df.random.stateless_categorical([[0.0, 99.0]], 3, seed=(1, 2)).numpy()
@@ -192,7 +294,19 @@ def stateless_categorical(
 
 
 def stateless_shuffle(value: Any, seed: Any, alg: Any = "auto_select", name: str | None = None) -> Tensor:
-    """``value`` with the slices of its first axis in an order that ``seed`` alone decides.
+    """``value`` with the slices along its first axis in an order that depends on ``seed`` alone.
+
+    Args:
+        value: a tensor of one axis or more, of any dtype.
+        seed: two integers, also as a tensor of shape ``(2,)``.
+        alg: "philox" or "auto_select".
+
+    Returns:
+        A tensor with the shape and dtype of ``value``.
+
+    Raises:
+        InvalidArgumentError: ``seed`` has another shape, or the algorithm is unknown.
+        DTypeError: ``seed`` doesn't hold integers.
 
     >>> import dualflow as df
     >>> sorted(df.random.experimental.stateless_shuffle([1, 2, 3], seed=(1, 2)).numpy().tolist())
@@ -205,7 +319,19 @@ def stateless_shuffle(value: Any, seed: Any, alg: Any = "auto_select", name: str
 
 @entry
 def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Tensor:
-    """``num`` new seeds of one, of shape [num, 2] and the dtype of ``seed``.
+    """``num`` new seeds from one.
+
+    Args:
+        seed: two integers.
+        num: the number of new seeds.
+        alg: "philox" or "auto_select".
+
+    Returns:
+        A tensor of shape ``(num, 2)`` with the dtype of ``seed``.
+
+    Raises:
+        InvalidArgumentError: ``seed`` has another shape, or the algorithm is unknown.
+        DTypeError: ``seed`` doesn't hold integers.
 
     >>> import dualflow as df
     >>> df.random.split([1, 2], num=3).numpy().tolist()
@@ -217,7 +343,19 @@ def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Tensor:
 
 @entry
 def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
-    """A new seed of one and of the integer ``data``, in the dtype of ``data``.
+    """A new seed from one and an integer.
+
+    Args:
+        seed: two integers.
+        data: an integer scalar.
+        alg: "philox" or "auto_select".
+
+    Returns:
+        A tensor of shape ``(2,)`` with the dtype of ``data``.
+
+    Raises:
+        InvalidArgumentError: ``seed`` has another shape, or the algorithm is unknown.
+        DTypeError: ``seed`` doesn't hold integers.
 
     >>> import dualflow as df
     >>> df.random.fold_in([1, 2], 3).numpy().tolist()

@@ -1,4 +1,4 @@
-"""Tensors that are passed on as they are."""
+"""Functions that return their tensors unchanged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,17 @@ if TYPE_CHECKING:
 
 
 def tuple(tensors: Sequence[Any], control_inputs: Any = None, name: str | None = None) -> list[Any]:
-    """The tensors themselves; what is None stays. Ops run in the order in which they are written.
+    """The tensors themselves; None stays None. Ops run in the order in which they are written.
+
+    Args:
+        tensors: a list of tensors or None.
+        control_inputs: ignored: ops run in program order.
+
+    Returns:
+        A list of the tensors.
+
+    Raises:
+        DTypeError: an entry can't become a tensor.
 
     >>> import dualflow as df
     >>> df.tuple([df.constant(1), None])[0].numpy()
@@ -23,7 +33,16 @@ def tuple(tensors: Sequence[Any], control_inputs: Any = None, name: str | None =
 
 
 def guarantee_const(input: Any, name: str | None = None) -> Tensor:
-    """The tensor itself: what doesn't change is found out by the compiler.
+    """The tensor itself: the compiler finds out what is constant.
+
+    Args:
+        input: a tensor of any shape and dtype.
+
+    Returns:
+        A tensor with the shape and dtype of ``input``.
+
+    Raises:
+        DTypeError: ``input`` can't become a tensor.
 
     >>> import dualflow as df
     >>> df.guarantee_const(3).numpy()

@@ -1,4 +1,4 @@
-"""Sequences of different lengths, the beginnings of which are turned round."""
+"""Sequences of different lengths with their first elements reversed."""
 
 from __future__ import annotations
 
@@ -24,18 +24,21 @@ if TYPE_CHECKING:
 def reverse_sequence(
     input: Any, seq_lengths: Any, seq_axis: Any = None, batch_axis: Any = None, name: str | None = None
 ) -> Tensor:
-    """Each sequence of a batch with its first elements, as many as its length, in the opposite order.
+    """Each sequence of a batch with its first elements, the number of its length, reversed.
 
     Args:
-        input: of two axes or more.
-        seq_lengths: for each member of the batch how many elements are turned round.
-        seq_axis: the axis that a sequence runs along; it has to be given.
-        batch_axis: the axis of the batch; the first by default.
+        input: a tensor of two axes or more, of any dtype.
+        seq_lengths: the number of elements to reverse of each batch element, integers.
+        seq_axis: the axis of the sequence; required.
+        batch_axis: the axis of the batch; None for the first.
+
+    Returns:
+        A tensor with the shape and dtype of ``input``.
 
     Raises:
-        InvalidArgumentError: a length that is negative or more than there are, another number of lengths than
-            of members, or axes that are one, negative, or not there.
-        DTypeError: lengths that are not integers, or no ``seq_axis``.
+        InvalidArgumentError: a length is negative or larger than the axis, there isn't one for each batch
+            element, or the axes are equal or out of range.
+        DTypeError: the lengths are not integers, or ``seq_axis`` is missing.
 
     >>> import dualflow as df
     >>> df.reverse_sequence([[1, 2, 3], [4, 5, 6]], [2, 3], seq_axis=1).numpy().tolist()

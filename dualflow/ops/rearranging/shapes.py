@@ -1,4 +1,4 @@
-"""Shapes as values, places in row-major order, and several tensors at once."""
+"""Shapes as values, row-major positions, and functions of several tensors."""
 
 from __future__ import annotations
 
@@ -31,10 +31,17 @@ if TYPE_CHECKING:
 
 @entry
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> Shape:
-    """The shape in which tensors of two shapes meet.
+    """The shape to which tensors of two shapes broadcast.
+
+    Args:
+        shape_x: a shape; sizes may be None.
+        shape_y: likewise.
+
+    Returns:
+        A :class:`dualflow.TensorShape`.
 
     Raises:
-        InvalidArgumentError: shapes that do not broadcast.
+        InvalidArgumentError: the shapes do not broadcast.
 
     >>> import dualflow as df
     >>> df.broadcast_static_shape([2, 1], [3])
@@ -45,11 +52,18 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> Shape:
 
 @entry
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
-    """The shape, as a tensor, in which tensors meet whose shapes are the values of two tensors.
+    """The shape, as a tensor, to which tensors broadcast whose shapes are the values of two tensors.
+
+    Args:
+        shape_x: a vector of integers.
+        shape_y: likewise.
+
+    Returns:
+        A tensor of one axis with the common dtype.
 
     Raises:
-        InvalidArgumentError: shapes that do not broadcast, or that are no vectors.
-        DTypeError: shapes that are not of integers.
+        InvalidArgumentError: the shapes do not broadcast, or are not vectors.
+        DTypeError: the shapes don't hold integers.
 
     >>> import dualflow as df
     >>> df.broadcast_dynamic_shape([2, 1], df.constant([3])).numpy()
@@ -73,6 +87,16 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
 def shape_n(input: Sequence[Any], out_type: Any = int32, name: str | None = None) -> list[Tensor]:
     """The shape of each of several tensors, as tensors of one axis.
 
+    Args:
+        input: a list of tensors.
+        out_type: an integer dtype; int32 by default.
+
+    Returns:
+        A list of tensors of dtype ``out_type``.
+
+    Raises:
+        DTypeError: ``input`` is not a list of tensors.
+
     >>> import dualflow as df
     >>> [s.numpy().tolist() for s in df.shape_n([[1, 2], [[3]]])]
     [[2], [1, 1]]
@@ -81,7 +105,16 @@ def shape_n(input: Sequence[Any], out_type: Any = int32, name: str | None = None
 
 
 def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
-    """Each of several tensors, as a tensor of its own.
+    """A copy of each of several tensors.
+
+    Args:
+        input: a list of tensors.
+
+    Returns:
+        A list of tensors with the same shapes and dtypes.
+
+    Raises:
+        DTypeError: ``input`` is not a list of tensors.
 
     >>> import dualflow as df
     >>> [x.numpy().tolist() for x in df.identity_n([1, [2.0, 3.0]])]

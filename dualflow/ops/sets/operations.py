@@ -155,9 +155,19 @@ def intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
 
 @entry
 def union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
-    """What is in each set of ``a``, in the set of ``b`` at the same place, or in both.
+    """The elements of each set of ``a``, of the set of ``b`` at the same position, or of both.
 
-    See :func:`intersection`.
+    Args:
+        a: sets: a tensor, or a SparseTensor, of two axes or more.
+        b: sets, with the same shape but for the last axis.
+        validate_indices: ignored: elements may have any order.
+
+    Returns:
+        A SparseTensor of the sorted elements, with the dtype of ``a``.
+
+    Raises:
+        InvalidArgumentError: the shapes don't fit.
+        DTypeError: the dtypes differ, or are not of integers or strings.
 
     >>> import dualflow as df
     >>> df.sparse.to_dense(df.sets.union([[1, 2, 3]], [[4, 3, 2]])).numpy()
@@ -168,15 +178,20 @@ def union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
 
 @entry
 def difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True) -> SparseTensor:
-    """What is in each set of ``a`` and not in the set of ``b`` at the same place.
-
-    See :func:`intersection`.
+    """The elements of each set of ``a`` that are not in the set of ``b`` at the same position.
 
     Args:
-        a: sets.
-        b: sets.
-        aminusb: False for what is in ``b`` and not in ``a``.
-        validate_indices: ignored: elements may come in any order.
+        a: sets: a tensor, or a SparseTensor, of two axes or more.
+        b: sets, with the same shape but for the last axis.
+        aminusb: False for the elements of ``b`` that are not in ``a``.
+        validate_indices: ignored: elements may have any order.
+
+    Returns:
+        A SparseTensor of the sorted elements, with the dtype of ``a``.
+
+    Raises:
+        InvalidArgumentError: the shapes don't fit.
+        DTypeError: the dtypes differ, or are not of integers or strings.
 
     >>> import dualflow as df
     >>> df.sparse.to_dense(df.sets.difference([[1, 2, 3]], [[4, 3, 2]])).numpy()
@@ -187,10 +202,17 @@ def difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = Tr
 
 @entry
 def size(a: Any, validate_indices: bool = True) -> Tensor:
-    """How many different elements each set of a SparseTensor has, in int32.
+    """The number of distinct elements of each set of a SparseTensor.
+
+    Args:
+        a: a SparseTensor of two axes or more.
+        validate_indices: ignored: elements may have any order.
+
+    Returns:
+        An int32 tensor with the shape of ``a`` without its last axis.
 
     Raises:
-        DTypeError: a dense tensor.
+        DTypeError: ``a`` is not a SparseTensor.
 
     >>> import dualflow as df
     >>> df.sets.size(df.sets.union([[1, 2, 2]], [[4, 3, 2]])).numpy()

@@ -1,4 +1,4 @@
-"""Tensors of which only some elements, or some slices, are stored: ``SparseTensor`` and ``IndexedSlices``."""
+"""Tensors that store only some elements, or some slices: ``SparseTensor`` and ``IndexedSlices``."""
 
 from dualflow.ops.families import load_modules
 

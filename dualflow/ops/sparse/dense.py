@@ -31,17 +31,21 @@ if TYPE_CHECKING:
 def to_dense(
     sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
 ) -> Tensor:
-    """The tensor of all elements, those that are not stored being ``default_value``.
+    """The dense tensor of a SparseTensor, with ``default_value`` for elements that are not stored.
 
     Args:
         sp_input: a SparseTensor.
-        default_value: a number or a string; 0 or the empty one by default.
-        validate_indices: whether the indices have to be sorted and distinct. If not, the last of several
-            elements at a place counts.
+        default_value: a number or a string; None for 0 or the empty string.
+        validate_indices: whether the indices must be sorted and distinct; if not, the last of several
+            elements at a position counts.
+
+    Returns:
+        A tensor with the shape and dtype of ``sp_input``.
 
     Raises:
-        InvalidArgumentError: the indices are not sorted, or one is there twice.
+        InvalidArgumentError: the indices are not sorted, or one occurs twice.
         OutOfRangeError: an index is outside of the shape.
+        DTypeError: ``sp_input`` is not a SparseTensor.
 
     >>> import dualflow as df
     >>> x = df.SparseTensor([[0, 1], [1, 0]], [5, 6], [2, 2])
@@ -69,8 +73,14 @@ def to_dense(
 def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
     """The SparseTensor of the elements of ``tensor`` that are not 0.
 
+    Args:
+        tensor: a tensor of one axis or more, of any dtype.
+
+    Returns:
+        A SparseTensor with the shape and dtype of ``tensor``.
+
     Raises:
-        InvalidArgumentError: a tensor without axes.
+        InvalidArgumentError: ``tensor`` is a scalar.
 
     >>> import dualflow as df
     >>> df.sparse.from_dense([[0, 1], [2, 0]]).indices.numpy().tolist()
@@ -87,7 +97,18 @@ def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
 def eye(
     num_rows: Any, num_columns: Any = None, dtype: Any = float32, name: str | None = None
 ) -> SparseTensor:
-    """A matrix of ones on its diagonal: square, or of ``num_columns`` columns.
+    """The identity matrix as a SparseTensor.
+
+    Args:
+        num_rows: the number of rows.
+        num_columns: the number of columns; None for as many as rows.
+        dtype: its dtype; float32 by default.
+
+    Returns:
+        A SparseTensor of shape ``(num_rows, num_columns)``.
+
+    Raises:
+        DTypeError: a size is not an integer known while tracing.
 
     >>> import dualflow as df
     >>> df.sparse.eye(2, 3).indices.numpy().tolist()
@@ -101,32 +122,40 @@ def eye(
 
 @entry
 def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> SparseTensor:
-    """``op`` of the arguments, in which SparseTensors give their values, as a SparseTensor of their places.
+    """``op`` applied to the values of SparseTensors, as a SparseTensor with their indices.
+
+    Args:
+        op: a function of tensors whose result has as many elements as the values.
+        *args: its arguments.
+        **kwargs: its arguments by name.
+
+    Returns:
+        A SparseTensor.
 
     Raises:
-        InvalidArgumentError: no argument is a SparseTensor, or they have other places.
+        InvalidArgumentError: no argument is a SparseTensor, or they have different indices.
 
     >>> import dualflow as df
     >>> df.sparse.map_values(df.square, df.SparseTensor([[1]], [3], [4])).values.numpy()
     array([9], dtype=int32)
     """
     flat, structure = tree.flatten((args, kwargs), lambda x: isinstance(x, SparseTensor))
-    given = [x for x in flat if isinstance(x, SparseTensor)]
-    if not given:
+    tensors = [x for x in flat if isinstance(x, SparseTensor)]
+    if not tensors:
         raise InvalidArgumentError(
             "No SparseTensor in argument list of map_values; call the function itself."
         )
-    if any(not x.shape.is_compatible_with(given[0].shape) for x in given):
+    if any(not x.shape.is_compatible_with(tensors[0].shape) for x in tensors):
         raise InvalidArgumentError(
-            f"The SparseTensors of map_values have one shape, not {[tuple(x.shape) for x in given]}."
+            f"The SparseTensors of map_values have one shape, not {[tuple(x.shape) for x in tensors]}."
         )
     plain, named = tree.unflatten(structure, [x.values if isinstance(x, SparseTensor) else x for x in flat])
     values = convert_to_tensor(op(*plain, **named))
-    for other in given[1:]:
-        if other.indices is not given[0].indices:
+    for other in tensors[1:]:
+        if other.indices is not tensors[0].indices:
             values = required(
                 values,
-                reduce_all(equal(other.indices, given[0].indices)),
+                reduce_all(equal(other.indices, tensors[0].indices)),
                 "The SparseTensors of map_values have other places; df.sparse.add joins them.",
             )
-    return given[0].with_values(values)
+    return tensors[0].with_values(values)

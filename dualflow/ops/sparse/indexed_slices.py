@@ -1,4 +1,4 @@
-"""``IndexedSlices``: some slices of a tensor along its first axis, with where they are; and its spec."""
+"""``IndexedSlices``: some slices of a tensor along its first axis with their indices; and its spec."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SlicesStructure:
-    """What IndexedSlices are beside their tensors: the shape of the whole, None where it is not said."""
+    """The part of IndexedSlices that is not tensors: the shape of the whole, or None."""
 
     shape: Shape | None
     __name__ = "IndexedSlices"
@@ -36,16 +36,16 @@ class SlicesStructure:
 class IndexedSlices(AbstractComposite):
     """Some slices of a tensor along its first axis: ``whole[indices[i]]`` is ``values[i]``, others are 0.
 
-    Slices of one index are added. Ops take the whole, a tensor, for which ``dense_shape`` has to be known.
-    It is a structure of tensors: traced functions, branches and loops take and return it.
+    Slices of one index are added. Ops take the whole tensor, for which ``dense_shape`` must be known. It is a
+    structure of tensors: traced functions, branches and loops take and return it.
 
     Args:
-        values: ``[n, ...]``, the slices.
-        indices: integers ``[n]``, the place of each slice.
-        dense_shape: the shape of the whole tensor, if it is known.
+        values: the slices, of shape ``(n, ...)`` and any dtype.
+        indices: the index of each slice, integers of shape ``(n,)``.
+        dense_shape: the shape of the whole tensor; None if it is unknown.
 
     Raises:
-        InvalidArgumentError: the number of slices and indices differ.
+        InvalidArgumentError: there are not as many slices as indices.
 
     >>> import dualflow as df
     >>> rows = df.IndexedSlices(values=[[1.0, 2.0]], indices=[1], dense_shape=[3, 2])
@@ -72,22 +72,22 @@ class IndexedSlices(AbstractComposite):
 
     @property
     def values(self) -> Tensor:
-        """The slices: ``[n, ...]``."""
+        """The slices, of shape ``(n, ...)``."""
         return self._values
 
     @property
     def indices(self) -> Tensor:
-        """The place of each slice: ``[n]``."""
+        """The index of each slice, of shape ``(n,)``."""
         return self._indices
 
     @property
     def dense_shape(self) -> Tensor | None:
-        """The shape of the whole tensor, integers; None where it is not known."""
+        """The shape of the whole tensor, integers; None if it is unknown."""
         return self._dense_shape
 
     @property
     def shape(self) -> Shape:
-        """The shape of the whole tensor; its first size is None where that is not known."""
+        """The shape of the whole tensor; its first size is None if it is unknown."""
         return Shape([None, *self._values.shape[1:]]) if self._shape is None else self._shape
 
     @property
@@ -101,14 +101,14 @@ class IndexedSlices(AbstractComposite):
         return self._values.device
 
     def with_values(self, new_values: Any) -> IndexedSlices:
-        """Other slices at the same places."""
+        """The IndexedSlices with other slices at the same indices."""
         return _make(convert_to_tensor(new_values), self._indices, self._shape, self._dense_shape)
 
     def as_tensor(self) -> Tensor:
         """The whole tensor.
 
         Raises:
-            InvalidArgumentError: its shape is not known.
+            InvalidArgumentError: its shape is unknown.
         """
         if self._dense_shape is None:
             raise InvalidArgumentError(
@@ -134,14 +134,14 @@ class IndexedSlices(AbstractComposite):
 
 @entry
 class IndexedSlicesSpec:
-    """What is known of IndexedSlices before they exist.
+    """The shapes and dtypes of IndexedSlices.
 
     Args:
-        shape: of the whole tensor; its first size may be None.
-        dtype: of the slices; float32 by default.
-        indices_dtype: of the indices; int64 by default.
-        dense_shape_dtype: of ``dense_shape``; None where there is none.
-        indices_shape: how many slices there are, ``[n]``; any number by default.
+        shape: the shape of the whole tensor; its first size may be None.
+        dtype: the dtype of the slices; float32 by default.
+        indices_dtype: the dtype of the indices; int64 by default.
+        dense_shape_dtype: the dtype of ``dense_shape``; None if there is none.
+        indices_shape: ``[n]``, the number of slices; None for any.
 
     >>> import dualflow as df
     >>> df.IndexedSlicesSpec([2, 3], df.int32)
@@ -173,7 +173,7 @@ class IndexedSlicesSpec:
         return cls(value.shape, value.dtype, value.indices.dtype, kind, value.indices.shape)
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
-        """Whether IndexedSlices, or those of another spec, may stand where this spec is asked for."""
+        """Whether IndexedSlices, or those of another spec, match this spec."""
         if isinstance(spec_or_value, IndexedSlices):
             return self.is_compatible_with(IndexedSlicesSpec.from_value(spec_or_value))
         return (
@@ -207,11 +207,13 @@ class IndexedSlicesSpec:
 
 
 def _make(values: Any, indices: Any, shape: Shape | None, dense_shape: Any) -> IndexedSlices:
-    """IndexedSlices of parts that are known to fit."""
-    made = object.__new__(IndexedSlices)
-    made._values, made._indices, made._shape = values, indices, shape
-    made._dense_shape = convert_to_tensor(shape) if dense_shape is None and shape is not None else dense_shape
-    return made
+    """IndexedSlices from parts that fit, without checks."""
+    slices = object.__new__(IndexedSlices)
+    slices._values, slices._indices, slices._shape = values, indices, shape
+    slices._dense_shape = (
+        convert_to_tensor(shape) if dense_shape is None and shape is not None else dense_shape
+    )
+    return slices
 
 
 def _split_shape(dense_shape: Any) -> tuple[Shape | None, Tensor | None]:

@@ -1,4 +1,4 @@
-"""Two SparseTensors, or one and a tensor: sums, maxima, products."""
+"""Functions of two SparseTensors, or of one and a tensor: sums, maxima, products."""
 
 from __future__ import annotations
 
@@ -29,12 +29,15 @@ if TYPE_CHECKING:
 
 @entry
 def add(a: Any, b: Any, threshold: Any = 0) -> Any:
-    """``a + b``: a SparseTensor of two, and a tensor where one of them is one.
+    """``a + b``: a SparseTensor of two, or a tensor if one of them is one.
 
     Args:
         a: a SparseTensor, or a tensor of the same shape.
-        b: the same; one of them is a SparseTensor.
-        threshold: sums whose absolute value is smaller are not stored; 0 stores each.
+        b: likewise; one of them is a SparseTensor.
+        threshold: sums of a smaller absolute value are not stored; 0 to store each.
+
+    Returns:
+        A SparseTensor or a tensor of that shape, with the common dtype.
 
     Raises:
         InvalidArgumentError: the shapes differ.
@@ -46,11 +49,11 @@ def add(a: Any, b: Any, threshold: Any = 0) -> Any:
     [[1.0, 1.0], [0.0, 1.0]]
     """
     if isinstance(a, SparseTensor) and isinstance(b, SparseTensor):
-        found = _combined(a, b, arithmetic.add)
+        total = _combined(a, b, arithmetic.add)
         limit = known_value(threshold)
         if limit is not None and not limit:
-            return found
-        return retain(found, arithmetic.abs(found.values) >= threshold)
+            return total
+        return retain(total, arithmetic.abs(total.values) >= threshold)
     if not isinstance(a, SparseTensor):
         a, b = b, a
     if not isinstance(a, SparseTensor):
@@ -63,10 +66,18 @@ def add(a: Any, b: Any, threshold: Any = 0) -> Any:
 
 
 def maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
-    """The larger element of two SparseTensors at each place that one of them stores.
+    """The larger element of two SparseTensors at each position that one of them stores.
+
+    Args:
+        sp_a: a SparseTensor of real numbers.
+        sp_b: a SparseTensor of the same shape.
+
+    Returns:
+        A SparseTensor with the common dtype.
 
     Raises:
         InvalidArgumentError: the shapes differ.
+        DTypeError: an argument is not a SparseTensor.
 
     >>> import dualflow as df
     >>> df.sparse.maximum(df.sparse.eye(2), df.SparseTensor([[0, 0]], [-3.0], [2, 2])).values.numpy()
@@ -76,10 +87,18 @@ def maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
 
 
 def minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
-    """The smaller element of two SparseTensors at each place that one of them stores.
+    """The smaller element of two SparseTensors at each position that one of them stores.
+
+    Args:
+        sp_a: a SparseTensor of real numbers.
+        sp_b: a SparseTensor of the same shape.
+
+    Returns:
+        A SparseTensor with the common dtype.
 
     Raises:
         InvalidArgumentError: the shapes differ.
+        DTypeError: an argument is not a SparseTensor.
 
     >>> import dualflow as df
     >>> df.sparse.minimum(df.sparse.eye(2), df.SparseTensor([[0, 0]], [-3.0], [2, 2])).values.numpy()
@@ -111,16 +130,17 @@ def sparse_dense_matmul(
     """The product of two matrices of which one is a SparseTensor.
 
     Args:
-        sp_a: a SparseTensor ``[m, k]``, or a tensor.
-        b: a tensor ``[k, n]``, or a SparseTensor.
-        adjoint_a: whether the first is transposed (and conjugated) before.
+        sp_a: a SparseTensor of shape ``(m, k)``, or a tensor.
+        b: a tensor of shape ``(k, n)``, or a SparseTensor.
+        adjoint_a: whether the first is transposed and conjugated before.
         adjoint_b: whether the second is.
 
     Returns:
-        A tensor ``[m, n]``.
+        A tensor of shape ``(m, n)`` with the common dtype.
 
     Raises:
-        InvalidArgumentError: no matrices, or their inner sizes differ.
+        InvalidArgumentError: an argument is not a matrix, or the inner sizes differ.
+        DTypeError: not one of them is a SparseTensor and the other a tensor.
 
     >>> import dualflow as df
     >>> x = df.SparseTensor([[0, 1]], [2.0], [2, 2])
@@ -175,20 +195,23 @@ def sampled_addmm(
     alpha: Any = 1.0,
     output_type: Any = float32,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """``beta * values + alpha * (mat1 @ mat2)`` at the places of a sparse matrix only.
+    """``beta * values + alpha * (mat1 @ mat2)`` at the positions of a sparse matrix only.
 
     Args:
-        indices: integers ``[n, 2]``, the places.
-        values: ``[n]``.
-        dense_shape: the sizes of the sparse matrix.
-        mat1: a matrix ``[m, k]``.
-        mat2: a matrix ``[k, n]``.
+        indices: the positions, integers of shape ``(n, 2)``.
+        values: the elements of the sparse matrix, of shape ``(n,)``.
+        dense_shape: the shape of the sparse matrix.
+        mat1: a matrix of shape ``(m, k)``.
+        mat2: a matrix of shape ``(k, n)``.
         beta: a number.
         alpha: a number.
         output_type: the dtype to compute in; float32 by default.
 
     Returns:
-        ``indices``, the new values and ``dense_shape``.
+        ``indices``, the new values, of shape ``(n,)`` and dtype ``output_type``, and ``dense_shape``.
+
+    Raises:
+        OutOfRangeError: a position is outside of the product.
 
     >>> import dualflow as df
     >>> df.sparse.sampled_addmm([[0, 1]], [1.0], [2, 2], [[1.0], [2.0]], [[3.0, 4.0]])[1].numpy()

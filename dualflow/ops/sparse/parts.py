@@ -1,4 +1,4 @@
-"""Parts of SparseTensors and of IndexedSlices: cut out, put side by side, picked, filled up."""
+"""Parts of SparseTensors and of IndexedSlices: slicing, joining, selecting and filling."""
 
 from __future__ import annotations
 
@@ -29,10 +29,18 @@ if TYPE_CHECKING:
 
 @entry
 def retain(sp_input: Any, to_retain: Any) -> SparseTensor:
-    """The elements for which the bools ``to_retain``, one for each, hold.
+    """The elements for which ``to_retain`` is true.
+
+    Args:
+        sp_input: a SparseTensor.
+        to_retain: a bool for each stored element.
+
+    Returns:
+        A SparseTensor with the shape and dtype of ``sp_input``.
 
     Raises:
-        InvalidArgumentError: more or fewer bools than elements.
+        InvalidArgumentError: there are more or fewer bools than elements.
+        DTypeError: ``sp_input`` is not a SparseTensor.
 
     >>> import dualflow as df
     >>> x = df.SparseTensor([[0], [2]], [5, 6], [3])
@@ -48,15 +56,19 @@ def retain(sp_input: Any, to_retain: Any) -> SparseTensor:
 
 
 def slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
-    """The part that begins at ``start`` and is at most ``size`` large, cut off where the tensor ends.
+    """The part that begins at ``start`` and has at most the shape ``size``; it ends where the tensor ends.
 
     Args:
         sp_input: a SparseTensor.
-        start: the first index of each axis.
-        size: the size of each axis.
+        start: the first index on each axis.
+        size: the size on each axis.
+
+    Returns:
+        A SparseTensor with the dtype of ``sp_input``.
 
     Raises:
-        InvalidArgumentError: ``start`` or ``size`` has not one entry for each axis.
+        InvalidArgumentError: ``start`` or ``size`` doesn't have one entry for each axis.
+        DTypeError: ``sp_input`` is not a SparseTensor.
 
     >>> import dualflow as df
     >>> x = df.SparseTensor([[0, 1], [1, 2]], [1, 2], [3, 4])
@@ -65,33 +77,42 @@ def slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> Spar
     ((2, 2), [[0, 1]])
     """
     x = sparse(sp_input)
-    first, wanted = ints(start, "start"), ints(size, "size")
-    if not len(first) == len(wanted) == len(x.shape):
+    first, extent = ints(start, "start"), ints(size, "size")
+    if not len(first) == len(extent) == len(x.shape):
         raise InvalidArgumentError(
             f"start and size have an entry for each of {len(x.shape)} axes, not {len(first)} and "
-            f"{len(wanted)}."
+            f"{len(extent)}."
         )
-    shape = [_within(n, a, b) for n, a, b in zip(x.sizes(), first, wanted, strict=True)]
+    shape = [_within(n, a, b) for n, a, b in zip(x.sizes(), first, extent, strict=True)]
     places = x.indices - np.array(first, np.int64)
-    inside = reduce_all((places >= 0) & (places < np.array(wanted, np.int64)), 1)
+    inside = reduce_all((places >= 0) & (places < np.array(extent, np.int64)), 1)
     return SparseTensor(boolean_mask(places, inside), boolean_mask(x.values, inside), shape)
 
 
-def _within(size: Any, start: int, wanted: int) -> Any:
-    """How much of ``wanted`` there is from ``start`` on."""
+def _within(size: Any, start: int, extent: int) -> Any:
+    """The part of the size ``wanted`` after ``start`` that is inside of the axis."""
     if isinstance(size, int):
-        return max(0, min(wanted, size - max(start, 0)))
+        return max(0, min(extent, size - max(start, 0)))
     left = size - max(start, 0)
-    return where(left < 0, 0, where(left < wanted, left, wanted))
+    return where(left < 0, 0, where(left < extent, left, extent))
 
 
 def split(
     sp_input: Any = None, num_split: Any = None, axis: Any = None, name: str | None = None
 ) -> list[SparseTensor]:
-    """``num_split`` parts along ``axis``, the first ones larger by one where sizes can't be equal.
+    """``num_split`` parts along ``axis``; the first ones are larger by one if sizes can't be equal.
+
+    Args:
+        sp_input: a SparseTensor.
+        num_split: the number of parts.
+        axis: the axis to split.
+
+    Returns:
+        A list of SparseTensors.
 
     Raises:
-        InvalidArgumentError: ``num_split`` is not between 1 and the size of the axis, or that is not known.
+        InvalidArgumentError: ``num_split`` is not between 1 and the size of the axis, or that is unknown.
+        DTypeError: ``sp_input`` is not a SparseTensor.
 
     >>> import dualflow as df
     >>> [part.shape for part in df.sparse.split(df.sparse.eye(3), 2, axis=0)]
@@ -117,53 +138,66 @@ def split(
 def concat(
     axis: Any, sp_inputs: Sequence[Any], expand_nonconcat_dims: bool = False, name: str | None = None
 ) -> SparseTensor:
-    """SparseTensors one behind another along ``axis``, sorted by their places.
+    """SparseTensors joined along ``axis``, with sorted indices.
 
     Args:
-        axis: along which they follow each other.
-        sp_inputs: SparseTensors of one rank.
-        expand_nonconcat_dims: whether the other sizes may differ; then the largest is taken.
+        axis: the axis along which to join.
+        sp_inputs: a list of SparseTensors of one rank.
+        expand_nonconcat_dims: whether sizes on other axes may differ; then the largest is taken.
+
+    Returns:
+        A SparseTensor.
 
     Raises:
-        InvalidArgumentError: no input, or ranks or other sizes differ.
+        InvalidArgumentError: the list is empty, or ranks or sizes on other axes differ.
+        DTypeError: an entry is not a SparseTensor.
 
     >>> import dualflow as df
     >>> df.sparse.concat(0, [df.sparse.eye(2), df.sparse.eye(2)]).indices.numpy().tolist()
     [[0, 0], [1, 1], [2, 0], [3, 1]]
     """
-    given = [sparse(x) for x in (sp_inputs if isinstance(sp_inputs, list | tuple) else [sp_inputs])]
-    if not given or len({len(x.shape) for x in given}) != 1:
+    tensors = [sparse(x) for x in (sp_inputs if isinstance(sp_inputs, list | tuple) else [sp_inputs])]
+    if not tensors or len({len(x.shape) for x in tensors}) != 1:
         raise InvalidArgumentError(
-            f"concat takes SparseTensors of one rank, not of shapes {[tuple(x.shape) for x in given]}."
+            f"concat takes SparseTensors of one rank, not of shapes {[tuple(x.shape) for x in tensors]}."
         )
-    at = normalize_axis(static_int(axis, "axis"), len(given[0].shape))
-    rank = len(given[0].shape)
-    shape = [_joint(a, [x.sizes()[a] for x in given], expand_nonconcat_dims or a == at) for a in range(rank)]
+    at = normalize_axis(static_int(axis, "axis"), len(tensors[0].shape))
+    rank = len(tensors[0].shape)
+    shape = [
+        _joint(a, [x.sizes()[a] for x in tensors], expand_nonconcat_dims or a == at) for a in range(rank)
+    ]
     places, offset = [], 0
-    for x in given:
+    for x in tensors:
         step = [offset if a == at else 0 for a in range(rank)]
         places.append(x.indices + (np.array(step) if isinstance(offset, int) else stack(step)))
         offset = offset + x.sizes()[at]
     shape[at] = offset
-    return reorder(SparseTensor(join(places, 0), join([x.values for x in given], 0), shape))
+    return reorder(SparseTensor(join(places, 0), join([x.values for x in tensors], 0), shape))
 
 
-def _joint(axis: int, found: list[Any], expand: bool) -> Any:
+def _joint(axis: int, all_sizes: list[Any], expand: bool) -> Any:
     """The size of an axis along which nothing is joined."""
-    known = {size for size in found if isinstance(size, int)}
-    if len(known) > 1 and not expand:
+    static_sizes = {size for size in all_sizes if isinstance(size, int)}
+    if len(static_sizes) > 1 and not expand:
         raise InvalidArgumentError(
-            f"SparseTensors have sizes {sorted(known)} on axis {axis}, along which they aren't joined; sizes "
+            f"SparseTensors have sizes {sorted(static_sizes)} on axis {axis}, which is not joined; sizes "
             "must be equal there, or expand_nonconcat_dims=True takes the largest."
         )
-    return max(known) if known else found[0]
+    return max(static_sizes) if static_sizes else all_sizes[0]
 
 
 def mask(a: Any, mask_indices: Any, name: str | None = None) -> IndexedSlices:
     """The slices of ``a`` whose index is not among ``mask_indices``.
 
+    Args:
+        a: IndexedSlices.
+        mask_indices: a vector of integers.
+
+    Returns:
+        IndexedSlices with the shape and dtype of ``a``.
+
     Raises:
-        DTypeError: ``a`` is no IndexedSlices.
+        DTypeError: ``a`` is not an IndexedSlices.
 
     >>> import dualflow as df
     >>> rows = df.IndexedSlices([[1, 2], [3, 4]], [0, 5], [6, 2])
@@ -180,13 +214,18 @@ def mask(a: Any, mask_indices: Any, name: str | None = None) -> IndexedSlices:
 def fill_empty_rows(
     sp_input: Any, default_value: Any, name: str | None = None
 ) -> tuple[SparseTensor, Tensor]:
-    """An element ``default_value`` in the first column of each row that has none.
+    """A SparseTensor with ``default_value`` in the first column of each row that has no element.
+
+    Args:
+        sp_input: a SparseTensor of two axes or more.
+        default_value: a scalar.
 
     Returns:
-        The SparseTensor, sorted, and a bool for each row: whether it was empty.
+        The SparseTensor, with sorted indices, and a bool for each row: whether it was empty.
 
     Raises:
-        InvalidArgumentError: fewer than two axes.
+        InvalidArgumentError: ``sp_input`` has fewer than two axes.
+        DTypeError: ``sp_input`` is not a SparseTensor.
 
     >>> import dualflow as df
     >>> x, empty = df.sparse.fill_empty_rows(df.SparseTensor([[0, 1]], [5], [2, 3]), 0)

@@ -1,4 +1,4 @@
-"""Places of a SparseTensor's elements as numbers in row-major order: sorting, joining, other shapes."""
+"""The row-major positions of a SparseTensor's elements: sorting, joining, other shapes."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def sparse(value: Any) -> SparseTensor:
 
 
 def place_numbers(indices: Any, shape: Sequence[Any]) -> Any:
-    """The number of each place in row-major order, of ``shape``: integers, or scalars of them.
+    """The row-major position of each element in ``shape``: integers, or scalar tensors of them.
 
     Raises:
-        InvalidArgumentError: there are more places than int64 has numbers.
+        InvalidArgumentError: there are more positions than int64 has numbers.
     """
     if math.prod(size for size in shape if isinstance(size, int)) >= 1 << 63:
         raise InvalidArgumentError(
@@ -58,7 +58,7 @@ def place_numbers(indices: Any, shape: Sequence[Any]) -> Any:
 
 
 def places_of(numbers: Any, shape: Sequence[Any]) -> Any:
-    """The rows of indices for numbers of places."""
+    """The rows of indices from row-major positions."""
     columns: list[Any] = []
     for size in reversed(shape[1:]):
         columns.insert(0, numbers % size)
@@ -67,25 +67,25 @@ def places_of(numbers: Any, shape: Sequence[Any]) -> Any:
 
 
 class Joined(NamedTuple):
-    """Elements sorted by the number of their place, of which several may be at one."""
+    """Elements sorted by their positions, several of which may be equal."""
 
     order: Any
     first: Any
     segment: Any
 
     def at_first(self, x: Any) -> Any:
-        """What a row for each element has at the first element of each place."""
+        """The rows of ``x``, one for each element, of the first element at each position."""
         return boolean_mask(gather(x, self.order), self.first)
 
     def sums(self, values: Any) -> Any:
-        """The sum of the values at each place."""
+        """The sum of the values at each position."""
         ordered = gather(values, self.order)
         totals = tensor_scatter_nd_add(zeros_like(ordered), dense_expand_dims(self.segment, 1), ordered)
         return boolean_mask(gather(totals, self.segment), self.first)
 
 
 def joined(numbers: Any) -> Joined:
-    """How elements at places of these numbers are sorted and joined."""
+    """The sorted order of elements at row-major positions, and their groups."""
     order = argsort(numbers, stable=True)
     ordered = gather(numbers, order)
     before = concat([convert_to_tensor(np.array([-1])), ordered], 0)[:-1]
@@ -94,7 +94,16 @@ def joined(numbers: Any) -> Joined:
 
 
 def reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
-    """The elements sorted by their places, row by row; those of one place keep their order.
+    """The elements in row-major order; those at one position keep their order.
+
+    Args:
+        sp_input: a SparseTensor.
+
+    Returns:
+        A SparseTensor with the shape and dtype of ``sp_input``.
+
+    Raises:
+        DTypeError: ``sp_input`` is not a SparseTensor.
 
     >>> import dualflow as df
     >>> x = df.SparseTensor([[1, 0], [0, 2]], [1, 2], [2, 3])
@@ -108,15 +117,19 @@ def reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
 
 @entry
 def reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
-    """The same elements in a tensor of another shape: a larger one, or the smallest that holds them.
+    """The same elements with another shape: a larger one, or the smallest that holds them.
 
     Args:
         sp_input: a SparseTensor.
-        new_shape: as many sizes, none of which is smaller; by default one more than the largest index of each
+        new_shape: as many sizes, none of which is smaller; None for one more than the largest index on each
             axis.
 
+    Returns:
+        A SparseTensor with the dtype of ``sp_input``.
+
     Raises:
-        InvalidArgumentError: another rank, or a smaller size.
+        InvalidArgumentError: the rank is another, or a size smaller.
+        DTypeError: ``sp_input`` is not a SparseTensor.
 
     >>> import dualflow as df
     >>> df.sparse.reset_shape(df.SparseTensor([[0, 1]], [1.0], [5, 5])).shape
@@ -126,21 +139,29 @@ def reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
     if new_shape is None:
         padded = concat([x.indices, np.full((1, len(x.shape)), -1)], 0)
         return SparseTensor(x.indices, x.values, reduce_max(padded, 0) + 1)
-    wanted = Shape(sizes(new_shape))
-    smaller = any(b is not None and a is not None and b < a for a, b in zip(x.shape, wanted, strict=False))
-    if len(wanted) != len(x.shape) or smaller:
+    target = Shape(sizes(new_shape))
+    smaller = any(b is not None and a is not None and b < a for a, b in zip(x.shape, target, strict=False))
+    if len(target) != len(x.shape) or smaller:
         raise InvalidArgumentError(
-            f"reset_shape of a SparseTensor of shape {x.shape} can't make it {wanted}: as many sizes are "
+            f"reset_shape of a SparseTensor of shape {x.shape} can't make it {target}: as many sizes are "
             "wanted, none smaller; df.sparse.slice takes a part."
         )
     return SparseTensor(x.indices, x.values, new_shape)
 
 
 def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
-    """The same elements in row-major order in another shape, of which one size may be -1.
+    """The same elements, in row-major order, with another shape.
+
+    Args:
+        sp_input: a SparseTensor.
+        shape: the new sizes, of the same product; one may be -1.
+
+    Returns:
+        A SparseTensor with the dtype of ``sp_input``.
 
     Raises:
-        InvalidArgumentError: the shapes don't have the same number of places.
+        InvalidArgumentError: the shapes don't have the same number of positions.
+        DTypeError: ``sp_input`` is not a SparseTensor.
 
     >>> import dualflow as df
     >>> x = df.SparseTensor([[0, 1], [1, 2]], [1, 2], [3, 4])
@@ -148,24 +169,32 @@ def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
     [[0, 1], [2, 0]]
     """
     x = sparse(sp_input)
-    old, wanted = x.sizes(), list(ints(shape, "shape"))
+    old, target = x.sizes(), list(ints(shape, "shape"))
     count = math.prod(old)
-    rest = math.prod(size for size in wanted if size != -1)
-    if wanted.count(-1) == 1 and rest and isinstance(count, int) and not count % rest:
-        wanted[wanted.index(-1)] = count // rest
-    if min(wanted, default=0) < 0 or (isinstance(count, int) and math.prod(wanted) != count):
+    product = math.prod(size for size in target if size != -1)
+    if target.count(-1) == 1 and product and isinstance(count, int) and not count % product:
+        target[target.index(-1)] = count // product
+    if min(target, default=0) < 0 or (isinstance(count, int) and math.prod(target) != count):
         raise InvalidArgumentError(
             f"A SparseTensor of shape {x.shape} can't be reshaped to {tuple(ints(shape, 'shape'))}: the "
             "number of places must stay the same, and one size may be -1."
         )
-    return SparseTensor(places_of(place_numbers(x.indices, old), wanted), x.values, wanted)
+    return SparseTensor(places_of(place_numbers(x.indices, old), target), x.values, target)
 
 
 def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
-    """The axes in the order ``perm``, by default reversed, and the elements sorted by their new places.
+    """A SparseTensor with its axes in another order, and sorted indices.
+
+    Args:
+        sp_input: a SparseTensor.
+        perm: for each axis of the result, the axis of ``sp_input`` that it is; None reverses the order.
+
+    Returns:
+        A SparseTensor with the dtype of ``sp_input``.
 
     Raises:
-        InvalidArgumentError: ``perm`` does not name each axis once.
+        InvalidArgumentError: ``perm`` does not contain each axis once.
+        DTypeError: ``sp_input`` is not a SparseTensor.
 
     >>> import dualflow as df
     >>> df.sparse.transpose(df.SparseTensor([[0, 1]], [1.0], [2, 3])).indices.numpy().tolist()
@@ -181,10 +210,18 @@ def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> Spars
 
 
 def expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> SparseTensor:
-    """A new axis of size 1 before ``axis``; -1, the default, puts it last.
+    """A SparseTensor with an axis of size 1 inserted.
+
+    Args:
+        sp_input: a SparseTensor.
+        axis: the position of the new axis; None for the last.
+
+    Returns:
+        A SparseTensor with the dtype of ``sp_input``.
 
     Raises:
-        InvalidArgumentError: ``axis`` is outside of the axes that the result has.
+        InvalidArgumentError: ``axis`` is out of range.
+        DTypeError: ``sp_input`` is not a SparseTensor.
 
     >>> import dualflow as df
     >>> df.sparse.expand_dims(df.SparseTensor([[0, 1]], [1.0], [2, 3]), 0).shape

@@ -1,4 +1,4 @@
-"""Sums and maxima over axes of a SparseTensor, and what is made of them."""
+"""Sums and maxima over axes of a SparseTensor, softmax and indicators."""
 
 from __future__ import annotations
 
@@ -36,16 +36,20 @@ def reduce_sum(
     output_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor | SparseTensor:
-    """The sum over ``axis``, or over all axes.
+    """The sum over ``axis``, by default over all axes.
 
     Args:
-        sp_input: a SparseTensor.
-        axis: an axis, or several; all by default.
-        keepdims: whether the result keeps these axes, of size 1.
-        output_is_sparse: whether the result is a SparseTensor, of the places that have elements to add.
+        sp_input: a SparseTensor of numbers.
+        axis: an integer or a list; None for all axes.
+        keepdims: whether the reduced axes stay, with size 1.
+        output_is_sparse: whether the result is a SparseTensor, of the positions with elements to add.
+
+    Returns:
+        A tensor, or a SparseTensor, with the dtype of ``sp_input``.
 
     Raises:
-        InvalidArgumentError: an axis that is not there.
+        InvalidArgumentError: an axis is out of range.
+        DTypeError: ``sp_input`` is not a SparseTensor.
 
     >>> import dualflow as df
     >>> df.sparse.reduce_sum(df.SparseTensor([[0, 1], [0, 2]], [1, 2], [2, 3]), axis=1).numpy()
@@ -61,9 +65,20 @@ def reduce_max(
     output_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor | SparseTensor:
-    """The largest element that is stored over ``axis``, or over all axes; 0 where none is stored.
+    """The largest stored element over ``axis``, by default over all axes; 0 where none is stored.
 
-    The arguments are those of :func:`reduce_sum`.
+    Args:
+        sp_input: a SparseTensor of real numbers.
+        axis: an integer or a list; None for all axes.
+        keepdims: whether the reduced axes stay, with size 1.
+        output_is_sparse: whether the result is a SparseTensor, of the positions with elements.
+
+    Returns:
+        A tensor, or a SparseTensor, with the dtype of ``sp_input``.
+
+    Raises:
+        InvalidArgumentError: an axis is out of range.
+        DTypeError: ``sp_input`` is not a SparseTensor.
 
     >>> import dualflow as df
     >>> df.sparse.reduce_max(df.SparseTensor([[0, 1], [0, 2]], [-1, -2], [2, 3]), axis=1).numpy()
@@ -73,10 +88,17 @@ def reduce_max(
 
 
 def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
-    """The softmax of the elements that are stored in each row, along the last axis.
+    """The softmax of the stored elements of each row, along the last axis.
+
+    Args:
+        sp_input: a SparseTensor of floats, of two axes or more.
+
+    Returns:
+        A SparseTensor with the shape and dtype of ``sp_input``.
 
     Raises:
-        InvalidArgumentError: fewer than two axes.
+        InvalidArgumentError: ``sp_input`` has fewer than two axes.
+        DTypeError: ``sp_input`` is not a SparseTensor.
 
     >>> import dualflow as df
     >>> df.sparse.softmax(df.SparseTensor([[0, 1], [0, 2]], [0.0, 0.0], [2, 3])).values.numpy()
@@ -96,14 +118,18 @@ def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
 
 
 def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
-    """A bool for each row and each number below ``vocab_size``: whether the row stores that number.
+    """Whether a row stores a number, for each row and each number below ``vocab_size``.
 
     Args:
-        sp_input: a SparseTensor of integers, whose last axis the result doesn't have.
+        sp_input: a SparseTensor of integers, whose last axis is reduced.
         vocab_size: the size of the last axis of the result.
 
+    Returns:
+        A bool tensor of shape ``(*sp_input.shape[:-1], vocab_size)``.
+
     Raises:
-        OutOfRangeError: a number that is not below ``vocab_size``.
+        OutOfRangeError: a number is not below ``vocab_size``.
+        DTypeError: ``sp_input`` is not a SparseTensor.
 
     >>> import dualflow as df
     >>> df.sparse.to_indicator(df.SparseTensor([[0, 0], [0, 1]], [2, 0], [1, 2]), 3).numpy().tolist()
@@ -133,9 +159,9 @@ def _reduced(
         stored = unsorted_segment_sum(ones_like(x.values, int32), numbers, count) > 0
         return reshape(where(stored, total, zeros_like(total)), whole)
     places = joined(numbers)
-    found = places.at_first(indices)
+    positions = places.at_first(indices)
     if keepdims:
-        none = zeros_like(found[:, :1]) if kept else zeros_like(places.at_first(x.indices[:, :1]))
-        found = concat([none if a in gone else found[:, kept.index(a), None] for a in range(rank)], 1)
+        none = zeros_like(positions[:, :1]) if kept else zeros_like(places.at_first(x.indices[:, :1]))
+        positions = concat([none if a in gone else positions[:, kept.index(a), None] for a in range(rank)], 1)
     ordered = segments(gather(x.values, places.order), places.segment, size(places.segment))
-    return SparseTensor(found, boolean_mask(gather(ordered, places.segment), places.first), whole)
+    return SparseTensor(positions, boolean_mask(gather(ordered, places.segment), places.first), whole)

@@ -1,4 +1,4 @@
-"""Sums of rows that indices pick, by segments."""
+"""Sums of gathered rows by segments."""
 
 from __future__ import annotations
 
@@ -28,18 +28,21 @@ def segment_sum(
     name: str | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
-    """The sum of the rows of ``data`` that ``indices`` pick for each segment; 0 where none is picked.
+    """The sum of the rows gathered by ``indices``, for each segment; 0 for a segment without rows.
 
     Args:
-        data: of one axis or more.
-        indices: integers ``[n]``, the rows.
-        segment_ids: integers ``[n]`` in ascending order: which segment each of them is added to.
-        num_segments: how many segments there are; by default one more than the last id.
+        data: numbers of one axis or more.
+        indices: the rows to gather, integers of shape ``(n,)``.
+        segment_ids: the segment of each of them, integers of shape ``(n,)`` in ascending order.
+        num_segments: the number of segments; None for one more than the last id.
         sparse_gradient: ignored: gradients are dense.
 
+    Returns:
+        A tensor of shape ``(num_segments, *data.shape[1:])`` with the dtype of ``data``.
+
     Raises:
-        InvalidArgumentError: ids that descend, or not one for each index.
-        OutOfRangeError: a row that is not there.
+        InvalidArgumentError: the ids are not in order, or there isn't one for each index.
+        OutOfRangeError: an index is outside of ``data``.
 
     >>> import dualflow as df
     >>> df.sparse.segment_sum([[1, 2], [3, 4], [5, 6]], [0, 0, 2], [0, 0, 2]).numpy().tolist()
@@ -56,7 +59,22 @@ def segment_mean(
     name: str | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
-    """The mean of the rows that are picked for each segment; as :func:`segment_sum`.
+    """The mean of the rows gathered by ``indices``, for each segment; 0 for a segment without rows.
+
+    Args:
+        data: numbers of one axis or more.
+        indices: the rows to gather, integers of shape ``(n,)``.
+        segment_ids: the segment of each of them, integers of shape ``(n,)`` in ascending order.
+        num_segments: the number of segments; None for one more than the last id.
+        sparse_gradient: ignored: gradients are dense.
+
+    Returns:
+        A tensor of shape ``(num_segments, *data.shape[1:])`` with the dtype of ``data``; a float dtype for
+        integers.
+
+    Raises:
+        InvalidArgumentError: the ids are not in order, or there isn't one for each index.
+        OutOfRangeError: an index is outside of ``data``.
 
     >>> import dualflow as df
     >>> df.sparse.segment_mean([[1.0], [3.0]], [0, 1], [0, 0]).numpy().tolist()
@@ -73,7 +91,22 @@ def segment_sqrt_n(
     name: str | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
-    """The sum of the rows over the square root of their number; as :func:`segment_sum`.
+    """The sum of the gathered rows of each segment, divided by the square root of their number.
+
+    Args:
+        data: numbers of one axis or more.
+        indices: the rows to gather, integers of shape ``(n,)``.
+        segment_ids: the segment of each of them, integers of shape ``(n,)`` in ascending order.
+        num_segments: the number of segments; None for one more than the last id.
+        sparse_gradient: ignored: gradients are dense.
+
+    Returns:
+        A tensor of shape ``(num_segments, *data.shape[1:])`` with the dtype of ``data``; a float dtype for
+        integers.
+
+    Raises:
+        InvalidArgumentError: the ids are not in order, or there isn't one for each index.
+        OutOfRangeError: an index is outside of ``data``.
 
     >>> import dualflow as df
     >>> df.sparse.segment_sqrt_n([[1.0], [3.0]], [0, 1, 1, 0], [0, 0, 0, 0]).numpy().tolist()

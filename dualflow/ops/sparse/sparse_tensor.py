@@ -1,4 +1,4 @@
-"""``SparseTensor``: a tensor of which only some elements are stored, with where they are; and its spec."""
+"""``SparseTensor``: a tensor that stores some elements with their indices; and its spec."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SparseStructure:
-    """What a SparseTensor is beside its tensors: its shape, as far as it is known before it has a value."""
+    """The part of a SparseTensor that is not tensors: its static shape."""
 
     shape: Shape
     __name__ = "SparseTensor"
@@ -38,13 +38,13 @@ class SparseStructure:
 class SparseTensor(AbstractComposite):
     """A tensor of which only some elements are stored; all others are 0.
 
-    Functions of ``df.sparse`` take it; those for which the order matters want its indices sorted by rows
+    Functions of ``df.sparse`` take it; those that depend on the order need sorted indices
     (:func:`dualflow.sparse.reorder`). It is a structure of tensors: traced functions, branches and loops take
-    and return it, each shape with a trace of its own, and gradients flow to its ``values``.
+    and return it, with a trace for each shape, and gradients flow to its ``values``.
 
     Args:
-        indices: int64 ``[n, rank]``, the place of each element that is stored.
-        values: ``[n]``, of any dtype.
+        indices: the position of each stored element, int64 of shape ``(n, rank)``.
+        values: the elements, of shape ``(n,)`` and any dtype.
         dense_shape: the sizes of the whole tensor: ``rank`` integers.
 
     Raises:
@@ -72,7 +72,14 @@ class SparseTensor(AbstractComposite):
     @classmethod
     @entry
     def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
-        """What has ``indices``, ``values`` and ``dense_shape``, such as TensorFlow 1's SparseTensorValue."""
+        """A SparseTensor from an object with ``indices``, ``values`` and ``dense_shape``.
+
+        Args:
+            sparse_tensor_value: a SparseTensor, or for example TensorFlow 1's SparseTensorValue.
+
+        Raises:
+            DTypeError: it lacks one of the attributes.
+        """
         if isinstance(sparse_tensor_value, SparseTensor):
             return sparse_tensor_value
         try:
@@ -86,24 +93,24 @@ class SparseTensor(AbstractComposite):
 
     @property
     def indices(self) -> Tensor:
-        """The place of each element that is stored: int64 ``[n, rank]``."""
+        """The position of each stored element: int64 of shape ``(n, rank)``."""
         return self._indices
 
     @property
     def values(self) -> Tensor:
-        """The elements that are stored: ``[n]``."""
+        """The stored elements, of shape ``(n,)``."""
         return self._values
 
     @property
     def dense_shape(self) -> Tensor:
-        """The sizes of the whole tensor: int64 ``[rank]``."""
+        """The sizes of the whole tensor: int64 of shape ``(rank,)``."""
         if self._dense_shape is None:
             return convert_to_tensor(np.array(self._shape, np.int64))
         return self._dense_shape
 
     @property
     def shape(self) -> Shape:
-        """The shape of the whole tensor; None for a size that is not known while tracing."""
+        """The static shape of the whole tensor; None for a size that is unknown while tracing."""
         return self._shape
 
     @property
@@ -112,33 +119,39 @@ class SparseTensor(AbstractComposite):
         return self._values.dtype
 
     def get_shape(self) -> Shape:
-        """``shape``, by TensorFlow's other name for it."""
+        """TensorFlow's other name of ``shape``."""
         return self._shape
 
     def set_shape(self, shape: Any) -> None:
-        """Take note of sizes that are not known while tracing.
+        """Merge ``shape`` into the static shape.
+
+        Args:
+            shape: sizes; None for unknown ones.
 
         Raises:
-            InvalidArgumentError: they are known to be others.
+            InvalidArgumentError: a known size is another.
         """
         self._shape = self._shape.merge_with(shape)
 
     def sizes(self) -> list[Any]:
-        """Each size, as an int where it is known and else as a tensor of an integer."""
+        """Each size, an int if it is static, else a scalar tensor."""
         return [self.dense_shape[i] if d is None else d for i, d in enumerate(self._shape)]
 
     def with_values(self, new_values: Any) -> SparseTensor:
-        """Other values at the same places; they may have another dtype.
+        """The SparseTensor with other values, which may have another dtype, at the same positions.
+
+        Args:
+            new_values: as many values.
 
         Raises:
-            InvalidArgumentError: more or fewer values.
+            InvalidArgumentError: there are more or fewer values.
         """
         values = convert_to_tensor(new_values)
         _check(self._indices.shape, values.shape, self._shape)
         return _make(self._indices, values, self._shape, self._dense_shape)
 
     def as_tensor(self) -> Any:
-        """Refused: most elements are not stored, and that a tensor stores them is to be seen.
+        """Refuses the conversion: that to a tensor, which stores all elements, must be explicit.
 
         Raises:
             DTypeError: always.
@@ -183,11 +196,11 @@ class SparseTensor(AbstractComposite):
 
 @entry
 class SparseTensorSpec:
-    """What is known of a SparseTensor before it exists: its shape and dtype.
+    """The shape and dtype of a SparseTensor.
 
     Args:
-        shape: of the whole tensor; None, or sizes that are None, where any is taken.
-        dtype: of the elements; float32 by default.
+        shape: the shape of the whole tensor; None, or sizes that are None, for any.
+        dtype: the dtype of the elements; float32 by default.
 
     >>> import dualflow as df
     >>> df.SparseTensorSpec([2, 3], df.int32)
@@ -207,7 +220,7 @@ class SparseTensorSpec:
         return cls(value.shape, value.dtype)
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
-        """Whether a SparseTensor, or one of another spec, may stand where this spec is asked for."""
+        """Whether a SparseTensor, or one of another spec, matches this spec."""
         same = isinstance(spec_or_value, SparseTensor | SparseTensorSpec)
         return (
             same and self.dtype is spec_or_value.dtype and self.shape.is_compatible_with(spec_or_value.shape)
@@ -234,10 +247,10 @@ class SparseTensorSpec:
 
 
 def _make(indices: Any, values: Any, shape: Shape, dense_shape: Any) -> SparseTensor:
-    """A SparseTensor of parts that are known to fit."""
-    made = object.__new__(SparseTensor)
-    made._indices, made._values, made._shape, made._dense_shape = indices, values, shape, dense_shape
-    return made
+    """A SparseTensor from parts that fit, without checks."""
+    tensor = object.__new__(SparseTensor)
+    tensor._indices, tensor._values, tensor._shape, tensor._dense_shape = indices, values, shape, dense_shape
+    return tensor
 
 
 def _as_int64(indices: Any) -> Tensor:

@@ -68,8 +68,14 @@ def bessel_i0(x: Any, name: str | None = None) -> Tensor:
 
     Takes real numbers; integers become float32.
 
+    Args:
+        x: real numbers of any shape; integers become float32.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``; float32 for integers.
+
     Raises:
-        DTypeError: complex numbers.
+        DTypeError: ``x`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.math.bessel_i0([1.0]).numpy().round(4)
@@ -83,8 +89,14 @@ def bessel_i0e(x: Any, name: str | None = None) -> Tensor:
 
     Takes real numbers; integers become float32.
 
+    Args:
+        x: real numbers of any shape; integers become float32.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``; float32 for integers.
+
     Raises:
-        DTypeError: complex numbers.
+        DTypeError: ``x`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.math.bessel_i0e([1.0]).numpy().round(4)
@@ -98,8 +110,14 @@ def bessel_i1(x: Any, name: str | None = None) -> Tensor:
 
     Takes real numbers; integers become float32.
 
+    Args:
+        x: real numbers of any shape; integers become float32.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``; float32 for integers.
+
     Raises:
-        DTypeError: complex numbers.
+        DTypeError: ``x`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.math.bessel_i1([1.0]).numpy().round(4)
@@ -113,8 +131,14 @@ def bessel_i1e(x: Any, name: str | None = None) -> Tensor:
 
     Takes real numbers; integers become float32.
 
+    Args:
+        x: real numbers of any shape; integers become float32.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``; float32 for integers.
+
     Raises:
-        DTypeError: complex numbers.
+        DTypeError: ``x`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.math.bessel_i1e([1.0]).numpy().round(4)
@@ -128,8 +152,14 @@ def bessel_j0(x: Any, name: str | None = None) -> Tensor:
 
     Takes real numbers; integers become float32.
 
+    Args:
+        x: real numbers of any shape; integers become float32.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``; float32 for integers.
+
     Raises:
-        DTypeError: complex numbers.
+        DTypeError: ``x`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.math.special.bessel_j0([1.0]).numpy().round(4)
@@ -143,8 +173,14 @@ def bessel_j1(x: Any, name: str | None = None) -> Tensor:
 
     Takes real numbers; integers become float32.
 
+    Args:
+        x: real numbers of any shape; integers become float32.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``; float32 for integers.
+
     Raises:
-        DTypeError: complex numbers.
+        DTypeError: ``x`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.math.special.bessel_j1([1.0]).numpy().round(4)
@@ -158,8 +194,14 @@ def bessel_y0(x: Any, name: str | None = None) -> Tensor:
 
     Takes real numbers; integers become float32.
 
+    Args:
+        x: real numbers of any shape; integers become float32.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``; float32 for integers.
+
     Raises:
-        DTypeError: complex numbers.
+        DTypeError: ``x`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.math.special.bessel_y0([1.0]).numpy().round(4)
@@ -173,8 +215,14 @@ def bessel_y1(x: Any, name: str | None = None) -> Tensor:
 
     Takes real numbers; integers become float32.
 
+    Args:
+        x: real numbers of any shape; integers become float32.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``; float32 for integers.
+
     Raises:
-        DTypeError: complex numbers.
+        DTypeError: ``x`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.math.special.bessel_y1([1.0]).numpy().round(4)
@@ -188,8 +236,14 @@ def bessel_k0(x: Any, name: str | None = None) -> Tensor:
 
     Takes real numbers; integers become float32.
 
+    Args:
+        x: real numbers of any shape; integers become float32.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``; float32 for integers.
+
     Raises:
-        DTypeError: complex numbers.
+        DTypeError: ``x`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.math.special.bessel_k0([1.0]).numpy().round(4)
@@ -203,8 +257,14 @@ def bessel_k0e(x: Any, name: str | None = None) -> Tensor:
 
     Takes real numbers; integers become float32.
 
+    Args:
+        x: real numbers of any shape; integers become float32.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``; float32 for integers.
+
     Raises:
-        DTypeError: complex numbers.
+        DTypeError: ``x`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.math.special.bessel_k0e([1.0]).numpy().round(4)
@@ -218,8 +278,14 @@ def bessel_k1(x: Any, name: str | None = None) -> Tensor:
 
     Takes real numbers; integers become float32.
 
+    Args:
+        x: real numbers of any shape; integers become float32.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``; float32 for integers.
+
     Raises:
-        DTypeError: complex numbers.
+        DTypeError: ``x`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.math.special.bessel_k1([1.0]).numpy().round(4)
@@ -233,8 +299,14 @@ def bessel_k1e(x: Any, name: str | None = None) -> Tensor:
 
     Takes real numbers; integers become float32.
 
+    Args:
+        x: real numbers of any shape; integers become float32.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``; float32 for integers.
+
     Raises:
-        DTypeError: complex numbers.
+        DTypeError: ``x`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.math.special.bessel_k1e([1.0]).numpy().round(4)

@@ -170,9 +170,18 @@ INCOMPLETE_BETA = by_scipy(
 
 
 def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
-    """The derivative of :func:`digamma` of order ``a``, a whole number of 0 or more; nan for other orders.
+    """The derivative of :func:`digamma` of order ``a``, an integer of 0 or more; nan for other orders.
 
-    No gradient flows to ``a``.
+    Args:
+        a: the orders; no gradient flows to them.
+        x: real numbers; the shapes broadcast. Integers become float32.
+
+    Returns:
+        A tensor of the broadcast shape with the common float dtype.
+
+    Raises:
+        DTypeError: an input holds complex numbers or strings.
+        InvalidArgumentError: the shapes do not broadcast.
 
     >>> import dualflow as df
     >>> df.math.polygamma([0.0, 1.0], [1.0, 1.0]).numpy().round(4)
@@ -186,6 +195,17 @@ def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
 
     No gradient flows to ``x``.
 
+    Args:
+        x: real numbers above 1; no gradient flows to them.
+        q: real numbers; the shapes broadcast. Integers become float32.
+
+    Returns:
+        A tensor of the broadcast shape with the common float dtype.
+
+    Raises:
+        DTypeError: an input holds complex numbers or strings.
+        InvalidArgumentError: the shapes do not broadcast.
+
     >>> import dualflow as df
     >>> df.math.zeta([2.0], [1.0]).numpy().round(4)
     array([1.6449], dtype=float32)
@@ -196,8 +216,18 @@ def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
 def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
     """The lower regularized incomplete gamma function.
 
-    It is the integral of ``t**(a - 1) exp(-t) / gamma(a)`` from 0 to ``x``, for ``a`` above 0 and ``x`` from
-    0 on; nan for negative ones. Gradients flow to both.
+    It is the integral of ``t**(a - 1) exp(-t) / gamma(a)`` from 0 to ``x``. Gradients flow to both inputs.
+
+    Args:
+        a: real numbers above 0.
+        x: real numbers of 0 or more; the shapes broadcast. Integers become float32.
+
+    Returns:
+        A tensor of the broadcast shape with the common float dtype; nan outside of the domain.
+
+    Raises:
+        DTypeError: an input holds complex numbers or strings.
+        InvalidArgumentError: the shapes do not broadcast.
 
     >>> import dualflow as df
     >>> df.math.igamma([1.0, 0.5], [1.0, 2.0]).numpy().round(4)
@@ -207,9 +237,20 @@ def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
 
 
 def igammac(a: Any, x: Any, name: str | None = None) -> Tensor:
-    """The upper regularized incomplete gamma function, ``1 - igamma(a, x)`` with all its digits.
+    """The upper regularized incomplete gamma function: ``1 - igamma(a, x)`` without cancellation.
 
-    See :func:`igamma`.
+    Gradients flow to both inputs.
+
+    Args:
+        a: real numbers above 0.
+        x: real numbers of 0 or more; the shapes broadcast. Integers become float32.
+
+    Returns:
+        A tensor of the broadcast shape with the common float dtype; nan outside of the domain.
+
+    Raises:
+        DTypeError: an input holds complex numbers or strings.
+        InvalidArgumentError: the shapes do not broadcast.
 
     >>> import dualflow as df
     >>> df.math.igammac([1.0, 0.5], [1.0, 2.0]).numpy().round(4)
@@ -221,8 +262,19 @@ def igammac(a: Any, x: Any, name: str | None = None) -> Tensor:
 def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
     """The regularized incomplete beta function.
 
-    It is the integral of ``t**(a - 1) (1 - t)**(b - 1) / beta(a, b)`` from 0 to ``x``, for ``x`` from 0 to 1.
-    No gradient flows to ``a`` and ``b``.
+    It is the integral of ``t**(a - 1) (1 - t)**(b - 1) / beta(a, b)`` from 0 to ``x``.
+
+    Args:
+        a: real numbers above 0; no gradient flows to them.
+        b: likewise.
+        x: real numbers from 0 to 1; the shapes broadcast. Integers become float32.
+
+    Returns:
+        A tensor of the broadcast shape with the common float dtype.
+
+    Raises:
+        DTypeError: an input holds complex numbers or strings.
+        InvalidArgumentError: the shapes do not broadcast.
 
     >>> import dualflow as df
     >>> df.math.betainc([1.0], [2.0], [0.5]).numpy().round(4)
@@ -235,7 +287,11 @@ def lbeta(x: Any, name: str | None = None) -> Tensor:
     """``log(abs(beta(x)))`` over the last axis: the sum of ``lgamma(x)``, less ``lgamma`` of the sum.
 
     Args:
-        x: real numbers of one axis or more; a last axis without elements gives ``-inf``.
+        x: real numbers of one axis or more; a last axis without elements gives ``-inf``. Integers become
+            float32.
+
+    Returns:
+        A tensor with the shape of ``x`` without its last axis, and its dtype.
 
     Raises:
         InvalidArgumentError: ``x`` has no axis.

@@ -49,8 +49,14 @@ def dawsn(x: Any, name: str | None = None) -> Tensor:
 
     Takes real numbers; integers become float32.
 
+    Args:
+        x: real numbers of any shape; integers become float32.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``; float32 for integers.
+
     Raises:
-        DTypeError: complex numbers.
+        DTypeError: ``x`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.math.special.dawsn([2.0]).numpy().round(4)
@@ -64,8 +70,14 @@ def expint(x: Any, name: str | None = None) -> Tensor:
 
     Takes real numbers; integers become float32.
 
+    Args:
+        x: real numbers of any shape; integers become float32.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``; float32 for integers.
+
     Raises:
-        DTypeError: complex numbers.
+        DTypeError: ``x`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.math.special.expint([2.0]).numpy().round(4)
@@ -79,8 +91,14 @@ def fresnel_cos(x: Any, name: str | None = None) -> Tensor:
 
     Takes real numbers; integers become float32.
 
+    Args:
+        x: real numbers of any shape; integers become float32.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``; float32 for integers.
+
     Raises:
-        DTypeError: complex numbers.
+        DTypeError: ``x`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.math.special.fresnel_cos([2.0]).numpy().round(4)
@@ -94,8 +112,14 @@ def fresnel_sin(x: Any, name: str | None = None) -> Tensor:
 
     Takes real numbers; integers become float32.
 
+    Args:
+        x: real numbers of any shape; integers become float32.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``; float32 for integers.
+
     Raises:
-        DTypeError: complex numbers.
+        DTypeError: ``x`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.math.special.fresnel_sin([2.0]).numpy().round(4)
@@ -109,8 +133,14 @@ def spence(x: Any, name: str | None = None) -> Tensor:
 
     Takes real numbers; integers become float32.
 
+    Args:
+        x: real numbers of any shape; integers become float32.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``; float32 for integers.
+
     Raises:
-        DTypeError: complex numbers.
+        DTypeError: ``x`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.math.special.spence([2.0]).numpy().round(4)

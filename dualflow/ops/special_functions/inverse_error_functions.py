@@ -43,8 +43,14 @@ def erfinv(x: Any, name: str | None = None) -> Tensor:
 
     Takes real numbers; integers become float32.
 
+    Args:
+        x: real numbers of any shape; integers become float32.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``; float32 for integers.
+
     Raises:
-        DTypeError: complex numbers.
+        DTypeError: ``x`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.math.erfinv([0.0, 0.5, 1.0]).numpy().round(4)
@@ -56,6 +62,15 @@ def erfinv(x: Any, name: str | None = None) -> Tensor:
 def erfcinv(x: Any, name: str | None = None) -> Tensor:
     """The number whose :func:`dualflow.math.erfc` is ``x``, in (0, 2); infinite at the ends, nan beyond.
 
+    Args:
+        x: real numbers of any shape; integers become float32.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``; float32 for integers.
+
+    Raises:
+        DTypeError: ``x`` holds complex numbers or strings.
+
     >>> import dualflow as df
     >>> df.math.erfcinv([1e-30, 0.5]).numpy().round(4)
     array([8.1486, 0.4769], dtype=float32)
@@ -65,6 +80,15 @@ def erfcinv(x: Any, name: str | None = None) -> Tensor:
 
 def ndtri(x: Any, name: str | None = None) -> Tensor:
     """The number below which a normal value of variance 1 is with probability ``x``; nan outside of [0, 1].
+
+    Args:
+        x: real numbers of any shape; integers become float32.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``; float32 for integers.
+
+    Raises:
+        DTypeError: ``x`` holds complex numbers or strings.
 
     >>> import dualflow as df
     >>> df.math.ndtri([0.5, 0.975]).numpy().round(4)

@@ -1,7 +1,4 @@
-"""Products and quotients that are 0 where their first factor is, whatever the other would make of it.
-
-Their gradients for that factor are 0 there too.
-"""
+"""Products and quotients that are 0 where their first factor is, also if the other is inf or nan."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Strings: what computes with them, and what makes numbers and text of each other."""
+"""Ops on strings: case, parts, patterns, and conversions from and to numbers."""

@@ -1,4 +1,4 @@
-"""Strings made of several: one behind the other, along axes, in templates, and of segments."""
+"""Strings concatenated, elementwise, along axes, by templates and by segments."""
 
 from __future__ import annotations
 
@@ -84,11 +84,14 @@ _FORMAT: Final = text_op(
 
 
 def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
-    """The strings of several tensors, one behind the other.
+    """The strings of several tensors, concatenated elementwise.
 
     Args:
-        inputs: a list of tensors of strings of one shape; scalars go with any.
-        separator: stands between them.
+        inputs: a list of tensors of strings of one shape; scalars broadcast.
+        separator: a Python string between them.
+
+    Returns:
+        A tensor of strings of that shape.
 
     Raises:
         InvalidArgumentError: shapes differ.
@@ -116,18 +119,22 @@ def reduce_join(
     separator: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """The strings along some axes, one behind the other.
+    """The strings along some axes, concatenated.
 
     Args:
         inputs: strings of any shape.
-        axis: an axis, or several: the elements along the first of them stand next to each other. All by
-            default, from the last to the first.
+        axis: an integer or a list: the elements along the first of the axes are adjacent. None for all axes,
+            from the last to the first.
         keepdims: whether the axes stay, with size 1.
-        separator: stands between the strings.
+        separator: a Python string between the strings.
+
+    Returns:
+        A tensor of strings with the shape of ``inputs`` without the axes.
 
     Raises:
-        OutOfRangeError: there is no such axis.
-        InvalidArgumentError: an axis twice.
+        OutOfRangeError: an axis is out of range.
+        InvalidArgumentError: an axis occurs twice.
+        DTypeError: ``inputs`` holds numbers.
 
     >>> import dualflow as df
     >>> df.strings.reduce_join([["a", "b"], ["c", "d"]], axis=1, separator="-").numpy()
@@ -153,16 +160,20 @@ def format(
     summarize: int = 3,
     name: str | None = None,
 ) -> Tensor:
-    """A text with tensors in it, as :func:`dualflow.print` shows them; strings stand in quotes.
+    """A text with tensors in it, as :func:`dualflow.print` prints them; strings are in quotes.
 
     Args:
         template: the text, with a placeholder for each tensor.
         inputs: a tensor, or a list or tuple of them.
-        placeholder: what stands for a tensor.
-        summarize: how many elements are shown at each end of an axis; -1 for all.
+        placeholder: the text that is replaced by a tensor.
+        summarize: the number of elements to show at each end of an axis; -1 for all.
+
+    Returns:
+        A scalar string.
 
     Raises:
-        InvalidArgumentError: not as many tensors as placeholders.
+        InvalidArgumentError: there are not as many tensors as placeholders.
+        DTypeError: ``template`` or ``placeholder`` is not a Python string.
 
     >>> import dualflow as df
     >>> df.strings.format("x is {}, of {}", (df.range(9), "abc")).numpy()

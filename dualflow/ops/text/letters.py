@@ -1,4 +1,4 @@
-"""Strings in other letters, without spaces around, and their lengths."""
+"""String case, strip and length."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UNITS: Final = ("BYTE", "UTF8_CHAR")
 
 
 def starts(text: bytes) -> list[int]:
-    """Where the characters of UTF-8 begin: each byte that does not continue one, also in what is no UTF-8."""
+    """The positions where characters of UTF-8 begin: bytes that do not continue one, also in invalid text."""
     return [i for i, byte in enumerate(text) if byte & 0xC0 != 0x80]
 
 
@@ -54,6 +54,9 @@ def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
         encoding: "" changes ASCII's letters and leaves other bytes alone; "utf-8" changes those of all
             languages, and bytes that are no UTF-8 become U+FFFD.
 
+    Returns:
+        A tensor of strings with the shape of ``input``.
+
     Raises:
         InvalidArgumentError: another encoding.
         DTypeError: ``input`` is of numbers.
@@ -66,7 +69,19 @@ def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
 
 
 def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    """Strings with their letters in upper case; see :func:`lower`.
+    """Strings with their letters in upper case.
+
+    Args:
+        input: strings of any shape.
+        encoding: "" changes ASCII letters and leaves other bytes; "utf-8" changes those of all languages, and
+            invalid bytes become U+FFFD.
+
+    Returns:
+        A tensor of strings with the shape of ``input``.
+
+    Raises:
+        InvalidArgumentError: the encoding is another.
+        DTypeError: ``input`` holds numbers.
 
     >>> import dualflow as df
     >>> df.strings.upper("abc").numpy()
@@ -80,22 +95,34 @@ def _in_case(input: Any, encoding: str, upper: bool) -> Any:
 
 
 def strip(input: Any, name: str | None = None) -> Tensor:
-    r"""Strings without ASCII's white space at both ends.
+    r"""Strings without ASCII white space at both ends.
+
+    Args:
+        input: strings of any shape.
+
+    Returns:
+        A tensor of strings with the shape of ``input``.
+
+    Raises:
+        DTypeError: ``input`` holds numbers.
 
     >>> import dualflow as df
     >>> df.strings.strip("  a b\n").numpy()
     b'a b'
     """
-    found: Tensor = _STRIP(input)
-    return found
+    stripped: Tensor = _STRIP(input)
+    return stripped
 
 
 def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
-    """The length of each string, in int32.
+    """The length of each string.
 
     Args:
         input: strings of any shape.
-        unit: "BYTE", or "UTF8_CHAR" for characters, of which each byte that is no continuation begins one.
+        unit: "BYTE", or "UTF8_CHAR" for characters; each byte that does not continue one begins one.
+
+    Returns:
+        An int32 tensor with the shape of ``input``.
 
     Raises:
         InvalidArgumentError: another unit.
@@ -105,8 +132,8 @@ def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
     >>> df.strings.length(["a", "é"]).numpy(), df.strings.length("é", unit="UTF8_CHAR").numpy()
     (array([1, 2], dtype=int32), np.int32(1))
     """
-    found: Tensor = _LENGTH(input, characters=in_characters(unit))
-    return found
+    lengths: Tensor = _LENGTH(input, characters=in_characters(unit))
+    return lengths
 
 
 def in_characters(unit: str) -> bool:

@@ -51,10 +51,10 @@ def of_strings(x: Any, name: str) -> Any:
     return convert_to_tensor(x, string)
 
 
-def filled(found: Iterable[Any], shape: tuple[int, ...], dtype: DType = string) -> Array:
+def filled(elements: Iterable[Any], shape: tuple[int, ...], dtype: DType = string) -> Array:
     """Elements in row-major order as an array."""
     out = np.empty(shape, dtype.dtype)
-    out.reshape(-1)[...] = list(found)
+    out.reshape(-1)[...] = list(elements)
     return out
 
 
@@ -117,23 +117,23 @@ def common_shape(shapes: Sequence[Shape], what: str) -> Shape:
     Raises:
         InvalidArgumentError: two of them differ.
     """
-    given = [s for s in shapes if len(s)] or [Shape()]
-    if any(len(s) != len(given[0]) for s in given) or any(
-        len({d for d in sizes if d is not None}) > 1 for sizes in zip(*given, strict=True)
+    with_axes = [s for s in shapes if len(s)] or [Shape()]
+    if any(len(s) != len(with_axes[0]) for s in with_axes) or any(
+        len({d for d in sizes if d is not None}) > 1 for sizes in zip(*with_axes, strict=True)
     ):
         raise InvalidArgumentError(
             f"{what} takes inputs of one shape, and scalars, not shapes {', '.join(map(str, shapes))}; "
             "reshape them, or repeat them with df.broadcast_to."
         )
-    return broadcast(given)
+    return broadcast(with_axes)
 
 
-def one_of(value: Any, known: Sequence[str], what: str) -> str:
+def one_of(value: Any, names: Sequence[str], what: str) -> str:
     """``value``, if it is one of the names that ``known`` lists.
 
     Raises:
         InvalidArgumentError: another one.
     """
-    if value not in known:
-        raise InvalidArgumentError(f"{what} is one of {', '.join(map(repr, known))}, not {value!r}.")
+    if value not in names:
+        raise InvalidArgumentError(f"{what} is one of {', '.join(map(repr, names))}, not {value!r}.")
     return str(value)

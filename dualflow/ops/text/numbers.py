@@ -54,7 +54,7 @@ def _hexadecimal(text: str) -> float:
 
 
 def _read(x: Array, dtype: DType) -> Array:
-    found = []
+    numbers = []
     for text in x.ravel().tolist():
         number = number_in(text, dtype)
         if number is None:
@@ -62,9 +62,9 @@ def _read(x: Array, dtype: DType) -> Array:
                 f"to_number could not correctly convert string {text!r} to {dtype.name}; take another "
                 "out_type, or look for what is no number with df.strings.regex_full_match."
             )
-        found.append(number)
+        numbers.append(number)
     with np.errstate(over="ignore"):
-        return filled(found, x.shape, dtype)
+        return filled(numbers, x.shape, dtype)
 
 
 _TO_NUMBER: Final = text_op(
@@ -80,16 +80,18 @@ _TO_NUMBER: Final = text_op(
 
 
 def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> Tensor:
-    """The numbers that strings are, without regard to white space around them.
+    """The numbers that strings represent; white space around them is ignored.
 
     Args:
         input: strings of any shape: decimal numbers; for floats also hexadecimal ones, ``inf`` and ``nan``.
         out_type: float32, float64, int32, int64, uint32 or uint64.
 
+    Returns:
+        A tensor with the shape of ``input`` and dtype ``out_type``; floats that are too large are infinite.
+
     Raises:
-        InvalidArgumentError: a string that is no number, or none that ``out_type`` can hold. Floats that are
-            too large are infinite.
-        DTypeError: another ``out_type``, or ``input`` of numbers.
+        InvalidArgumentError: a string is not a number, or outside of the range of an integer ``out_type``.
+        DTypeError: ``out_type`` is another, or ``input`` holds numbers.
 
     >>> import dualflow as df
     >>> df.strings.to_number(["1.5", " -2e3 "]).numpy()
@@ -97,8 +99,8 @@ def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> T
     """
     dtype = as_dtype(out_type)
     if dtype not in _NUMBERS:
-        known = ", ".join(t.name for t in _NUMBERS)
-        raise DTypeError(f"to_number gives {known}, not {dtype.name}; cast its result with df.cast.")
+        dtypes = ", ".join(t.name for t in _NUMBERS)
+        raise DTypeError(f"to_number gives {dtypes}, not {dtype.name}; cast its result with df.cast.")
     return dispatch.current().apply(_TO_NUMBER, (of_strings(input, "to_number"),), {"dtype": dtype})
 
 
@@ -106,18 +108,18 @@ def _written(x: Array, notation: str, precision: int, width: int, fill: str) -> 
     kind = "f" if as_dtype(x.dtype).narrow else x.dtype.kind
     size = str(width) if width > -1 else ""
     if kind == "b":
-        found = [b"true" if e else b"false" for e in x.ravel().tolist()]
+        texts = [b"true" if e else b"false" for e in x.ravel().tolist()]
     elif kind in "iu":
-        found = [f"%{fill}{size}d".encode() % e for e in x.ravel().tolist()]
+        texts = [f"%{fill}{size}d".encode() % e for e in x.ravel().tolist()]
     elif kind == "O":
         left = "-" if fill == "-" else ""
-        found = [f"%{left}{size}b".encode() % e for e in x.ravel().tolist()]
+        texts = [f"%{left}{size}b".encode() % e for e in x.ravel().tolist()]
     else:
         digits = f".{precision}" if precision > -1 else ""
         form = f"{size}{digits}{notation}"
         wide = x.astype(np.complex128 if kind == "c" else np.float64).ravel().tolist()
-        found = [_float_or_pair(e, fill, form) for e in wide]
-    return filled(found, x.shape)
+        texts = [_float_or_pair(e, fill, form) for e in wide]
+    return filled(texts, x.shape)
 
 
 def _float_or_pair(x: Any, fill: str, form: str) -> bytes:
@@ -160,12 +162,16 @@ def as_string(
 
     Args:
         input: numbers, bools or strings of any shape.
-        precision: of floats the digits behind the point, or with ``shortest`` all of them; 6 by default.
+        precision: the number of digits after the point of floats, or with ``shortest`` of all digits; -1 for
+            6.
         scientific: whether floats have an exponent: ``1.5e+00``.
-        shortest: whether floats have the exponent where that is shorter, and no zeros at the end.
-        width: how long each string is at least.
-        fill: what fills it: "" or " " for spaces before, "0" for zeros, "-" for spaces behind, "+" for spaces
+        shortest: whether floats have an exponent where that is shorter, and no trailing zeros.
+        width: the least length of each string; -1 for none.
+        fill: the padding: "" or " " for spaces before, "0" for zeros, "-" for spaces after, "+" for spaces
             and a sign. A " " also leaves a place for the sign.
+
+    Returns:
+        A tensor of strings with the shape of ``input``.
 
     Raises:
         InvalidArgumentError: ``scientific`` and ``shortest`` together, one of them or ``precision`` with

@@ -1,4 +1,4 @@
-"""Parts of strings: some of their characters, and what stands between separators."""
+"""Parts of strings: substrings, and the parts between separators."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ _SUBSTR: Final = text_op(
 
 
 def _pieces(text: Array, separator: Array, most: int) -> Array:
-    found = text.item().split(separator.item() or None, most)
-    return filled(found, (len(found),))
+    pieces = text.item().split(separator.item() or None, most)
+    return filled(pieces, (len(pieces),))
 
 
 _SPLIT: Final = text_op(
@@ -94,10 +94,13 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
     """A part of each string; the three arguments broadcast.
 
     Args:
-        input: strings.
-        pos: where each part begins: integers, from the end where they are negative.
-        len: how long each part is, at most; to the string's end where it is negative.
-        unit: what is counted: "BYTE", or "UTF8_CHAR".
+        input: strings of any shape.
+        pos: the position where each part begins: integers; negative ones count from the end.
+        len: the largest length of each part: integers; negative for up to the end of the string.
+        unit: the unit of both: "BYTE", or "UTF8_CHAR".
+
+    Returns:
+        A tensor of strings of the broadcast shape.
 
     Raises:
         OutOfRangeError: a part begins outside of its string.
@@ -117,16 +120,20 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
 
 
 def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Tensor:
-    """What stands between the separators of one string, as a vector.
+    """The parts of one string between separators.
 
     Args:
-        input: one string. Of several the parts would be rows of different lengths, which no tensor has.
-        sep: one string; where it is empty or None, white space separates, and none of it is left.
-        maxsplit: how many separators count, from the left; all if it is negative.
+        input: a scalar string; the parts of several would be rows of different lengths, which a tensor can't
+            have.
+        sep: a scalar string; if it is empty or None, runs of white space separate.
+        maxsplit: the number of separators to use, from the left; all if it is negative.
+
+    Returns:
+        A vector of strings.
 
     Raises:
-        InvalidArgumentError: ``input`` or ``sep`` has axes.
-        DTypeError: numbers.
+        InvalidArgumentError: ``input`` or ``sep`` is not a scalar.
+        DTypeError: ``input`` holds numbers.
 
     >>> import dualflow as df
     >>> df.strings.split("a b  c").numpy(), df.strings.split("a,,b", sep=",").numpy()
@@ -138,10 +145,17 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
 
 
 def bytes_split(input: Any, name: str | None = None) -> Tensor:
-    """The bytes of one string, each as a string of its own.
+    """The bytes of one string, as strings.
+
+    Args:
+        input: a scalar string.
+
+    Returns:
+        A vector of strings.
 
     Raises:
-        InvalidArgumentError: ``input`` has axes: see :func:`split`.
+        InvalidArgumentError: ``input`` is not a scalar: see :func:`split`.
+        DTypeError: ``input`` holds numbers.
 
     >>> import dualflow as df
     >>> df.strings.bytes_split("abc").numpy()

@@ -110,19 +110,22 @@ _MATCH: Final = text_op(
 def regex_replace(
     input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
 ) -> Tensor:
-    r"""Strings in which the matches of a regular expression are rewritten.
+    r"""Strings with the matches of a regular expression replaced.
 
     Args:
         input: strings of any shape.
-        pattern: one string: an expression in RE2's syntax, which has no look-around and no back references.
-            Characters are those of UTF-8; a byte that is none is matched by no ``.`` and no class.
-        rewrite: one string, in which ``\1`` to ``\9`` are the groups of the match and ``\0`` all of it.
-        replace_global: whether all matches are rewritten; else the first one.
+        pattern: a scalar string: an expression in RE2's syntax, which has no look-around and no back
+            references. Characters are those of UTF-8; invalid bytes are matched by no ``.`` and no class.
+        rewrite: a scalar string, in which ``\1`` to ``\9`` are the groups of the match and ``\0`` all of it.
+        replace_global: whether all matches are replaced, or the first one.
+
+    Returns:
+        A tensor of strings with the shape of ``input``.
 
     Raises:
-        InvalidArgumentError: a pattern that is no expression, a rewrite with a group that it does not have,
-            or either with axes.
-        DTypeError: numbers.
+        InvalidArgumentError: ``pattern`` is not an expression, ``rewrite`` has a group that it does not have,
+            or either is not a scalar.
+        DTypeError: an argument holds numbers.
 
     >>> import dualflow as df
     >>> df.strings.regex_replace("hello", "(l+)(o)", r"\2\1").numpy()
@@ -133,7 +136,18 @@ def regex_replace(
 
 
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
-    """Whether a regular expression matches all of each string; see :func:`regex_replace`.
+    """Whether a regular expression matches the whole of each string.
+
+    Args:
+        input: strings of any shape.
+        pattern: a scalar string: an expression in RE2's syntax, see :func:`regex_replace`.
+
+    Returns:
+        A bool tensor with the shape of ``input``.
+
+    Raises:
+        InvalidArgumentError: ``pattern`` is not an expression, or not a scalar.
+        DTypeError: an argument holds numbers.
 
     >>> import dualflow as df
     >>> df.strings.regex_full_match(["abc", "abcd"], "a.c").numpy()
