@@ -35,16 +35,16 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
     """``f(*primals)`` and its derivative along ``tangents``, in one forward pass.
 
     Args:
-        f: takes tensors, or structures of them, and returns a tensor or a structure of them.
+        f: a function of tensors, or structures of them, that returns a tensor or a structure of them.
         primals: the arguments.
-        tangents: for each argument its direction, of the same structure, shapes and dtypes.
+        tangents: a direction for each argument, of its structure, shapes and dtypes.
 
     Returns:
         ``(outputs, derivatives)``, of the same structure; the derivative of an output that doesn't depend on
-            the arguments is zero.
+        the arguments is zero.
 
-        Raises:
-            InvalidArgumentError: structures or shapes differ.
+    Raises:
+        InvalidArgumentError: structures or shapes differ.
 
     >>> import dualflow as df
     >>> y, dy = df.autodiff.jvp(lambda x: x * x, [df.constant(3.0)], [df.constant(1.0)])
@@ -98,13 +98,17 @@ def value_and_grad(f: Callable[..., Any], argnums: Places = 0) -> Callable[..., 
     """A function that computes ``f(*args)``, a scalar, and its gradient.
 
     Args:
-        f: returns a real scalar.
-        argnums: which argument to differentiate for, or several.
+        f: a function that returns a real scalar.
+        argnums: the position of the argument to differentiate with respect to, or several; the first by
+            default.
 
     Returns:
         A function of the arguments of ``f`` that returns ``(value, gradient)``: a gradient in the structure
-        of the argument, or a tuple of them for several; zeros if the value doesn't depend on it. It raises
-        InvalidArgumentError if the value is not a scalar, or ``argnums`` exceeds the number of arguments.
+        of the argument, or a tuple of them for several; zeros if the value doesn't depend on it.
+
+    Raises:
+        InvalidArgumentError: when that function is called: the value is not a scalar, or ``argnums`` exceeds
+            the number of arguments.
 
     >>> import dualflow as df
     >>> loss = df.autodiff.value_and_grad(lambda x, a: df.reduce_sum(a * x * x))

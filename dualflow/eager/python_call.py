@@ -126,7 +126,8 @@ def py_function(
 ) -> Any:
     """The results of a Python function of eager tensors, called now or, in a graph, at each run.
 
-    It is differentiable: in a traced function the gradient runs ``func`` once more, under a tape.
+    It is differentiable: in a traced function the gradient runs ``func`` once more, under a tape. A variable
+    that ``func`` reads has its value from before the call of the traced function.
 
     Args:
         func: takes eager tensors and returns a value that can be converted to a tensor, or a sequence of
@@ -140,14 +141,12 @@ def py_function(
 
     Returns:
         A tensor; a list of them if ``Tout`` is a list; None if it is None. Without results, in an explicit
-            graph, the operation for a session to run.
+        graph, the operation for a session to run.
 
-        Raises:
-            InvalidArgumentError: the results are too few, too many, or of another shape or dtype.
-            Exception: any error that ``func`` raises.
-
-        A variable that ``func`` reads has its value from before the call of the traced function. Changing a
-        variable that the traced function changes raises FailedPreconditionError.
+    Raises:
+        InvalidArgumentError: the results are too few, too many, or of another shape or dtype.
+        FailedPreconditionError: ``func`` changes a variable that the traced function changes.
+        Exception: any error that ``func`` raises.
 
     >>> import dualflow as df
     >>> f = df.function(lambda x: df.py_function(lambda v: v.numpy()[::-1], [x], df.float32))

@@ -36,12 +36,11 @@ def value_and_gradients_function(
 
     Returns:
         A function that returns ``(value, gradients)``: a list of tensors, None if ``f`` does not depend on
-        the
-            argument. Integer tensors have gradients too, in integers; integer variables have none. Its
-            keyword ``dy`` weights the value.
+        the argument. Integer tensors have gradients too, in integers; integer variables have none. Its
+        keyword ``dy`` weights the value.
 
-        Raises:
-            InvalidArgumentError: there are no arguments, or no argument of a position or name.
+    Raises:
+        InvalidArgumentError: there are no arguments, or no argument of a position or name.
 
     >>> import dualflow as df
     >>> value, gradients = value_and_gradients_function(lambda x: x * x)(3.0)

@@ -58,18 +58,25 @@ def elementwise_sections(
         raises: when it raises an InvalidArgumentError, other than for shapes.
     """
     first, *others = inputs.split(", ")
-    values = {
-        "takes": takes,
-        "first": first,
-        "others": "".join(f"    {other}: as ``{first}``; the shapes broadcast.\n" for other in others),
-        "promotion": f"    Dtypes: {promotion.value}.\n" if others else "",
-        "shape": "to which the inputs broadcast" if others else f"of ``{first}``",
-        "dtype": returns or _common_dtype(promotion, first, bool(others)),
-        "no_common": ", or the inputs have no common dtype" if others else "",
-    }
-    reasons = [*(["shapes that do not broadcast"] if others else []), *([raises] if raises else [])]
-    refused = f"    InvalidArgumentError: {'; or '.join(reasons)}.\n" if reasons else ""
-    return _ELEMENTWISE.format(**values) + refused
+    arguments = "".join([f"    {other}: as ``{first}``; the shapes broadcast.\n" for other in others])
+    dtype = returns or _common_dtype(promotion, first, bool(others))
+    if others:
+        arguments += f"    Dtypes: {promotion.value}.\n"
+        reasons = f"shapes that do not broadcast; or {raises}" if raises else "shapes that do not broadcast"
+    else:
+        reasons = raises or ""
+    shape = "to which the inputs broadcast" if others else f"of ``{first}``"
+    unequal = ", or the inputs have no common dtype" if others else ""
+    refused = f"    InvalidArgumentError: {reasons}.\n" if reasons else ""
+    return f"""Args:
+    {first}: {takes}, of any shape: a tensor, an array, a Python value or a list of them.
+{arguments}
+Returns:
+    A tensor with the shape {shape} and {dtype}.
+
+Raises:
+    DTypeError: an input doesn't hold {takes}{unequal}.
+{refused}"""
 
 
 def _common_dtype(promotion: Promotion, first: str, several: bool) -> str:
@@ -82,15 +89,6 @@ def _common_dtype(promotion: Promotion, first: str, several: bool) -> str:
     return common
 
 
-_ELEMENTWISE: Final = """Args:
-    {first}: {takes}, of any shape: a tensor, an array, a Python value or a list of them.
-{others}{promotion}
-Returns:
-    A tensor with the shape {shape} and {dtype}.
-
-Raises:
-    DTypeError: an input doesn't hold {takes}{no_common}.
-"""
 REDUCTION: Final = """Args:
     {input}: {takes}, of any shape.
     axis: the axes to reduce: an integer or a list; negative ones count from the end. None for all axes.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Required, TypedDict, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Required, TypedDict, Unpack, cast, overload
 
 import numpy as np
 
@@ -236,9 +236,7 @@ def _infer(rule: DTypeRule, specs: tuple[TensorSpec, ...]) -> TensorSpec:
 _INPUTS = {1: "x", 2: "x, y", 3: "x, y, z"}
 
 
-def _function(op: Op, inputs: str) -> OpFunction:
-    """The function with these names of arguments, which are written out so that a call costs nothing more."""
-
+def _unary(op: Op) -> Any:
     def unary(x: Any, name: str | None = None) -> Any:
         try:
             return dispatch.current().unary(op, x)
@@ -246,6 +244,10 @@ def _function(op: Op, inputs: str) -> OpFunction:
             hide_frames_of(unary, error)
             raise
 
+    return unary
+
+
+def _of_input(op: Op) -> Any:
     def of_input(input: Any, name: str | None = None) -> Any:
         try:
             return dispatch.current().unary(op, input)
@@ -253,6 +255,10 @@ def _function(op: Op, inputs: str) -> OpFunction:
             hide_frames_of(of_input, error)
             raise
 
+    return of_input
+
+
+def _of_features(op: Op) -> Any:
     def of_features(features: Any, name: str | None = None) -> Any:
         try:
             return dispatch.current().unary(op, features)
@@ -260,6 +266,10 @@ def _function(op: Op, inputs: str) -> OpFunction:
             hide_frames_of(of_features, error)
             raise
 
+    return of_features
+
+
+def _binary(op: Op) -> Any:
     def binary(x: Any, y: Any, name: str | None = None) -> Any:
         try:
             return dispatch.current().binary(op, x, y)
@@ -267,6 +277,10 @@ def _function(op: Op, inputs: str) -> OpFunction:
             hide_frames_of(binary, error)
             raise
 
+    return binary
+
+
+def _ternary(op: Op) -> Any:
     def ternary(x: Any, y: Any, z: Any, name: str | None = None) -> Any:
         try:
             return dispatch.current().apply(op, (x, y, z), {})
@@ -274,6 +288,10 @@ def _function(op: Op, inputs: str) -> OpFunction:
             hide_frames_of(ternary, error)
             raise
 
+    return ternary
+
+
+def _of_point(op: Op) -> Any:
     def of_point(y: Any, x: Any, name: str | None = None) -> Any:
         try:
             return dispatch.current().binary(op, y, x)
@@ -281,15 +299,23 @@ def _function(op: Op, inputs: str) -> OpFunction:
             hide_frames_of(of_point, error)
             raise
 
-    functions = {
-        "x": unary,
-        "input": of_input,
-        "features": of_features,
-        "x, y": binary,
-        "y, x": of_point,
-        "x, y, z": ternary,
-    }
-    function = cast(OpFunction, functions[inputs])
+    return of_point
+
+
+_FACTORIES: Final[dict[str, Callable[[Op], Any]]] = {
+    "x": _unary,
+    "input": _of_input,
+    "features": _of_features,
+    "x, y": _binary,
+    "y, x": _of_point,
+    "x, y, z": _ternary,
+}
+"""Creates the function of an op, by the names of its arguments, which are written out to make calls fast."""
+
+
+def _function(op: Op, inputs: str) -> OpFunction:
+    """The function of ``op`` with these names of arguments."""
+    function = cast(OpFunction, _FACTORIES[inputs](op))
     function.op = op
     function.__name__ = function.__qualname__ = op.name
     return function
