@@ -1,10 +1,9 @@
-"""What to say of a name that a public namespace doesn't have: TensorFlow's names, and what to use instead.
+"""Error messages for names that a public namespace lacks: TensorFlow's names, with what to use instead.
 
-The names and the advice are in ``absent_names.txt``, which is read when the first name is missing. A line
-there without indentation is the namespace that is asked for the names under it; those of "tf" serve all
-namespaces. After ``->`` is the place in this package, where ``*`` is the name itself; after ``=`` is advice.
-Lines that are indented further continue the one before. Names without either are TensorFlow's, and nothing in
-this package stands for them.
+The names and the advice are in ``absent_names.txt``, which is read at the first missing name. A line there
+without indentation is a namespace, followed by its names; those of "tf" apply to all namespaces. After ``->``
+is the name in this package, where ``*`` is the name itself; after ``=`` is advice. Lines that are indented
+further continue the previous one. Names without either are TensorFlow's without a replacement.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _NAMESPACES: Final = ("math", "nn", "linalg", "random", "bitwise", "config", "de
 
 
 class AbsentName(NamedTuple):
-    """A row of the table: the namespace, the name, and what to say of it, if there is something."""
+    """A row of the table: the namespace, the name, and the advice, if there is any."""
 
     section: str
     name: str
@@ -32,10 +31,10 @@ class AbsentName(NamedTuple):
 
 
 def missing(module: str, name: str, public: list[str], importing: bool) -> Exception:
-    """The error for a ``name`` that ``module`` doesn't have.
+    """The error for a ``name`` that ``module`` lacks.
 
-    ``importing``: the import system looks it up for ``from module import name``. Where the attribute is
-    missing it tries a submodule next, unless the error is an ImportError.
+    ``importing``: the import system looks it up for ``from module import name``. After an AttributeError it
+    tries a submodule next, after an ImportError it doesn't.
     """
     if importing and find_spec(f"{module}.{name}") is not None:
         return AttributeError(f"module {module!r} has no attribute {name!r}")
@@ -44,7 +43,7 @@ def missing(module: str, name: str, public: list[str], importing: bool) -> Excep
 
 
 def explain(module: str, name: str, public: list[str]) -> str:
-    """The message for a ``name`` that ``module``, whose names are ``public``, doesn't have.
+    """The message for a ``name`` that ``module``, whose names are ``public``, lacks.
 
     >>> print(explain("dualflow", "random_normal", []))
     module 'dualflow' has no attribute 'random_normal': use df.random.normal.
@@ -61,11 +60,11 @@ def explain(module: str, name: str, public: list[str]) -> str:
 
 
 def _advice(place: str, name: str) -> str | None:
-    known = _table()
+    table = _table()
     rows = [
-        known[section, name]
+        table[section, name]
         for section in dict.fromkeys((place, place.removeprefix("compat.v1."), "tf"))
-        if (section, name) in known
+        if (section, name) in table
     ]
     advice = next((row.advice for row in rows if row.advice is not None), None)
     if advice is not None:
@@ -88,14 +87,14 @@ def rows() -> list[AbsentName]:
     """The rows of the table, in its order."""
     content = pkgutil.get_data("dualflow.core", "absent_names.txt")
     assert content is not None, "the table of names is part of the package"
-    found = []
+    absent = []
     section = ""
     for line in re.sub(r"\n {8,}", " ", content.decode()).splitlines():
         if not line.startswith(" "):
             section = line
             continue
-        names, sign, rest = [*re.split(r" (->|=) ", line), "", ""][:3]
+        names, sign, text = [*re.split(r" (->|=) ", line), "", ""][:3]
         for name in names.split():
-            advice = f"use df.{rest.replace('*', name)}" if sign == "->" else rest or None
-            found.append(AbsentName(section, name, advice))
-    return found
+            advice = f"use df.{text.replace('*', name)}" if sign == "->" else text or None
+            absent.append(AbsentName(section, name, advice))
+    return absent

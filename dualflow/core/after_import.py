@@ -1,4 +1,4 @@
-"""Support for another library, loaded right after the library itself, which nothing here imports."""
+"""Import hooks: import a module right after another library is imported."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def import_after(name: str, then: str) -> None:
 
 
 class _Awaiting:
-    """Finds one module where the finders after it find it, and imports ``then`` after it."""
+    """A meta path finder for one module: delegates to later finders, and imports ``then`` afterwards."""
 
     def __init__(self, name: str, then: str) -> None:
         self._name, self._then = name, then
@@ -39,7 +39,7 @@ class _Awaiting:
         if fullname != self._name:
             return None
         finders = list(sys.meta_path)
-        for finder in finders[finders.index(self) + 1 :]:  # another one may await the same module
+        for finder in finders[finders.index(self) + 1 :]:  # which may include another one for the same module
             spec = finder.find_spec(fullname, path, target)
             if spec is not None:
                 if spec.loader is not None:
@@ -49,7 +49,7 @@ class _Awaiting:
 
 
 class _Following:
-    """A module's own loader, for the length of the import, with another import after it."""
+    """Wraps a module's loader during its import, and imports another module afterwards."""
 
     def __init__(self, own: Loader, then: str) -> None:
         self._own, self._then = own, then

@@ -1,8 +1,8 @@
-"""Files that are replaced in one step: a reader, or a crash, finds the old content or the new one, whole.
+"""Atomic replacement of files: readers, also after a crash, see the complete old or new content.
 
-A new content is written to a temporary file in the same folder, ``.NAME.HEX.tmp``. Its writer holds a lock
-on it (``flock``), which ends with the process at the latest: a temporary file that can be locked was left by
-a dead one, and the next writer in the folder removes it. Where there are no such locks, nothing is removed.
+New content is written to a temporary file in the same folder, ``.NAME.HEX.tmp``. Its writer holds a lock on
+it (``flock``), which the system releases when the process ends: a temporary file that can be locked was left
+by a dead process, and the next writer in the folder removes it. Without such locks, nothing is removed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) 
 _OLD: Final = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _TEMPORARY: Final = re.compile(r"\..+\.[0-9a-f]{16}\.tmp", re.DOTALL)
 _LONGEST: Final = 200
-"""Bytes of a file's name that its temporary file's name has; names of more than 255 bytes are refused."""
+"""The length to which a temporary file's name truncates the file's name: systems allow 255 bytes."""
 _BUFFER: Final = 1 << 20
 _cleaned: Final[set[str]] = set()
 
@@ -36,13 +36,13 @@ class AtomicFile:
     Args:
         path: the file's name.
         mode: the file's permissions; by default those of a new file.
-        clean: whether leftovers are looked for even if this process has written into the folder before.
+        clean: whether to remove leftovers even if this process has written into the folder before.
 
     Attributes:
         size: how many bytes were written.
 
     Raises:
-        OSError: the system refuses, here or in any method. Nothing is left behind.
+        OSError: a file operation fails, here or in any method. No temporary file is left.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -69,11 +69,11 @@ class AtomicFile:
 
     @property
     def is_inherited(self) -> bool:
-        """Whether this is a forked process, and the file its parent's."""
+        """Whether this is a forked process, and the file belongs to its parent."""
         return self._process != os.getpid()
 
     def write(self, content: bytes | bytearray | memoryview) -> None:
-        """Add bytes at the end."""
+        """Append bytes."""
         before = len(self._pending)
         self._pending += content
         self.size += len(self._pending) - before
@@ -82,7 +82,7 @@ class AtomicFile:
                 self._flush()
 
     def commit(self) -> None:
-        """Bring the content to the disk, and put it in the file's place."""
+        """Flush the content to the disk, and replace the file by it."""
         with self._or_discard():
             number = self._flush()
             os.fsync(number)
@@ -93,7 +93,7 @@ class AtomicFile:
         sync_folder(os.path.dirname(self._path))
 
     def discard(self) -> None:
-        """Remove what was written, unless it is complete or another process's."""
+        """Remove the temporary file, unless it was committed or belongs to another process."""
         if self._number is not None:
             if not self.is_inherited:
                 with suppress(OSError):
@@ -158,7 +158,7 @@ def remove_leftovers(folder: str) -> None:
 
 
 def sync_folder(folder: str) -> None:
-    """Bring the names in a folder to the disk, where the system can."""
+    """Flush a folder's entries to the disk, on systems that support it."""
     if os.name != "posix":
         return
     number = os.open(folder or ".", os.O_RDONLY)
@@ -169,7 +169,7 @@ def sync_folder(folder: str) -> None:
 
 
 def _created(path: str) -> tuple[str, int]:
-    """The name and number of a new temporary file beside ``path``, which this process has locked."""
+    """The name and file descriptor of a new temporary file in the folder of ``path``, locked."""
     folder, name = os.path.split(path)
     short = os.fsdecode(os.fsencode(name)[:_LONGEST])
     while True:
@@ -182,11 +182,11 @@ def _created(path: str) -> tuple[str, int]:
             os.close(number)
             os.unlink(temporary)
             raise
-        os.close(number)  # another writer took it for a leftover, before it was locked
+        os.close(number)  # another writer removed it as a leftover before it was locked
 
 
 def _lock(number: int) -> bool | None:
-    """Lock a file: True, or False if another process has locked it; None where there are no locks."""
+    """Lock a file: True, or False if another process has locked it; None if the system has no locks."""
     if sys.platform == "win32":
         return None
     try:

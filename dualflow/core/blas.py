@@ -1,6 +1,6 @@
-"""The routines of BLAS that NumPy already has in memory: their addresses, for kernels to call.
+"""Addresses of the routines of NumPy's BLAS, for kernels to call.
 
-Builds of BLAS differ in how they decorate names and in the width of their integers. NumPy's wheels bring an
+Builds of BLAS differ in name decoration and in the width of integers. NumPy's wheels bring an
 OpenBLAS with 64-bit integers whose ``cblas_sgemm`` is called ``scipy_cblas_sgemm64_``; a distribution's NumPy
 uses the system's. Nothing is loaded that NumPy has not loaded itself, except Apple's Accelerate.
 """
@@ -21,7 +21,7 @@ ROUTINES = (
     *("cblas_sgemm", "cblas_dgemm", "cblas_cgemm", "cblas_zgemm", "cblas_sgemv", "cblas_dgemv"),
     *("cblas_strsm", "cblas_dtrsm", "cblas_ctrsm", "cblas_ztrsm"),
 )
-"""The routines that are looked for, by their plain names."""
+"""The routines to look up, by their undecorated names."""
 
 
 class Blas(NamedTuple):
@@ -44,7 +44,7 @@ class Blas(NamedTuple):
 
 @functools.cache
 def find() -> Blas | None:
-    """The BLAS that NumPy uses, or None where none can be found.
+    """The BLAS that NumPy uses; None if it can't be found.
 
     >>> found = find()
     >>> found is None or sorted(found.symbols) == sorted(ROUTINES)

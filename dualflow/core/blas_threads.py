@@ -1,8 +1,8 @@
-"""How many threads NumPy's BLAS may use, for a while.
+"""A block that limits the number of threads of NumPy's BLAS.
 
-The threads of a BLAS wait awake between two parts of a routine. For a matrix that one thread factors in a
-millisecond they gain little, and cost much where other threads want the processors. OpenBLAS has one number
-for the whole process.
+The threads of a BLAS busy-wait between parts of a routine. For a matrix that one thread factors in a
+millisecond they gain little, and cost much if other threads need the processors. OpenBLAS has one thread
+count for the whole process.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from dualflow.core import blas
 from dualflow.core.locks import SharedLock
 
 ALONE: Final = 512 * 512
-"""Routines for matrices of fewer elements run on the thread that calls them."""
+"""The number of matrix elements below which routines run on the calling thread only."""
 
 _TINY: Final = 64 * 64
-"""For so few elements no BLAS wakes a thread."""
+"""The number of matrix elements up to which no BLAS starts threads."""
 
 
 def for_matrices(elements: int) -> AbstractContextManager[Any]:
-    """The block in which routines of BLAS are called for matrices of so many elements.
+    """A block that calls routines of BLAS for matrices of ``elements`` elements.
 
-    It limits NumPy's BLAS to one thread if that is enough for such matrices. Other threads' calls of that
-    BLAS are limited too meanwhile. When the last such block ends, the number is what it was.
+    It limits NumPy's BLAS to one thread if more don't pay for this size. Calls by other threads are limited
+    too meanwhile. The end of the last such block restores the number.
     """
     return OneThread() if _TINY < elements < ALONE and _number() is not None else nullcontext()
 
 
 class OneThread:
-    """``with OneThread():`` NumPy's BLAS, which must have a number of threads to set, has one."""
+    """``with OneThread():`` limits NumPy's BLAS, whose number of threads must be settable, to one thread."""
 
     __slots__ = ("_inside",)
 
@@ -52,13 +52,13 @@ class OneThread:
                 self._inside = False
                 _limit.leave()
 
-    def __del__(self) -> None:  # where a signal's handler has raised between the two
+    def __del__(self) -> None:  # if a signal handler has raised between the two
         if self._inside:
             self.__exit__()
 
 
 class _Limit:
-    """How many blocks are open, and the number of threads that was found by the first."""
+    """The number of open blocks, and the number of threads before the first."""
 
     def __init__(self) -> None:
         self._blocks = 0
@@ -77,37 +77,37 @@ class _Limit:
         self._blocks = max(self._blocks - 1, 0)
 
     def free_in_child(self) -> None:
-        """The threads that were in a block have stayed in the parent."""
+        """Restore the number in a forked child: threads with open blocks exist in the parent only."""
         if self._blocks:
             self._restore()
             self._blocks = 0
 
     def _restore(self) -> None:
-        if self._before > 1 and _get() == 1:  # else somebody else has set it meanwhile
+        if self._before > 1 and _get() == 1:  # otherwise other code has set it meanwhile
             _set(self._before)
 
 
 @functools.cache
 def _number() -> tuple[Callable[[], int], Callable[[int], None]] | None:
-    """What tells and what sets the number of threads; None where there is no such function."""
-    found = blas.find()
-    if found is None or not found.set_num_threads or not found.get_num_threads:
+    """The functions that read and set the number of threads; None if BLAS lacks them."""
+    library = blas.find()
+    if library is None or not library.set_num_threads or not library.get_num_threads:
         return None
     return (
-        ctypes.PYFUNCTYPE(ctypes.c_int)(found.get_num_threads),
-        ctypes.PYFUNCTYPE(None, ctypes.c_int)(found.set_num_threads),
+        ctypes.PYFUNCTYPE(ctypes.c_int)(library.get_num_threads),
+        ctypes.PYFUNCTYPE(None, ctypes.c_int)(library.set_num_threads),
     )
 
 
 def _get() -> int:
     number = _number()
-    assert number is not None, "blocks are only made where there is one"
+    assert number is not None, "blocks exist only if BLAS has the functions"
     return number[0]()
 
 
 def _set(count: int) -> None:
     number = _number()
-    assert number is not None, "blocks are only made where there is one"
+    assert number is not None, "blocks exist only if BLAS has the functions"
     number[1](count)
 
 

@@ -1,6 +1,6 @@
-"""Python values and NumPy arrays as arrays of the dtypes that tensors have.
+"""Conversion of Python values and NumPy arrays to arrays of tensors' dtypes.
 
-Python's numbers take the default dtypes (int32, float32; int64 where int32 is too narrow), NumPy's their own.
+Python numbers have default dtypes (int32, float32; int64 if int32 is too narrow), NumPy's keep their own.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ def as_array(value: Any, dtype: DType | None = None) -> Array:
     """``value`` as an array that shares no memory with it.
 
     Args:
-        value: a Python number or string, a NumPy array or scalar, what NumPy takes for an array, or lists,
-            ranges and other sequences of numbers or strings.
-        dtype: the wanted dtype; Python's numbers must fit its kind, arrays are converted as ``astype`` does.
+        value: a Python number or string, a NumPy array or scalar, an object that NumPy converts to an array,
+            or lists, ranges and other sequences of numbers or strings.
+        dtype: the dtype of the result; Python's numbers must fit its kind, arrays are converted by
+            ``astype``.
 
     Raises:
         DTypeError: None, sets, other objects, or numbers of another kind than ``dtype``; strings for a dtype
@@ -57,24 +58,24 @@ def as_array(value: Any, dtype: DType | None = None) -> Array:
 
 
 def as_result(value: Any) -> Array:
-    """What a kernel returned as an array: NumPy's functions return an element where there are no axes."""
+    """A kernel's result as an array: NumPy's functions return scalars for arrays without axes."""
     return np.asarray(value, object if type(value) is bytes else None)
 
 
 def zero_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """An array of zeros; of empty strings where the elements are strings."""
+    """An array of zeros, or of empty strings for the dtype of strings."""
     return np.full(shape, b"", object) if dtype.kind == "O" else np.zeros(shape, dtype)
 
 
 def _first(value: Any) -> Any:
-    """The first element of nested lists, which tells lists of strings from others."""
+    """The first element of nested lists, which decides whether they are lists of strings."""
     while isinstance(value, list | tuple) and value:
         value = value[0]
     return value
 
 
 def _of_strings(value: Any, dtype: DType | None, convert: Callable[[Any], Array]) -> Array:
-    """Strings as an array of bytes, where ``dtype`` does not ask for numbers."""
+    """Strings as an array of bytes; an error if ``dtype`` is numeric."""
     if dtype is not None and not dtype.is_string:
         raise DTypeError(
             f"Cannot convert {_short(value)} to a tensor of dtype {dtype.name}; df.strings.to_number makes "
@@ -84,14 +85,14 @@ def _of_strings(value: Any, dtype: DType | None, convert: Callable[[Any], Array]
 
 
 def _listed(value: Any) -> Any:
-    """A sequence that is no text as a list; anything else as it is."""
+    """A sequence other than text as a list; other values unchanged."""
     if isinstance(value, str | bytes) or not isinstance(value, Sequence):
         return value
     return value.tolist() if hasattr(value, "tolist") else list(value)
 
 
 def refuse_mask(value: Any) -> None:
-    """Refuse an array that lacks elements, of which NumPy itself would only drop the mask.
+    """Raise for an array with masked elements: NumPy would drop the mask silently.
 
     Raises:
         InvalidArgumentError: ``value`` is an array with masked elements.
@@ -148,7 +149,7 @@ def _from_list(value: Any, dtype: DType | None) -> Array:
 
 
 def _of_integers(value: Any) -> Array:
-    """Integers of which some are outside int64."""
+    """An array of integers of which some are outside int64."""
     try:
         return np.array(value, np.uint64)
     except OverflowError:
@@ -158,17 +159,17 @@ def _of_integers(value: Any) -> Array:
 
 
 def _leaves(value: Any) -> list[Any]:
-    found, pending = [], [value]
+    leaves, pending = [], [value]
     while pending:
         item = pending.pop()
         if isinstance(item, list | tuple):
             pending.extend(reversed(item))
         elif isinstance(item, np.ndarray):
             refuse_mask(item)
-            found.extend([item.dtype.type(0)] if item.size else [])
+            leaves.extend([item.dtype.type(0)] if item.size else [])
         else:
-            found.append(item)
-    return found
+            leaves.append(item)
+    return leaves
 
 
 def _from_python(array: Array, value: Any, leaves: list[Any], dtype: DType | None) -> Array:
@@ -193,7 +194,7 @@ def _from_python(array: Array, value: Any, leaves: list[Any], dtype: DType | Non
 
 
 def _check_range(array: Array, dtype: DType) -> None:
-    """Refuse Python's integers that ``dtype`` doesn't hold."""
+    """Raise if Python integers don't fit ``dtype``."""
     limits = np.iinfo(dtype.dtype)
     for number in (int(array.min()), int(array.max())):
         if not limits.min <= number <= limits.max:
@@ -204,7 +205,7 @@ def _check_range(array: Array, dtype: DType) -> None:
 
 
 def _default(array: Array, leaves: list[Any]) -> DType | None:
-    """The dtype for Python's numbers, None to keep the array's own."""
+    """The default dtype for Python numbers; None to keep the array's own."""
     kind = array.dtype.kind
     if not leaves:
         return float32

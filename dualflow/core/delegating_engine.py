@@ -1,4 +1,4 @@
-"""The base of engines that add something to another one: a tape's records, a count, a check."""
+"""The base of engines that extend another one, for example by recording."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class DelegatingEngine(Engine):
-    """Runs ops on ``base`` and leaves variables, seeds and names to it; a subclass overrides what it adds to.
+    """Delegates ops, variables, seeds and names to ``base``; a subclass overrides the methods it extends.
 
-    Values of any kind are prepared here, so that all of an op's inputs pass through the subclass. What NumPy
-    is handed is the subclass's own business.
+    Ops' inputs of any kind are converted on this engine, so that they all pass through the subclass.
+    :meth:`record_numpy_use` is not delegated.
     """
 
     __slots__ = ("base", "eager")
@@ -46,11 +46,11 @@ class DelegatingEngine(Engine):
         return self.base.constant(array)
 
     @property
-    def overrides_numpy(self) -> bool:  # type: ignore[override]  # each engine's own, which here is asked for
+    def overrides_numpy(self) -> bool:  # type: ignore[override]  # a class attribute of other engines
         return self.base.overrides_numpy
 
     @property
-    def seeds_begin_anew(self) -> bool:  # type: ignore[override]  # each engine's own, which here is asked for
+    def seeds_begin_anew(self) -> bool:  # type: ignore[override]  # a class attribute of other engines
         return self.base.seeds_begin_anew
 
     def is_traced(self, value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The one device that tensors are on, the CPU, and the names it goes by."""
+"""Names of the CPU, the only device."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import Any, Final
 from dualflow.core.errors import InvalidArgumentError
 
 DEVICE: Final = "/job:localhost/replica:0/task:0/device:CPU:0"
-"""The full name, which tensors tell."""
+"""The full name, the ``device`` of tensors."""
 _PLACE = r"(/job:\w+)?(/replica:\d+)?(/task:\d+)?/?(device:)?"
 _CPU = re.compile(_PLACE + r"(cpu(:(0|\*))?)?", re.IGNORECASE)
 _DEVICE = re.compile(_PLACE + r"(cpu|gpu|tpu)(:(\d+|\*))?", re.IGNORECASE)
 
 
 def is_cpu(name: str) -> bool:
-    """Whether a name means the CPU, as the empty one does."""
+    """Whether a name, which may be empty, refers to the CPU."""
     return _CPU.fullmatch(name) is not None
 
 
 def is_device(name: str) -> bool:
-    """Whether a name means a device, which this machine need not have."""
+    """Whether a name refers to a device, which this machine may lack."""
     return _DEVICE.fullmatch(name) is not None
 
 
 def check_device(device: Any, stream: Any = None) -> None:
-    """Refuse another device than the CPU, and a stream; None is any device.
+    """Raise for another device than the CPU or None, and for a stream.
 
     Raises:
-        InvalidArgumentError: the name of another device, no name, or a stream, which the CPU has none of.
+        InvalidArgumentError: ``device`` is not a name of the CPU, or a stream is given.
     """
     if device is not None and not (isinstance(device, str) and is_cpu(device)):
         raise InvalidArgumentError(

@@ -1,7 +1,7 @@
-"""Which engine is current: the one switch between running now and recording a graph.
+"""The current engine: decides whether ops run eagerly or are recorded in a graph.
 
-An engine takes an op record and tensors and returns tensors. The eager engine is the base; a trace or a
-tape is another engine for the length of a ``with`` block. The switch is a context variable, so threads and
+An engine takes an op record and tensors and returns tensors. The eager engine is the default; a trace or a
+tape is the current engine during a ``with`` block. The current engine is a context variable, so threads and
 asyncio tasks each have their own.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class AbstractTensor:
-    """What engines hand around: something with a shape and a dtype."""
+    """The base of all tensors: a value with a shape and a dtype."""
 
     __slots__ = ()
     shape: Shape
@@ -35,7 +35,7 @@ class AbstractTensor:
 
 
 class AbstractVariable:
-    """State that an engine can read and assign; ``created`` numbers variables in order of creation."""
+    """The base of variables: state that an engine reads and assigns; ``created`` numbers them by creation."""
 
     __slots__ = ()
     shape: Shape
@@ -45,9 +45,9 @@ class AbstractVariable:
 
 
 class AbstractComposite:
-    """A value made of several tensors, of which ``values`` holds the numbers: what gradients flow to.
+    """A value of several tensors (a sparse tensor, for example), of which ``values`` is differentiable.
 
-    It is a structure of its tensors: ``__tree__`` says which (:mod:`dualflow.core.tree`).
+    It is a tree of its tensors, by the method ``__tree__`` (:mod:`dualflow.core.tree`).
     """
 
     __slots__ = ()
@@ -56,16 +56,16 @@ class AbstractComposite:
     values: Any
 
     def with_values(self, new_values: Any) -> Any:
-        """The same with other numbers."""
+        """A copy with other values."""
         raise NotImplementedError
 
     def as_tensor(self) -> Any:
-        """The tensor that stands for it in ops; or an error that says what to use."""
+        """The equivalent tensor, for ops; raises an error with an alternative if there is none."""
         raise NotImplementedError
 
 
 class AbstractSource:
-    """What programs read elements from while they run: a dataset, or an iterator over one."""
+    """The base of datasets and iterators, from which programs read elements at run time."""
 
     __slots__ = ()
 
@@ -74,21 +74,21 @@ class AbstractSource:
         raise NotImplementedError
 
     def enumerate(self, start: Any = 0) -> Any:
-        """What gives pairs of a number and an element."""
+        """A source of pairs of a number and an element."""
         raise NotImplementedError
 
     @classmethod
     def zip(cls, *sources: Any) -> Any:
-        """What gives one element of each source, side by side."""
+        """A source of tuples of one element of each source."""
         raise NotImplementedError
 
 
 TENSORS: Final = (AbstractTensor, AbstractVariable)
-"""What ops take without converting it: the classes for ``isinstance``."""
+"""The classes of ops' inputs that need no conversion, for ``isinstance``."""
 
 
 class SupportsArray(Protocol):
-    """What NumPy can read: arrays and scalars of NumPy, and objects of other libraries."""
+    """An object that NumPy can convert: arrays and scalars of NumPy, and objects of other libraries."""
 
     def __array__(self) -> np.ndarray[Any, Any]:
         """The values as an array."""
@@ -96,11 +96,11 @@ class SupportsArray(Protocol):
 
 
 TensorLike: TypeAlias = "AbstractTensor | AbstractVariable | SupportsArray | complex | Sequence[TensorLike]"
-"""What ops take and convert to tensors, for type checkers."""
+"""The type of values that ops convert to tensors, for type checkers."""
 
 
 class Engine:
-    """How ops run. ``unary``, ``binary`` and ``part`` are calls that the eager engine runs faster."""
+    """Runs ops. ``unary``, ``binary`` and ``part`` have fast paths in the eager engine."""
 
     __slots__ = ()
     eager = False
@@ -108,26 +108,26 @@ class Engine:
     """Whether NumPy's functions run as ops on tensors for which :meth:`is_traced` is True."""
 
     seeds_begin_anew = False
-    """Whether each random op with a seed has a stream of its own, not that of all eager ops with the seed."""
+    """Whether each random op with a seed has a stream of its own, unlike eager ops, which share one."""
 
     @property
     def sizing(self) -> Op | None:
-        """The op that holds a computation until all sizes are known; None where they always are."""
+        """The op that defers a computation until all sizes are known; None if they always are."""
         return None
 
     @property
     def drawing(self) -> Op:
-        """The op that holds a computation which draws random numbers, where :attr:`sizing` is not None."""
+        """The op that defers a computation which draws random numbers, if :attr:`sizing` is not None."""
         raise NotImplementedError
 
     @property
     def unrecorded(self) -> Engine:
-        """The engine that runs the same ops without a tape that listens."""
+        """The engine that runs the same ops without recording them on tapes."""
         return self
 
     @property
     def innermost(self) -> Engine:
-        """The engine at the bottom, behind all tapes and accumulators: the eager one, or a trace."""
+        """The engine below all tapes and accumulators: the eager one, or a trace."""
         return self
 
     def unary(self, op: Op, x: Any) -> Tensor:
@@ -139,56 +139,58 @@ class Engine:
         return op.run_on(self, (x, y), {})
 
     def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Tensor:
-        """Run ``op`` on values of any kind. What ops of several outputs give is unpacked as a tensor is."""
+        """Run ``op`` on values of any kind."""
         return op.run_on(self, inputs, attrs)
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """Run ``op`` on this engine's tensors: a tensor, or a tuple for an op with several outputs.
 
-        What has no outputs gives an empty tuple, or the operation of a graph that is run later.
+        An op without outputs returns an empty tuple; in an explicit graph, its operation.
         """
         raise NotImplementedError
 
     def composite(self, rule: Callable[..., Any], x: Any, attrs: dict[str, Any]) -> Any:
-        """``rule(x, **attrs)``: a pure function of a tensor, made of ops, which may run as one.
+        """``rule(x, **attrs)``: a pure function of a tensor that calls ops, which may run as one compiled
+        kernel.
 
-        ``rule`` is a function of a module, and the attributes are plain data: both are a key.
+        ``rule`` is a module's function, and the attributes are hashable: both are part of the kernel's key.
         """
         return rule(x, **attrs)
 
     def generated(
         self, rule: Callable[..., Any], inputs: tuple[Any, ...], count: int, attrs: dict[str, Any]
     ) -> Any:
-        """``rule(*inputs, count=count, **attrs)``: many numbers made of a few inputs, which may run as one.
+        """``rule(*inputs, count=count, **attrs)``: generates ``count`` numbers; may run as one compiled
+        kernel.
 
         ``rule`` and ``attrs`` are as in :meth:`composite`. For a larger count the first numbers are the same.
         """
         return rule(*inputs, count=count, **attrs)
 
     def part(self, rule: Callable[[Any, Any], Any], x: Any, key: Any) -> Any:
-        """``rule(x, key)``: the part ``x[key]``, for which the eager engine has a short way."""
+        """``rule(x, key)``: the part ``x[key]``, for which the eager engine has a fast path."""
         return rule(x, key)
 
     def constant(self, array: np.ndarray[Any, Any]) -> Any:
-        """A tensor that holds ``array``, which nobody else will change."""
+        """A tensor of ``array``, which must not be written to any more."""
         raise NotImplementedError
 
     def lift(self, tensor: AbstractTensor) -> AbstractTensor:
-        """``tensor``, perhaps of another engine, as one of this engine's."""
+        """``tensor``, which may be another engine's, as a tensor of this engine."""
         return tensor
 
     def shallow_copy(self, tensor: Any) -> Any:
-        """Another tensor of the same elements, which is told from ``tensor`` by its identity."""
+        """Another tensor object with the same elements."""
         raise NotImplementedError
 
     def is_traced(self, value: Any) -> bool:
-        """Whether what is computed from ``value``, which may be anything, is recorded."""
+        """Whether computations that depend on ``value``, of any type, are recorded."""
         return False
 
     def record_numpy_use(self, value: AbstractTensor | AbstractVariable, frame: FrameType) -> None:
-        """Take note that the elements of ``value`` are handed to NumPy, which ``frame`` has called.
+        """Called when NumPy, in a call by ``frame``, reads the elements of ``value``.
 
-        Only engines that override NumPy need the note.
+        Only engines that override NumPy's functions use it.
         """
 
     def read(self, variable: Any) -> Any:
@@ -196,42 +198,42 @@ class Engine:
         raise NotImplementedError
 
     def assign(self, variable: Any, value: Any) -> Any:
-        """Give the variable a new value, a tensor of its dtype and shape.
+        """Assign a tensor of the variable's dtype and shape.
 
-        An engine whose assignments happen later returns the tensor that stands for this one; others None.
+        The engine of an explicit graph returns the tensor to fetch for the assignment; others return None.
         """
         raise NotImplementedError
 
     def change(self, variable: Any, rule: Callable[[Any], Any]) -> Any:
-        """Assign ``rule(value)``, losing no change by another thread where ops run now."""
+        """Assign ``rule(value)``; the eager engine does it atomically."""
         return self.assign(variable, rule(self.read(variable)))
 
     def update(self, variable: Any, value: Any, outputs: Sequence[Any]) -> None:
-        """Assign what recorded code has computed for a variable, beside ``outputs``, its results."""
+        """Assign the value that recorded code has computed for a variable; ``outputs`` are its results."""
         self.assign(variable, value)
 
     def record_assignment(self, variable: Any, value: Any) -> None:
-        """What a variable holds from this point of recorded code on, which assigns its last value later."""
+        """Record the variable's value at this point of recorded code, which assigns its final value later."""
         self.assign(variable, value)
 
     def stream(self, seed: int | None) -> Any:
-        """What a new op with this seed draws from; None if that is what all engines share."""
+        """The random stream of a new op with this seed; None for the stream that all engines share."""
         return None
 
     def set_own_seed(self, seed: int | None) -> bool:
-        """Whether the seed of all ops is this engine's alone, which it has taken."""
+        """Set this engine's own global seed; False if it shares the one of all engines."""
         return False
 
     def name_scope(self, name: str) -> AbstractContextManager[str]:
-        """The block in which names begin with ``name/``, or with ``name`` if it ends in ``/``."""
+        """A block that prefixes names with ``name/``, or with ``name`` if it ends in ``/``."""
         return scoped(name)
 
     def unordered(self) -> AbstractContextManager[None]:
-        """The block whose ops run whenever their results are needed, such as a variable's initial value."""
+        """A block whose ops run when their results are needed, for a variable's initial value."""
         return nullcontext()
 
     def create_variable(self, variable: Any, initial: Any) -> None:
-        """Give a variable that is being constructed its first value."""
+        """Set the initial value of a variable that is being constructed."""
         raise NotImplementedError
 
 
@@ -244,7 +246,7 @@ def current() -> Engine:
 
 
 def install(base: Engine) -> None:
-    """Make ``base`` the engine of every context that has chosen none."""
+    """Make ``base`` the default engine of all contexts."""
     global _current, current
     _current = ContextVar("dualflow_engine", default=base)
     current = _current.get

@@ -16,8 +16,8 @@ from dualflow.core.locks import imported
 class DType:
     """An element type, such as ``dualflow.float32``.
 
-    Equal to all that :func:`as_dtype` takes for it: its name, its NumPy dtype, a Python type. NumPy takes it
-    wherever it takes a dtype.
+    Equal to all values that :func:`as_dtype` converts to it: its name, its NumPy dtype, a Python type. NumPy
+    accepts it as a dtype.
 
     Attributes:
         narrow: whether it is a float of the package ml_dtypes, which ops compute in float32.
@@ -141,13 +141,13 @@ class DType:
 
 
 UNCOMMON: Final = 17
-"""The ``num`` of NumPy's dtypes from which on they are no plain numbers: objects, which strings are here, and
-the dtypes of packages. Of NumPy's own numbers only float16 is among them."""
+"""The ``num`` of NumPy's dtypes from which on they are not plain numbers: objects (strings, here), and dtypes
+of packages. Of NumPy's own numbers only float16 is among them."""
 _NARROW: Final = {"bfloat16": 14, "float8_e5m2": 24, "float8_e4m3fn": 25}
 _LATE: Final = {**_NARROW, "string": 7}
-"""Names and numbers of the dtypes that are registered when one is first asked for."""
+"""Names and numbers of the dtypes that are registered at their first use."""
 uncommon_in_use: Final[list[str]] = []
-"""Names of the dtypes of ``_LATE`` that have been asked for: where there are none, nobody looks for them."""
+"""Names of the registered dtypes of ``_LATE``; while it is empty, checks for them are skipped."""
 _TEXT: Final = "SUOT"
 """The kinds of NumPy's dtypes whose arrays hold strings, or may."""
 
@@ -215,11 +215,11 @@ def as_dtype(type_value: Any) -> DType:
     """
     if type(type_value) is DType:
         return type_value
-    found = _find(type_value)
-    if found is None:
-        known = ", ".join([*(t.name for t in ALL), *_LATE])
-        raise DTypeError(f"{type_value!r} is not a dtype that tensors can have; use one of {known}.")
-    return found
+    dtype = _find(type_value)
+    if dtype is None:
+        names = ", ".join([*(t.name for t in ALL), *_LATE])
+        raise DTypeError(f"{type_value!r} is not a dtype that tensors can have; use one of {names}.")
+    return dtype
 
 
 def late_dtype(name: str) -> DType:
@@ -228,15 +228,15 @@ def late_dtype(name: str) -> DType:
     >>> late_dtype("bfloat16").max > late_dtype("float8_e5m2").max
     np.True_
     """
-    known = _NAMED.get(name)
-    if known is None:
+    registered = _NAMED.get(name)
+    if registered is None:
         numbers = name in _NARROW
-        made = DType(getattr(imported("ml_dtypes"), name)) if numbers else DType(object, name)
-        known = _TYPES.setdefault(made.dtype, made)
-        _NUMBERS[_LATE[name]] = known
-        _NAMED.update({name: known, _LATE[name]: known})
+        dtype = DType(getattr(imported("ml_dtypes"), name)) if numbers else DType(object, name)
+        registered = _TYPES.setdefault(dtype.dtype, dtype)
+        _NUMBERS[_LATE[name]] = registered
+        _NAMED.update({name: registered, _LATE[name]: registered})
         uncommon_in_use.append(name)
-    return known
+    return registered
 
 
 def is_narrow(dtype: np.dtype[Any]) -> bool:
@@ -255,13 +255,13 @@ def finfo(dtype: DType) -> Any:
 
 
 def _find(value: Any) -> DType | None:
-    """The dtype that ``value`` stands for, which may be anything."""
+    """The dtype that ``value``, of any type, refers to; None if it doesn't."""
     if isinstance(value, np.dtype):
         return _TYPES.get(value) or _of_other_package(value)
     if isinstance(value, str | int | None):
-        known = None if isinstance(value, bool) else _NAMED.get(value)
+        registered = None if isinstance(value, bool) else _NAMED.get(value)
         named = _BY_NUMBER.get(value, value) if isinstance(value, int) else value
-        return late_dtype(named) if known is None and named in _LATE else known
+        return late_dtype(named) if registered is None and named in _LATE else registered
     if isinstance(value, type) and value in _NAMED:
         return _NAMED[value]
     if value in (str, bytes):  # NumPy has dtypes for them, TensorFlow has none
@@ -273,11 +273,11 @@ def _find(value: Any) -> DType | None:
 
 
 def _of_other_package(dtype: np.dtype[Any]) -> DType | None:
-    """The dtype for one that is of another byte order, or of strings, or not NumPy's own."""
+    """The dtype for a NumPy dtype of another byte order, of strings, or of another package."""
     if dtype.kind in _TEXT:
         return late_dtype("string")
-    found = _TYPES.get(dtype.newbyteorder("="))
-    return late_dtype(dtype.name) if found is None and dtype.name in _NARROW else found
+    native = _TYPES.get(dtype.newbyteorder("="))
+    return late_dtype(dtype.name) if native is None and dtype.name in _NARROW else native
 
 
 def promote(x: DType, y: DType) -> DType:

@@ -27,7 +27,7 @@ class DualflowError(Exception):
     op: object = None
 
     def __init__(self, *args: object, **kwargs: object) -> None:
-        """``args`` is the message, or ``node_def, op, message``, and the code of an error of no kind."""
+        """``args`` is the message, or ``node_def, op, message`` and optionally ``error_code``."""
         if len(args) >= 3:
             kwargs = dict(zip(("node_def", "op", "message", "error_code"), args, strict=False)) | kwargs
             args = ()
@@ -43,23 +43,23 @@ class DualflowError(Exception):
 
 
 class InvalidArgumentError(DualflowError, ValueError):
-    """A value, shape or dtype that the operation can't take."""
+    """An invalid value, shape or dtype."""
 
     error_code = 3
 
 
 class UnassignedError(InvalidArgumentError, UnboundLocalError):
-    """A Python variable read that no iteration of the loop which assigns it has assigned."""
+    """A read of a Python variable that is assigned only in a loop that ran zero iterations."""
 
 
 class GradientCheckError(DualflowError, AssertionError):
-    """A derivative that is not the slope of the function's values."""
+    """A derivative differs from the numerical one."""
 
     error_code = 13
 
 
 class NotRestoredError(DualflowError, AssertionError):
-    """A checkpoint and the objects that it was restored into that don't match, where they were said to."""
+    """A checkpoint doesn't match the objects that it was restored into, as an assertion required."""
 
     error_code = 9
 
@@ -111,7 +111,7 @@ class MissingAttributeError(DualflowError, AttributeError):
     """
 
     def __init__(self, *args: object, name: str | None = None, **kwargs: object) -> None:
-        """``name`` is the name that is missing, where the message says all there is to say of it."""
+        """``name`` is the missing name; None lets Python add a suggestion."""
         super().__init__(*args, **kwargs)
         self.name = name
 
@@ -126,10 +126,10 @@ class MissingNameError(DualflowError, ImportError):
 
 
 class MissingModuleError(MissingNameError, ModuleNotFoundError):
-    """A module of TensorFlow's that nothing here stands for."""
+    """A module of TensorFlow without an equivalent here."""
 
 
 class InternalError(DualflowError, AssertionError):
-    """A broken promise inside dualflow: please report it, with the message."""
+    """A violated invariant inside dualflow: please report it, with the message."""
 
     error_code = 13

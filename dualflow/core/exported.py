@@ -1,4 +1,4 @@
-"""What exported programs call in the place of functions that use more than NumPy and SciPy."""
+"""Portable replacements, in exported programs, of functions that use more than NumPy and SciPy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ATTRIBUTE: Final = "_dualflow_exported"
 
 
 def exported_as(portable: Callable[..., Any]) -> Callable[[F], F]:
-    """Let exported programs call ``portable``, a function of the same arguments; a decorator."""
+    """A decorator: exported programs call ``portable``, a function of the same arguments, instead."""
 
     def mark(function: F) -> F:
         setattr(function, _ATTRIBUTE, portable)
@@ -22,6 +22,6 @@ def exported_as(portable: Callable[..., Any]) -> Callable[[F], F]:
 
 
 def exported(function: FunctionType) -> FunctionType:
-    """What exported programs call: ``function`` itself where nothing else is said."""
-    found: FunctionType = getattr(function, _ATTRIBUTE, function)
-    return found
+    """The function that exported programs call: the portable one, or ``function`` itself."""
+    replacement: FunctionType = getattr(function, _ATTRIBUTE, function)
+    return replacement

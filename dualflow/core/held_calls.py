@@ -8,7 +8,7 @@ from typing import Any, Final
 from dualflow.core.slot import Slot
 
 Hold = Callable[[Callable[..., Any], Sequence[Any], Mapping[str, Any], Exception], Any]
-"""From a function of ops, the arguments and keywords of a call of it, and the error that the call raised, to
-the results that stand for those of the call; None where the error stays."""
+"""Defers a failed call: takes a function of ops, the call's arguments and keywords, and its error; returns
+symbolic results, or None if the error stands."""
 
 HOLD: Final[Slot[Hold]] = Slot("holding failed calls", lambda function, args, kwargs, error: None)

@@ -1,4 +1,4 @@
-"""What a fork waits for, locks that no signal leaves taken, and attributes that are computed once for all."""
+"""Locks that are safe with forks and signals, and attributes that are computed once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class _Held:
-    """A lock, and how often this thread had it before."""
+    """A lock, and the number of times this thread held it before."""
 
     __slots__ = ("_before", "_count", "_lock")
 
@@ -29,7 +29,7 @@ class _Held:
 
     def __exit__(self, *exc: object) -> None:
         self._give_back()
-        self.__class__ = _Held  # which has nothing to do when it goes
+        self.__class__ = _Held  # without __del__
 
     def _give_back(self) -> None:
         if self._count is None:
@@ -41,14 +41,14 @@ class _Held:
 
 
 class Hold(_Held):
-    """``with Hold(lock):`` has the lock until the block ends, however it ends.
+    """``with Hold(lock):`` holds the lock during the block, and releases it however the block ends.
 
-    A signal's handler may raise where ``with lock:`` doesn't see it, and the lock stays taken: between
-    taking it and entering the block (Python 3.14), or where a loop in the block jumps back (3.13). The frame
-    that is left then lets go of this object, which gives the lock back.
+    With a plain ``with lock:``, an exception from a signal handler can leave the lock held: between acquiring
+    it and entering the block (Python 3.14), or at a backward jump in the block (3.13). Unwinding the frame
+    then deletes this object, which releases the lock.
 
     Args:
-        lock: an RLock; or a Lock that nobody else takes.
+        lock: an RLock; or a Lock that no other code acquires.
     """
 
     __slots__ = ()
@@ -59,7 +59,7 @@ class Hold(_Held):
 
 
 def held(lock: Any) -> AbstractContextManager[Any]:
-    """The lock for a ``with`` block: itself, where Python's own ``with`` is enough."""
+    """A context manager for the lock: itself, on Python versions where ``with`` is safe."""
     return Hold(lock) if sys.version_info >= (3, 13) else lock
 
 
@@ -71,26 +71,26 @@ if hasattr(os, "register_at_fork"):
 
 
 def unforkable() -> AbstractContextManager[Any]:
-    """``with unforkable():`` is a time in which no other thread of this package forks.
+    """``with unforkable():`` delays forks by other threads until the block ends.
 
-    It is for what a child could not go on with if it inherited the half of it: imports, compiling. There is
-    one lock for all of these, since a fork that waited for several could meet a thread that holds one of them
-    and waits for another. Whoever holds it takes no other lock of this package.
+    It is for operations that a child can't continue if it inherits them half done: imports, compiling. There
+    is one lock for all of these, since a fork that waited for several could deadlock with a thread that holds
+    one of them and waits for another. In the block no other lock of this package is acquired.
     """
     return held(_unforkable)
 
 
 def imported(name: str) -> ModuleType:
-    """A module that is imported when first needed.
+    """Import a module lazily.
 
-    A thread that is importing holds locks of Python's own, which nobody in a forked child would let go.
+    A thread that is importing holds Python's import locks, which would stay locked in a forked child.
 
     >>> imported("dualflow.core.locks").imported is imported
     True
     """
-    found = sys.modules.get(name)
-    if found is not None and not getattr(found.__spec__, "_initializing", False):
-        return found
+    module = sys.modules.get(name)
+    if module is not None and not getattr(module.__spec__, "_initializing", False):
+        return module
     with unforkable():
         return import_module(name)
 
@@ -98,8 +98,8 @@ def imported(name: str) -> ModuleType:
 class SharedLock:
     """A reentrant lock for a module, used as ``with shared.lock:``.
 
-    In a forked child it is free, unless the thread that forked holds it: of the threads of its parent a child
-    has only that one, and a lock that another held would stay taken.
+    In a forked child it is released, unless the forking thread holds it: a child has only that thread, and a
+    lock held by another one would never be released.
 
     Attributes:
         bare: the lock itself, for ``acquire`` and ``release``.
@@ -114,12 +114,12 @@ class SharedLock:
 
     @property
     def lock(self) -> AbstractContextManager[Any]:
-        """The lock for a ``with`` block."""
+        """A context manager that holds the lock."""
         return held(self.bare)
 
     @contextmanager
     def released(self) -> Iterator[None]:
-        """The block in which this thread does not hold the lock, however often it has taken it."""
+        """A block in which this thread doesn't hold the lock, even if it has acquired it several times."""
         bare: Any = self.bare
         count = bare._release_save() if bare._is_owned() else None
         try:
@@ -136,10 +136,10 @@ class SharedLock:
 
 
 def computed_once(lock: SharedLock) -> Callable[[Callable[[Any], T]], ComputedOnce[T]]:
-    """A read-only attribute, computed when first read, under ``lock``, and kept in the instance's dict.
+    """A read-only attribute, computed under ``lock`` at the first read, and stored in the instance's dict.
 
-    ``functools.cached_property`` locks too up to Python 3.11, but all instances by one lock of its own, which
-    threads then take before or after other locks as it happens.
+    Up to Python 3.11, ``functools.cached_property`` has one lock for all instances, which threads may acquire
+    in any order with other locks.
 
     >>> class Circle:
     ...     @computed_once(SharedLock())
@@ -155,10 +155,10 @@ def computed_once(lock: SharedLock) -> Callable[[Callable[[Any], T]], ComputedOn
 
 
 class cached_attribute(Generic[T]):
-    """An attribute that is computed at the first access, by each thread that comes before it is there.
+    """An attribute that is computed at the first access; concurrent first accesses each compute it.
 
-    ``functools.cached_property`` holds a lock meanwhile, up to Python 3.11: a child that is forked at that
-    moment would wait for it without end.
+    Up to Python 3.11, ``functools.cached_property`` holds a lock meanwhile: a child that is forked at that
+    moment would wait for it forever.
 
     >>> class Circle:
     ...     @cached_attribute
@@ -191,7 +191,7 @@ class cached_attribute(Generic[T]):
 
 
 class ComputedOnce(cached_attribute[T]):
-    """The attribute that :func:`computed_once` makes."""
+    """The descriptor of :func:`computed_once`."""
 
     def __init__(self, lock: SharedLock, compute: Callable[[Any], T]) -> None:
         super().__init__(compute)

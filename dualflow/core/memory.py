@@ -1,4 +1,4 @@
-"""How much memory there is."""
+"""The amount of available memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ASSUMED = 8 << 30
 
 @functools.cache
 def available_bytes() -> int:
-    """Bytes that this process may take, as far as the system tells; asked once.
+    """The number of bytes of memory available to this process, by the system's report; cached.
 
     >>> available_bytes() > 1 << 20
     True
@@ -30,7 +30,7 @@ def _of_the_machine() -> list[int]:
 
 
 def _of_the_group() -> list[int]:
-    """What the control group of a container leaves."""
+    """The memory left by the limit of a container's control group."""
     try:
         most, used = (_text(f"/sys/fs/cgroup/{name}").strip() for name in ("memory.max", "memory.current"))
         return [max(int(most) - int(used), 0)] if most != "max" else []

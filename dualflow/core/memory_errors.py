@@ -1,4 +1,4 @@
-"""Errors for want of memory: which of NumPy's errors are ones, and what users see in their place."""
+"""Out-of-memory errors: detection of NumPy's, and their conversion."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ _TOO_LARGE: Final = (
     "Maximum allowed size exceeded",
     "iterator is too large",
 )
-"""What NumPy says in a ValueError of sizes that no address can tell."""
+"""The beginnings of NumPy's messages (ValueErrors) for sizes beyond the address space."""
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether ``error`` says that an array has more elements than memory can hold."""
+    """Whether ``error`` is due to an array with more elements than memory can hold."""
     return isinstance(error, MemoryError) or (
         isinstance(error, ValueError) and str(error).startswith(_TOO_LARGE)
     )
 
 
 def out_of_memory(what: str, error: BaseException, place: str = "") -> ResourceExhaustedError:
-    """The error of ``what``, an op with its inputs or a function, in the place of NumPy's.
+    """The error that replaces NumPy's; ``what`` is an op with its inputs, or a function.
 
-    ``place`` is the user's line, on a line of its own.
+    ``place`` is the user's line, preceded by a newline.
     """
     why = f": {str(error).removesuffix('.')}" if str(error) else ""
     return ResourceExhaustedError(

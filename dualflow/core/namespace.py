@@ -1,4 +1,4 @@
-"""Public namespaces: the names that a module shows, which of them it imports late, and advice for others."""
+"""Public namespaces of modules: ``__all__``, lazy imports, and errors with advice for missing names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dualflow.core.records import NamedTuple
 from dualflow.core.tracebacks import hide_frames, make_entries
 
 ABSENT: Final = object()
-"""What is no value of a name."""
+"""A marker for names without a value."""
 _NEVER_PUBLIC: Final = ("TYPE_CHECKING", "annotations")
 """Names that a module imports for type checkers, or for its own annotations."""
 
@@ -49,9 +49,9 @@ def publish(
     lazy: Mapping[str, str] | None = None,
     later: Mapping[str, str] | None = None,
 ) -> None:
-    """Give a module its ``__all__``, ``__dir__`` and ``__getattr__``; called at its end with ``globals()``.
+    """Define a module's ``__all__``, ``__dir__`` and ``__getattr__``; called at its end with ``globals()``.
 
-    Type checkers don't see these, and so report every name that isn't written in the module.
+    Type checkers don't see these, and so report every name that isn't defined in the module.
 
     Args:
         namespace: the module's names. Public are those of its ``__all__``, or else all that don't begin with
@@ -106,7 +106,7 @@ def publish(
 
 
 def _value(origin: LazyName, namespace: str) -> Any:
-    """Import what a lazy name of ``namespace`` stands for; functions for users become entries."""
+    """Import the value of a lazy name of ``namespace``; wrap the public functions of its module."""
     if origin.module == namespace:
         return imported(f"{namespace}.{origin.name}")
     module = imported(origin.module)
@@ -116,7 +116,7 @@ def _value(origin: LazyName, namespace: str) -> Any:
 
 
 def _missing(module: str, name: str, public: list[str], caller: FrameType) -> Exception:
-    """The error for a name that a module doesn't have; ``caller`` is the frame that looked it up."""
+    """The error for a name that a module lacks; ``caller`` is the frame that looked it up."""
     if (
         name.startswith("_") or f"{module}.{name}" in sys.modules
     ):  # for Python itself, or of an import under way

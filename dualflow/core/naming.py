@@ -1,4 +1,4 @@
-"""What the names of new variables begin with: the scopes that are open in this thread or task."""
+"""Name scopes: the prefix of new variables' names, for each thread or task."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _prefix: Final[ContextVar[str]] = ContextVar("dualflow_name_scope", default="")
 
 
 def prefix() -> str:
-    """The open scopes, each with a ``/`` behind it."""
+    """The open scopes, each followed by ``/``."""
     return _prefix.get()
 
 
 @contextmanager
 def scoped(name: str) -> Iterator[str]:
-    """The block in the scope ``name``: within the open ones, or the whole of them if it ends in ``/``.
+    """A block in the scope ``name``, inside the open ones; if it ends in ``/``, instead of them.
 
     ``""`` leaves all scopes.
     """

@@ -1,4 +1,4 @@
-"""The floats of the package ml_dtypes: of 16 bits with float32's range, and of 8 bits."""
+"""The dtypes of the package ml_dtypes: bfloat16, and floats of 8 bits."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""NumPy's protocols: what NumPy's functions ask the class of a tensor for, to be called in their place.
+"""NumPy's override protocols, ``__array_ufunc__`` and ``__array_function__``, for tensors.
 
-Only where the current engine says so do tensors have them. Elsewhere NumPy finds none, and takes tensors for
-what ``__array__`` makes arrays of.
+Tensors have them only if the current engine overrides NumPy. Otherwise NumPy converts tensors by
+``__array__``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dualflow.core.slot import Slot
 
 
 class NumPyProtocol:
-    """A method that NumPy looks up on a class of tensors; absent where the engine leaves NumPy alone."""
+    """A method that NumPy looks up on the class of a tensor; absent unless the engine overrides NumPy."""
 
     __slots__ = ("_method", "_name")
 
@@ -33,14 +33,14 @@ class NumPyProtocol:
 
 
 OVERRIDES: Final[Slot[str]] = Slot("NumPy's functions on tensors", "")
-"""The name of the module whose functions run in place of NumPy's, imported by the first that is called."""
+"""The name of the module whose functions replace NumPy's; imported at the first call."""
 
 
 def array_ufunc(tensor: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-    """Run a universal function of NumPy's on tensors."""
+    """Run a universal function of NumPy on tensors."""
     return imported(OVERRIDES.value).universal_function(ufunc, method, inputs, options, sys._getframe(1))
 
 
 def array_function(tensor: Any, function: Any, types: Any, inputs: Any, options: Any) -> Any:
-    """Run another function of NumPy's on tensors."""
+    """Run another function of NumPy on tensors."""
     return imported(OVERRIDES.value).function(function, inputs, options, sys._getframe(1))

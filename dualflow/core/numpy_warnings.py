@@ -1,6 +1,6 @@
-"""Calls of NumPy kernels that never warn.
+"""Calls of NumPy kernels without floating-point warnings.
 
-1/0 is inf and inf - inf is nan, in tensors without a remark, where NumPy reports a RuntimeWarning.
+For tensors, 1/0 is inf and inf - inf is nan without a warning, where NumPy reports a RuntimeWarning.
 ``np.errstate`` around each kernel would cost more than adding 100 floats, and a warnings filter is lost when
 the ``catch_warnings`` block that saw the import ends (pytest's do). NumPy keeps its error state in a context
 variable, so a kernel that runs in a context of its own is quiet for 0.03 us, and the caller's NumPy warns as
@@ -18,10 +18,10 @@ _silent: Final = Context()
 _silent.run(np.seterr, all="ignore")
 
 quiet: Final = _silent.copy
-"""``quiet().run(kernel, *arrays, **attrs)`` calls a kernel; no context is entered twice."""
+"""``quiet().run(kernel, *arrays, **attrs)`` calls a kernel in a new context, since none can be reentered."""
 
 run_quietly: Final = _silent.run
-"""``run_quietly(kernel, *arrays)`` calls a kernel without making a context, which takes its time.
+"""``run_quietly(kernel, *arrays)`` calls a kernel in a shared context, which is faster than a new one.
 
-There is one such context: a RuntimeError may say that another call is in it.
+It raises RuntimeError if another call is using the context.
 """

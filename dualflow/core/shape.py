@@ -13,9 +13,9 @@ Dim = int | None
 
 
 class Shape(tuple[Dim, ...]):
-    """A tensor's shape: a tuple of ints, ``None`` standing for a size not known while tracing.
+    """A tensor's shape: a tuple of ints; ``None`` is a size that is unknown while tracing.
 
-    ``Shape(None)`` is the shape of which nothing is known, not even how many axes there are.
+    ``Shape(None)`` is the shape of unknown rank.
 
     >>> s = Shape([2, 3])
     >>> s.rank, s.as_list(), s.num_elements(), s == [2, 3]
@@ -55,13 +55,13 @@ class Shape(tuple[Dim, ...]):
         return math.prod(self) if self.is_static else None  # type: ignore[arg-type]  # static: no None left
 
     def concatenate(self, other: Any) -> Shape:
-        """These sizes and then those of another shape.
+        """The sizes of this shape followed by those of another one.
 
         >>> Shape([2, None]).concatenate([3])
         (2, None, 3)
         """
-        found = as_shape(other)
-        return UNKNOWN_RANK if UNKNOWN_RANK in (self, found) else Shape((*self, *found))
+        shape = as_shape(other)
+        return UNKNOWN_RANK if UNKNOWN_RANK in (self, shape) else Shape((*self, *shape))
 
     def is_compatible_with(self, other: Any) -> bool:
         """Whether a tensor may have both shapes: their sizes are equal where both are known.
@@ -69,38 +69,38 @@ class Shape(tuple[Dim, ...]):
         >>> Shape([2, None]).is_compatible_with([None, 3]), Shape([2]).is_compatible_with([3])
         (True, False)
         """
-        found = as_shape(other)
-        if UNKNOWN_RANK in (self, found):
+        shape = as_shape(other)
+        if UNKNOWN_RANK in (self, shape):
             return True
-        return len(self) == len(found) and all(
-            a == b or a is None or b is None for a, b in zip(self, found, strict=True)
+        return len(self) == len(shape) and all(
+            a == b or a is None or b is None for a, b in zip(self, shape, strict=True)
         )
 
     def merge_with(self, other: Any) -> Shape:
-        """What both shapes know together.
+        """The shape with the known sizes of both shapes.
 
         Raises:
-            InvalidArgumentError: no tensor has both.
+            InvalidArgumentError: the shapes are incompatible.
 
         >>> Shape([2, None]).merge_with([None, 3])
         (2, 3)
         """
-        found = as_shape(other)
-        self.assert_is_compatible_with(found)
-        if self is UNKNOWN_RANK or found is UNKNOWN_RANK:
-            return found if self is UNKNOWN_RANK else self
-        return Shape(b if a is None else a for a, b in zip(self, found, strict=True))
+        shape = as_shape(other)
+        self.assert_is_compatible_with(shape)
+        if self is UNKNOWN_RANK or shape is UNKNOWN_RANK:
+            return shape if self is UNKNOWN_RANK else self
+        return Shape(b if a is None else a for a, b in zip(self, shape, strict=True))
 
     def most_specific_compatible_shape(self, other: Any) -> Shape:
-        """What both shapes say alike: other sizes are open, and of other ranks nothing is known.
+        """The sizes that both shapes share: other sizes are unknown; of unknown rank if the ranks differ.
 
         >>> Shape([2, 3]).most_specific_compatible_shape([2, 4])
         (2, None)
         """
-        found = as_shape(other)
-        if UNKNOWN_RANK in (self, found) or len(self) != len(found):
+        shape = as_shape(other)
+        if UNKNOWN_RANK in (self, shape) or len(self) != len(shape):
             return UNKNOWN_RANK
-        return Shape(a if a == b else None for a, b in zip(self, found, strict=True))
+        return Shape(a if a == b else None for a, b in zip(self, shape, strict=True))
 
     def with_rank(self, rank: int) -> Shape:
         """This shape, once it is known to have ``rank`` axes.
@@ -118,9 +118,9 @@ class Shape(tuple[Dim, ...]):
         """This shape, unless it has more than ``rank`` axes, which is an InvalidArgumentError."""
         return self._ranked(self is UNKNOWN_RANK or len(self) <= rank, f"{rank} axes or fewer")
 
-    def _ranked(self, right: bool, wanted: str) -> Shape:
+    def _ranked(self, right: bool, requirement: str) -> Shape:
         if not right:
-            raise InvalidArgumentError(f"Shape {self} should have {wanted}; reshape the tensor.")
+            raise InvalidArgumentError(f"Shape {self} should have {requirement}; reshape the tensor.")
         return self
 
     def assert_is_compatible_with(self, other: Any) -> None:
@@ -136,9 +136,9 @@ class Shape(tuple[Dim, ...]):
 
     def assert_same_rank(self, other: Any) -> None:
         """Raise InvalidArgumentError unless both shapes have as many axes, or unknown ones."""
-        found = as_shape(other)
-        if found is not UNKNOWN_RANK:
-            self.with_rank(len(found))
+        shape = as_shape(other)
+        if shape is not UNKNOWN_RANK:
+            self.with_rank(len(shape))
 
     def assert_is_fully_defined(self) -> None:
         """Raise InvalidArgumentError unless every size is known."""
@@ -155,8 +155,8 @@ class Shape(tuple[Dim, ...]):
         return tuple.__hash__(self)
 
     def __getitem__(self, key: Any) -> Any:
-        found = tuple.__getitem__(self, key)
-        return Shape(found) if isinstance(key, slice) else found
+        item = tuple.__getitem__(self, key)
+        return Shape(item) if isinstance(key, slice) else item
 
     def __add__(self, other: Iterable[Dim]) -> Shape:  # type: ignore[override]  # lists join too, as in TensorFlow
         return Shape((*self, *other))
@@ -169,11 +169,11 @@ class Shape(tuple[Dim, ...]):
 
 
 class _UnknownRank(Shape):
-    """The shape of a tensor whose number of axes is not known: what asks for that is refused."""
+    """The shape of a tensor of unknown rank: operations that need the rank raise an error."""
 
     __slots__ = ()
 
-    rank = ndims = dims = None  # type: ignore[assignment]  # the one shape that has none
+    rank = ndims = dims = None  # type: ignore[assignment]  # no other shape lacks them
 
     @property
     def is_static(self) -> bool:
@@ -195,7 +195,7 @@ class _UnknownRank(Shape):
         return False
 
     def as_list(self) -> list[Dim]:
-        """Refused: there is no list of an unknown number of sizes."""
+        """Raises: the number of sizes is unknown."""
         return self._refuse()
 
     def __eq__(self, other: object) -> bool:
@@ -240,9 +240,9 @@ def as_shape(value: Any) -> Shape:
 
 
 def check_size(shape: Sequence[Dim]) -> None:
-    """Refuse negative sizes, and shapes that no array can have.
+    """Raise for negative sizes, and for shapes with more elements than an array can have.
 
-    As in NumPy, an axis of size 0 doesn't excuse the others: their strides have to be representable.
+    As in NumPy, sizes of 0 are ignored in the number of elements, since strides must be representable.
     """
     static = [d for d in shape if type(d) is int]  # dynamic sizes are checked at run time
     if any(d < 0 for d in static):
@@ -274,14 +274,14 @@ def broadcast(shapes: Sequence[Shape]) -> Shape:
 
 
 def _meet(dims: Sequence[Dim], shapes: Sequence[Shape]) -> Dim:
-    known = {d for d in dims if d is not None and d != 1}
-    if len(known) > 1:
+    sizes = {d for d in dims if d is not None and d != 1}
+    if len(sizes) > 1:
         listed = " and ".join(str(tuple(s)) for s in shapes)
         raise InvalidArgumentError(
-            f"shapes {listed} do not broadcast: sizes {' and '.join(map(str, sorted(known)))} meet on one "
+            f"shapes {listed} do not broadcast: sizes {' and '.join(map(str, sorted(sizes)))} meet on one "
             "axis. Sizes must be equal or 1, counted from the last axis; reshape or transpose one of them."
         )
-    return known.pop() if known else (None if None in dims else 1)
+    return sizes.pop() if sizes else (None if None in dims else 1)
 
 
 def normalize_axis(axis: int, rank: int) -> int:
@@ -305,8 +305,8 @@ def normalize_axes(axis: Any, rank: int) -> tuple[int, ...]:
     """Every axis for None, else the given axis or axes counted from the front, sorted and distinct."""
     if axis is None:
         return tuple(range(rank))
-    given = axis if isinstance(axis, Iterable) else (axis,)
-    axes = [normalize_axis(a, rank) for a in given]
+    entries = axis if isinstance(axis, Iterable) else (axis,)
+    axes = [normalize_axis(a, rank) for a in entries]
     if len(set(axes)) != len(axes):
         raise InvalidArgumentError(f"axis {axis} names an axis twice; name each once.")
     return tuple(sorted(axes))

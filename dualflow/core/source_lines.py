@@ -1,4 +1,4 @@
-"""The source that code was compiled from, where Python keeps it."""
+"""The source lines of compiled code, if Python has them."""
 
 from __future__ import annotations
 import __future__
@@ -13,14 +13,14 @@ _FUTURES: Final = sum(getattr(__future__, name).compiler_flag for name in __futu
 
 
 def source_lines(code: CodeType, namespace: dict[str, Any]) -> list[str]:
-    """The lines of the file or program that ``code`` is part of; none where they are not to be found.
+    """The lines of the file or program that ``code`` is part of; empty if they can't be found.
 
-    Python 3.13 and later keep the program of ``python -c`` and of a prompt, under a name that code from
-    ``exec`` may have as well: what is found under such a name is compared with the code.
+    Python 3.13 and later keep the program of ``python -c`` and of a prompt, under a file name that code from
+    ``exec`` may have as well: source under such a name is compared with the code.
 
     Args:
-        code: that of a function or of a frame.
-        namespace: its globals, which know the loader of a module that is no file.
+        code: the code object of a function or frame.
+        namespace: its globals, which have the loader of a module without a file.
 
     >>> names = {}
     >>> exec("def f(x): return x", names)
@@ -31,7 +31,7 @@ def source_lines(code: CodeType, namespace: dict[str, Any]) -> list[str]:
     if not lines:
         function = FunctionType(code, namespace, closure=tuple([CellType() for _ in code.co_freevars]))
         try:
-            lines, _ = inspect.findsource(function)  # it knows what is kept of a function
+            lines, _ = inspect.findsource(function)  # reads sources that Python keeps by function
         except (OSError, IndexError):
             return []
     return lines if code.co_filename not in _SHARED_NAMES or _is_of(code, "".join(lines)) else []

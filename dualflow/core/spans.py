@@ -1,6 +1,6 @@
 """Profiler spans. Without a profiler, a span costs one attribute read.
 
-What takes its time runs in ``with span(kind, name):``. What is too short for that reads ``WATCHED``.
+Long operations run in ``with span(kind, name):``; short ones read ``WATCHED`` first.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dualflow.core.slot import Slot
 
 
 class Watcher(Protocol):
-    """What notes stretches of time."""
+    """A profiler that records spans."""
 
     def span(self, kind: str, name: str, origin: Any = None) -> AbstractContextManager[Any]:
-        """The block whose time is noted; ``origin`` is the user's line, by default the one that runs now."""
+        """A block whose time is recorded; ``origin`` is the user's line, by default the current one."""
         ...
 
 
@@ -24,12 +24,12 @@ _NOTHING: Final = nullcontext()
 
 
 def span(kind: str, name: str, origin: Any = None) -> AbstractContextManager[None]:
-    """The block of a stretch of time of some kind.
+    """A block that is recorded by the running profiler, if there is one.
 
     Args:
         kind: "op", "call", "kernels", "host", "trace", "compile", "data" or "step".
-        name: of what runs.
-        origin: the user's line; by default the one that runs now.
+        name: the name of the operation.
+        origin: the user's line; by default the current one.
 
     >>> with span("data", "wait"):
     ...     pass

@@ -1,4 +1,4 @@
-"""What is known of a tensor before it has a value: its shape and dtype."""
+"""``TensorSpec``: the shape and dtype of a tensor."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TensorSpec:
 
     @classmethod
     def of(cls, shape: Shape, dtype: DType) -> TensorSpec:
-        """A spec from parts that are known to be right (no checks)."""
+        """A spec of valid parts, without checks."""
         spec = cls.__new__(cls)
         spec.shape, spec.dtype, spec.name = shape, dtype, None  # type: ignore[misc]  # the constructor's own writes
         return spec
@@ -47,7 +47,7 @@ class TensorSpec:
 
     @property
     def size(self) -> int:
-        """How many elements; every size must be known."""
+        """The number of elements; every size must be known."""
         count = self.shape.num_elements()
         assert count is not None, f"{self} has no static size"
         return count
@@ -57,7 +57,7 @@ class TensorSpec:
         return self.size * self.dtype.size
 
     def is_compatible_with(self, spec_or_tensor: Any) -> bool:
-        """Whether a tensor, or one of another spec, may stand where this spec is asked for."""
+        """Whether a tensor, or all tensors of another spec, match this spec."""
         shape = as_shape(spec_or_tensor.shape)
         if self.shape is UNKNOWN_RANK or shape is UNKNOWN_RANK:
             return self.shape is UNKNOWN_RANK and as_dtype(spec_or_tensor.dtype) is self.dtype

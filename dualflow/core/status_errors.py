@@ -1,4 +1,4 @@
-"""TensorFlow's numbers of kinds of errors, and kinds that nothing here raises but programs do."""
+"""TensorFlow's error codes, and error classes that mostly programs raise."""
 
 from __future__ import annotations
 
@@ -26,60 +26,60 @@ UNAUTHENTICATED: Final = 16
 
 
 class CancelledError(DualflowError):
-    """A program ended an operation before its end."""
+    """An operation was cancelled."""
 
     error_code = CANCELLED
 
 
 class UnknownError(DualflowError):
-    """Something of which nothing is known."""
+    """An error of an unknown kind."""
 
     error_code = UNKNOWN
 
 
 class DeadlineExceededError(DualflowError, TimeoutError):
-    """An operation that took too long."""
+    """An operation exceeded its time limit."""
 
     error_code = DEADLINE_EXCEEDED
 
 
 class AlreadyExistsError(DualflowError, FileExistsError):
-    """What was to be made is there."""
+    """An entity to be created already exists."""
 
     error_code = ALREADY_EXISTS
 
 
 class PermissionDeniedError(DualflowError, PermissionError):
-    """What the caller may not do."""
+    """The caller lacks a permission."""
 
     error_code = PERMISSION_DENIED
 
 
 class AbortedError(DualflowError):
-    """An operation that gave way to another one."""
+    """An operation was aborted, for example due to a conflict with another one."""
 
     error_code = ABORTED
 
 
 class UnimplementedError(DualflowError, NotImplementedError):
-    """What nobody has written."""
+    """The operation is not implemented."""
 
     error_code = UNIMPLEMENTED
 
 
 class UnavailableError(DualflowError, ConnectionError):
-    """What is not in reach at the moment."""
+    """A resource is currently unavailable."""
 
     error_code = UNAVAILABLE
 
 
 class DataLossError(DualflowError):
-    """Data that are lost or corrupt."""
+    """Data is lost or corrupt."""
 
     error_code = DATA_LOSS
 
 
 class UnauthenticatedError(DualflowError):
-    """A caller that nobody knows."""
+    """The caller is not authenticated."""
 
     error_code = UNAUTHENTICATED

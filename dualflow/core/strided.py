@@ -1,4 +1,4 @@
-"""Views of arrays by strides."""
+"""Strided views of arrays."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Array = np.ndarray[Any, Any]
 
 
 def strided(flat: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:
-    """The elements of a flat array at these distances, in elements, for reading.
+    """A read-only view of a flat array by strides, which count elements.
 
-    ``as_strided`` can't spell the dtypes of packages, whose elements are seen as integers on the way.
+    ``as_strided`` doesn't support the dtypes of packages, whose elements are viewed as integers meanwhile.
 
     >>> strided(np.arange(6), (2, 2), (3, 1)).tolist()
     [[0, 1], [3, 4]]
     """
     plain = flat.view(f"u{flat.itemsize}") if is_narrow(flat.dtype) else flat
-    seen = as_strided(plain, tuple(shape), [s * flat.itemsize for s in strides], writeable=False)
-    return seen if plain is flat else seen.view(flat.dtype)
+    view = as_strided(plain, tuple(shape), [s * flat.itemsize for s in strides], writeable=False)
+    return view if plain is flat else view.view(flat.dtype)

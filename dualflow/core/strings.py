@@ -1,7 +1,7 @@
-"""Strings as arrays: NumPy arrays of objects, which are Python's ``bytes``.
+"""Arrays of strings: NumPy arrays of objects, which are Python ``bytes``.
 
-Strings are bytes, as in TensorFlow, so that the contents of any file are one; text is held in UTF-8. NumPy's
-StringDType holds nothing but valid UTF-8, and its fixed widths drop zeros at the end.
+Strings are bytes, as in TensorFlow, so that they can have the contents of any file; text is encoded as UTF-8.
+NumPy's StringDType holds only valid UTF-8, and its fixed-width strings drop trailing zeros.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ def from_numpy(array: Array) -> Array:
         DTypeError: an object that is no string.
         InvalidArgumentError: text that UTF-8 can't hold.
     """
-    made = np.empty(array.shape, object)
-    made.ravel()[...] = [_encoded(x) for x in array.astype(object).ravel().tolist()]
-    return made
+    encoded = np.empty(array.shape, object)
+    encoded.ravel()[...] = [_encoded(x) for x in array.astype(object).ravel().tolist()]
+    return encoded
 
 
 def from_list(value: Any) -> Array:

@@ -1,4 +1,4 @@
-"""Errors of the operating system as errors of this package, which name the file."""
+"""Conversion of the operating system's errors to dualflow's, with the file's name."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _KINDS: Final[dict[int, type[DualflowError]]] = {
 
 
 def kind_of(error: OSError, other: type[DualflowError] = UnknownError) -> type[DualflowError]:
-    """The class of this package's errors for one of the system's; ``other`` where there is none."""
+    """dualflow's error class for a system error; ``other`` if there is none."""
     return _KINDS.get(error.errno or 0, other)
 
 
@@ -46,7 +46,7 @@ def system_errors(path: Any) -> Iterator[None]:
     """A block in which an error of the operating system becomes one of dualflow's, which names ``path``."""
     try:
         yield
-    except DualflowError:  # of which some are OSErrors
+    except DualflowError:  # some of them are OSErrors
         raise
     except OSError as error:
         raise kind_of(error)(f"{os.fsdecode(path)}: {error.strerror or error}.") from error

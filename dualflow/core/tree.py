@@ -1,4 +1,4 @@
-"""Structures of values: lists, tuples, dicts, namedtuples, dataclasses and attrs, flattened and rebuilt."""
+"""Trees of values (lists, tuples, dicts, namedtuples, dataclasses, attrs): flattening and rebuilding."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from dualflow.core.records import NamedTuple
 
 
 class Structure(NamedTuple):
-    """The shape of a tree: the node's kind, its keys, and its children; a leaf has no kind.
+    """The structure of a tree: the node's kind, its keys, and its children; a leaf has no kind.
 
-    Equal structures have equal kinds and keys all the way down; a dict's order does not matter, and what is
-    rebuilt has it again.
+    Structures are equal if their kinds and keys are, recursively; the order of a dict is ignored, but
+    restored when it is rebuilt.
     """
 
     kind: Any = None
@@ -31,17 +31,17 @@ class Structure(NamedTuple):
 
     @property
     def orders(self) -> tuple[Any, ...]:
-        """The order of the keys of each dict, which equal structures may differ in."""
+        """The order of the keys of each dict, in which equal structures may differ."""
         own = self.keys.order if isinstance(self.keys, Keys) else ()
         return own, *[c.orders for c in self.children]
 
 
 class Keys(tuple[Any, ...]):
-    """The keys of a dict, sorted where they can be: equal to those of a dict in another order.
+    """The keys of a dict, sorted if they are comparable, so that they don't depend on the dict's order.
 
     Attributes:
-        order: the keys as they stood.
-        make: what makes such a dict of pairs, where that is not its class.
+        order: the keys in the dict's order.
+        make: creates such a dict from pairs; None for its class.
     """
 
     order: tuple[Any, ...]
@@ -59,7 +59,7 @@ def _is_namedtuple(value: Any) -> bool:
 def _open(value: Any) -> tuple[Any, tuple[Any, ...], list[Any]] | None:
     """``(kind, keys, children)`` of a branch; None for a leaf. ``None`` is a branch without children.
 
-    An object says its own with the method ``__tree__``: ``kind(**dict(zip(keys, children)))`` rebuilds it.
+    An object is a branch by its method ``__tree__``: ``kind(**dict(zip(keys, children)))`` rebuilds it.
     """
     if value is None:
         return type(None), (), []
@@ -78,27 +78,27 @@ def _open(value: Any) -> tuple[Any, tuple[Any, ...], list[Any]] | None:
         names = tuple(f.name for f in fields if f.init)
         return type(value), names, [getattr(value, n) for n in names]
     own = getattr(type(value), "__tree__", None)
-    found: tuple[Any, tuple[Any, ...], list[Any]] | None = None if own is None else own(value)
-    return found
+    branch: tuple[Any, tuple[Any, ...], list[Any]] | None = None if own is None else own(value)
+    return branch
 
 
 def _keys(mapping: Mapping[Any, Any]) -> tuple[Any, ...]:
     """The keys of a mapping in the order of its leaves."""
     own = tuple(mapping)
     try:
-        found = Keys(sorted(own))
+        keys = Keys(sorted(own))
     except TypeError:
-        found = Keys(own)
-    found.order = own
+        keys = Keys(own)
+    keys.order = own
     if type(mapping) is defaultdict:
-        found.make = functools.partial(defaultdict, mapping.default_factory)
-    return found
+        keys.make = functools.partial(defaultdict, mapping.default_factory)
+    return keys
 
 
 def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], Structure]:
     """The leaves of ``tree`` from left to right (a dict's by sorted key), and its structure.
 
-    ``is_leaf`` says of what else is a leaf, beside tensors and what is no structure.
+    ``is_leaf`` marks additional leaves; tensors and values of other types always are leaves.
 
     >>> leaves, structure = flatten({"b": [1, 2], "a": (3, None)})
     >>> leaves, unflatten(structure, [30, 10, 20])
@@ -118,7 +118,7 @@ def _flatten(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None
 
 
 def consists_of(tree: Any, structure: Structure, leaves: Iterator[Any]) -> bool:
-    """Whether ``tree`` has this structure and these very objects as its leaves; it may contain itself."""
+    """Whether ``tree``, which may contain itself, has this structure and the identical leaves."""
     opened = None if isinstance(tree, TENSORS) else _open(tree)
     if opened is None:
         return structure.kind is None and next(leaves, _END) is tree
@@ -154,7 +154,7 @@ def _build(structure: Structure, leaves: Iterator[Any]) -> Any:
 
 
 def rebuilder(structure: Structure) -> Callable[[Sequence[Any]], Any]:
-    """:func:`unflatten` of one structure, prepared for many calls with the right number of leaves.
+    """A fast :func:`unflatten` for one structure, for calls with the right number of leaves.
 
     >>> rebuild = rebuilder(flatten({"b": [1, 2], "a": (3, None)})[1])
     >>> rebuild((30, 10, 20))
@@ -178,7 +178,7 @@ def rebuilder(structure: Structure) -> Callable[[Sequence[Any]], Any]:
 
 
 def _maker(structure: Structure) -> Callable[[Sequence[Any]], Any]:
-    """What makes a branch of ``structure`` of its children."""
+    """A function that creates the container of ``structure`` from its children."""
     kind = structure.kind
     if kind in (list, tuple):
         make: Callable[[Sequence[Any]], Any] = kind
@@ -193,7 +193,9 @@ def _maker(structure: Structure) -> Callable[[Sequence[Any]], Any]:
         own = structure.keys.make or kind
         return lambda children: _mapping(own, [(key, children[i]) for key, i in order])
     fields = getattr(kind, "__attrs_attrs__", ())
-    alias = {f.name: getattr(f, "alias", None) or f.name.lstrip("_") for f in fields}  # for its __init__
+    alias = {
+        f.name: getattr(f, "alias", None) or f.name.lstrip("_") for f in fields
+    }  # the names of __init__'s parameters
     names = [alias.get(key, key) for key in structure.keys]
     return lambda children: kind(**dict(zip(names, children, strict=True)))
 
@@ -206,7 +208,7 @@ def _mapping(kind: Any, items: Any) -> Any:
 
 
 def map_structure(function: Callable[..., Any], *trees: Any) -> Any:
-    """``function`` of the leaves of ``trees``, which share one structure, in that structure.
+    """``function`` applied to the leaves of ``trees``, which have the same structure; returns such a tree.
 
     Raises:
         DTypeError: the structures differ.

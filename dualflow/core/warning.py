@@ -1,4 +1,4 @@
-"""Warnings that point at the user's line, however deep in libraries they arise."""
+"""Warnings at the user's line."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _LIBRARIES: Final = (os.sep + "site-packages" + os.sep, _KERAS_BACKEND, "<frozen
 
 
 def warn_user(message: str, frame: FrameType | None = None, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line that asked for it: the innermost frame outside of dualflow and installed packages.
+    """Warn at the user's line: that of the innermost frame outside of dualflow and installed packages.
 
-    In converted functions it is the line of the user's that was converted. ``frame`` is where the search
-    begins, by default here. As other warnings it is shown once a line.
+    In functions converted by autograph it is the original line. ``frame`` is where the search begins, by
+    default the caller. Like other warnings it is shown once per line.
     """
     outside = [f for f in _outwards(frame or sys._getframe(1)) if not _in(f, _OURS)]
-    found = next((f for f in outside if not any(x in f.f_code.co_filename for x in _LIBRARIES)), None)
-    at = found or outside[0]
+    user_frame = next((f for f in outside if not any(x in f.f_code.co_filename for x in _LIBRARIES)), None)
+    at = user_frame or outside[0]
     registry = at.f_globals.setdefault("__warningregistry__", {})
     name = at.f_globals.get("__name__", "<unknown>")
     file, line = converted_from(at.f_code.co_filename, at.f_lineno)
@@ -35,15 +35,15 @@ def warn_user(message: str, frame: FrameType | None = None, category: type[Warni
 
 
 def warn_at(message: str, place: tuple[str, int] | None, category: type[Warning] = UserWarning) -> None:
-    """Warn at a line of a file; where that is None, at the line that asked for it."""
+    """Warn at a line of a file; at the user's line if ``place`` is None."""
     if place is None:
         warn_user(message, sys._getframe(1), category)
     else:
         warnings.warn_explicit(message, category, *place)
 
 
-def asked_from_outside(frame: FrameType) -> bool:
-    """Whether NumPy was asked from outside of dualflow: ``frame`` called it, or is one of its functions."""
+def called_by_user(frame: FrameType) -> bool:
+    """Whether code outside of dualflow called NumPy; ``frame`` is the caller, or one of NumPy's functions."""
     return not _in(next(f for f in _outwards(frame) if not _in(f, _NUMPY)), _OURS)
 
 

@@ -16,7 +16,7 @@ from dualflow.core import dispatch
 from dualflow.core.delegating_engine import DelegatingEngine
 from dualflow.core.dispatch import TENSORS, AbstractTensor, AbstractVariable, Engine
 from dualflow.core.errors import DTypeError
-from dualflow.core.warning import asked_from_outside, warn_user
+from dualflow.core.warning import called_by_user, warn_user
 from dualflow.eager.engine import alike, needs_float, pair, ready
 from dualflow.eager.tensor import EagerTensor
 from dualflow.eager.variable import Variable
@@ -187,7 +187,7 @@ class Recording(DelegatingEngine):
     def record_numpy_use(self, value: AbstractTensor | AbstractVariable, frame: FrameType) -> None:
         if not value.dtype.is_inexact or not any(tape.watches(value) for tape in self.tapes):
             return
-        if asked_from_outside(frame):
+        if called_by_user(frame):
             warn_user(_LOST, frame)
 
     def read(self, variable: Any) -> Any:
