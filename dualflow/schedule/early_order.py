@@ -1,4 +1,4 @@
-"""An order in which steps that free memory run as soon as they can."""
+"""Reorders a graph so that nodes that free memory run as soon as their inputs are computed."""
 
 from __future__ import annotations
 
@@ -13,58 +13,58 @@ from dualflow.ops.op_kinds import Literal
 from dualflow.schedule.operands import CallKind, kind_of, strides_wanted
 
 FirstReaders = Mapping[Value, Node | None]
-"""Values of kernels that lie in memory as their first reader wants, and that reader: it stays the first."""
+"""Values whose layout follows from their first reader, and that reader, which has to stay the first."""
 
 
 def first_readers(graph: Graph, taken: Footprint) -> FirstReaders:
-    """The values that lie otherwise than in order for some reader, or would if other readers came first."""
-    found: dict[Value, Node | None] = dict.fromkeys(taken.non_contiguous)
+    """The values that are non-contiguous for a reader, or would be if another reader came first."""
+    fixed: dict[Value, Node | None] = dict.fromkeys(taken.non_contiguous)
     first: dict[Value, Node] = {}
     for node in graph.nodes:
         for value in () if is_view(node) else node.inputs:
             base = base_of(value)
             first.setdefault(base, node)
-            made = base.node is not None and base is not value and kind_of(base.node) is CallKind.KERNEL
-            if made and base not in found and strides_wanted(value) is not None:
-                found[base] = None
-    return {value: first.get(value) for value in found}
+            by_kernel = base.node is not None and base is not value and kind_of(base.node) is CallKind.KERNEL
+            if by_kernel and base not in fixed and strides_wanted(value) is not None:
+                fixed[base] = None
+    return {value: first.get(value) for value in fixed}
 
 
 def ordered_early(graph: Graph, taken: Footprint, fixed: FirstReaders) -> Graph:
-    """``graph`` where a node that takes no more memory than what is read there last runs early.
+    """``graph`` with each node that frees at least as many bytes as it allocates run as early as possible.
 
-    Such are updates of variables by their gradients, which a program writes at its end. What has effects or
-    may fail stays, and the first readers of ``fixed`` values stay the first.
+    Updates of variables by their gradients are such nodes; a program writes them at its end. Nodes that have
+    effects or may fail keep their places, and the first readers of ``fixed`` values stay the first.
     """
-    made: dict[Node, int] = {}
-    last: dict[Node, int] = {}
+    allocated: dict[Node, int] = {}
+    freed: dict[Node, int] = {}
     for block in taken.blocks:
         value = block.value
         if value is None or value.node is None:
             continue
-        made[value.node] = made.get(value.node, 0) + block.nbytes
+        allocated[value.node] = allocated.get(value.node, 0) + block.nbytes
         reader = taken.steps[block.reads[-1]] if block.reads else None
         if reader is not None:
-            last[reader] = last.get(reader, 0) + block.nbytes
+            freed[reader] = freed.get(reader, 0) + block.nbytes
     old_readers = _readers_of_old_values(graph)
     before: dict[Node, set[Node]] = {}
     for node in graph.nodes:
-        if not _stays(node) and made.get(node, 0) <= last.get(node, 0):
+        if not _stays(node) and allocated.get(node, 0) <= freed.get(node, 0):
             read = {base_of(v) for v in node.inputs}
-            found = {v.node for v in read if v.node is not None and not isinstance(v.node.op.kind, Literal)}
-            found |= {n for v in read if (n := fixed.get(v)) is not None and n is not node}
-            before[node] = found | old_readers.get(node, set())
+            needed = {v.node for v in read if v.node is not None and not isinstance(v.node.op.kind, Literal)}
+            needed |= {n for v in read if (n := fixed.get(v)) is not None and n is not node}
+            before[node] = needed | old_readers.get(node, set())
     return _with_views(graph, _as_soon_as_ready(graph, before))
 
 
 def _as_soon_as_ready(graph: Graph, before: Mapping[Node, set[Node]]) -> list[Node]:
-    """The nodes that are no views, those with a set ``before`` as soon as that has run."""
+    """The nodes except views. A node with an entry in ``before`` runs as soon as that set has run."""
     place = {node: i for i, node in enumerate(graph.nodes)}
     waiting = {node: len(needed) for node, needed in before.items() if needed}
-    behind: dict[Node, list[Node]] = {}
+    dependents: dict[Node, list[Node]] = {}
     for node, needed in before.items():
         for other in needed:
-            behind.setdefault(other, []).append(node)
+            dependents.setdefault(other, []).append(node)
     order: dict[Node, None] = {n: None for n in graph.nodes if isinstance(n.op.kind, Literal)}
     ready: list[int] = []
     for node in graph.nodes:
@@ -74,7 +74,7 @@ def _as_soon_as_ready(graph: Graph, before: Mapping[Node, set[Node]]) -> list[No
         while ready:
             now = graph.nodes[heappop(ready)]
             order[now] = None
-            for other in behind.get(now, ()):
+            for other in dependents.get(now, ()):
                 waiting[other] -= 1
                 if not waiting[other] and other not in order:
                     heappush(ready, place[other])
@@ -82,15 +82,15 @@ def _as_soon_as_ready(graph: Graph, before: Mapping[Node, set[Node]]) -> list[No
 
 
 def _readers_of_old_values(graph: Graph) -> dict[Node, set[Node]]:
-    """For what makes the new value of a variable the other nodes that read the old one: it comes last."""
-    makers = {u.input: u.value.node for u in graph.updates if u.value.node is not None}
-    found: dict[Node, set[Node]] = {}
+    """For the producer of a variable's new value, the other nodes that read the old value."""
+    producers = {u.input: u.value.node for u in graph.updates if u.value.node is not None}
+    readers: dict[Node, set[Node]] = {}
     for node in graph.nodes:
         for value in map(base_of, node.inputs):
-            maker = makers.get(value)
-            if maker is not None and maker is not node and not is_view(node):
-                found.setdefault(maker, set()).add(node)
-    return found
+            producer = producers.get(value)
+            if producer is not None and producer is not node and not is_view(node):
+                readers.setdefault(producer, set()).add(node)
+    return readers
 
 
 def _stays(node: Node) -> bool:
@@ -110,9 +110,9 @@ def _with_views(graph: Graph, order: Sequence[Node]) -> Graph:
 
 
 def _views(value: Value) -> list[Node]:
-    """The views that make ``value``, the first one first."""
-    found = []
+    """The chain of views that ends with ``value``, from its source on."""
+    chain = []
     while value.node is not None and is_view(value.node):
-        found.append(value.node)
+        chain.append(value.node)
         value = value.node.inputs[0]
-    return found[::-1]
+    return chain[::-1]

@@ -156,7 +156,7 @@ def strides_to_show(value: Value) -> tuple[int, ...] | None:
     return None
 
 
-def lies_chosen(nodes: Sequence[Node], placed: Collection[Value]) -> dict[Value, tuple[int, ...]]:
+def chosen_strides(nodes: Sequence[Node], placed: Collection[Value]) -> dict[Value, tuple[int, ...]]:
     """Strides for what kernels make, where who reads it first sees it in order by them, and else by a copy.
 
     What is ``placed``, and what host calls read, lies in order.

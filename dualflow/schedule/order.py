@@ -1,5 +1,4 @@
-"""The calls of a graph in order, and the values that have an allocation from the start: results and
-variables."""
+"""Orders the calls of a graph, and preassigns storage to its outputs and variables."""
 
 from __future__ import annotations
 
@@ -21,20 +20,24 @@ from dualflow.schedule.scattering import bounds_node
 
 
 class BufferKind(Enum):
-    """Whose memory a buffer is."""
+    """What a buffer holds."""
 
-    INPUT = "an input's"
-    CONSTANT = "the graph's own"
-    OUTPUT = "a result's"
-    TEMPORARY = "what host calls read and write, and all other values where each has a buffer of its own"
-    ARENA = "the arena, where all other values are"
-    STACK = "rows that a loop keeps of iterations whose number only the run knows"
+    INPUT = "an input"
+    CONSTANT = "a constant of the graph"
+    OUTPUT = "an output"
+    TEMPORARY = "a value that host calls read or write; any intermediate value if each has its own buffer"
+    ARENA = "all other intermediate values"
+    STACK = "a value of dynamic size, such as the rows that a loop stacks"
 
 
 class Allocation(NamedTuple):
-    """A buffer of one of the kinds in a plan, by its number, and the first element of a value in it.
+    """The storage of a value: a buffer and a layout in it.
 
-    Its elements lie in order where no ``strides`` are given.
+    Attributes:
+        kind: what the buffer holds.
+        number: the buffer's number among those of its kind.
+        offset: the first element.
+        strides: in elements; None if the value is contiguous.
     """
 
     kind: BufferKind
@@ -44,27 +47,28 @@ class Allocation(NamedTuple):
 
 
 def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, Allocation]]:
-    """The calls in order, with copies in and out, and the values that have an allocation from the start.
+    """The calls of ``graph`` in order, copies included, and the preassigned allocations.
 
-    First come copies of inputs that are handed back, while they still have their old values; then the graph's
-    own nodes; then copies to outputs; last, copies into variables.
+    Copies of inputs that are outputs come first, while the inputs have their old values. The nodes of the
+    graph follow, then copies to outputs, then copies into variables.
 
     Args:
-        graph: the whole graph, or a body, whose updates are those of what a loop carries.
-        lasting: whether updates outlive a failed call, as those of variables do. Then nothing that may fail
-            comes after the first of them: what can't wait so long goes elsewhere, and is copied there last.
+        graph: the whole graph, or the body of a loop, whose updates are the loop-carried values.
+        lasting: whether updates outlive a failed call, as those of variables do. Then no node that may fail
+            comes after the first update. An updated value that has to be computed earlier goes to a buffer of
+            its own, and is copied into the variable at the end.
     """
     body = [n for n in graph.nodes if not is_view(n) and not isinstance(n.op.kind, Literal)]
     body = _sunk(body, graph.updates)
     failing: Fails = functools.cache(fails)
     if lasting and graph.updates:
-        body = _behind_failures(_with_bounds(body, failing), graph.updates, failing)
+        body = _updates_last(_with_bounds(body, failing), graph.updates, failing)
     targets: dict[Value, Allocation] = {}
-    parts = _parts_of_inputs(graph.outputs, body)
-    for at, _, node in parts:
+    input_copies = _copies_of_input_views(graph.outputs, body)
+    for at, _, node in input_copies:
         body.insert(at, node)
     place = {n: i for i, n in enumerate(body)}
-    copies = {value: node.output for _, value, node in parts}
+    copies = {value: node.output for _, value, node in input_copies}
     first: list[Node] = []
     after: list[Node] = []
     last: list[Node] = []
@@ -80,21 +84,21 @@ def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, All
     for i, value in enumerate(graph.outputs):
         allocation = Allocation(BufferKind.OUTPUT, i)
         value = copies.get(value, value)
-        made, strides = _shown(value)
-        if made.node in place and made not in targets and made not in updated:
-            targets[made] = allocation._replace(strides=strides)
+        computed, strides = _computed_value(value)
+        if computed.node in place and computed not in targets and computed not in updated:
+            targets[computed] = allocation._replace(strides=strides)
         else:
-            copy(_shortest(value), allocation, first if base_of(value).node is None else after)
+            copy(_contiguous_source(value), allocation, first if base_of(value).node is None else after)
     whole = {u: _whole(u.value, copy, after) if lasting else u.value for u in graph.updates}
-    settled = _last_failure([*body, *after], failing) if lasting and graph.updates else -1
+    last_failure = _last_failure([*body, *after], failing) if lasting and graph.updates else -1
     inputs = {v: i for i, v in enumerate(graph.inputs)}
     last_read = _last_reads(body)
     for update in graph.updates:
         value, allocation = whole[update], Allocation(BufferKind.INPUT, inputs[update.input])
         if value is update.input:
             continue
-        sure = value.node is not None and place.get(value.node, -1) > settled
-        if value not in targets and sure and _may_overwrite(update.input, value, place, last_read):
+        after_failures = value.node is not None and place.get(value.node, -1) > last_failure
+        if value not in targets and after_failures and _may_overwrite(update.input, value, place, last_read):
             targets[value] = allocation
             continue
         if base_of(value).node is None:
@@ -103,10 +107,14 @@ def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, All
     return [*first, *body, *after, *last], targets
 
 
-def _shown(value: Value) -> tuple[Value, tuple[int, ...] | None]:
-    """What a call makes whose elements, in order or by strides, are those of ``value``; else ``value``."""
+def _computed_value(value: Value) -> tuple[Value, tuple[int, ...] | None]:
+    """The value that a call computes with the elements of ``value``, and its strides in ``value``'s buffer.
+
+    That is ``value`` itself unless it is a view of all elements of a value that a call writes. None for
+    strides means contiguous.
+    """
     base = base_of(value)
-    if base is value or base.node is None or kind_of(base.node) not in _IN_ORDER:
+    if base is value or base.node is None or kind_of(base.node) not in _WRITES_ANY_LAYOUT:
         return value, None
     if not is_static(sizes(base)) or not is_static(sizes(value)) or base.spec.dtype is not value.spec.dtype:
         return value, None
@@ -116,47 +124,48 @@ def _shown(value: Value) -> tuple[Value, tuple[int, ...] | None]:
     return (value, None) if strides is None else (base, strides)
 
 
-def _shortest(value: Value) -> Value:
-    """The first of the views that show the elements of ``value`` in order: its copy is one of ``value``.
+def _contiguous_source(value: Value) -> Value:
+    """The source of the chain of views behind ``value`` that has the same elements in the same order.
 
-    NumPy copies what no loop holds: then it is ``value`` itself, for the result has its shape.
+    A copy of it is a copy of ``value``. It is ``value`` itself if NumPy makes the copy, which has its shape.
     """
-    found = at = value
+    source = at = value
     while is_native(value) and is_static(sizes(at)) and at.node is not None and is_view(at.node):
         at = at.node.inputs[0]
         if at.spec.dtype is value.spec.dtype and is_static(sizes(at)) and shows_in_order(value, at):
-            found = at
-    return found
+            source = at
+    return source
 
 
-_IN_ORDER = (CallKind.KERNEL, CallKind.PRODUCT, CallKind.ASSEMBLY, CallKind.WINDOW_SUM)
+_WRITES_ANY_LAYOUT = (CallKind.KERNEL, CallKind.PRODUCT, CallKind.ASSEMBLY, CallKind.WINDOW_SUM)
 
 
-def _parts_of_inputs(outputs: Sequence[Value], body: Sequence[Node]) -> list[tuple[int, Value, Node]]:
-    """Copies of outputs that are parts of inputs by sizes that the run tells: where, of what, and the copy.
+def _copies_of_input_views(outputs: Sequence[Value], body: Sequence[Node]) -> list[tuple[int, Value, Node]]:
+    """Copies of outputs that are views of inputs with dynamic sizes: place in ``body``, value and copy.
 
-    They come as soon as the sizes are known, and so before variables are written to. The last come first.
+    A copy runs as soon as its sizes are computed, so before variables are written. The last one comes first,
+    so that insertion keeps the other places.
     """
-    told = [i for i, n in enumerate(body) if measures(n)]
-    found: list[tuple[int, Value, Node]] = []
-    for value in dict.fromkeys(outputs) if told else ():
+    size_nodes = [i for i, n in enumerate(body) if measures(n)]
+    copies: list[tuple[int, Value, Node]] = []
+    for value in dict.fromkeys(outputs) if size_nodes else ():
         if base_of(value).node is None and value.node is not None:
             needed = _sizes_of_view(value)
             last = max(
-                (i for i in told if needed & size_variables(body[i].attrs.get("extent"))), default=None
+                (i for i in size_nodes if needed & size_variables(body[i].attrs.get("extent"))), default=None
             )
             if last is not None:
-                found.append((last + 1, value, copy_node(value)))
-    return sorted(found, key=lambda row: -row[0])
+                copies.append((last + 1, value, copy_node(value)))
+    return sorted(copies, key=lambda copy: -copy[0])
 
 
 def _sizes_of_view(value: Value) -> set[SizeVariable]:
-    """The symbols of sizes that views of an input are made by."""
-    found: set[SizeVariable] = set()
+    """The size variables of a chain of views of an input."""
+    variables: set[SizeVariable] = set()
     while value.node is not None:
-        found |= size_variables(tuple(value.spec.shape)) | size_variables(dict(value.node.attrs))
+        variables |= size_variables(tuple(value.spec.shape)) | size_variables(dict(value.node.attrs))
         value = value.node.inputs[0]
-    return found
+    return variables
 
 
 Copy = Callable[[Value], Node]
@@ -164,7 +173,10 @@ Fails = Callable[[Node], bool]
 
 
 def _whole(value: Value, copy: Callable[..., Value], calls: list[Node]) -> Value:
-    """``value``, or a copy in order of a view of elements that only NumPy copies: that can't be done last."""
+    """``value``, or a contiguous copy of it if only NumPy can copy its elements from a view.
+
+    A copy by NumPy may fail, so it can't be one of the last.
+    """
     node = value.node
     if is_native(value) or node is None or base_of(value).node is None or not is_view(node):
         return value
@@ -174,57 +186,60 @@ def _whole(value: Value, copy: Callable[..., Value], calls: list[Node]) -> Value
 def fails(node: Node) -> bool:
     """Whether a call of ``node`` may end the program: see :func:`dualflow.graph.failing.may_fail`.
 
-    A scatter can't once its indices are known to be inside.
+    A scatter can't fail: a separate call has checked its indices (:func:`_with_bounds`).
     """
     kind = kind_of(node)
     return kind is CallKind.HOST or (kind not in (CallKind.SCATTER, CallKind.MOVE) and may_fail(node))
 
 
 def _last_failure(nodes: Sequence[Node], failing: Fails) -> int:
-    """The place of the last node that may fail."""
+    """The place of the last node that may fail; -1 if none may."""
     return next((i for i in reversed(range(len(nodes))) if failing(nodes[i])), -1)
 
 
 def _with_bounds(body: list[Node], failing: Fails) -> list[Node]:
-    """``body`` with a check of its indices for each scatter: as soon as they are known, in the old order."""
+    """``body`` with a bounds check for each scatter, as soon as its indices are computed.
+
+    Nodes that may fail keep their order, so that the first error of a call stays the first.
+    """
     if not any(isinstance(n.op.kind, Scatter) for n in body):
         return body
     checks: dict[int, list[Node]] = {}
-    made: dict[Node, int] = {}
-    last = -1
+    place: dict[Node, int] = {}
+    last_failure = -1
     for i, node in enumerate(body):
         if kind_of(node) is CallKind.SCATTER:
-            maker = base_of(node.inputs[-2]).node
-            at = last if maker is None else max(last, made.get(maker, -1))
+            producer = base_of(node.inputs[-2]).node
+            at = last_failure if producer is None else max(last_failure, place.get(producer, -1))
             checks.setdefault(at, []).append(bounds_node(node))
-        made[node] = i
+        place[node] = i
         if failing(node):
-            last = i
-    behind = ([*body[i : i + 1], *checks.get(i, [])] for i in range(len(body)))
-    return [*checks.get(-1, []), *(n for nodes in behind for n in nodes)]
+            last_failure = i
+    checked = ([*body[i : i + 1], *checks.get(i, [])] for i in range(len(body)))
+    return [*checks.get(-1, []), *(n for nodes in checked for n in nodes)]
 
 
-def _behind_failures(body: list[Node], updates: Sequence[Update], failing: Fails) -> list[Node]:
-    """``body`` with what makes updates behind all that may fail, unless that depends on it."""
-    settled = _last_failure(body, failing) + 1
-    tied: set[Node] = set()
-    for node in reversed(body[:settled]):
-        if node in tied or failing(node):
-            tied.add(node)
-            tied.update(n for v in node.inputs if (n := base_of(v).node) is not None)
-    makers = {u.value.node for u in updates}
-    waiting: set[Node] = set()
-    for node in body[:settled]:
-        if (node in makers and node not in tied) or any(base_of(v).node in waiting for v in node.inputs):
-            waiting.add(node)
-    early = [n for n in body[:settled] if n not in waiting]
-    return [*early, *(n for n in body[:settled] if n in waiting), *body[settled:]]
+def _updates_last(body: list[Node], updates: Sequence[Update], failing: Fails) -> list[Node]:
+    """``body`` with the producers of updates after all nodes that may fail and do not depend on them."""
+    end = _last_failure(body, failing) + 1
+    needed: set[Node] = set()
+    for node in reversed(body[:end]):
+        if node in needed or failing(node):
+            needed.add(node)
+            needed.update(n for v in node.inputs if (n := base_of(v).node) is not None)
+    producers = {u.value.node for u in updates}
+    delayed: set[Node] = set()
+    for node in body[:end]:
+        if (node in producers and node not in needed) or any(base_of(v).node in delayed for v in node.inputs):
+            delayed.add(node)
+    early = [n for n in body[:end] if n not in delayed]
+    return [*early, *(n for n in body[:end] if n in delayed), *body[end:]]
 
 
 def _sunk(body: list[Node], updates: Sequence[Update]) -> list[Node]:
-    """``body`` with each scatter onto an old value behind what else reads that, where its readers allow it.
+    """``body`` with each scatter into a variable after the other readers of the old value.
 
-    Then it can go in place.
+    The scatter can then work in place. It stays where one of these readers depends on its result.
     """
     for update in updates:
         node = update.value.node
@@ -243,7 +258,7 @@ def _last_reads(body: Sequence[Node]) -> dict[Value, int]:
 
 
 def _may_overwrite(old: Value, new: Value, place: dict[Node, int], last_read: dict[Value, int]) -> bool:
-    """Whether ``new`` may be computed in the buffer of ``old``: nobody reads the old value afterwards."""
+    """Whether ``new`` may be computed in the buffer of ``old``, which no later call reads."""
     node = new.node
     if node is None or node not in place or last_read.get(old, -1) > place[node]:
         return False
@@ -253,15 +268,19 @@ def _may_overwrite(old: Value, new: Value, place: dict[Node, int], last_read: di
         return node.inputs[0] is old and len(node.inputs) == 3 and old not in map(base_of, node.inputs[1:])
     if kind_of(node) is CallKind.ASSEMBLY:
         return last_read.get(old, -1) < place[node]
-    return node.op is FUSED and _reads_what_it_writes(node, old, new)
+    return node.op is FUSED and _is_elementwise_update(node, old, new)
 
 
-def _reads_what_it_writes(node: Node, old: Value, new: Value) -> bool:
-    """Whether the nest reads ``old`` only at the element that it writes of ``new``, and before that."""
+def _is_elementwise_update(node: Node, old: Value, new: Value) -> bool:
+    """Whether the nest reads an element of ``old`` only to compute the same element of ``new``."""
     graph: Graph = node.attrs["body"]
     domain: LoopDomain = node.attrs["domain"]
-    maker = graph.outputs[new.index].node
-    written = output_axes(maker, domain.own[maker]) if maker is not None and maker in domain.own else None
+    producer = graph.outputs[new.index].node
+    written = (
+        output_axes(producer, domain.own[producer])
+        if producer is not None and producer in domain.own
+        else None
+    )
     by_stages = written is None or any(a in domain.reduced for a in written)
     for outer, value in zip(node.inputs, graph.inputs, strict=True):
         if base_of(outer) is not old:
@@ -271,7 +290,7 @@ def _reads_what_it_writes(node: Node, old: Value, new: Value) -> bool:
         readers = [n for n in graph.nodes if value in n.inputs]
         if not all(n in domain.own for n in readers):
             return False
-        laid = [(v, a) for n in readers for v, a in zip(n.inputs, input_axes(n, domain.own[n]), strict=True)]
-        if any(v is value and axes != written for v, axes in laid):
+        reads = [(v, a) for n in readers for v, a in zip(n.inputs, input_axes(n, domain.own[n]), strict=True)]
+        if any(v is value and axes != written for v, axes in reads):
             return False
     return True

@@ -1,14 +1,14 @@
-"""Where every value of a graph lives, and the calls that compute them.
+"""Plans a graph: allocates storage for every value, and lists the calls that compute them.
 
-Outputs get fresh buffers, constants keep theirs, intermediates share one arena, views point into what they
-view. An updated variable is computed in its own buffer where nothing reads the old value later; else it is
-copied there last. Nothing that may fail comes after the first write to a variable, so that a call that fails
-has changed none. Nodes that have no native form are host calls between native parts, and what crosses to
-them has a buffer of its own.
+Outputs get fresh buffers, constants keep theirs, intermediate values share one arena, and views are layouts
+in the buffer of their source. The new value of a variable is computed in the variable's buffer if no later
+call reads the old value; otherwise it is copied there at the end. No call that may fail comes after the first
+write to a variable, so a call that fails changes no variable. Nodes without native code are host calls; the
+values that they read or write have buffers of their own.
 
-The bodies of conditionals and loops are planned as graphs inside the graph. What a loop carries lives where
-the loop's results do, and is updated there as a variable is; a row of a stack is a buffer whose address
-moves.
+The bodies of conditionals and loops are planned as graphs inside the graph. Loop-carried values are stored
+where the loop's results are, and are updated in place as variables are. A row of a stack is a buffer whose
+address moves.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from dualflow.schedule.nest import Layout, contiguous_strides
 from dualflow.schedule.operands import (
     CallKind,
     StridedNode,
+    chosen_strides,
     is_control,
     kind_of,
-    lies_chosen,
     view_layout,
     with_copies,
 )
@@ -64,12 +64,12 @@ def plan(
     separate: bool = False,
     costs: CostModel = CPU,
 ) -> Plan:
-    """Give every value of ``graph`` a place; see the module's first lines.
+    """The plan of ``graph``; see the docstring of the module.
 
     Args:
         graph: the graph after its passes.
         capabilities: what the backend's routines read; other operands are copied first.
-        separate: whether each intermediate has a buffer of its own, for checks, in place of the arena.
+        separate: whether each intermediate value has its own buffer, for memory checks, instead of the arena.
         costs: the figures of the processor by which programs are chosen.
     """
     table = _Table(capabilities, separate=separate, costs=costs)
@@ -95,10 +95,12 @@ def plan(
 
 
 def footprint(graph: Graph, capabilities: Capabilities) -> Footprint:
-    """The memory of ``graph``, whose sizes are numbers, by its :func:`plan`, which has the same arguments.
+    """The memory that :func:`plan` allocates for ``graph``, whose sizes are static.
+
+    The arguments are those of :func:`plan`.
 
     Raises:
-        UndecidedSize: NumPy reads a stack of a loop whose number of iterations only the run tells.
+        UndecidedSize: NumPy reads a stack of a loop whose trip count is dynamic.
     """
     table = _Table(capabilities)
     opaque: dict[Value, Value] = {}
@@ -109,14 +111,14 @@ def footprint(graph: Graph, capabilities: Capabilities) -> Footprint:
     for value in (v for node in graph.nodes for v in node.outputs):
         now = opaque.get(value, value)
         origin[scope.moved.get(now, now)] = value
-    made = (next((origin[v] for v in step.node.outputs if v in origin), None) for step in scope.steps)
+    computed = (next((origin[v] for v in step.node.outputs if v in origin), None) for step in scope.steps)
     blocks = [
         MemoryBlock(origin.get(v), birth, tuple(reads), v.spec.nbytes) for v, (birth, reads) in scope.reads()
     ]
     blocks += [MemoryBlock(None, at, (), nbytes) for at, nbytes in scope.inner()]
     non_contiguous = (v for v, allocation in scope.allocations.items() if allocation.strides is not None)
     return Footprint(
-        steps=tuple([None if value is None else value.node for value in made]),
+        steps=tuple([None if value is None else value.node for value in computed]),
         blocks=tuple(blocks),
         non_contiguous=frozenset(origin[v] for v in non_contiguous if v in origin),
         arena=scope.arena_bytes,
@@ -125,7 +127,7 @@ def footprint(graph: Graph, capabilities: Capabilities) -> Footprint:
 
 
 class _Table:
-    """What all scopes of a plan share: buffers that have a place of their own, and counts."""
+    """State shared by all scopes of a plan: the buffers of the buffer table, and counters."""
 
     def __init__(self, capabilities: Capabilities, *, separate: bool = False, costs: CostModel = CPU) -> None:
         self.costs = costs
@@ -146,9 +148,14 @@ class _Table:
 
 
 class _Places(NamedTuple):
-    """Where the buffers of a scope are: a body's inputs and outputs are other values of the graph around it.
+    """The layouts of a scope's values.
 
-    ``starts`` has the first place of each kind in the table; the scope's arena begins at byte ``base``.
+    Attributes:
+        starts: the first place of each kind of buffer in the table.
+        allocations: of the values.
+        base: the byte at which the scope's arena begins.
+        inputs: for a body, the layouts of its inputs, which are values of the graph around it.
+        outputs: likewise of its outputs.
     """
 
     starts: dict[BufferKind, int]
@@ -158,7 +165,7 @@ class _Places(NamedTuple):
     outputs: tuple[Layout, ...] | None = None
 
     def of(self, value: Value) -> Layout:
-        """Where ``value`` lies."""
+        """The layout of ``value``, through its views."""
         base, chain = value, []
         while base not in self.allocations:
             assert base.node is not None, f"{base} has no allocation"
@@ -166,9 +173,9 @@ class _Places(NamedTuple):
             base = base.node.inputs[0]
         whole = layout = self._base(base, self.allocations[base])
         for node in reversed(chain):
-            seen = view_layout(node, layout)
-            assert seen is not None, f"{node} was not copied"
-            layout = seen
+            view = view_layout(node, layout)
+            assert view is not None, f"{node} was not copied"
+            layout = view
         if chain:
             check_view(value, layout, base, whole)
         return layout
@@ -189,9 +196,11 @@ class _Places(NamedTuple):
 
 
 class _Scope:
-    """A graph whose values get places: the whole one, or a body inside it.
+    """A graph whose values are allocated together: the whole graph, or a body inside it.
 
-    ``held`` are read where they lie when all is done. ``lasting``: whether updates are those of variables.
+    Args:
+        held: values that are read in place after the last call, as a loop's condition is.
+        lasting: whether the updates are those of variables.
     """
 
     def __init__(
@@ -203,12 +212,11 @@ class _Scope:
         if table.capabilities.windows and not held:
             graph = with_window_products(graph, self.moved, table.costs)
         nodes, self.targets = ordered(graph, lasting=lasting)
-        self.lies = lies_chosen(nodes, self.targets)
-        given = {
+        self.strides = chosen_strides(nodes, self.targets)
+        preassigned = {
             v: allocation.strides for v, allocation in self.targets.items() if allocation.strides is not None
         }
-        lies = {**self.lies, **given}
-        self.steps = with_copies(nodes, lies, table.capabilities)
+        self.steps = with_copies(nodes, {**self.strides, **preassigned}, table.capabilities)
         self.allocations: dict[Value, Allocation] = {
             v: Allocation(BufferKind.INPUT, i) for i, v in enumerate(graph.inputs)
         }
@@ -216,7 +224,7 @@ class _Scope:
         self.counters = {s.node: table.loop() for s in self.bodies}
         self.at: dict[StridedNode, int] = {}
         self._place_constants()
-        self._place_made()
+        self._place_results()
         self.pieces = pieces_in_place(self.steps, held, self.allocations)
         self.arena_bytes = self._fill_arena()
         for value in reversed(self.pieces):
@@ -229,56 +237,56 @@ class _Scope:
                 allocations[base] = Allocation(BufferKind.CONSTANT, len(constants))
                 constants.append(np.ascontiguousarray(base.node.attrs["value"]))
 
-    def _place_made(self) -> None:
-        """Homes for what the steps make."""
+    def _place_results(self) -> None:
+        """Allocate the values that the steps compute."""
         hosts = [s for s in self.steps if kind_of(s.node) is CallKind.HOST]
-        met = {base_of(v) for s in hosts for v in s.inputs} | {v for s in hosts for v in s.node.outputs}
+        crossing = {base_of(v) for s in hosts for v in s.inputs} | {v for s in hosts for v in s.node.outputs}
         temporaries = self.table.temporaries
         for value in (v for s in self.steps for v in s.node.outputs):
             if value in self.targets:
                 self.allocations[value] = self.targets[value]
-            elif value in met:
+            elif value in crossing:
                 self.allocations[value] = Allocation(BufferKind.TEMPORARY, len(temporaries))
                 temporaries.append(value.spec)
             elif not value.spec.shape.is_static or size_variables(value.spec.shape):
                 self.allocations[value] = Allocation(BufferKind.STACK, self.table.slot())
             elif self.table.separate:
                 self.allocations[value] = Allocation(
-                    BufferKind.TEMPORARY, len(temporaries), strides=self.lies.get(value)
+                    BufferKind.TEMPORARY, len(temporaries), strides=self.strides.get(value)
                 )
                 temporaries.append(value.spec)
             else:
-                self.allocations[value] = Allocation(BufferKind.ARENA, strides=self.lies.get(value))
+                self.allocations[value] = Allocation(BufferKind.ARENA, strides=self.strides.get(value))
 
     def _owner(self, value: Value) -> Value:
-        """The value in whose memory a value is."""
+        """The value whose storage contains ``value``."""
         while value in self.pieces:
             value = self.pieces[value].whole
         return value
 
     def _place_of_piece(self, value: Value) -> Allocation:
-        """Where a piece is computed."""
+        """The allocation of a piece inside the value that it is a piece of."""
         piece = self.pieces[value]
         whole = self.allocations[piece.whole]
         return whole._replace(offset=whole.offset + piece.offset)
 
     def reads(self) -> list[tuple[Value, tuple[int, list[int]]]]:
-        """The values in the arena: each with the step that makes it, and those that read it."""
-        found: dict[Value, tuple[int, list[int]]] = {}
+        """The values in the arena, each with the step that computes it and the steps that read it."""
+        reads: dict[Value, tuple[int, list[int]]] = {}
         for at, step in enumerate(self.steps):
             for value in map(self._owner, step.node.outputs):
                 if self.allocations[value].kind is BufferKind.ARENA:
-                    found.setdefault(value, (at, []))
+                    reads.setdefault(value, (at, []))
             for base in dict.fromkeys(map(self._owner, map(base_of, step.inputs))):
-                if base in found:
-                    found[base][1].append(at)
+                if base in reads:
+                    reads[base][1].append(at)
         for base in map(self._owner, map(base_of, self.held)):
-            if base in found:
-                found[base][1].append(len(self.steps))
-        return list(found.items())
+            if base in reads:
+                reads[base][1].append(len(self.steps))
+        return list(reads.items())
 
     def inner(self) -> list[tuple[int, int]]:
-        """The steps with bodies, which take turns in one block, and its bytes."""
+        """The steps with bodies, and the bytes of the block that their bodies share."""
         return [
             (at, max((b.arena_bytes for b in self.bodies[step]), default=0))
             for at, step in enumerate(self.steps)
@@ -286,7 +294,7 @@ class _Scope:
         ]
 
     def _fill_arena(self) -> int:
-        """Offsets in the arena, from the steps that make each value and read it last; returns its bytes."""
+        """Assign offsets in the arena by the lifetimes of values; returns the size of the arena in bytes."""
         values, inner = self.reads(), self.inner()
         blocks = [Lifetime(birth, max(reads, default=birth), v.spec.nbytes) for v, (birth, reads) in values]
         blocks += [Lifetime(at, at, nbytes) for at, nbytes in inner]
@@ -301,7 +309,7 @@ class _Scope:
         return size
 
     def calls(self, places: _Places) -> tuple[PlannedCall, ...]:
-        """The steps, with the places of what they read and write."""
+        """The steps, with the layouts of their operands and results."""
         return tuple([self._call(step, places) for step in self.steps])
 
     def _call(self, step: StridedNode, places: _Places) -> PlannedCall:
@@ -328,29 +336,26 @@ class _Scope:
         node = step.node
         loop = loop_of(node)
         carried, mapped = loop.carried, loop.mapped
-        carry, rest = outputs[:carried], inputs[loop.end :]
+        carry, invariant = outputs[:carried], inputs[loop.end :]
         *tests, body = self.bodies[step]
         values = [*step.inputs[carried : loop.end], *node.outputs[carried:]]
         stacks = [*inputs[carried : loop.end], *outputs[carried:]]
-        made = [*[False] * mapped, *[not v.spec.shape.is_static for v in node.outputs[carried:]]]
-        rows = [self._row(*row, places) for row in zip(values, stacks, made, strict=True)]
-        moving = [Layout(r.slot, 0, stack.strides[1:]) for r, stack in zip(rows, stacks, strict=True)]
+        grows = [*[False] * mapped, *[not v.spec.shape.is_static for v in node.outputs[carried:]]]
+        rows = [self._row(*row, places) for row in zip(values, stacks, grows, strict=True)]
+        row_layouts = [Layout(r.slot, 0, stack.strides[1:]) for r, stack in zip(rows, stacks, strict=True)]
         growing = _growing(loop)
         following = [self._following(loop.body.outputs[i], places) for i in growing]
-        given = (*carry, *moving[:mapped], *rest)
+        body_inputs = (*carry, *row_layouts[:mapped], *invariant)
+        body_outputs = (*row_layouts[mapped:], *following)
         blocks = [
-            PlannedBody(
-                body.calls(
-                    _Places(places.starts, body.allocations, base, given, (*moving[mapped:], *following))
-                )
-            ),
+            PlannedBody(body.calls(_Places(places.starts, body.allocations, base, body_inputs, body_outputs)))
         ]
         for test in tests:
-            seen = _Places(places.starts, test.allocations, base, (*carry, *rest))
-            blocks.insert(0, PlannedBody(test.calls(seen), tuple(map(seen.of, test.held))))
+            inside = _Places(places.starts, test.allocations, base, (*carry, *invariant))
+            blocks.insert(0, PlannedBody(test.calls(inside), tuple(map(inside.of, test.held))))
         start = [
-            PlannedCall(copy_node(v if known == v.spec else Value(known)), (place,), (allocation,))
-            for v, place, allocation, known in zip(
+            PlannedCall(copy_node(v if spec == v.spec else Value(spec)), (place,), (target,))
+            for v, place, target, spec in zip(
                 step.inputs[:carried],
                 inputs[:carried],
                 carry,
@@ -371,7 +376,7 @@ class _Scope:
         return PlannedCall(node, inputs, outputs, tuple(blocks), iterations)
 
     def _following(self, value: Value, places: _Places) -> Layout:
-        """Where an iteration puts a carried value whose size it changes."""
+        """The layout of the next value of a loop-carried value whose size an iteration changes."""
         slot = places.starts[BufferKind.STACK] + self.table.slot()
         return Layout(slot, 0, contiguous_strides(value.spec.shape))
 
@@ -382,7 +387,7 @@ class _Scope:
 
 
 def _scopes(node: Node, table: _Table) -> list[_Scope]:
-    """The graphs inside a conditional or loop; what is carried is updated in place."""
+    """The scopes of the graphs inside a conditional or loop; loop-carried values are updated in place."""
     if isinstance(node.op.kind, Cond):
         return [_Scope(branch, table) for branch in branches_of(node)]
     loop = loop_of(node)
@@ -398,20 +403,21 @@ def _scopes(node: Node, table: _Table) -> list[_Scope]:
 
 
 def _growing(loop: LoopSpec) -> list[int]:
-    """The places of what is carried whose sizes an iteration changes."""
+    """The places of the loop-carried values whose sizes an iteration changes."""
     pairs = zip(loop.body.inputs, loop.body.outputs[: loop.carried], strict=False)
     return [i for i, (x, y) in enumerate(pairs) if x.spec != y.spec]
 
 
-def _changing(loop: LoopSpec, given: Sequence[TensorSpec]) -> tuple[ChangingSize, ...]:
-    """The sizes of what is carried that iterations change, for a loop over inputs of specs ``given``."""
-    found: dict[int, ChangingSize] = {}
+def _changing(loop: LoopSpec, inputs: Sequence[TensorSpec]) -> tuple[ChangingSize, ...]:
+    """The sizes of loop-carried values that iterations change; ``inputs`` are the specs of the loop's
+    inputs."""
+    changing: dict[int, ChangingSize] = {}
     for i in _growing(loop):
         before, after = (values[i].spec.shape for values in (loop.body.inputs, loop.body.outputs))
-        for start, extent, following in zip(given[i].shape, before, after, strict=True):
+        for start, extent, following in zip(inputs[i].shape, before, after, strict=True):
             if extent != following:
                 assert extent is not None, "sizes are numbers or extents"
                 assert start is not None, "sizes are numbers or extents"
                 assert following is not None, "sizes are numbers or extents"
-                found[extent] = ChangingSize(extent, start, following)
-    return tuple(found.values())
+                changing[extent] = ChangingSize(extent, start, following)
+    return tuple(changing.values())

@@ -19,16 +19,21 @@ from dualflow.schedule.operands import CallKind, kind_of
 
 
 class PlannedBody(NamedTuple):
-    """Calls of a body, and where its results lie: those of a condition, else none."""
+    """The calls of a body; for a loop's condition, also the layouts of its results."""
 
     calls: tuple[PlannedCall, ...]
     results: tuple[Layout, ...] = ()
 
 
 class StackRow(NamedTuple):
-    """A row of a stack in a loop: buffer ``slot`` moves along the rows of ``stack``, each of ``nbytes``.
+    """A row of a stack in a loop, which has one row per iteration.
 
-    The stack ``grows`` where the loop makes it without knowing how many rows there will be.
+    Attributes:
+        slot: the buffer whose address moves along the rows.
+        stack: the layout of the whole stack.
+        nbytes: the size of a row.
+        dtype: of the elements.
+        grows: whether the stack is a growable buffer, since the trip count is dynamic.
     """
 
     slot: int
@@ -39,8 +44,13 @@ class StackRow(NamedTuple):
 
 
 class ChangingSize(NamedTuple):
-    """A size of what a loop carries: ``extent`` in an iteration, ``start`` in the first, then
-    ``following``."""
+    """A size variable of a loop-carried value.
+
+    Attributes:
+        extent: the variable.
+        start: its value in the first iteration.
+        following: its value in the next iteration.
+    """
 
     extent: int
     start: int
@@ -48,18 +58,17 @@ class ChangingSize(NamedTuple):
 
 
 class PlannedLoop(NamedTuple):
-    """How a loop runs, beside its bodies.
+    """What a loop needs besides its bodies.
 
     Attributes:
-        start: copies of what is carried to where it is carried.
-        rows: what moves between iterations.
-        counter: the loop's number; ``counted`` is that of the loop whose iterations it repeats, if only that
-            knows how many they are.
-        sizes: those of what is carried that an iteration may change.
-        exchanged: the buffers of what is carried in such a size, and those where an iteration puts the next
-        one.
-        stacks: the buffers of stacks of a size that the run tells before the first iteration, as
-            :func:`blocks_made` has them.
+        start: copies of the initial values to the buffers of the loop-carried values.
+        rows: the rows of stacks, whose addresses move between iterations.
+        counter: the loop's id, by which other loops refer to its trip count.
+        counted: the id of the loop whose dynamic trip count this loop repeats; None if it has its own.
+        sizes: the sizes of loop-carried values that an iteration may change.
+        exchanged: pairs of buffers of a loop-carried value of such a size: the current and the next one.
+        stacks: the buffers of stacks whose dynamic size is computed before the first iteration; see
+            :func:`blocks_made`.
     """
 
     start: tuple[PlannedCall, ...]
@@ -72,10 +81,10 @@ class PlannedLoop(NamedTuple):
 
 
 class PlannedCall(NamedTuple):
-    """One step of the program: ``node`` on inputs and outputs that lie as given.
+    """One step of the program: a node, and the layouts of its inputs and outputs.
 
-    A conditional has a block for each branch; a loop one for its condition, if it has one, and one for its
-    body.
+    ``blocks`` are the bodies: one for each branch of a conditional; for a loop, one for its condition, if it
+    has one, and one for its body.
     """
 
     node: Node
@@ -100,14 +109,10 @@ class PlannedCall(NamedTuple):
 
 
 def blocks_made(layouts: Sequence[Layout], values: Sequence[Value]) -> dict[int, list[int]]:
-    """The buffers that get memory of a size that only the run tells, and the factors of their bytes.
-
-    ``values`` are those that are made at ``layouts``.
-    """
-    made = zip(layouts, values, strict=True)
+    """The buffers of dynamic size that hold ``values`` at ``layouts``, and the factors of their bytes."""
     return {
         layout.buffer: [v.spec.dtype.size, *sizes(v)]
-        for layout, v in made
+        for layout, v in zip(layouts, values, strict=True)
         if v.spec.shape.is_static and size_variables(v.spec.shape)
     }
 
@@ -115,11 +120,20 @@ def blocks_made(layouts: Sequence[Layout], values: Sequence[Value]) -> dict[int,
 class Plan(NamedTuple):
     """The calls of a graph and its buffer table.
 
-    The table holds, in order: the inputs (of specs ``arguments``), the constants, the outputs, the arrays
-    that host calls read or write (``temporaries``), and the arena. Behind it, native code keeps ``slots``
-    addresses of its own, for rows and stacks, and counts the iterations of ``loops`` loops. ``sized``:
-    whether it learns sizes on its way. ``costs`` are the figures by which kernels and calls are
-    written.
+    The buffer table holds, in order: the inputs, the constants, the outputs, the temporaries, and the arena.
+    After these, native code stores addresses of its own.
+
+    Attributes:
+        calls: the calls, in order.
+        arguments: the specs of the inputs.
+        constants: their arrays.
+        outputs: the specs of the outputs.
+        temporaries: the specs of the arrays that host calls read or write.
+        arena_bytes: the size of the arena.
+        slots: the number of addresses for rows and stacks.
+        loops: the number of loops with a counter.
+        sized: whether the program computes sizes while it runs.
+        costs: the figures of the processor, by which kernels and calls are written.
     """
 
     calls: tuple[PlannedCall, ...]
@@ -139,7 +153,7 @@ class Plan(NamedTuple):
 
     @property
     def workspace(self) -> int:
-        """The place of kernels' own memory where its size is told by the run: behind the slots."""
+        """The place of the kernels' workspace if its size is dynamic: after the slots."""
         return self.arena + 1 + self.slots
 
     @property

@@ -1,12 +1,13 @@
-"""Memory for work: a graph that computes values again in the place of keeping them, within so many bytes.
+"""Rematerialisation: recomputes values instead of keeping them, until a graph fits into a memory budget.
 
-The first step costs nothing: what frees memory runs early. Then, at the step where most memory is taken, the
-values that wait there for a later reader are looked at, each with what computing it again takes: what of its
-inputs is gone by then is computed again too, or kept if it is much smaller. Those that free most for their
-work are dropped, and the planner says where most memory is taken then. The way does not depend on the
-budget, which only says where it ends; the least peak that it meets is the smallest possible budget.
+Reordering comes first, since it costs nothing: nodes that free memory run early. Then the search is greedy:
+at the peak of memory, each value that waits for a later reader is a candidate. Its cost is the
+time of computing it again; inputs that are freed by then are recomputed too, or kept if they are much
+smaller. The candidates that free the most bytes per cost are dropped, and the planner computes the new peak.
+The search does not depend on the budget, which only ends it; so the smallest peak that it reaches is the
+smallest possible budget.
 (Chen et al., "Training deep nets with sublinear memory cost", 2016; Kirisame et al., "Dynamic tensor
-rematerialization", 2021, for choosing by bytes per work.)
+rematerialization", 2021, for choosing by bytes per cost.)
 """
 
 from __future__ import annotations
@@ -27,27 +28,27 @@ from dualflow.schedule.early_order import FirstReaders, first_readers, ordered_e
 from dualflow.schedule.operands import CallKind, kind_of
 from dualflow.schedule.recomputation import Parts, Recomputed, recomputed
 
-SHARE = 32
-"""One part in so many of the peak is dropped before the planner is asked again."""
+DROPPED_FRACTION = 32
+"""The planner runs again once 1 / 32 of the peak is dropped."""
 SMALL = 16
-"""An input so many times smaller than what is computed from it is kept rather than computed again."""
-LONGEST = 64
-"""The most nodes that are computed again for one value."""
+"""An input is kept rather than recomputed if its reader is at least 16 times larger."""
+MAX_RECOMPUTED = 64
+"""The most nodes that are recomputed for one value."""
 PATIENCE = 48
-"""So many times the planner is asked without a smaller peak before the way ends."""
+"""The search ends after so many runs of the planner without a smaller peak."""
 
 Drop = tuple[int, Value]
-"""The place behind which a value is forgotten, and the value."""
+"""A place in the graph, and a value that is freed after it."""
 
 
 class WithinBudget(NamedTuple):
-    """A graph that takes no more than so many bytes.
+    """A graph that fits into the budget.
 
     Attributes:
-        graph: it.
-        peak: the bytes that it takes, by its plan.
-        repeated: those of its nodes that compute something again.
-        extra: their share of the work of all.
+        graph: the graph.
+        peak: its peak of memory, in bytes, by its plan.
+        repeated: its nodes that recompute a value.
+        extra: their cost as a fraction of the cost of all others.
     """
 
     graph: Graph
@@ -57,65 +58,66 @@ class WithinBudget(NamedTuple):
 
 
 class SmallestPossible(NamedTuple):
-    """The least bytes that a graph can take.
+    """The smallest budget that is possible for a graph.
 
     Attributes:
-        peak: the bytes, by the plan.
-        node: what runs when most is taken.
+        peak: the budget, in bytes.
+        node: the node that runs at the peak.
     """
 
     peak: int
     node: Node | None
 
 
-class _Stage(NamedTuple):
-    """A graph on the way, and what it takes."""
+class _State(NamedTuple):
+    """A state of the search: a graph with recomputed values, and its footprint."""
 
-    made: Recomputed
-    taken: Footprint
+    graph: Recomputed
+    footprint: Footprint
 
 
 def within_budget(
     graph: Graph, budget: int, footprint: Callable[[Graph], Footprint], costs: CostModel = CPU
 ) -> WithinBudget | SmallestPossible:
-    """``graph`` with a peak of at most ``budget`` bytes, or the smallest peak that there is.
+    """``graph`` with a peak of at most ``budget`` bytes, or the smallest peak that is possible.
 
-    Results are the same to the bit. Only what has no effect and can't fail is computed again, by the same
-    kernels; values that lie in memory otherwise than in order stay, since sums follow the order in memory.
+    Results are the same to the bit. Only nodes without effects that can't fail are recomputed, by the same
+    kernels. Values with a non-contiguous layout are kept, since sums follow the order in memory.
 
     Args:
-        graph: the graph after its passes; its sizes are numbers.
-        budget: the bytes of all that a call takes beside its arguments, variables and constants.
-        footprint: the planner: see :class:`dualflow.graph.compiled.Footprint`.
+        graph: the graph after its passes, with static sizes.
+        budget: in bytes, for everything but arguments, variables and constants.
+        footprint: the planner; see :class:`dualflow.graph.compiled.Footprint`.
         costs: the figures of the processor.
     """
-    taken = footprint(graph)
-    if taken.peak <= budget:
-        return WithinBudget(graph, taken.peak)
-    fixed = first_readers(graph, taken)
-    way = _Way(ordered_early(graph, taken, fixed), fixed, footprint, costs)
-    best, since = taken, 0
+    before = footprint(graph)
+    if before.peak <= budget:
+        return WithinBudget(graph, before.peak)
+    fixed = first_readers(graph, before)
+    search = _Search(ordered_early(graph, before, fixed), fixed, footprint, costs)
+    best, since = before, 0
     drops: list[Drop] = []
     while True:
-        state = way.state(drops)
-        if state.taken.peak <= budget:
-            return way.finished(state, drops, budget)
-        best, since = (state.taken, 0) if state.taken.peak < best.peak else (best, since + 1)
-        found = way.next(state, drops) if since < PATIENCE else []
-        if not found:
+        state = search.state(drops)
+        if state.footprint.peak <= budget:
+            return search.finished(state, drops, budget)
+        smaller = state.footprint.peak < best.peak
+        best, since = (state.footprint, 0) if smaller else (best, since + 1)
+        following = search.next(state, drops) if since < PATIENCE else []
+        if not following:
             return SmallestPossible(best.peak, _at_peak(best))
-        way.steps.append(len(drops))
-        drops += found
+        search.steps.append(len(drops))
+        drops += following
 
 
 def _at_peak(taken: Footprint) -> Node | None:
-    """What runs where most memory is taken: the last node before that has a line."""
+    """The last node up to the peak that has a source line."""
     at = _peak(taken)
     return next((n for n in reversed(taken.steps[: at + 1]) if n is not None and n.origin), None)
 
 
 def _peak(taken: Footprint) -> int:
-    """The step at which most memory is taken."""
+    """The step with the peak of memory."""
     change = [0] * (len(taken.steps) + 2)
     for block in taken.blocks:
         change[block.birth] += block.nbytes
@@ -125,17 +127,17 @@ def _peak(taken: Footprint) -> int:
 
 
 def _nanoseconds(node: Node, costs: CostModel) -> float:
-    """About what running ``node`` takes."""
+    """The estimated time of ``node``."""
     if isinstance(node.op.kind, MatMul):
         return work(node) * costs.product_ns / 2  # a multiplication and an addition are two ops
     return max(work(node) * costs.addition_ns, bytes_moved(node) * costs.memory_byte_ns)
 
 
-class _Way:
-    """What is known of a graph while values are dropped.
+class _Search:
+    """A graph, and what the search has computed of it.
 
     Attributes:
-        steps: how many values were dropped when the planner was asked.
+        steps: the number of dropped values at each run of the planner.
     """
 
     def __init__(
@@ -153,44 +155,44 @@ class _Way:
         self._costs: dict[Value, float] = {}
         self._first = set(fixed.values())
 
-    def state(self, drops: list[Drop]) -> _Stage:
-        """The graph without what is dropped, and what it takes."""
+    def state(self, drops: list[Drop]) -> _State:
+        """The graph without the dropped values, and its footprint."""
         dropped: dict[int, list[Value]] = {}
         for at, value in drops:
             dropped.setdefault(at, []).append(value)
-        made = recomputed(self.graph, dropped, self._parts)
-        return _Stage(made, self._footprint(made.graph))
+        recomputing = recomputed(self.graph, dropped, self._parts)
+        return _State(recomputing, self._footprint(recomputing.graph))
 
-    def finished(self, state: _Stage, drops: list[Drop], budget: int) -> WithinBudget:
-        """The first state since the planner was asked before that is within the budget."""
+    def finished(self, state: _State, drops: list[Drop], budget: int) -> WithinBudget:
+        """The state within the budget with the fewest drops since the last run of the planner."""
         low, high = (self.steps[-1] if self.steps else 0), len(drops)
         while high - low > 1:
             middle = (low + high) // 2
-            found = self.state(drops[:middle])
-            if found.taken.peak <= budget:
-                state, high = found, middle
+            tried = self.state(drops[:middle])
+            if tried.footprint.peak <= budget:
+                state, high = tried, middle
             else:
                 low = middle
-        graph, repeated = state.made.graph, state.made.repeated
+        graph, repeated = state.graph.graph, state.graph.repeated
         whole = sum(_nanoseconds(n, self.model) for n in graph.nodes if not is_view(n))
         again = sum(_nanoseconds(n, self.model) for n in repeated)
         extra = again / (whole - again) if whole > again else 0.0
-        return WithinBudget(graph, state.taken.peak, repeated, extra)
+        return WithinBudget(graph, state.footprint.peak, repeated, extra)
 
-    def next(self, state: _Stage, drops: list[Drop]) -> list[Drop]:
-        """What to drop next: what frees most for its work, until a share of the peak is free."""
-        found: dict[Drop, None] = {}
+    def next(self, state: _State, drops: list[Drop]) -> list[Drop]:
+        """The next values to drop: those that free the most bytes per cost."""
+        following: dict[Drop, None] = {}
         freed = 0
-        rows = _Looked(state, set(drops), self).choices()
-        for row in sorted(rows, key=lambda row: -row.worth):
-            found.update(dict.fromkeys(row.drops))
-            freed += row.freed
-            if freed * SHARE >= state.taken.arena:
+        candidates = _Peak(state, set(drops), self).candidates()
+        for candidate in sorted(candidates, key=lambda candidate: -candidate.worth):
+            following.update(dict.fromkeys(candidate.drops))
+            freed += candidate.freed
+            if freed * DROPPED_FRACTION >= state.footprint.arena:
                 break
-        return list(found)
+        return list(following)
 
     def may_repeat(self, value: Value) -> bool:
-        """Whether ``value`` may be computed again."""
+        """Whether ``value`` may be recomputed."""
         return value.node in self._repeatable
 
     def may_move(self, value: Value) -> bool:
@@ -198,24 +200,25 @@ class _Way:
         return self.may_repeat(value) and value.node not in self._first
 
     def cost(self, value: Value) -> float:
-        """What computing ``value`` takes."""
+        """The cost of computing ``value``."""
         if value not in self._costs:
             self._costs[value] = _nanoseconds(self._parts.of(value).node, self.model)
         return self._costs[value]
 
     def inputs(self, value: Value) -> list[Value]:
-        """What ``value`` is computed from."""
+        """The values that ``value`` is computed from."""
         return list(dict.fromkeys(map(base_of, self._parts.of(value).inputs)))
 
 
-class _Choice(NamedTuple):
+class _Candidate(NamedTuple):
     """Values to drop together.
 
     Attributes:
-        drops: where each is dropped.
+        drops: the values, and where each is freed.
         freed: the bytes that are free at the peak.
-        cost: what computing them again takes.
-        gain: the share that is left of freed bytes times steps, for what is computed again holds its inputs.
+        cost: the cost of recomputing them.
+        gain: the fraction of the freed bytes times steps that remains once inputs are kept longer for the
+            recomputation.
     """
 
     drops: tuple[Drop, ...]
@@ -225,19 +228,19 @@ class _Choice(NamedTuple):
 
     @property
     def worth(self) -> float:
-        """The bytes that are free for each ns of work."""
+        """The freed bytes per ns of recomputation."""
         return self.freed * self.gain / (self.cost + 1.0)
 
 
-class _Waiting(NamedTuple):
-    """A value that nobody reads at the peak.
+class _Idle(NamedTuple):
+    """A value that is live at the peak and not read there.
 
     Attributes:
-        drop: where it may be dropped.
-        before: the step that reads it last before the peak, or makes it.
-        later: the step that reads it next.
+        drop: where it may be freed.
+        before: the last step before the peak that reads it, or the one that computes it.
+        later: the next step that reads it.
         nbytes: its size.
-        cost: what computing it again takes; nothing where it is only computed later.
+        cost: the cost of recomputing it; 0 if it is only computed later than now.
     """
 
     drop: Drop
@@ -247,15 +250,15 @@ class _Waiting(NamedTuple):
     cost: float
 
 
-class _Looked:
-    """A state, seen from the step where most memory is taken."""
+class _Peak:
+    """The candidates at the peak of a state."""
 
-    def __init__(self, state: _Stage, dropped: set[Drop], way: _Way) -> None:
-        self._blocks = state.taken.blocks
-        self._source = state.made.source
+    def __init__(self, state: _State, dropped: set[Drop], search: _Search) -> None:
+        self._blocks = state.footprint.blocks
+        self._source = state.graph.source
         self._dropped = dropped
-        self._way = way
-        self._peak = _peak(state.taken)
+        self._search = search
+        self._peak = _peak(state.footprint)
         self._places = _places(state)
         self._versions: dict[Value, list[MemoryBlock]] = {}
         for block in self._blocks:
@@ -263,91 +266,94 @@ class _Looked:
             if value is not None:
                 self._versions.setdefault(value, []).append(block)
 
-    def choices(self) -> list[_Choice]:
-        """What may be dropped: values one by one, and all of a node together, which share their inputs."""
-        waiting = [row for block in self._blocks if (row := self._waiting(block)) is not None]
-        together: dict[Node | None, list[_Waiting]] = {}
-        for row in waiting:
-            together.setdefault(row.drop[1].node, []).append(row)
-        groups = [[row] for row in waiting] + [rows for rows in together.values() if len(rows) > 1]
-        choices = [self._choice(rows, deep=deep) for rows in groups for deep in (True, False)]
-        return [choice for choice in choices if choice is not None]
+    def candidates(self) -> list[_Candidate]:
+        """Single idle values, and all idle outputs of a node together, since they share their inputs."""
+        idle = [value for block in self._blocks if (value := self._idle(block)) is not None]
+        together: dict[Node | None, list[_Idle]] = {}
+        for value in idle:
+            together.setdefault(value.drop[1].node, []).append(value)
+        groups = [[value] for value in idle] + [values for values in together.values() if len(values) > 1]
+        candidates = [self._candidate(values, deep=deep) for values in groups for deep in (True, False)]
+        return [candidate for candidate in candidates if candidate is not None]
 
     def _original(self, block: MemoryBlock) -> Value | None:
-        """The value of the graph as it was that a block holds."""
+        """The value of the original graph that a block holds."""
         return None if block.value is None else self._source.get(block.value)
 
-    def _waiting(self, block: MemoryBlock) -> _Waiting | None:
-        """A block that may be dropped for the time of the peak; None for one that may not."""
-        value, way = self._original(block), self._way
+    def _idle(self, block: MemoryBlock) -> _Idle | None:
+        """The block as a value that may be freed during the peak; None if it may not."""
+        value, search = self._original(block), self._search
         if value is None or block.birth >= self._peak or self._peak in block.reads:
             return None
         earlier = bisect_left(block.reads, self._peak)
-        if earlier == len(block.reads) or not (way.may_repeat(value) if earlier else way.may_move(value)):
+        if earlier == len(block.reads) or not (
+            search.may_repeat(value) if earlier else search.may_move(value)
+        ):
             return None
         before = block.reads[earlier - 1] if earlier else block.birth
         drop = self._places[before], value
         if drop[0] >= self._places[self._peak] or drop in self._dropped:
             return None
-        cost = way.cost(value) if earlier else 0.0
-        return _Waiting(drop, before, block.reads[earlier], block.nbytes, cost)
+        cost = search.cost(value) if earlier else 0.0
+        return _Idle(drop, before, block.reads[earlier], block.nbytes, cost)
 
-    def _choice(self, rows: list[_Waiting], *, deep: bool) -> _Choice | None:
-        """Values of one node with what has to be computed again before them; None where that frees nothing.
+    def _candidate(self, values: list[_Idle], *, deep: bool) -> _Candidate | None:
+        """Idle values of one node, with the inputs to recompute before them; None if that frees nothing.
 
         Args:
-            rows: the values.
-            deep: whether inputs that are gone are computed again too, rather than kept.
+            values: the values.
+            deep: whether inputs that are freed by then are recomputed too, rather than kept.
         """
-        way, later = self._way, min(row.later for row in rows)
-        drops, freed = [row.drop for row in rows], sum(row.nbytes for row in rows)
-        cost = max(row.cost for row in rows)
-        whole = sum(row.nbytes * (later - row.before) for row in rows)
+        search, later = self._search, min(value.later for value in values)
+        drops, freed = [value.drop for value in values], sum(value.nbytes for value in values)
+        cost = max(value.cost for value in values)
+        whole = sum(value.nbytes * (later - value.before) for value in values)
         held, small = 0, freed // SMALL
-        seen = {row.drop[1] for row in rows}
-        pending = [source for value in seen for source in way.inputs(value)]
+        visited = {value.drop[1] for value in values}
+        pending = [source for value in visited for source in search.inputs(value)]
         while pending:
             source = pending.pop()
-            found = None if source in seen else self._version(source, later)
-            seen.add(source)
-            last = later if found is None else max(found.reads, default=found.birth)
-            if found is None or last >= later:
+            block = None if source in visited else self._version(source, later)
+            visited.add(source)
+            last = later if block is None else max(block.reads, default=block.birth)
+            if block is None or last >= later:
                 continue
-            behind = self._places[last], source
-            if behind not in self._dropped:
+            drop = self._places[last], source
+            if drop not in self._dropped:
                 gone = last < self._peak
-                if not (gone and deep and found.nbytes > small and self._may_follow(source, drops)):
-                    held += found.nbytes * (later - last)
-                    freed -= found.nbytes if gone else 0
+                if not (gone and deep and block.nbytes > small and self._may_follow(source, drops)):
+                    held += block.nbytes * (later - last)
+                    freed -= block.nbytes if gone else 0
                     continue
-                drops.append(behind)
-            cost += way.cost(source)
-            pending += way.inputs(source)
+                drops.append(drop)
+            cost += search.cost(source)
+            pending += search.inputs(source)
         if freed <= 0 or held >= whole:
             return None
-        return _Choice(tuple(drops), freed, cost, 1.0 - held / whole)
+        return _Candidate(tuple(drops), freed, cost, 1.0 - held / whole)
 
     def _may_follow(self, value: Value, drops: list[Drop]) -> bool:
-        return self._way.may_repeat(value) and len(drops) < LONGEST
+        return self._search.may_repeat(value) and len(drops) < MAX_RECOMPUTED
 
     def _version(self, value: Value, later: int) -> MemoryBlock | None:
-        """The block of ``value`` that step ``later`` would find; None for what is there all the time."""
+        """The block that holds ``value`` at step ``later``; None if the value is always in memory."""
         versions = self._versions.get(value, ())
         at = bisect_right(versions, later, key=lambda b: b.birth)
         return versions[at - 1] if at else None
 
 
-def _places(state: _Stage) -> list[int]:
-    """For each step the place of its node in the graph as it was; that of the next one for copies."""
-    found = [len(state.made.place)] * (len(state.taken.steps) + 1)
-    for at in reversed(range(len(state.taken.steps))):
-        node = state.taken.steps[at]
-        found[at] = found[at + 1] if node is None else state.made.place[node]
-    return found
+def _places(state: _State) -> list[int]:
+    """For each step the place of its node in the original graph; for copies, that of the next node."""
+    steps = state.footprint.steps
+    places = [len(state.graph.place)] * (len(steps) + 1)
+    for at in reversed(range(len(steps))):
+        node = steps[at]
+        places[at] = places[at + 1] if node is None else state.graph.place[node]
+    return places
 
 
 def _may_repeat(node: Node, fixed: FirstReaders) -> bool:
-    """Whether ``node`` may run twice, and its results be forgotten between."""
+    """Whether ``node`` may run twice, with its outputs freed in between."""
     if node.effect is not None or is_view(node) or isinstance(node.op.kind, Literal):
         return False
     kinds = CallKind.KERNEL, CallKind.ASSEMBLY, CallKind.PRODUCT, CallKind.CONTROL
