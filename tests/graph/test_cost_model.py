@@ -33,7 +33,7 @@ NO_FIGURES = {
     "schedule.blocking.JOIN": "is a key",
     "schedule.blocking.MIN_CHUNKS": "fixes the order of sums",
     "schedule.blocking.SHORTEST": "fixes the order of sums",
-    "schedule.blocking.STRETCH": "fixes the order of sums",
+    "schedule.blocking.CHUNK": "fixes the order of sums",
     "schedule.lanes.FEWEST_LANES": "fixes the order of sums",
     "schedule.lanes.LIGHT_REDUCTION": "fixes the order of sums",
     "schedule.lanes.LONG_REDUCTION": "fixes the order of sums",
