@@ -69,7 +69,7 @@ class SmallestPossible(NamedTuple):
     node: Node | None
 
 
-class _State(NamedTuple):
+class _SearchState(NamedTuple):
     """A state of the search: a graph with recomputed values, and its footprint."""
 
     graph: Recomputed
@@ -94,7 +94,7 @@ def within_budget(
     if before.peak <= budget:
         return WithinBudget(graph, before.peak)
     fixed = first_readers(graph, before)
-    search = _Search(ordered_early(graph, before, fixed), fixed, footprint, costs)
+    search = _DropSearch(ordered_early(graph, before, fixed), fixed, footprint, costs)
     best, since = before, 0
     drops: list[Drop] = []
     while True:
@@ -133,7 +133,7 @@ def _nanoseconds(node: Node, costs: CostModel) -> float:
     return max(work(node) * costs.addition_ns, bytes_moved(node) * costs.memory_byte_ns)
 
 
-class _Search:
+class _DropSearch:
     """A graph, and what the search has computed of it.
 
     Attributes:
@@ -155,15 +155,15 @@ class _Search:
         self._costs: dict[Value, float] = {}
         self._first = set(fixed.values())
 
-    def state(self, drops: list[Drop]) -> _State:
+    def state(self, drops: list[Drop]) -> _SearchState:
         """The graph without the dropped values, and its footprint."""
         dropped: dict[int, list[Value]] = {}
         for at, value in drops:
             dropped.setdefault(at, []).append(value)
         recomputing = recomputed(self.graph, dropped, self._parts)
-        return _State(recomputing, self._footprint(recomputing.graph))
+        return _SearchState(recomputing, self._footprint(recomputing.graph))
 
-    def finished(self, state: _State, drops: list[Drop], budget: int) -> WithinBudget:
+    def finished(self, state: _SearchState, drops: list[Drop], budget: int) -> WithinBudget:
         """The state within the budget with the fewest drops since the last run of the planner."""
         low, high = (self.steps[-1] if self.steps else 0), len(drops)
         while high - low > 1:
@@ -179,7 +179,7 @@ class _Search:
         extra = again / (whole - again) if whole > again else 0.0
         return WithinBudget(graph, state.footprint.peak, repeated, extra)
 
-    def next(self, state: _State, drops: list[Drop]) -> list[Drop]:
+    def next(self, state: _SearchState, drops: list[Drop]) -> list[Drop]:
         """The next values to drop: those that free the most bytes per cost."""
         following: dict[Drop, None] = {}
         freed = 0
@@ -253,7 +253,7 @@ class _Idle(NamedTuple):
 class _Peak:
     """The candidates at the peak of a state."""
 
-    def __init__(self, state: _State, dropped: set[Drop], search: _Search) -> None:
+    def __init__(self, state: _SearchState, dropped: set[Drop], search: _DropSearch) -> None:
         self._blocks = state.footprint.blocks
         self._source = state.graph.source
         self._dropped = dropped
@@ -342,7 +342,7 @@ class _Peak:
         return versions[at - 1] if at else None
 
 
-def _places(state: _State) -> list[int]:
+def _places(state: _SearchState) -> list[int]:
     """For each step the place of its node in the original graph; for copies, that of the next node."""
     steps = state.footprint.steps
     places = [len(state.graph.place)] * (len(steps) + 1)
