@@ -88,7 +88,7 @@ def reshaped_by(read: Any, x: Any, new_shape: Sequence[int]) -> Any:
     """``x`` under extents, one of which may be -1, and which the program checks to fit."""
     count = math.prod(x.shape)
     products = [math.prod([*new_shape[:i], *new_shape[i + 1 :]]) for i in range(len(new_shape))]
-    none_free = [type(product) is int and product == 0 for product in products]  # beside a size of 0
+    none_free = [type(product) is int and product == 0 for product in products]  # if another size is 0
     free = [0 if none else count // product for none, product in zip(none_free, products, strict=True)]
     target = read.sizes([inferred_size(d, size) for d, size in zip(new_shape, free, strict=True)])
     checked = read.of_size(x, math.prod(target), count)
@@ -120,7 +120,7 @@ RESHAPE_BY = register(
 
 def _reshape_like(g: Any, x: Any) -> Any:
     shape = x.shape
-    if shape.count(None) > 1 or (None in shape and 0 in shape):  # -1 beside 0 may stand for any size
+    if shape.count(None) > 1 or (None in shape and 0 in shape):  # with a size of 0, -1 may be any size
         return dispatch.current().apply(RESHAPE_BY, (g, sizes_of(x)), {"shape": shape})
     return dispatch.current().apply(
         RESHAPE, (g,), {"shape": shape if shape.is_static else _with_one_free(shape)}

@@ -56,7 +56,7 @@ def _broadcast_by_infer(x: TensorSpec, sizes: TensorSpec, shape: tuple[int, ...]
     static_sizes = [d if size.get(i, d) is not None else 1 for i, d in enumerate(reversed(x.shape))]
     return _broadcast_infer(
         TensorSpec.of(Shape(static_sizes[::-1]), x.dtype), shape
-    )  # of others the run will tell
+    )  # others are checked at run time
 
 
 def _spread(x: Any, shape: tuple[int, ...]) -> Any:

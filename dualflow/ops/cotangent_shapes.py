@@ -1,4 +1,4 @@
-"""Cotangents get the shape of the value that they belong to, where only the run knows that shape.
+"""Cotangents with the shape of their values, where that shape is known at run time only.
 
 ``SUM_LIKE`` sums a cotangent back to a tensor that may have been repeated; ``MATCHED`` checks one that user
 code has computed. Both are no code at all where the sizes are the same expressions.
@@ -32,8 +32,7 @@ def _broadcasts(shape: Shape, target: Shape) -> bool:
     """Whether a tensor of ``shape`` may be repeated to one of shape ``target``."""
     leading = len(target) - len(shape)
     return leading >= 0 and all(
-        size in (1, None) or wanted in (size, None)
-        for size, wanted in zip(shape, target[leading:], strict=True)
+        size in (1, None) or goal in (size, None) for size, goal in zip(shape, target[leading:], strict=True)
     )
 
 

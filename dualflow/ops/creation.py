@@ -145,7 +145,7 @@ def _filled(shape: Any, number: int, dtype: Any) -> Any:
 
 
 def _scalar(number: int, dtype: DType) -> Array:
-    """0 or 1 in a dtype; the empty string stands for the 0 of strings."""
+    """0 or 1 in a dtype; for strings, 0 is the empty string."""
     if not dtype.is_string:
         return np.array(number, dtype.dtype)
     if number:

@@ -58,11 +58,11 @@ _BLOCK: Final = 1 << 14  # elements computed at a time, so that what is between 
 
 def _polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
     """Horner's rule in one array."""
-    found = np.full_like(x, coefficients[-1])
+    value = np.full_like(x, coefficients[-1])
     for c in coefficients[-2::-1]:
-        found *= x
-        found += c
-    return found
+        value *= x
+        value += c
+    return value
 
 
 def _rational(coefficients: tuple[tuple[float, ...], tuple[float, ...]], x: Array) -> Array:
@@ -78,12 +78,12 @@ def _by_blocks(function: Callable[[Array], Array]) -> Callable[[Any], Any]:
     def of_any(x: Any) -> Any:
         array = np.asarray(x)
         flat = array.reshape(-1)
-        found = np.empty_like(flat)
+        results = np.empty_like(flat)
         with np.errstate(all="ignore"):
             for start in range(0, flat.size, _BLOCK):
                 block = slice(start, start + _BLOCK)
-                found[block] = function(flat[block].astype(np.float64))
-        return found.reshape(array.shape)
+                results[block] = function(flat[block].astype(np.float64))
+        return results.reshape(array.shape)
 
     return of_any
 
@@ -98,14 +98,14 @@ def _tail(size: Array) -> Array:
 
 @_by_blocks
 def erf(x: Array) -> Array:
-    """The error function: the chance that a normal value of variance 1/2 is within ``x`` of 0, signed."""
-    found: Array = x + x * _rational(_SMALL, x * x)
+    """The error function: the signed probability that a normal value of variance 1/2 is within ``x`` of 0."""
+    values: Array = x + x * _rational(_SMALL, x * x)
     beyond = np.flatnonzero(np.abs(x) >= 0.84375)
     size = np.abs(x[beyond])
     large = 1 - _tail(np.clip(size, 1.25, 6.0))
     middle = _ONE + _rational(_MIDDLE, size - 1)
-    found[beyond] = np.copysign(np.where(size < 1.25, middle, large), x[beyond])
-    return found
+    values[beyond] = np.copysign(np.where(size < 1.25, middle, large), x[beyond])
+    return values
 
 
 @_by_blocks
@@ -118,18 +118,18 @@ def _complement(x: Array) -> Array:
     ratio = x * _rational(_SMALL, x * x)
     half = (x >= 0.25) * 0.5  # arithmetic in place of np.where, which is slow where neighbours differ
     ratio += x - half
-    found: Array = (1 - half) - ratio
+    complement: Array = (1 - half) - ratio
     beyond = np.flatnonzero(np.abs(x) >= 0.84375)
     outer = x[beyond]
     size = np.abs(outer)
     middle = 1 - _ONE - _rational(_MIDDLE, size - 1)
     large = np.where(size < 1.25, middle, _tail(np.clip(size, 1.25, 28.0)))
-    found[beyond] = (1 - np.copysign(1, outer)) + np.copysign(large, outer)
-    return found
+    complement[beyond] = (1 - np.copysign(1, outer)) + np.copysign(large, outer)
+    return complement
 
 
 def ndtr(x: Any) -> Any:
-    """The chance that a normal value of mean 0 and variance 1 is below ``x``: ``erfc(-x / sqrt(2)) / 2``."""
+    """The probability that a standard normal value is below ``x``: ``erfc(-x / sqrt(2)) / 2``."""
     return (_ndtr if np.asarray(x).itemsize == 8 else _narrow_ndtr)(x)
 
 
@@ -145,6 +145,6 @@ def _ndtr(x: Array) -> Array:
     turned = x * (_TURN[0] + _TURN[1])
     high = (x.view(np.int64) & -(1 << 27)).view(np.float64)  # its products are exact
     low = x - high
-    rest = high * _TURN[0] - turned + high * _TURN[1] + low * _TURN[0] + (low * _TURN[1] + x * _TURN[2])
+    remainder = high * _TURN[0] - turned + high * _TURN[1] + low * _TURN[0] + (low * _TURN[1] + x * _TURN[2])
     slope = 2 / math.sqrt(math.pi) * np.exp(-turned * turned)
-    return np.asarray(0.5 * (_complement(turned) - rest * slope))
+    return np.asarray(0.5 * (_complement(turned) - remainder * slope))

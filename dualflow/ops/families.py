@@ -1,6 +1,6 @@
-"""Families of ops: sub-packages of this room, whose modules are imported when a name of theirs is asked for.
+"""Families of ops: sub-packages whose modules are imported at the first use of one of their names.
 
-What ``import dualflow`` loads is the base language, the flat modules of this room. A family may use those and
+``import dualflow`` loads the base language: the modules of this package itself. A family may use those and
 other families; they use none.
 """
 
@@ -14,18 +14,18 @@ from dualflow.core.tracebacks import make_entries
 
 
 def load_modules(package: str, path: Iterable[str]) -> None:
-    """Import the modules of a package, not its sub-packages, and make entries of their functions for users.
+    """Import the modules of a package, not its sub-packages, and wrap their functions for users as entries.
 
-    Entries are made after all are there: among themselves they call the functions as they are.
+    They are wrapped after all are imported: among themselves they call the functions unwrapped.
     """
-    names = [f"{package}.{found.name}" for found in iter_modules(path) if not found.ispkg]
+    names = [f"{package}.{info.name}" for info in iter_modules(path) if not info.ispkg]
     for module in [import_module(name) for name in names]:
         make_entries(vars(module), with_name=True)
 
 
-def load_families(room: str = "dualflow.ops") -> None:
+def load_families(root: str = "dualflow.ops") -> None:
     """Import all modules of all families: the registry is complete afterwards."""
-    for found in iter_modules(import_module(room).__path__):
-        if found.ispkg:
-            package = import_module(f"{room}.{found.name}")
+    for info in iter_modules(import_module(root).__path__):
+        if info.ispkg:
+            package = import_module(f"{root}.{info.name}")
             load_modules(package.__name__, package.__path__)

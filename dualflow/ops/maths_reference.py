@@ -60,9 +60,9 @@ _CORNERS = {char: (np.array(0, char), np.array(-np.inf, char)) for char in "efdg
 def _root(x: Any) -> Any:
     """``x ** 0.5``."""
     zero, lowest = _CORNERS[x.dtype.char]
-    found = np.sqrt(x) + zero  # no -0.0
+    root = np.sqrt(x) + zero  # no -0.0
     low = np.equal(x, lowest)
-    return np.where(low, -x, found) if np.count_nonzero(low) else found
+    return np.where(low, -x, root) if np.count_nonzero(low) else root
 
 
 def rsqrt(x: Any) -> Any:
@@ -95,11 +95,11 @@ def _saturated(x: Any, target: DType) -> Any:
     x = x.astype(np.float32) if x.itemsize == 2 else x  # which can hold the ends of all integers
     low, beyond = float(target.min), 2.0 ** (8 * target.size - (target.kind == "i"))
     with np.errstate(all="ignore"):
-        found = x.astype(target.dtype)
+        converted = x.astype(target.dtype)
     if not x.size or (x.min() >= low and x.max() < beyond):
-        return found
-    found = np.where(x < low, target.min, np.where(x >= beyond, target.max, found))
-    return np.where(np.isnan(x), 0, found).astype(target.dtype)
+        return converted
+    converted = np.where(x < low, target.min, np.where(x >= beyond, target.max, converted))
+    return np.where(np.isnan(x), 0, converted).astype(target.dtype)
 
 
 def constant(number: Any, dtype: DType) -> Any:
@@ -123,7 +123,7 @@ def check(ok: Any, message: str) -> None:
 
 
 def index(axis: int) -> NoReturn:
-    """The element's position in the output, which only a kernel that loops over it knows."""
+    """The element's position in the output, which exists in loops of compiled kernels only."""
     raise InternalError(
         "m.index has no meaning for whole arrays: an op that uses it needs its own eager kernel"
     )

@@ -37,7 +37,7 @@ def _known_shape(read: Any, x: Any, dtype: DType) -> Any:
 SHAPE = register(
     Op(
         name="shape",
-        doc="""The sizes of ``x``, when only the run will tell.""",
+        doc="""The sizes of ``x``, if they are known at run time only.""",
         infer=lambda x, dtype: TensorSpec.of(Shape([len(x.shape)]), dtype),
         kernel=lambda x, dtype: np.array(x.shape, dtype.dtype),
         kind=Decompose(_known_shape),

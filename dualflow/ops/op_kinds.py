@@ -66,7 +66,7 @@ class View(NamedTuple):
 
     A ``sliding`` view shows windows over the axes between the first and the last: ``attrs["size"]``,
     ``attrs["strides"]`` between them and ``attrs["dilations"]`` between their elements, for each such axis.
-    The axes of the windows come behind those that count them.
+    The axes of the windows come after those that count them.
     """
 
     view: Callable[..., Any]

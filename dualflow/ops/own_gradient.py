@@ -33,8 +33,8 @@ CUSTOM: Final = Op(
 def with_gradient(rule: GradientRule, function: Callable[..., Any], *inputs: Any) -> Any:
     """``function(*inputs)``, one tensor, whose gradient ``rule`` computes.
 
-    The rule is written in ops, so that there are gradients of any order. It and the function know nothing
-    beside their arguments and plain data: a graph replays the rule with other tensors.
+    The rule is written in ops, so that there are gradients of any order. It and the function capture nothing
+    but their arguments and plain data: a graph evaluates the rule with other tensors.
 
     Args:
         rule: returns the cotangent of each input; see :data:`GradientRule`. Rules that compare equal compute
@@ -45,5 +45,5 @@ def with_gradient(rule: GradientRule, function: Callable[..., Any], *inputs: Any
     engine = dispatch.current()
     with dispatch.using(engine.unrecorded):
         value = function(*inputs)
-    (found,) = engine.apply(CUSTOM, (value, *inputs), {"grad": rule, "outputs": 1})
-    return found
+    (result,) = engine.apply(CUSTOM, (value, *inputs), {"grad": rule, "outputs": 1})
+    return result

@@ -73,7 +73,7 @@ def places(mask: Any, sizes: Sequence[Dim]) -> list[Any]:
     array = known_value(mask)
     if array is None:
         raise DTypeError(
-            "A mask beside other indices must be known while tracing; pick with df.boolean_mask first, then "
+            "A mask among other indices must be known while tracing; use df.boolean_mask first, then "
             "index the result."
         )
     if array.shape != tuple(sizes[: array.ndim]):

@@ -127,7 +127,7 @@ def _range_infer(start: TensorSpec, limit: TensorSpec, delta: TensorSpec) -> Ten
 RANGE = register(
     Op(
         name="range",
-        doc="""``start``, ``start + delta``, ... below ``limit``, when only the run will tell how many.""",
+        doc="""``start``, ``start + delta``, ... below ``limit``, whose number is known at run time only.""",
         infer=_range_infer,
         kernel=_arange,
         kind=Decompose(_counted),

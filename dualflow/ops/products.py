@@ -141,7 +141,7 @@ def einsum(equation: str, *inputs: Any, optimize: Any = None, name: str | None =
 
 _DOTS = "..."
 _FIRST_UNNAMED = 0xE000
-"""The first of Unicode's private characters, which label axes that ``...`` stands for, from the last on."""
+"""The first of Unicode's private characters, which label the axes of ``...``, from the last on."""
 
 
 def _parsed(equation: str, count: int) -> tuple[list[str], str]:
@@ -163,7 +163,7 @@ def _parsed(equation: str, count: int) -> tuple[list[str], str]:
 def _spelt_out(
     equation: str, groups: list[str], result: str, shapes: Sequence[Shape]
 ) -> tuple[list[str], str]:
-    """The groups and the result with a label for each axis that ``...`` stands for."""
+    """The groups and the result with a label for each axis of ``...``."""
     most = 0
     spelt = []
     for group, shape in zip(groups, shapes, strict=True):

@@ -60,7 +60,7 @@ class Effect(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Op:
-    """Everything the engines know of one op.
+    """The definition of one op, which all engines read.
 
     Attributes:
         name: unique in the registry.
@@ -229,7 +229,7 @@ def _as_tensor(x: Any, engine: Engine) -> Any:
 
 
 def holds_tensors(value: list[Any] | tuple[Any, ...]) -> bool:
-    """Whether a tensor or variable stands somewhere in these nested lists."""
+    """Whether these nested lists contain a tensor or variable."""
     return any(isinstance(x, _TENSORS) or (isinstance(x, _LISTS) and holds_tensors(x)) for x in value)
 
 
@@ -245,7 +245,7 @@ def _as_dtype(x: Any, dtype: DType, engine: Engine) -> Any:
 
 
 def operand(value: Any, dtype: DType) -> np.ndarray[Any, Any]:
-    """A NumPy or Python value as an array of the dtype it adapts to beside a tensor.
+    """A NumPy or Python value as an array of the dtype of the tensor that it is combined with.
 
     Raises:
         InvalidArgumentError: an integer outside of an integer dtype.

@@ -23,7 +23,7 @@ class RowRule(NamedTuple):
         sizes: attributes that hold a shape, which begins with the number of rows then.
         first: what the sequence in an attribute begins with then.
         broadcasts: inputs of fewer axes than another, or than the shape in ``sizes``, get axes of size 1
-            behind the rows.
+            after the batch.
         merged: the first axis of each input is one of rows already; the new axis is merged with it.
         positions: the input whose last axis names a place in others, which begins with the number of the row
             then.
@@ -40,14 +40,14 @@ class RowRule(NamedTuple):
 
     def attributes(self, attrs: Mapping[str, Any], count: int) -> dict[str, Any]:
         """``attrs`` for ``count`` rows."""
-        found = dict(attrs)
+        batched = dict(attrs)
         for name in self.axes:
-            found[name] = _moved(found[name])
+            batched[name] = _moved(batched[name])
         for name in self.sizes:
-            found[name] = type(found[name])((count, *found[name]))
+            batched[name] = type(batched[name])((count, *batched[name]))
         for name, item in self.first.items():
-            found[name] = (item, *found[name])
-        return found
+            batched[name] = (item, *batched[name])
+        return batched
 
 
 def _moved(axis: Any) -> Any:

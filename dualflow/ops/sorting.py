@@ -94,7 +94,7 @@ def _ascending_wide(x: Any, axis: int) -> Any:
     positions = x.argsort(axis)
     rows, places = np.moveaxis(x, axis, -1), np.moveaxis(positions, axis, -1)
     ordered = np.take_along_axis(rows, places, -1)
-    if np.isnan(ordered[..., -1]).any():  # nans are not told from their neighbours
+    if np.isnan(ordered[..., -1]).any():  # nans are not distinguished from their neighbours
         return x.argsort(axis, kind="stable")
     differs = ordered[..., 1:] != ordered[..., :-1]
     if differs.all():

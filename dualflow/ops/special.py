@@ -39,7 +39,7 @@ erfc = elementwise(
 
 ndtr = elementwise(
     "ndtr",
-    """The chance that a normal value of mean 0 and variance 1 is below ``x``.""",
+    """The probability that a normal value of mean 0 and variance 1 is below ``x``.""",
     dtype=as_real_float,
     eager=error_function.ndtr,
     code=lambda m, x: m.ndtr(x),

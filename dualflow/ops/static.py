@@ -23,17 +23,17 @@ _LISTS = (list, tuple)
 
 
 def known_value(x: Any) -> Array | None:
-    """``x`` as an array; None where it is a symbol whose value only the run will tell."""
+    """``x`` as an array; None if it is symbolic."""
     if isinstance(x, AbstractVariable):
         x = dispatch.current().read(x)
     elif isinstance(x, AbstractComposite):
         x = x.as_tensor()
-    tensor: Any = x  # how a tensor knows its value, its class says
+    tensor: Any = x  # the method is that of its class
     return tensor.static_value() if isinstance(x, AbstractTensor) else as_array(x)
 
 
 def known_elements(x: Any) -> tuple[Dim, ...] | None:
-    """The integers of a symbolic tensor of known size in one axis, None for those that only the run knows.
+    """The integers of a symbolic tensor of known size in one axis, None for symbolic ones.
 
     None for what is no such tensor.
     """
@@ -41,7 +41,7 @@ def known_elements(x: Any) -> tuple[Dim, ...] | None:
         return None
     if len(x.shape) > 1 or not x.shape.is_static:
         return None
-    tensor: Any = x  # what it knows, its class says
+    tensor: Any = x  # the method is that of its class
     elements = tensor.static_elements()
     count = x.shape[0] if len(x.shape) else 1
     return (None,) * (count or 0) if elements is None else tuple(elements.reshape(-1).tolist())

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def _count(x: Any, axes: tuple[int, ...], dtype: DType) -> Any:
-    """How many elements a reduction of ``x`` joins: a number, or a tensor if only the run will tell."""
+    """The number of elements that a reduction of ``x`` joins; a tensor if it is known at run time only."""
     count: Any = 1
     for a, size in enumerate(shape_of(x)):
         if a in axes:

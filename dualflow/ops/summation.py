@@ -1,6 +1,6 @@
 """Sums of NumPy arrays whose rounding error hardly grows with the number of elements, along every axis.
 
-NumPy adds pairwise along the axis that lies closest in memory, and one row after another along all others.
+NumPy adds pairwise along the axis that is contiguous in memory, and one row after another along all others.
 Here those are added in blocks of a few rows, and the sums of the blocks likewise.
 """
 
@@ -35,10 +35,10 @@ def total(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
     """
     dtype = x.dtype
     if dtype.char == _HALF:
-        found = (
+        sums = (
             _in_blocks(x, axis, keepdims) if x.size > _FEW else _add_reduce(x, axis, _SINGLE, None, keepdims)
         )
-        return found.astype(dtype)
+        return sums.astype(dtype)
     if x.size <= _FEW:
         return _add_reduce(x, axis, dtype, None, keepdims)
     shape = x.shape
@@ -60,8 +60,8 @@ def _in_blocks(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
         rows = _along(rows, longest)
         del summed[longest]
     kept = [a for a in order if a not in axis]
-    found = rows.reshape([x.shape[a] for a in kept]).transpose(np.argsort(kept))
-    return np.expand_dims(found, axis) if keepdims else found
+    sums = rows.reshape([x.shape[a] for a in kept]).transpose(np.argsort(kept))
+    return np.expand_dims(sums, axis) if keepdims else sums
 
 
 def _joined(x: Any, summed: Sequence[bool]) -> tuple[Any, list[bool]]:
@@ -95,5 +95,5 @@ def _along(x: Any, a: int) -> Any:
     used = blocks * length * several
     split = (*x.shape[:a], blocks, length, several, *x.shape[a + 1 :])
     parts = _add_reduce(x[(*before, slice(used))].reshape(split), a + 1, wide)
-    found = _along(parts.reshape((*x.shape[:a], blocks * several, *x.shape[a + 1 :])), a)
-    return found + _along(x[(*before, slice(used, None))], a) if used < count else found
+    sums = _along(parts.reshape((*x.shape[:a], blocks * several, *x.shape[a + 1 :])), a)
+    return sums + _along(x[(*before, slice(used, None))], a) if used < count else sums

@@ -1,4 +1,4 @@
-"""What every tensor can do: Python's operators and a few methods, each one an op."""
+"""The operators and methods of tensors, each of them an op."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ API_VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12")
 
 
 class NumPyName:
-    """A name of NumPy's arrays that tensors don't have: an error that says where it is.
+    """A method of NumPy's arrays that tensors lack: reading it raises an error that names its function.
 
-    A class with ``__getattr__`` could say so too, but then reads of all its attributes take longer: of a
+    A class with ``__getattr__`` could do that too, but reads of all its attributes would be slower: of a
     variable's value by 60 %.
     """
 
@@ -50,7 +50,7 @@ class NumPyName:
 
 
 def _reflected(function: OpFunction) -> Callable[[Any, Any], Any]:
-    """The method that Python calls when the tensor stands on the right."""
+    """The method that Python calls if the tensor is the right operand."""
     op = function.op
 
     def reflected(self: Any, other: Any) -> Any:
@@ -95,24 +95,31 @@ class Operators:
 
     @property
     def size(self) -> int | None:
-        """The number of elements; None inside a traced function where a size is left open."""
+        """The number of elements; None inside a traced function if a size is unknown."""
         return self.shape.num_elements()
 
     def get_shape(self) -> Shape:
-        """``shape``, by TensorFlow's other name for it."""
+        """TensorFlow's other name of ``shape``."""
         return self.shape
 
     @property
     def device(self) -> str:
-        """The device that holds the elements, by TensorFlow's full name: the CPU."""
+        """TensorFlow's full name of the device that holds the elements: the CPU."""
         return DEVICE
 
     @entry
     def to_device(self, device: Any, /, *, stream: Any = None) -> Self:
-        """This on ``device``, which can only be the CPU, where it is.
+        """The tensor itself: the CPU is the only device.
+
+        Args:
+            device: "cpu" or TensorFlow's full name of it.
+            stream: None.
+
+        Returns:
+            This tensor.
 
         Raises:
-            InvalidArgumentError: another device, or a stream, which the CPU has none of.
+            InvalidArgumentError: another device, or a stream.
         """
         check_device(device, stream)
         return self
@@ -292,15 +299,22 @@ class Operators:
 
 
 class Tensor(Operators, AbstractTensor):
-    """Numbers of one dtype in a rectangle of any rank; the values never change.
+    """An array of one dtype and any rank, whose values never change.
 
-    The base of tensors that have their value and of those that stand for one inside a traced function.
+    Results of ops and of ``df.constant`` are tensors. They have Python's operators, which broadcast as
+    NumPy's, and convert to arrays by ``numpy()``. Inside a traced function a tensor is symbolic: it has a
+    shape and a dtype, and a value only when the function runs; conversions to Python values raise.
+
+    >>> import dualflow as df
+    >>> x = df.constant([[1.0, 2.0], [3.0, 4.0]])
+    >>> x.shape, x.dtype, (x @ x + 1).numpy().tolist()
+    ((2, 2), dualflow.float32, [[8.0, 11.0], [16.0, 23.0]])
     """
 
     __slots__ = ("_part_of",)  # the variable and the key that this tensor was read with, where that was so
     _part_of: tuple[Any, Any]
 
-    if TYPE_CHECKING:  # what both kinds have, and what only one of them has, as a program can't tell
+    if TYPE_CHECKING:  # attributes of both kinds, and of one, which type checkers can't distinguish
 
         @property
         def name(self) -> str: ...
@@ -329,43 +343,47 @@ class Tensor(Operators, AbstractTensor):
 
     @entry
     def set_shape(self, shape: Any) -> None:
-        """State what the shape is known to be, where None stands for any size; the tensor stays as it is.
+        """Check the static shape, as far as ``shape`` has known sizes; the tensor stays as it is.
+
+        Args:
+            shape: the sizes; None for any size.
 
         Raises:
-            InvalidArgumentError: the tensor has another shape, or ``shape`` tells an open size, which
-                :func:`dualflow.ensure_shape` gives to a tensor of its own.
+            InvalidArgumentError: the tensor has another shape, or ``shape`` has sizes that are unknown in the
+                tensor, which :func:`dualflow.ensure_shape` checks at run time.
         """
-        wanted = as_shape(shape)
-        if self.shape.merge_with(wanted) != self.shape:
+        new_shape = as_shape(shape)
+        if self.shape.merge_with(new_shape) != self.shape:
             raise InvalidArgumentError(
-                f"set_shape can't change shape {self.shape} to {wanted}; use x = df.ensure_shape(x, shape)."
+                f"set_shape can't change shape {self.shape} to {new_shape}; "
+                "use x = df.ensure_shape(x, shape)."
             )
 
     def static_value(self) -> np.ndarray[Any, Any] | None:
-        """The value if it is known before anything runs; None for a symbol, whose class overrides this."""
+        """The value, if it is known while tracing; None for symbolic tensors, whose class overrides this."""
         return np.asarray(self)
 
     def static_elements(self) -> np.ndarray[Any, Any] | None:
-        """Integers as objects, with None for those that only the run knows; None where all are such."""
+        """Integers as objects, with None for symbolic ones; None where all are symbolic."""
         value = self.static_value()
         return None if value is None else value.astype(object)
 
     @property
     @entry
     def assign(self) -> Callable[[Any], Any]:
-        """Of a part ``v[key]`` of a variable: ``v[key].assign(value)`` gives that part another value."""
+        """Of a part ``v[key]`` of a variable: ``v[key].assign(value)`` sets that part."""
         return self._assigning(lambda part, value: value)
 
     @property
     @entry
     def assign_add(self) -> Callable[[Any], Any]:
-        """Of a part of a variable: add to it."""
+        """Of a part ``v[key]`` of a variable: ``v[key].assign_add(value)`` adds to that part."""
         return self._assigning(arithmetic.add)
 
     @property
     @entry
     def assign_sub(self) -> Callable[[Any], Any]:
-        """Of a part of a variable: subtract from it."""
+        """Of a part ``v[key]`` of a variable: ``v[key].assign_sub(value)`` subtracts from that part."""
         return self._assigning(arithmetic.subtract)
 
     def _assigning(self, change: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:

@@ -2,7 +2,7 @@
 
 A narrow float is one of the package ml_dtypes: bfloat16, and those of 8 bits, which are for storage. What
 is recorded, differentiated and compiled is the cast, the op in float32 and the cast back; so eager and
-compiled code round at the same places, and no op has to know of narrow floats. Strings are moved by the ops
+compiled code round at the same places, and no op handles narrow floats itself. Strings are moved by the ops
 that move elements, and computed with by those whose records say so.
 """
 
@@ -64,9 +64,9 @@ def run_widened(op: Op, cast: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]
             )
     specs = op.specs([x.spec for x in inputs], attrs)
     wide = tuple([converted(x, float32) if x.dtype.narrow else x for x in inputs])
-    found = engine.apply(op, wide, attrs)
+    outputs = engine.apply(op, wide, attrs)
     results = [
         converted(y, spec.dtype) if spec.dtype.narrow else y
-        for y, spec in zip(found if isinstance(found, tuple) else (found,), specs, strict=True)
+        for y, spec in zip(outputs if isinstance(outputs, tuple) else (outputs,), specs, strict=True)
     ]
-    return tuple(results) if isinstance(found, tuple) else results[0]
+    return tuple(results) if isinstance(outputs, tuple) else results[0]

@@ -90,7 +90,7 @@ def test_sizes_may_depend_on_data() -> None:
 
 def test_an_error_comes_with_the_sizes_of_the_call() -> None:
     traced = df.function(CASES["cut"][0], input_signature=[OPEN])
-    with pytest.raises(df.errors.InvalidArgumentError, match="don't lie in images of 2 x 5"):
+    with pytest.raises(df.errors.InvalidArgumentError, match="are not inside of images of 2 x 5"):
         traced(IMAGES[:, :2])
 
 

@@ -3,6 +3,9 @@
 import inspect
 import re
 import types
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
 
 import pytest
 
@@ -44,15 +47,23 @@ def _public_functions() -> dict[str, types.FunctionType]:
     return {path: function for function, path in paths.items()}
 
 
+def _public_classes() -> dict[str, type]:
+    """Each class of ops under the first public name that it has."""
+    paths: dict[type, str] = {}
+    for path, namespace in NAMESPACES.items():
+        for name in dir(namespace):
+            value = getattr(namespace, name)
+            if isinstance(value, type) and value.__module__.startswith("dualflow.ops."):
+                paths.setdefault(value, f"{path}.{name}")
+    return {path: cls for cls, path in paths.items()}
+
+
 FUNCTIONS = _public_functions()
+CLASSES = _public_classes()
 
 
-def missing_sections(function: types.FunctionType) -> list[str]:
-    """What a docstring lacks: arguments by their names, sections by their titles.
-
-    ``name`` is documented once, in ``dualflow.ops``.
-    """
-    text = inspect.cleandoc(function.__doc__ or "")
+def missing_arguments(function: Callable[..., Any], text: str) -> list[str]:
+    """The parameters that a docstring lacks; ``name`` is documented once, in ``dualflow.ops``."""
     arguments = text.partition("\nArgs:\n")[2].partition("\n\n")[0]
     documented = {
         name.strip(" *`")
@@ -60,7 +71,13 @@ def missing_sections(function: types.FunctionType) -> list[str]:
         for name in names.split(",")
     }
     parameters = [name for name in inspect.signature(function).parameters if name not in ("self", "name")]
-    missing = [name for name in parameters if name not in documented]
+    return [name for name in parameters if name not in documented]
+
+
+def missing_sections(function: types.FunctionType) -> list[str]:
+    """What a docstring lacks: arguments by their names, sections by their titles."""
+    text = inspect.cleandoc(function.__doc__ or "")
+    missing = missing_arguments(function, text)
     missing += [title for title in ("Returns", "Raises") if f"\n{title}:\n" not in text]
     if "Raises nothing." in text:
         missing.remove("Raises")
@@ -70,6 +87,25 @@ def missing_sections(function: types.FunctionType) -> list[str]:
 @pytest.mark.parametrize("path", FUNCTIONS)
 def test_a_public_function_documents_arguments_result_errors_and_an_example(path: str) -> None:
     assert missing_sections(FUNCTIONS[path]) == []
+
+
+@pytest.mark.parametrize("path", CLASSES)
+def test_a_public_class_documents_its_arguments_and_an_example(path: str) -> None:
+    cls = CLASSES[path]
+    text = inspect.cleandoc(cls.__doc__ or "")
+    assert ">>> " in text
+    made_by_users = not issubclass(cls, Enum | df.Tensor)
+    assert not made_by_users or missing_arguments(cls, text) == []
+
+
+@pytest.mark.parametrize("path", CLASSES)
+def test_the_methods_of_a_public_class_document_their_arguments(path: str) -> None:
+    for name, value in vars(CLASSES[path]).items():
+        method = getattr(value, "__func__", value)
+        if isinstance(method, types.FunctionType) and not name.startswith("_"):
+            text = inspect.cleandoc(method.__doc__ or "")
+            missing = [argument for argument in missing_arguments(method, text) if argument != "cls"]
+            assert (name, bool(text), missing) == (name, True, [])
 
 
 @pytest.mark.parametrize("path", FUNCTIONS)

@@ -76,13 +76,14 @@ def bincount(
         raise InvalidArgumentError(f"bincount counts along axis 0 or -1, not {axis}.")
     if binary_output and weights is not None:
         raise InvalidArgumentError("bincount takes weights or binary_output, not both.")
-    found = as_places(arr, "the integers that bincount counts")
-    counted = ones_like(found, as_dtype(dtype)) if weights is None else convert_to_tensor(weights)
-    if weights is not None and len(counted.shape) != len(found.shape):
+    integers = as_places(arr, "the integers that bincount counts")
+    counted = ones_like(integers, as_dtype(dtype)) if weights is None else convert_to_tensor(weights)
+    if weights is not None and len(counted.shape) != len(integers.shape):
         raise InvalidArgumentError(
-            f"weights of shape {counted.shape} are not one for each of the integers, of shape {found.shape}."
+            f"weights of shape {counted.shape} are not one for each of the integers of shape "
+            f"{integers.shape}."
         )
-    places = required(found, reduce_all(found >= 0), "the integers that bincount counts are 0 or more.")
+    places = required(integers, reduce_all(integers >= 0), "the integers that bincount counts are 0 or more.")
     size = _length(places, minlength, maxlength)
     rows = size
     if maxlength is not None:  # what is left out is counted in one more place
@@ -102,8 +103,8 @@ def _length(places: Any, minlength: Any, maxlength: Any) -> Count:
     return size
 
 
-def _either(known: Any, symbolic: Any, x: Count, y: Count) -> Count:
-    return known(x, y) if type(x) is int and type(y) is int else symbolic(cast(x, int64), cast(y, int64))
+def _either(of_ints: Any, symbolic: Any, x: Count, y: Count) -> Count:
+    return of_ints(x, y) if type(x) is int and type(y) is int else symbolic(cast(x, int64), cast(y, int64))
 
 
 def _of_all(places: Any, counted: Any, size: Count) -> Any:

@@ -66,10 +66,14 @@ def confusion_matrix(
     inside = reduce_all(logical_and(pairs >= 0, less(pairs, cast(count, int64))))
     shown = f" ({count})" if type(count) is int and num_classes is not None else ""
     pairs = required(pairs, inside, f"labels and predictions are 0 or more and below num_classes{shown}.")
-    given = ones_like(rows, as_dtype(dtype)) if weights is None else cast(convert_to_tensor(weights), dtype)
+    weight_of_pairs = (
+        ones_like(rows, as_dtype(dtype)) if weights is None else cast(convert_to_tensor(weights), dtype)
+    )
     if type(count) is int:
-        return scatter_nd(pairs, broadcast_like(given, rows), [count, count])
-    return tensor_scatter_nd_add(zeros([count, count], given.dtype), pairs, broadcast_like(given, rows))
+        return scatter_nd(pairs, broadcast_like(weight_of_pairs, rows), [count, count])
+    return tensor_scatter_nd_add(
+        zeros([count, count], weight_of_pairs.dtype), pairs, broadcast_like(weight_of_pairs, rows)
+    )
 
 
 def _classes(x: Any) -> Any:

@@ -102,7 +102,7 @@ def _moved(x: Any, axis: int, by: int, value: float) -> Any:
 
 def _exponentials_vjp(g: Any, out: Any, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
     """``exp(x) * sum(g * exp(-out))``, whose sums run the other way, taken of the positive and the negative
-    ``g`` in turn so that they have logarithms."""
+    ``g`` separately so that they have logarithms."""
     safe = where(isfinite(out), out, 0)
 
     def part(share: Any) -> Any:

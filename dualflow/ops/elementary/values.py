@@ -49,10 +49,12 @@ def _neighbour(m: Any, x: Any, y: Any) -> Any:
     normal = m.where(up, x + wide, x - wide)
     small = m.where(up, scaled + apart, scaled - apart) * unit
     smallest = m.where(up, x + least, x - least)
-    found = m.where(size >= least / (2 * unit * unit), normal, m.where(size < least / unit, smallest, small))
-    found = m.where(m.isinf(x), m.copysign(float(info.max), x), found)
-    found = m.where(m.equal(found, 0), m.copysign(found, x), found)
-    return m.where(m.equal(x, y), y, m.where(m.isnan(x) | m.isnan(y), x + y, found))
+    neighbour = m.where(
+        size >= least / (2 * unit * unit), normal, m.where(size < least / unit, smallest, small)
+    )
+    neighbour = m.where(m.isinf(x), m.copysign(float(info.max), x), neighbour)
+    neighbour = m.where(m.equal(neighbour, 0), m.copysign(neighbour, x), neighbour)
+    return m.where(m.equal(x, y), y, m.where(m.isnan(x) | m.isnan(y), x + y, neighbour))
 
 
 NEXTAFTER = register(
@@ -140,10 +142,10 @@ def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
     at = convert_to_tensor(x)
     if not coeffs:
         return zeros_like(at)
-    found: Any = convert_to_tensor(coeffs[0])
+    value: Any = convert_to_tensor(coeffs[0])
     for coefficient in coeffs[1:]:
-        found = add(multiply(found, at), coefficient)
-    return found
+        value = add(multiply(value, at), coefficient)
+    return value
 
 
 def accumulate_n(
@@ -239,8 +241,8 @@ def _bits_infer(x: TensorSpec, dtype: DType) -> TensorSpec:
 
 
 def _bits(x: Any, dtype: DType) -> Any:
-    found = _bits_infer(TensorSpec(x.shape, x.dtype), dtype)
-    return np.ascontiguousarray(x).reshape(-1).view(dtype.dtype).reshape(found.shape)
+    spec = _bits_infer(TensorSpec(x.shape, x.dtype), dtype)
+    return np.ascontiguousarray(x).reshape(-1).view(dtype.dtype).reshape(spec.shape)
 
 
 BITCAST = register(

@@ -1,1 +1,1 @@
-"""Files, and what stands in them: bytes, tables, images, tensors."""
+"""Files and their contents: bytes, tables and images."""

@@ -27,7 +27,7 @@ _ON_DISK: Final = Opaque("files are read and written by Python")
 
 
 def write_whole(path: str | bytes, contents: bytes) -> None:
-    """Replace what is in a file in one step: whoever reads it, or a crash, finds the old or the new contents.
+    """Replace what is in a file atomically: a reader, or a crash, leaves the old or the new contents.
 
     Folders are made where they are missing. The new file has the old one's permissions.
     """
@@ -58,10 +58,10 @@ def _write(filename: Array, contents: Array) -> tuple[()]:
 
 
 def _matching(pattern: Array) -> Array:
-    found: set[bytes] = set()
+    names: set[bytes] = set()
     for each in pattern.ravel().tolist():
-        found.update(glob.glob(each, include_hidden=True))
-    return filled(sorted(found), (len(found),))
+        names.update(glob.glob(each, include_hidden=True))
+    return filled(sorted(names), (len(names),))
 
 
 _READ: Final = register(

@@ -70,7 +70,11 @@ class GFile:
 
     @entry
     def read(self, n: int = -1) -> Any:
-        """The next ``n`` characters or bytes, or all that follow."""
+        """The next ``n`` characters or bytes, or all that follow.
+
+        Args:
+            n: their number; -1 for all.
+        """
         with self._text_errors():
             return self._opened().read(n)
 
@@ -82,25 +86,34 @@ class GFile:
 
     @entry
     def readlines(self) -> list[Any]:
-        """All lines that follow."""
+        """All following lines."""
         with self._text_errors():
             lines: list[Any] = self._opened().readlines()
             return lines
 
     @entry
     def write(self, file_content: Any) -> None:
-        """Write text, or bytes where the mode says so."""
+        """Write text, or bytes if the mode has "b".
+
+        Args:
+            file_content: the text or bytes.
+        """
         with system_errors(self.name):
             self._opened().write(file_content)
 
     @entry
     def seek(self, offset: int, whence: int = 0) -> None:
-        """Go on at another place."""
+        """Set the position for reading or writing.
+
+        Args:
+            offset: the position, in bytes.
+            whence: 0 for one from the start, 1 from the present position, 2 from the end.
+        """
         self._opened().seek(offset, whence)
 
     @entry
     def tell(self) -> int:
-        """The place where reading or writing goes on."""
+        """The position for reading or writing."""
         return int(self._opened().tell())
 
     @entry

@@ -168,7 +168,9 @@ def encode_jpeg(
     >>> df.io.decode_jpeg(contents).shape
     (8, 6, 3)
     """
-    wanted = {"": (1, 3), "grayscale": (1,), "rgb": (3,)}[one_of(format, ("", "grayscale", "rgb"), "format")]
+    channels = {"": (1, 3), "grayscale": (1,), "rgb": (3,)}[
+        one_of(format, ("", "grayscale", "rgb"), "format")
+    ]
     tensor = convert_to_tensor(image)
     if not 0 <= static_int(quality, "quality") <= 100:
         raise InvalidArgumentError(f"quality is from 0 to 100, not {quality}.")
@@ -184,6 +186,6 @@ def encode_jpeg(
         options["xmp"] = xmp_metadata.encode()
     attrs = {"options": tuple(options.items())}
     _jpeg_spec(tensor.spec, **attrs)
-    if tensor.shape[-1] is not None and tensor.shape[-1] not in wanted:
+    if tensor.shape[-1] is not None and tensor.shape[-1] not in channels:
         raise InvalidArgumentError(f"{format!r} has not {tensor.shape[-1]} channels.")
     return dispatch.current().apply(_JPEG, (tensor,), attrs)

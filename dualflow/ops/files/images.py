@@ -75,8 +75,8 @@ def _pixels(image: Any, channels: int) -> Array:
     if image.mode.startswith("I"):
         image = pillow().fromarray((np.asarray(image).astype(np.uint16) >> 8).astype(np.uint8))
     mode = _MODES[channels or _own_channels(image)]
-    found = np.array(image if image.mode == mode else image.convert(mode))
-    return found[..., None] if found.ndim == 2 else found
+    pixels = np.array(image if image.mode == mode else image.convert(mode))
+    return pixels[..., None] if pixels.ndim == 2 else pixels
 
 
 def _own_channels(image: Any) -> int:
@@ -100,11 +100,11 @@ def _in_dtype(pixels: Array, dtype: DType) -> Array:
 
 def _frames(image: Any) -> Array:
     """All images of an animation."""
-    found = []
+    frames = []
     for i in range(getattr(image, "n_frames", 1)):
         image.seek(i)
-        found.append(_pixels(image, 3))
-    return np.stack(found)
+        frames.append(_pixels(image, 3))
+    return np.stack(frames)
 
 
 def _decoded(contents: Array, channels: int, dtype: DType, ratio: int, animated: bool | None) -> Array:
@@ -413,13 +413,13 @@ def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
     >>> df.io.is_jpeg("letter").numpy()
     np.False_
     """
-    found: Tensor = equal(substr(contents, 0, len(_START_OF_JPEG)), _START_OF_JPEG)
-    return found
+    is_start: Tensor = equal(substr(contents, 0, len(_START_OF_JPEG)), _START_OF_JPEG)
+    return is_start
 
 
 def _is_gif(contents: Any) -> bool:
-    found = known_value(contents)
-    return found is not None and found.ndim == 0 and found.item()[:3] == b"GIF"
+    value = known_value(contents)
+    return value is not None and value.ndim == 0 and value.item()[:3] == b"GIF"
 
 
 def _decode(

@@ -72,8 +72,8 @@ _DECODE: Final = text_op(
 
 
 def _to_base64(text: bytes, pad: bool) -> bytes:
-    found = base64.urlsafe_b64encode(text)
-    return found if pad else found.rstrip(b"=")
+    encoded = base64.urlsafe_b64encode(text)
+    return encoded if pad else encoded.rstrip(b"=")
 
 
 def _from_base64(text: bytes) -> bytes:
@@ -101,13 +101,13 @@ _ENCODE_BASE64: Final = per_string(
 )
 _DECODE_BASE64: Final = per_string(
     "decode_base64",
-    "The strings that base64 stands for.",
+    "Strings decoded from base64.",
     _from_base64,
     samples=[Sample((words("YQ==", "YQ", "__79", ""),))],
 )
 _INFLATE: Final = per_string(
     "decode_compressed",
-    "What compressed strings stand for.",
+    "Decompressed strings.",
     _inflated,
     samples=[Sample((words(zlib.compress(b"abc"), zlib.compress(b"")),), {"compression": "ZLIB"})],
 )
@@ -170,8 +170,8 @@ def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Ten
     >>> df.io.encode_base64("hi", pad=True).numpy()
     b'aGk='
     """
-    found: Tensor = _ENCODE_BASE64(input, pad=bool(pad))
-    return found
+    encoded: Tensor = _ENCODE_BASE64(input, pad=bool(pad))
+    return encoded
 
 
 def decode_base64(input: Any, name: str | None = None) -> Tensor:
@@ -191,8 +191,8 @@ def decode_base64(input: Any, name: str | None = None) -> Tensor:
     >>> df.io.decode_base64("aGk").numpy()
     b'hi'
     """
-    found: Tensor = _DECODE_BASE64(input)
-    return found
+    decoded: Tensor = _DECODE_BASE64(input)
+    return decoded
 
 
 def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Tensor:
@@ -214,5 +214,7 @@ def decode_compressed(bytes: Any, compression_type: str = "", name: str | None =
     b'Dear reader'
     """
     kind = one_of(compression_type, ("", *_WINDOWS), "compression_type")
-    found: Tensor = _INFLATE(bytes, compression=kind) if kind else of_strings(bytes, "decode_compressed")
-    return found
+    decompressed: Tensor = (
+        _INFLATE(bytes, compression=kind) if kind else of_strings(bytes, "decode_compressed")
+    )
+    return decompressed

@@ -25,33 +25,33 @@ _BREAKS: Final = (b"\n", b"\r")
 
 def _fields(line: bytes, delimiter: bytes, quotes: bool) -> list[bytes]:
     """The fields of one line."""
-    found, rest = [], line
+    fields, unread = [], line
     while line:
-        if quotes and rest.startswith(b'"'):
-            field, rest = _quoted(rest)
-            if rest and not rest.startswith(delimiter):
+        if quotes and unread.startswith(b'"'):
+            field, unread = _quoted(unread)
+            if unread and not unread.startswith(delimiter):
                 raise InvalidArgumentError("Quote inside a string has to be escaped by another quote")
         else:
-            field, separator, behind = rest.partition(delimiter)
-            rest = separator + behind
+            field, separator, behind = unread.partition(delimiter)
+            unread = separator + behind
             if any(b in field for b in _BREAKS) or (quotes and b'"' in field):
                 raise InvalidArgumentError("Unquoted fields cannot have quotes/CRLFs inside")
-        found.append(field)
-        if not rest:
+        fields.append(field)
+        if not unread:
             break
-        rest = rest[1:]
-    return found
+        unread = unread[1:]
+    return fields
 
 
-def _quoted(rest: bytes) -> tuple[bytes, bytes]:
-    """A field in quotes at the start of a line, in which two quotes are one, and what stands behind it."""
+def _quoted(text: bytes) -> tuple[bytes, bytes]:
+    """A quoted field at the start of a line, in which two quotes are one, and the text after it."""
     at = 1
     while True:
-        end = rest.find(b'"', at)
+        end = text.find(b'"', at)
         if end < 0:
             raise InvalidArgumentError("Quoted field has to end with quote followed by delim or end")
-        if rest[end + 1 : end + 2] != b'"':
-            return rest[1:end].replace(b'""', b'"'), rest[end + 1 :]
+        if text[end + 1 : end + 2] != b'"':
+            return text[1:end].replace(b'""', b'"'), text[end + 1 :]
         at = end + 2
 
 
@@ -169,10 +169,10 @@ def decode_csv(
         )
     if columns is not None and any(b <= a for a, b in zip((-1, *columns), columns, strict=False)):
         raise InvalidArgumentError(f"select_cols grow from 0 on, which {columns} do not.")
-    found = [_default(x, i) for i, x in enumerate(record_defaults)]
+    defaults = [_default(x, i) for i, x in enumerate(record_defaults)]
     attrs = {
-        "defaults": tuple([value for value, _ in found]),
-        "dtypes": tuple([dtype for _, dtype in found]),
+        "defaults": tuple([value for value, _ in defaults]),
+        "dtypes": tuple([dtype for _, dtype in defaults]),
         "delimiter": delimiter,
         "quotes": bool(use_quote_delim),
         "missing": na_value.encode(),
@@ -190,6 +190,6 @@ def _default(value: Any, place: int) -> tuple[Any, DType]:
         )
     dtype = as_dtype(array.dtype)
     if dtype not in _KINDS:
-        known = ", ".join(t.name for t in _KINDS)
-        raise DTypeError(f"Columns are of {known}; the default of column {place} is of {dtype.name}.")
+        names = ", ".join(t.name for t in _KINDS)
+        raise DTypeError(f"Columns are of {names}; the default of column {place} is of {dtype.name}.")
     return (array.item() if array.size else None), dtype

@@ -54,7 +54,7 @@ def _hypot(m: Any, x: Any, y: Any) -> Any:
 
 hypot = elementwise(
     "hypot",
-    """``sqrt(x ** 2 + y ** 2)``, without overflow; inf if either is, beside nan too.""",
+    """``sqrt(x ** 2 + y ** 2)``, without overflow; inf if either is, even if the other is nan.""",
     example=("df.array_api.hypot(df.constant([3.0]), df.constant([4.0]))", "[5.0]"),
     dtype=as_real_float,
     eager=np.hypot,

@@ -45,7 +45,7 @@ _COLOURS: Final = (
     (0.0, 1.0, 1.0, 1.0),
     (1.0, 0.0, 1.0, 1.0),
 )
-"""The colours of boxes without any, in turn, as in TensorFlow: yellow, blue, red, ..."""
+"""The default colours of boxes, used in rotation, as in TensorFlow: yellow, blue, red, ..."""
 
 
 def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None = None) -> Tensor:

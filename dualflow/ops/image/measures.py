@@ -73,7 +73,7 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
 def _blurred(images: Any, weights: Any) -> Any:
     """Means of windows of a batch of known sizes, by weights of its heights and then of its widths.
 
-    Channels and columns are one long axis, along which pixels are so many numbers apart.
+    Channels and columns are one long axis, along which neighbouring pixels are ``channels`` elements apart.
     """
     height, width, channels = images.shape[1:]
     rows, columns = height - len(weights) + 1, width - len(weights) + 1

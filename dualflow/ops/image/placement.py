@@ -169,7 +169,8 @@ def _part(image: Any, top: int, left: int, height: int, width: int) -> Any:
     have = size_of(images)
     if min(top, left) < 0 or min(height, width) < 1 or top + height > have[0] or left + width > have[1]:
         raise InvalidArgumentError(
-            f"{height} x {width} pixels from ({top}, {left}) on don't lie in images of {have[0]} x {have[1]}."
+            f"{height} x {width} pixels from ({top}, {left}) on are not inside of images of {have[0]} x "
+            f"{have[1]}."
         )
     return single(images[:, top : top + height, left : left + width])
 

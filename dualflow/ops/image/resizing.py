@@ -24,11 +24,16 @@ if TYPE_CHECKING:
 
 
 _MOST_PICKED: Final = 16
-"""A pixel that is made of more than so many is a row of a matrix product."""
+"""The largest number of source pixels per pixel that are gathered; more are a matrix product."""
 
 
 class ResizeMethod:
-    """The names of the methods of :func:`resize`."""
+    """The names of the methods of :func:`resize`.
+
+    >>> import dualflow as df
+    >>> df.image.ResizeMethod.NEAREST_NEIGHBOR
+    'nearest'
+    """
 
     AREA: Final = "area"
     BICUBIC: Final = "bicubic"

@@ -65,7 +65,7 @@ _KERNELS: Final = {
 }
 METHODS: Final = (*_KERNELS, "nearest", "area")
 _STEPS: Final = 1024
-"""Positions between pixels are rounded to so many steps for a cubic that is not antialiased."""
+"""The number of steps to which positions between pixels are rounded for cubics without antialiasing."""
 
 
 def taps(method: str, old: int, new: int, antialias: bool) -> Taps:

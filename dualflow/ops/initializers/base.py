@@ -19,23 +19,33 @@ from dualflow.ops.static import static_shape
 @entry
 @dataclass(frozen=True)
 class Initializer:
-    """A function of a shape that returns the first value of a variable.
+    """A function of a shape that returns the initial value of a variable.
 
     A subclass defines ``__call__`` with these arguments.
+
+    >>> import dualflow as df
+    >>> class Tens(df.initializers.Initializer):
+    ...     def __call__(self, shape, dtype=None, **kwargs):
+    ...         return df.fill(shape, 10.0)
+    >>> df.Variable(Tens()([2])).numpy()
+    array([10., 10.], dtype=float32)
     """
 
     @entry
     def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Any:
-        """The value.
+        """The initial value.
 
         Args:
-            shape: the sizes, known ones.
-            dtype: of the value; by default what the initializer was made with, or float32.
-            kwargs: which part of a larger variable it is; not looked at.
+            shape: the sizes, known while tracing.
+            dtype: the dtype of the value; None for that of the initializer, or float32.
+            **kwargs: the partition of a larger variable; ignored.
+
+        Returns:
+            A tensor of shape ``shape``.
 
         Raises:
-            InvalidArgumentError: an open size, or a shape that the initializer does not make.
-            DTypeError: a dtype that it does not make.
+            InvalidArgumentError: a size is unknown, or the initializer doesn't support the shape.
+            DTypeError: the initializer doesn't support the dtype.
         """
         target = getattr(self, "dtype", float32) if dtype is None else dtype
         return self._value(known_sizes(shape), None if target is None else as_dtype(target))
@@ -44,24 +54,28 @@ class Initializer:
         raise NotImplementedError("An initializer defines __call__(shape, dtype=None, **kwargs).")
 
     def get_config(self) -> dict[str, Any]:
-        """The options, by which :meth:`from_config` makes an equal one."""
+        """The options, from which :meth:`from_config` constructs an equal initializer."""
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "dtype"}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
-        """The initializer of these options."""
+        """The initializer with these options.
+
+        Args:
+            config: as :meth:`get_config` returns it.
+        """
         return cls(**config)
 
 
 def floating(dtype: DType) -> DType:
-    """``dtype``, of floats."""
+    """``dtype``, which must be a float dtype."""
     if not dtype.is_floating:
         raise DTypeError(f"the numbers are floats, not {dtype.name}; take another initializer or df.float32.")
     return dtype
 
 
 def source(seed: int | None) -> Source:
-    """What an initializer draws from: with a seed the same numbers each time, else new ones.
+    """The source of an initializer's random numbers: with a seed the same at each call, else a new one.
 
     The ops of an explicit graph have streams of their own.
     """
@@ -77,7 +91,7 @@ def known_sizes(shape: Any) -> tuple[int, ...]:
     """The sizes of a variable.
 
     Raises:
-        InvalidArgumentError: an open one.
+        InvalidArgumentError: a size is unknown.
     """
     sizes = list(shape) if isinstance(shape, list | tuple) else shape
     if isinstance(sizes, list) and any(n is None for n in sizes):
@@ -88,7 +102,7 @@ def known_sizes(shape: Any) -> tuple[int, ...]:
 
 
 def fans(shape: Sequence[int]) -> tuple[int, int]:
-    """How many inputs each output of a layer of such weights has, and how many outputs each input.
+    """The numbers of inputs per output and of outputs per input of a layer with weights of this shape.
 
     >>> fans([3, 4]), fans([5, 5, 3, 4])
     ((3, 4), (75, 100))

@@ -30,7 +30,8 @@ class RandomNormal(Initializer):
     Args:
         mean: their mean.
         stddev: their standard deviation.
-        seed: an integer for the same numbers at each call; new ones by default.
+        seed: an integer for the same numbers at each call; None for new ones.
+        dtype: the dtype of values for which none is requested; float32 by default.
 
     >>> import dualflow as df
     >>> df.random_normal_initializer(5.0, 0.0)([2]).numpy().tolist()
@@ -54,8 +55,9 @@ class TruncatedNormal(Initializer):
 
     Args:
         mean: their mean.
-        stddev: the standard deviation, before those further away are drawn again.
-        seed: an integer for the same numbers at each call; new ones by default.
+        stddev: the standard deviation before truncation.
+        seed: an integer for the same numbers at each call; None for new ones.
+        dtype: the dtype of values for which none is requested; float32 by default.
 
     >>> import dualflow as df
     >>> bool(abs(df.initializers.TruncatedNormal(stddev=1.0)([100]).numpy()).max() <= 2.0)
@@ -75,12 +77,13 @@ class TruncatedNormal(Initializer):
 @entry
 @dataclass(frozen=True)
 class RandomUniform(Initializer):
-    """Numbers of equal chance.
+    """Uniformly distributed numbers.
 
     Args:
-        minval: the least.
-        maxval: above them all.
-        seed: an integer for the same numbers at each call; new ones by default.
+        minval: the lower bound.
+        maxval: the upper bound, which is excluded.
+        seed: an integer for the same numbers at each call; None for new ones.
+        dtype: the dtype of values for which none is requested; float32 by default.
 
     >>> import dualflow as df
     >>> bool(df.random_uniform_initializer(3.0, 4.0)([100]).numpy().min() >= 3.0)
@@ -113,17 +116,18 @@ def _scaled(
 @entry
 @dataclass(frozen=True)
 class VarianceScaling(Initializer):
-    """Numbers whose variance is ``scale`` divided by how many inputs or outputs a unit has.
+    """Numbers whose variance is ``scale`` divided by the number of inputs or outputs of a unit.
 
     Args:
         scale: above 0.
         mode: "fan_in" for the inputs of an output, "fan_out" for the outputs of an input, or "fan_avg" for
             their mean.
         distribution: "truncated_normal" (within two standard deviations), "untruncated_normal" or "uniform".
-        seed: an integer for the same numbers at each call; new ones by default.
+        seed: an integer for the same numbers at each call; None for new ones.
+        dtype: the dtype of values for which none is requested; float32 by default.
 
     Raises:
-        InvalidArgumentError: a scale that is not above 0, or an unknown mode or distribution.
+        InvalidArgumentError: ``scale`` is not above 0, or the mode or distribution is unknown.
 
     >>> import dualflow as df
     >>> init = df.initializers.VarianceScaling(3.0, "fan_avg", "uniform")
@@ -167,9 +171,13 @@ class _Scaled(Initializer):
 @entry
 @dataclass(frozen=True)
 class GlorotUniform(_Scaled):
-    """Numbers of equal chance between ``±sqrt(6 / (fan_in + fan_out))``: the default of layers.
+    """Uniformly distributed numbers between ``±sqrt(6 / (fan_in + fan_out))``: the default of layers.
 
-    Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks", 2010.
+    Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks" (2010).
+
+    Args:
+        seed: an integer for the same numbers at each call; None for new ones.
+        dtype: the dtype of values for which none is requested; float32 by default.
 
     >>> import dualflow as df
     >>> bool(abs(df.initializers.GlorotUniform(seed=1)([4, 2]).numpy()).max() <= 1.0)
@@ -182,7 +190,13 @@ class GlorotUniform(_Scaled):
 @entry
 @dataclass(frozen=True)
 class GlorotNormal(_Scaled):
-    """Normal numbers of variance ``2 / (fan_in + fan_out)``, cut at two deviations (Glorot and Bengio).
+    """Normal numbers of variance ``2 / (fan_in + fan_out)``, truncated at two deviations.
+
+    Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks" (2010).
+
+    Args:
+        seed: an integer for the same numbers at each call; None for new ones.
+        dtype: the dtype of values for which none is requested; float32 by default.
 
     >>> import dualflow as df
     >>> df.initializers.GlorotNormal()([4, 2]).shape
@@ -195,9 +209,13 @@ class GlorotNormal(_Scaled):
 @entry
 @dataclass(frozen=True)
 class HeNormal(_Scaled):
-    """Normal numbers of variance ``2 / fan_in``, cut at two deviations, for layers before a relu.
+    """Normal numbers of variance ``2 / fan_in``, truncated at two deviations, for layers before a relu.
 
-    He et al., "Delving deep into rectifiers", 2015.
+    He et al., "Delving Deep into Rectifiers" (2015).
+
+    Args:
+        seed: an integer for the same numbers at each call; None for new ones.
+        dtype: the dtype of values for which none is requested; float32 by default.
 
     >>> import dualflow as df
     >>> df.initializers.HeNormal()([4, 2]).shape
@@ -210,7 +228,13 @@ class HeNormal(_Scaled):
 @entry
 @dataclass(frozen=True)
 class HeUniform(_Scaled):
-    """Numbers of equal chance between ``±sqrt(6 / fan_in)``, for layers before a relu (He et al.).
+    """Uniformly distributed numbers between ``±sqrt(6 / fan_in)``, for layers before a relu.
+
+    He et al., "Delving Deep into Rectifiers" (2015).
+
+    Args:
+        seed: an integer for the same numbers at each call; None for new ones.
+        dtype: the dtype of values for which none is requested; float32 by default.
 
     >>> import dualflow as df
     >>> bool(abs(df.initializers.HeUniform()([6, 2]).numpy()).max() <= 1.0)
@@ -223,9 +247,13 @@ class HeUniform(_Scaled):
 @entry
 @dataclass(frozen=True)
 class LecunNormal(_Scaled):
-    """Normal numbers of variance ``1 / fan_in``, cut at two deviations.
+    """Normal numbers of variance ``1 / fan_in``, truncated at two deviations.
 
-    Klambauer et al., "Self-Normalizing Neural Networks", 2017.
+    Klambauer et al., "Self-Normalizing Neural Networks" (2017).
+
+    Args:
+        seed: an integer for the same numbers at each call; None for new ones.
+        dtype: the dtype of values for which none is requested; float32 by default.
 
     >>> import dualflow as df
     >>> df.initializers.LecunNormal()([4, 2]).shape
@@ -236,7 +264,11 @@ class LecunNormal(_Scaled):
 @entry
 @dataclass(frozen=True)
 class LecunUniform(_Scaled):
-    """Numbers of equal chance between ``±sqrt(3 / fan_in)``.
+    """Uniformly distributed numbers between ``±sqrt(3 / fan_in)``.
+
+    Args:
+        seed: an integer for the same numbers at each call; None for new ones.
+        dtype: the dtype of values for which none is requested; float32 by default.
 
     >>> import dualflow as df
     >>> bool(abs(df.initializers.LecunUniform()([3, 2]).numpy()).max() <= 1.0)

@@ -1,4 +1,4 @@
-"""Initializers without chance."""
+"""Initializers without random numbers."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ from dualflow.ops.positions import eye
 class Zeros(Initializer):
     """All zeros.
 
+    Args:
+        dtype: the dtype of values for which none is requested; float32 by default.
+
     >>> import dualflow as df
     >>> df.zeros_initializer()([2]).numpy().tolist()
     [0.0, 0.0]
@@ -33,6 +36,9 @@ class Zeros(Initializer):
 @dataclass(frozen=True)
 class Ones(Initializer):
     """All ones.
+
+    Args:
+        dtype: the dtype of values for which none is requested; float32 by default.
 
     >>> import dualflow as df
     >>> df.ones_initializer()([2]).numpy().tolist()
@@ -51,7 +57,8 @@ class Constant(Initializer):
     """A value, or one number everywhere.
 
     Args:
-        value: a number, or as many as the shape has elements.
+        value: a number for all elements, or as many numbers as the shape has elements.
+        dtype: the dtype of values for which none is requested; float32 by default.
 
     >>> import dualflow as df
     >>> df.initializers.Constant(3)([2]).numpy().tolist()
@@ -68,10 +75,11 @@ class Constant(Initializer):
 @entry
 @dataclass(frozen=True)
 class OwnConstant(Constant):
-    """A value, or one number everywhere, in the dtype that it has by itself.
+    """A value, or one number for all elements, with its own dtype.
 
     Args:
-        value: a number, or as many as the shape has elements.
+        value: a number for all elements, or as many numbers as the shape has elements.
+        dtype: the dtype of values for which none is requested; None for that of ``value``.
         support_partition: ignored.
 
     >>> import dualflow as df
@@ -94,6 +102,7 @@ class Identity(Initializer):
 
     Args:
         gain: the number.
+        dtype: the dtype of values for which none is requested; float32 by default.
 
     >>> import dualflow as df
     >>> df.initializers.Identity(2.0)([2, 3]).numpy().tolist()

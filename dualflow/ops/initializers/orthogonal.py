@@ -23,12 +23,13 @@ from dualflow.ops.random_numbers import draws
 class Orthogonal(Initializer):
     """A matrix with orthogonal rows or columns, whichever are fewer, of length ``gain``.
 
-    Of more than two axes, all but the last are the rows (Saxe et al., "Exact solutions to the nonlinear
-    dynamics of learning in deep linear neural networks", 2014).
+    For more than two axes, all but the last are the rows. Saxe et al., "Exact solutions to the nonlinear
+    dynamics of learning in deep linear neural networks" (2014).
 
     Args:
         gain: the length.
-        seed: an integer for the same numbers at each call; new ones by default.
+        seed: an integer for the same numbers at each call; None for new ones.
+        dtype: the dtype of values for which none is requested; float32 by default.
 
     >>> import dualflow as df
     >>> q = df.initializers.Orthogonal()([2, 3])
@@ -50,6 +51,6 @@ class Orthogonal(Initializer):
         wide = float32 if kind is float16 else kind
         drawn = draws.normal(source(self.seed), (max(rows, columns), min(rows, columns)), dtype=wide)
         q, r = qr(drawn)
-        q = q * sign(diag_part(r))  # without this, not all matrices would have the same chance
-        found = reshape(transpose(q) if rows < columns else q, list(sizes))
-        return cast(found * self.gain, kind)
+        q = q * sign(diag_part(r))  # without this, matrices would not be uniformly distributed
+        matrix = reshape(transpose(q) if rows < columns else q, list(sizes))
+        return cast(matrix * self.gain, kind)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 Band = tuple[int, int]
-"""The lowest and the highest diagonal: one of them the main one, or the two beside it."""
+"""The lowest and the highest diagonal: one of them the main one, or the two next to it."""
 
 
 def _infer(bands: TensorSpec, b: TensorSpec, band: Band, transpose: bool) -> TensorSpec:

@@ -25,7 +25,7 @@ _ALIGNED: Final = {
     "LEFT_LEFT": (False, False),
     "RIGHT_RIGHT": (True, True),
 }
-"""Whether short diagonals stand to the right in their rows: those from the main one on, those up to it."""
+"""Whether short diagonals are aligned right in their rows: those from the main one on, those up to it."""
 
 
 def as_band(k: Any) -> Band:

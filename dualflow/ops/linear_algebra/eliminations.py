@@ -93,7 +93,7 @@ def _slogdet(x: Any) -> tuple[Any, Any]:
     sign, logarithm = np.empty(batch, x.dtype), np.empty(batch)
     with for_matrices(size * size):
         for at in np.ndindex(*batch):
-            # The transpose, in whose order the matrix lies, has the same determinant.
+            # The transpose, which has the memory order of the matrix, has the same determinant.
             factors, exchanged, info = _eliminated(np.array(x[at], order="C").T)
             if info:
                 sign[at], logarithm[at] = 0, -np.inf

@@ -102,7 +102,7 @@ def _determinant(x: Any, log: bool) -> tuple[Any, ...]:
 
 
 def _determinant_pullback(needed: Any, g: Any, out: Any, x: Any, log: bool) -> tuple[Any, ...]:
-    """The logarithm grows by the real part of the trace of ``inv(x) @ dx``; the sign turns by the other."""
+    """The real part of the trace of ``inv(x) @ dx`` changes the logarithm, its imaginary part the sign."""
     if not log:
         back = g * out
     else:

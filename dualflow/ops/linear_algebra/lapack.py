@@ -51,7 +51,7 @@ def call(name: str, dtype: Any, *arguments: Any) -> int:
 def call_with_work(
     name: str, dtype: Any, *arguments: Any, kinds: str = "x", behind: Sequence[Any] = ()
 ) -> int:
-    """Call a routine that takes memory to work in, of the size that it asks for; return its ``info``.
+    """Call a routine with work memory, whose size a first call returns; return its ``info``.
 
     Args:
         name: see :func:`call`.
@@ -59,12 +59,12 @@ def call_with_work(
         arguments: those before the memory.
         kinds: of which dtype each piece of memory is, which is followed by its length: ``x`` of the matrices'
             own, ``r`` of that of their real parts, ``i`` of integers.
-        behind: what follows the memory.
+        behind: the arguments after the memory.
     """
     dtypes = {"x": dtype, "r": np.empty(0, dtype).real.dtype, "i": integers(0).dtype}
     queries = [np.zeros(1, dtypes[kind]) for kind in kinds]
     call(name, dtype, *arguments, *[y for x in queries for y in (x, -1)], *behind)
-    # A size that its dtype can't tell may be rounded down.
+    # A size that its dtype can't represent may be rounded down.
     sizes = [int(np.nextafter(x[0].real, np.inf)) for x in queries]
     memory = [np.empty(max(1, size), x.dtype) for size, x in zip(sizes, queries, strict=True)]
     return call(name, dtype, *arguments, *[y for x in memory for y in (x, x.size)], *behind)

@@ -179,7 +179,7 @@ def lu_solve(
         raise InvalidArgumentError(
             f"rhs is of matrices, but the shape is {side.shape}; give it a second axis with df.expand_dims."
         )
-    if order.shape[:-1] != side.shape[:-2]:  # adding zeros broadcasts also what only the run will tell
+    if order.shape[:-1] != side.shape[:-2]:  # adding zeros broadcasts symbolic sizes, too
         side = side + cast(zeros_like(expand_dims(order, -1)), side.dtype)
         order = order + cast(zeros_like(reduce_sum(side, -1)), order.dtype)
     below = triangular_solve(_unit_lower(factors), _rows(side, order))

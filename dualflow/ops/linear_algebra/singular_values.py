@@ -177,7 +177,7 @@ def _unit(s: Any) -> float:
 
 
 def _larger_size(x: Any) -> Any:
-    """How many rows or columns matrices have, whichever is more; a tensor if only the run will tell."""
+    """The larger of the numbers of rows and columns; a tensor if it is known at run time only."""
     rows, columns = x.shape[-2:]
     return reduce_max(shape(x)[-2:]) if rows is None or columns is None else max(rows, columns)
 

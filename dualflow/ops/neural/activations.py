@@ -36,7 +36,7 @@ relu = elementwise(
     dtype=real,
     eager=lambda x: np.maximum(x, 0),
     code=lambda m, x: m.maximum(x, 0),
-    vjp=lambda g, out, x: masked(out > 0, g),  # of out, so that nobody needs to keep x
+    vjp=lambda g, out, x: masked(out > 0, g),  # of out, so that x need not be kept
     samples=Domain(-5, 5, "fi", kinks=(0.0,)),
 )
 

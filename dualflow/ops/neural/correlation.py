@@ -7,7 +7,7 @@ positions, whose channels are then interleaved (Shi et al., "Is the deconvolutio
 convolutional layer?", 2016).
 
 Groups of few channels are products of elements and sums over windows, which a graph computes from the windows
-as they lie in the input; others are matrix products.
+in their place in the input; others are matrix products.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def _checked(sp_ids: Any, sp_weights: Any, combiner: Any, what: str) -> str:
         )
     if sp_ids.shape[0] is None or None in sp_ids.shape[:-1]:
         raise InvalidArgumentError(
-            f"{what} needs to know the number of rows while tracing, but it is that of shape {sp_ids.shape}."
+            f"{what} needs a number of rows that is known while tracing, not that of shape {sp_ids.shape}."
         )
     return str(kind)
 

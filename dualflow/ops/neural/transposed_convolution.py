@@ -99,18 +99,18 @@ def _spread(
 def _target(output_shape: Any, x: Any, w: Any, first: bool) -> Shape:
     """The result's shape, with its channels last."""
     axes = len(w.shape) - 2
-    given = tuple(None if d == -1 else d for d in sizes(output_shape, "output_shape"))
-    if len(given) == axes:
-        return Shape((x.shape[0], *given, w.shape[-2]))
-    if len(given) != axes + 2:
+    shape = tuple(None if d == -1 else d for d in sizes(output_shape, "output_shape"))
+    if len(shape) == axes:
+        return Shape((x.shape[0], *shape, w.shape[-2]))
+    if len(shape) != axes + 2:
         raise InvalidArgumentError(
             f"output_shape {output_shape!r} is (batch, *{axes} axes, outputs), or the sizes of the axes."
         )
     if first:
-        given = (given[0], *given[2:], given[1])
-    if given[-1] is None:
-        given = (*given[:-1], w.shape[-2])
-    return Shape((x.shape[0] if given[0] is None else given[0], *given[1:]))
+        shape = (shape[0], *shape[2:], shape[1])
+    if shape[-1] is None:
+        shape = (*shape[:-1], w.shape[-2])
+    return Shape((x.shape[0] if shape[0] is None else shape[0], *shape[1:]))
 
 
 def _over(axes: int, what: str, input: Any, filters: Any, *options: Any) -> Any:

@@ -62,7 +62,7 @@ def _explicit(padding: Any, axes: int, first: bool) -> Padding:
 
 
 def _same(length: int | None, window: int, stride: int, dilation: int) -> tuple[int, int]:
-    """The padding that makes one window for each ``stride`` elements, the odd one going behind."""
+    """The padding that makes one window for each ``stride`` elements, the odd one after the axis."""
     reach = (window - 1) * dilation + 1
     if length is None:
         if stride != 1:

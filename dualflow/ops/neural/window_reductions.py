@@ -25,7 +25,7 @@ from dualflow.ops.reduction import reduce_max, reduce_min
 from dualflow.ops.selection import masked, where
 
 _NOWHERE: Final = -1
-"""What stands for the chosen element around windows: no element has this number."""
+"""The index of the chosen element of padding windows, which no element has."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,23 +36,23 @@ class UniqueWithCounts(NamedTuple):
     count: Any
 
 
-def _infer(x: TensorSpec, wanted: int) -> tuple[TensorSpec, ...]:
+def _infer(x: TensorSpec, results: int) -> tuple[TensorSpec, ...]:
     if x.dtype.kind not in "biufO":
         raise DTypeError(f"takes real numbers or strings, not {x.dtype.name}; give the parts one by one.")
     if len(x.shape) != 1:
         raise InvalidArgumentError(f"takes a vector, not shape {x.shape}; reshape it to [-1] first.")
     several = TensorSpec.of(Shape([None]), int32)
-    return (several, TensorSpec.of(x.shape, int32), several)[:wanted]
+    return (several, TensorSpec.of(x.shape, int32), several)[:results]
 
 
-def _filled_infer(x: TensorSpec, wanted: int) -> tuple[TensorSpec, ...]:
-    found = [TensorSpec.of(x.shape, int32) for _ in _infer(x, wanted)]
-    return TensorSpec.of(Shape(()), int32), *found
+def _filled_infer(x: TensorSpec, results: int) -> tuple[TensorSpec, ...]:
+    filled = [TensorSpec.of(x.shape, int32) for _ in _infer(x, results)]
+    return TensorSpec.of(Shape(()), int32), *filled
 
 
-def _filled(x: Any, wanted: int) -> tuple[Any, ...]:
-    found = distinct_places(x, max(1, wanted))
-    return np.array(len(found[0]), np.int32), *[_of_length(part, len(x)) for part in found[:wanted]]
+def _filled(x: Any, results: int) -> tuple[Any, ...]:
+    parts = distinct_places(x, max(1, results))
+    return np.array(len(parts[0]), np.int32), *[_of_length(part, len(x)) for part in parts[:results]]
 
 
 def _of_length(part: Any, length: int) -> Any:
@@ -64,31 +64,31 @@ def _of_length(part: Any, length: int) -> Any:
 
 
 def _leading(needed: tuple[bool, ...], before: int) -> dict[str, Any] | None:
-    """The attributes where only the first outputs are needed, of which ``before`` are always there."""
+    """The attributes where only the first results are needed, of which ``before`` are always there."""
     count = sum(needed)
-    return {"wanted": count - before} if all(needed[:count]) and count > 0 else None
+    return {"results": count - before} if all(needed[:count]) and count > 0 else None
 
 
 FILLED = register(
     Op(
         name="filled_unique",
-        doc="""How many elements are distinct, and ``wanted`` results of ``unique``, which zeros fill up.""",
+        doc="""The number of distinct elements, and ``results`` results of ``unique``, padded with zeros.""",
         infer=_filled_infer,
         kernel=_filled,
         kind=Opaque("NumPy looks for equal elements"),
         outputs=None,
         strings=True,
-        partly=lambda needed, wanted: _leading(needed, 1),
+        partly=lambda needed, results: _leading(needed, 1),
         samples=(
-            *[Sample((Domain(-3, 3, "ib", (7,)),), {"wanted": wanted}) for wanted in range(4)],
-            Sample((Domain(values=[0.5, -1, 0.5, 0, -0.0]),), {"wanted": 3}),
+            *[Sample((Domain(-3, 3, "ib", (7,)),), {"results": results}) for results in range(4)],
+            Sample((Domain(values=[0.5, -1, 0.5, 0, -0.0]),), {"results": 3}),
         ),
     )
 )
 
 
-def _by_filled(read: Any, x: Any, wanted: int) -> tuple[Any, ...]:
-    count, *parts = dispatch.current().apply(FILLED, (x,), {"wanted": wanted})
+def _by_filled(read: Any, x: Any, results: int) -> tuple[Any, ...]:
+    count, *parts = dispatch.current().apply(FILLED, (x,), {"results": results})
     (size,) = read(count, 0)
     key = ((0, size, 1),)
     return tuple(
@@ -106,21 +106,21 @@ UNIQUE = register(
         kind=Decompose(_by_filled),
         outputs=None,
         strings=True,
-        partly=lambda needed, wanted: _leading(needed, 0),
+        partly=lambda needed, results: _leading(needed, 0),
         samples=(
-            *[Sample((Domain(-3, 3, "iub", (7,)),), {"wanted": wanted}) for wanted in (1, 2, 3)],
-            Sample((Domain(-3, 3, "fi", (0,)),), {"wanted": 3}),
+            *[Sample((Domain(-3, 3, "iub", (7,)),), {"results": results}) for results in (1, 2, 3)],
+            Sample((Domain(-3, 3, "fi", (0,)),), {"results": 3}),
         ),
     )
 )
 
 
-def _distinct(x: Any, out_idx: Any, wanted: int) -> tuple[Any, ...]:
+def _distinct(x: Any, out_idx: Any, results: int) -> tuple[Any, ...]:
     dtype = as_dtype(out_idx)
     if dtype not in (int32, int64):
         raise DTypeError(f"unique gives positions in int32 or int64, not {dtype.name}.")
     vector = convert_to_tensor(x)
-    first, *others = dispatch.current().apply(UNIQUE, (vector,), {"wanted": wanted})
+    first, *others = dispatch.current().apply(UNIQUE, (vector,), {"results": results})
     return gather(vector, first), *[cast(part, dtype) for part in others]
 
 

@@ -15,8 +15,8 @@ _BLOCK: Final = 1 << 15
 Places = tuple[Any, ...]
 
 
-def distinct_places(x: Any, wanted: int) -> Places:
-    """The first ``wanted`` of three vectors of int32.
+def distinct_places(x: Any, results: int) -> Places:
+    """The first ``results`` of three vectors of int32.
 
     These are where each distinct element is first, in ascending order; the place of each element among them;
     and how often each of them occurs.
@@ -24,40 +24,40 @@ def distinct_places(x: Any, wanted: int) -> Places:
     if x.ndim != 1 or x.dtype.kind == "c":
         raise TypeError("takes a vector of real numbers")
     if x.dtype.kind == "O":
-        return _by_hash(x)[:wanted]
+        return _by_hash(x)[:results]
     if x.dtype.kind == "b":
         x = x.view(np.uint8)
     if x.dtype.kind in "iu" and len(x):
         least = int(x.min())
         size = int(x.max()) - least + 1
         if size <= len(x):
-            return _by_table(x, least, size, wanted)
-    return _by_sorting(x, wanted)
+            return _by_table(x, least, size, results)
+    return _by_sorting(x, results)
 
 
-def _by_table(x: Any, least: int, size: int, wanted: int) -> Places:
+def _by_table(x: Any, least: int, size: int, results: int) -> Places:
     """The same of integers, each of which is ``least`` or one of the ``size - 1`` next."""
-    place, known = np.empty(size, np.int32), np.zeros(size, bool)
-    found, count = [], 0
+    place, is_known = np.empty(size, np.int32), np.zeros(size, bool)
+    new_positions, count = [], 0
     for block in _blocks(x):
         keys = _from(least, x[block])
-        fresh = np.flatnonzero(~known[keys])
+        fresh = np.flatnonzero(~is_known[keys])
         new = keys[fresh]
         place[new[::-1]] = fresh[::-1]  # of equal ones the first is put last, and stays
         first = fresh[place[new] == fresh]
-        known[new] = True
+        is_known[new] = True
         place[keys[first]] = np.arange(count, count + len(first))
-        found.append(first + block.start)
+        new_positions.append(first + block.start)
         count += len(first)
         if count == size:
             break
-    firsts = np.concatenate(found).astype(np.int32)
-    if wanted == 1:
+    firsts = np.concatenate(new_positions).astype(np.int32)
+    if results == 1:
         return (firsts,)
     places = np.empty(len(x), np.int32)
     for block in _blocks(x):
         places[block] = place[_from(least, x[block])]
-    if wanted == 2:
+    if results == 2:
         return firsts, places
     return firsts, places, np.bincount(places, minlength=count).astype(np.int32)
 
@@ -69,7 +69,7 @@ def _from(least: int, x: Any) -> Any:
     return keys
 
 
-def _by_sorting(x: Any, wanted: int) -> Places:
+def _by_sorting(x: Any, results: int) -> Places:
     """The same of neighbours in sorted order, where equal elements keep theirs."""
     ordered, ascending = _sorted(x)
     starts = np.empty(len(x), bool)
@@ -82,7 +82,7 @@ def _by_sorting(x: Any, wanted: int) -> Places:
     for block in _blocks(first):
         is_first[first[block]] = True
     firsts = _true(is_first, len(first))
-    if wanted == 1:
+    if results == 1:
         return (firsts,)
     counts = np.empty(len(first), np.int32)
     at = _true(starts, len(first))
@@ -93,7 +93,7 @@ def _by_sorting(x: Any, wanted: int) -> Places:
     places, of_sorted = np.empty(len(x), np.int32), place.repeat(counts)
     for block in _blocks(places):
         places[ascending[block]] = of_sorted[block]
-    if wanted == 2:
+    if results == 2:
         return firsts, places
     of_place = np.empty(len(at), np.int32)
     of_place[place] = counts
@@ -102,20 +102,20 @@ def _by_sorting(x: Any, wanted: int) -> Places:
 
 def _sorted(x: Any) -> tuple[Any, Any]:
     """The elements in order, or integers that compare as they do, and the positions that sort."""
-    found = sorted_pairs(x, 0)
-    if found is not None:
-        return found.keys(), found.positions()
+    keyed = sorted_pairs(x, 0)
+    if keyed is not None:
+        return keyed.keys(), keyed.positions()
     ascending = order(x, 0, False)
     return x[ascending], ascending
 
 
 def _true(bools: Any, count: int) -> Any:
-    """The positions of so many elements that are True."""
+    """The positions of the ``count`` elements that are True."""
     out, end = np.empty(count, np.int32), 0
     for block in _blocks(bools):
-        found = np.flatnonzero(bools[block])
-        np.add(found, block.start, out=out[end : end + len(found)], casting="unsafe")
-        end += len(found)
+        positions = np.flatnonzero(bools[block])
+        np.add(positions, block.start, out=out[end : end + len(positions)], casting="unsafe")
+        end += len(positions)
     return out
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dualflow.ops.tensor import Tensor
 
 _BLOCKS = 8
-"""A row is looked through in so many blocks for each element wanted."""
+"""The number of blocks into which a row is divided, for each element of the result."""
 _SHORT = 4
 """Blocks of fewer elements are not worth it: the row is sorted."""
 
@@ -44,25 +44,25 @@ def _places(x: Any, count: int, descending: bool) -> Any:
     if count > size:
         raise InvalidArgumentError(f"{count} of the {size} elements of a row; k is 0..{size}.")
     if size < count * _BLOCKS * _SHORT or not count or not x.size:
-        found = order(x, x.ndim - 1, descending)[..., :count]
+        positions = order(x, x.ndim - 1, descending)[..., :count]
     else:
-        found = _of_candidates(x.reshape(-1, size), count, descending)
-    return found.astype(np.int32).reshape(*x.shape[:-1], count)
+        positions = _of_candidates(x.reshape(-1, size), count, descending)
+    return positions.astype(np.int32).reshape(*x.shape[:-1], count)
 
 
 def _of_candidates(rows: Any, count: int, descending: bool) -> Any:
     """Only elements that are not beyond the ``count`` best of blocks can be among the best: these are sorted.
 
-    A comparison with nan does not hold, so that a nan, and everything beside a nan as the limit, is kept.
+    A comparison with nan does not hold, so that a nan, and every element if the limit is nan, is kept.
     """
     blocks = count * _BLOCKS
     length = rows.shape[1] // blocks
     best = rows[:, : blocks * length].reshape(-1, blocks, length)
     best = np.sort(best.max(2) if descending else best.min(2), 1)
     limit = best[:, -count, None] if descending else best[:, count - 1, None]
-    found = np.flatnonzero(~(rows < limit if descending else rows > limit))
-    row, column = np.divmod(found, rows.shape[1])
-    ranked = order(rows.reshape(-1)[found], 0, descending)
+    candidates = np.flatnonzero(~(rows < limit if descending else rows > limit))
+    row, column = np.divmod(candidates, rows.shape[1])
+    ranked = order(rows.reshape(-1)[candidates], 0, descending)
     ranked = ranked[row[ranked].argsort(kind="stable")]
     first = np.searchsorted(row, np.arange(len(rows)))
     return column[ranked][first[:, None] + np.arange(count)]

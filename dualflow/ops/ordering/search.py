@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 _WIDE = 1 << 15
-"""In rows so long, so many values are looked for in ascending order."""
+"""The lengths of rows, and numbers of values, from which values are searched for in ascending order."""
 
 
 def _infer(rows: TensorSpec, values: TensorSpec, side: str, dtype: DType) -> TensorSpec:
@@ -60,7 +60,7 @@ def _search(rows: Any, values: Any, side: Any, dtype: DType) -> Any:
 
 
 def _merged(row: Any, values: Any, side: str, out: Any) -> bool:
-    """Whether ``out`` has become where each value stands among the elements of a row, by merging both.
+    """Writes the position of each value among the elements of a row to ``out`` by merging both, if it pays.
 
     It has where pairs can be made of keys and positions. A stable sort merges what is in order already.
     """
@@ -72,8 +72,8 @@ def _merged(row: Any, values: Any, side: str, out: Any) -> bool:
     own.both.sort()
     which = own.positions().astype(np.intp)
     both.both.sort(kind="stable")
-    found = both.positions()
-    places = np.flatnonzero(found < count if left else found >= len(row))
+    positions = both.positions()
+    places = np.flatnonzero(positions < count if left else positions >= len(row))
     places -= np.arange(count)
     out[which if left else which - len(row)] = places
     return True
@@ -112,13 +112,13 @@ def searchsorted(
     """Where each of ``values`` belongs in a sorted row, so that the row stays sorted.
 
     Args:
-        sorted_sequence: real numbers, sorted along the last axis; a nan belongs behind all numbers.
+        sorted_sequence: real numbers, sorted along the last axis; a nan belongs after all numbers.
         values: of the same sizes before the last axis.
         side: "left" of the elements that equal the value, or "right" of them.
         out_type: the dtype of the result: int32 or int64.
 
     Returns:
-        Of the shape of ``values``: how many elements of the row stand before the value.
+        Of the shape of ``values``: the number of elements of the row before the value.
 
     Raises:
         InvalidArgumentError: another side, or sizes that differ.

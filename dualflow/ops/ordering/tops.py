@@ -47,21 +47,21 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
     >>> df.math.in_top_k([0, 2], [[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]], 3).numpy()
     array([ True,  True])
     """
-    wanted, scores = convert_to_tensor(targets), convert_to_tensor(predictions)
-    if not wanted.dtype.is_integer or not scores.dtype.is_floating:
+    classes, scores = convert_to_tensor(targets), convert_to_tensor(predictions)
+    if not classes.dtype.is_integer or not scores.dtype.is_floating:
         raise DTypeError(
-            f"in_top_k takes integer targets and floats as predictions, not {wanted.dtype.name} and "
+            f"in_top_k takes integer targets and floats as predictions, not {classes.dtype.name} and "
             f"{scores.dtype.name}."
         )
-    if len(wanted.shape) != 1 or len(scores.shape) != 2 or _differ(wanted.shape[0], scores.shape[0]):
+    if len(classes.shape) != 1 or len(scores.shape) != 2 or _differ(classes.shape[0], scores.shape[0]):
         raise InvalidArgumentError(
-            f"in_top_k takes a target for each row of a matrix, not targets of shape {wanted.shape} and "
+            f"in_top_k takes a target for each row of a matrix, not targets of shape {classes.shape} and "
             f"predictions of shape {scores.shape}."
         )
     if scores.shape[1] == 0:
-        return less(wanted, wanted)
-    inside = logical_and(wanted >= 0, less(wanted, cast(_size(scores), wanted.dtype)))
-    own = _own(scores, expand_dims(where(inside, wanted, 0), 1))
+        return less(classes, classes)
+    inside = logical_and(classes >= 0, less(classes, cast(_size(scores), classes.dtype)))
+    own = _own(scores, expand_dims(where(inside, classes, 0), 1))
     better = reduce_sum(cast(greater(scores, own), int32), 1)
     return logical_and(logical_and(inside, reduce_all(isfinite(scores), 1)), less(better, k))
 
@@ -80,8 +80,8 @@ def _own(scores: Any, targets: Any) -> Any:
 
 def _size(scores: Any) -> Any:
     """How many classes there are."""
-    known = scores.shape[1]
-    return shape(scores)[1] if known is None else known
+    static = scores.shape[1]
+    return shape(scores)[1] if static is None else static
 
 
 def approx_max_k(

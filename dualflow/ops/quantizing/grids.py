@@ -58,10 +58,10 @@ def stored(dtype: Any) -> DType:
     Raises:
         DTypeError: another one.
     """
-    found = as_dtype(dtype)
-    if found.name not in STORED:
-        raise DTypeError(f"quantised numbers are {', '.join(STORED)}, not {found.name}.")
-    return found
+    quantized = as_dtype(dtype)
+    if quantized.name not in STORED:
+        raise DTypeError(f"quantised numbers are {', '.join(STORED)}, not {quantized.name}.")
+    return quantized
 
 
 def floats(x: Any) -> Any:
@@ -70,10 +70,10 @@ def floats(x: Any) -> Any:
     Raises:
         DTypeError: complex numbers.
     """
-    found = convert_to_tensor(x)
-    if found.dtype.is_complex:
-        raise DTypeError(f"only real numbers are quantised, not {found.dtype.name}; take their parts.")
-    return found if found.dtype.is_floating else cast(found, "float32")
+    tensor = convert_to_tensor(x)
+    if tensor.dtype.is_complex:
+        raise DTypeError(f"only real numbers are quantised, not {tensor.dtype.name}; take their parts.")
+    return tensor if tensor.dtype.is_floating else cast(tensor, "float32")
 
 
 def choice(value: str, what: str, choices: tuple[str, ...]) -> str:
@@ -93,20 +93,20 @@ def along(x: Any, values: Any, axis: int | None, what: str) -> Any:
     Raises:
         InvalidArgumentError: another shape.
     """
-    found = cast(convert_to_tensor(values), x.dtype)
+    ends = cast(convert_to_tensor(values), x.dtype)
     if axis is None:
-        if len(found.shape):
+        if len(ends.shape):
             raise InvalidArgumentError(
-                f"{what} is one number, not of shape {found.shape}; give the axis that it belongs to."
+                f"{what} is one number, not of shape {ends.shape}; give the axis that it belongs to."
             )
-        return found
+        return ends
     where_axis = normalize_axis(axis, len(x.shape))
-    if len(found.shape) != 1 or found.shape[0] not in (x.shape[where_axis], None):
+    if len(ends.shape) != 1 or ends.shape[0] not in (x.shape[where_axis], None):
         raise InvalidArgumentError(
             f"{what} is one number for each place of axis {where_axis} of shape {x.shape}, not of shape "
-            f"{found.shape}."
+            f"{ends.shape}."
         )
-    return reshape(found, [-1 if a == where_axis else 1 for a in range(len(x.shape))])
+    return reshape(ends, [-1 if a == where_axis else 1 for a in range(len(x.shape))])
 
 
 def clamped(x: Any, low: Any, high: Any) -> Any:

@@ -36,7 +36,7 @@ _MODES = ("MIN_COMBINED", "MIN_FIRST", "SCALED")
 
 
 class Quantized(NamedTuple):
-    """Integers, and the range that they stand for."""
+    """Integers, and the range that they represent."""
 
     output: Any
     output_min: Any
@@ -55,7 +55,7 @@ def quantize(
     axis: int | None = None,
     ensure_minimum_range: float = 0.01,
 ) -> Quantized:
-    """Floats as integers, whose lowest and highest stand for the ends of a range.
+    """Floats as integers, whose lowest and highest represent the ends of a range.
 
     Args:
         input: real numbers, of any shape; those outside of the range become its ends.
@@ -70,7 +70,7 @@ def quantize(
         ensure_minimum_range: the least width of the range, for ends of up to 1; relative to larger ones.
 
     Returns:
-        ``output``, ``output_min`` and ``output_max``: the integers, and the range that they stand for.
+        ``output``, ``output_min`` and ``output_max``: the integers, and the range that they represent.
 
     Raises:
         InvalidArgumentError: a range backwards or of another shape, or another mode.
@@ -94,14 +94,14 @@ def quantize(
         first, last = float(dtype.min) + narrow_range, float(dtype.max)
         scale, _ = grid_around_zero(low, high, first, last)
         low, high = first / scale, last / scale
-        found = rounding(clamped(x, low, high) * scale)
+        rounded = rounding(clamped(x, low, high) * scale)
     elif mode == "MIN_FIRST":
         scale = cast(1 / _step(low, high, dtype), x.dtype)
-        found = half_away(x * scale) - (half_away(low * scale) - float(dtype.min))
+        rounded = half_away(x * scale) - (half_away(low * scale) - float(dtype.min))
     else:
         scale = (float(dtype.max) - float(dtype.min)) / (high - low)
-        found = half_away((clamped(x, low, high) - low) * scale - _half_range(dtype))
-    return Quantized(cast(found, dtype), _flat(low, axis), _flat(high, axis))
+        rounded = half_away((clamped(x, low, high) - low) * scale - _half_range(dtype))
+    return Quantized(cast(rounded, dtype), _flat(low, axis), _flat(high, axis))
 
 
 def dequantize(
@@ -136,24 +136,24 @@ def dequantize(
     >>> df.quantization.dequantize(df.constant([0, 128, 255], df.quint8), 0.0, 6.0).numpy().round(4)
     array([0.    , 3.0118, 6.    ], dtype=float32)
     """
-    given = convert_to_tensor(input)
-    kind = stored(given.dtype)
-    x = cast(given, float32)
+    quantized = convert_to_tensor(input)
+    kind = stored(quantized.dtype)
+    x = cast(quantized, float32)
     choice(mode, "mode", _MODES)
     low, high = along(x, min_range, axis, "min_range"), along(x, max_range, axis, "max_range")
     lowest, highest = float(kind.min), float(kind.max)
     if mode == "SCALED":
         first = lowest + narrow_range
-        found = x * (high / highest if not lowest else maximum(low / first, high / highest))
+        values_in_range = x * (high / highest if not lowest else maximum(low / first, high / highest))
     elif mode == "MIN_FIRST":
         step = cast(_step(low, high, kind), float32)
         none = equal(low, high)
         start = where(none, low, half_away(low / where(none, 1, step)) * step)
         exact = cast(start, float64) + (cast(x, float64) - lowest) * cast(step, float64)
-        found = cast(exact, float32)
+        values_in_range = cast(exact, float32)
     else:
-        found = (x + _half_range(kind)) * ((high - low) / (highest - lowest)) + low
-    return cast(found, as_dtype(dtype))
+        values_in_range = (x + _half_range(kind)) * ((high - low) / (highest - lowest)) + low
+    return cast(values_in_range, as_dtype(dtype))
 
 
 def quantized_concat(
@@ -195,8 +195,8 @@ def quantized_concat(
         low = minimum(low, end)
     for end in highs:
         high = maximum(high, end)
-    known = [dequantize(x, a, b, "MIN_FIRST") for x, a, b in zip(values, lows, highs, strict=True)]
-    return quantize(concat(known, concat_dim), low, high, dtype, "MIN_FIRST")
+    tensors = [dequantize(x, a, b, "MIN_FIRST") for x, a, b in zip(values, lows, highs, strict=True)]
+    return quantize(concat(tensors, concat_dim), low, high, dtype, "MIN_FIRST")
 
 
 def _step(low: Any, high: Any, dtype: DType) -> Any:

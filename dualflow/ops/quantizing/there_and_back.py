@@ -31,7 +31,7 @@ def _there_and_back(
     input_max: Any,
     signed: bool,
     num_bits: Any,
-    given: bool,
+    range_given: bool,
     round_mode: str,
     narrow: bool,
     axis: int | None,
@@ -42,14 +42,14 @@ def _there_and_back(
         raise InvalidArgumentError(f"num_bits is 1..63, and 2 or more for signed inputs, not {bits}.")
     first = -(2.0 ** (bits - 1)) + narrow if signed else 0.0
     last = 2.0 ** (bits - bool(signed)) - 1
-    if given:
+    if range_given:
         low, high = along(x, input_min, axis, "input_min"), along(x, input_max, axis, "input_max")
         low = required(low, reduce_all(less_equal(low, high)), "input_min is not more than input_max.")
     else:
         others, each = _others(x, axis), axis is not None
         low, high = reduce_min(x, others, keepdims=each), reduce_max(x, others, keepdims=each)
     scale, back = grid_around_zero(low, high, first, last)
-    kept = clamped(x, first * back, last * back) if given else x
+    kept = clamped(x, first * back, last * back) if range_given else x
     return rounding(kept * scale) * back
 
 
@@ -99,10 +99,10 @@ def quantize_and_dequantize(
     array([-1.    ,  0.3333,  1.    ], dtype=float32)
     """
     x = floats(input)
-    found = _there_and_back(
+    rounded = _there_and_back(
         x, input_min, input_max, signed_input, num_bits, range_given, round_mode, narrow_range, axis
     )
-    return straight_through(found, x)
+    return straight_through(rounded, x)
 
 
 def quantize_and_dequantize_v2(
@@ -143,10 +143,10 @@ def quantize_and_dequantize_v2(
     array([-2.,  0.,  6.], dtype=float32)
     """
     x = floats(input)
-    found = _there_and_back(
+    rounded = _there_and_back(
         x, input_min, input_max, signed_input, num_bits, range_given, round_mode, narrow_range, axis
     )
     axis = axis if range_given else None
     low, high = along(x, input_min, axis, "input_min"), along(x, input_max, axis, "input_max")
     inside = logical_and(greater_equal(x, low), less_equal(x, high))
-    return straight_through(found, where(inside, x, 0))
+    return straight_through(rounded, where(inside, x, 0))

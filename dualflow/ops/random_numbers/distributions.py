@@ -45,12 +45,12 @@ def floating(dtype: Any) -> DType:
     Raises:
         DTypeError: another one.
     """
-    found = as_dtype(dtype)
-    if found is not float64 and found.name not in _MANTISSAS:
+    float_dtype = as_dtype(dtype)
+    if float_dtype is not float64 and float_dtype.name not in _MANTISSAS:
         raise DTypeError(
-            f"such random numbers are floats, not {found.name}; df.random.uniform draws integers."
+            f"such random numbers are floats, not {float_dtype.name}; df.random.uniform draws integers."
         )
-    return found
+    return float_dtype
 
 
 def _fractions(words: Any, dtype: DType) -> Any:
@@ -64,7 +64,7 @@ def _fractions(words: Any, dtype: DType) -> Any:
 
 
 def _counted(shape: Any) -> tuple[Any, Any]:
-    """A shape, and the number of its elements: ints, or symbols where only the run tells sizes."""
+    """A shape, and the number of its elements: ints, or symbolic sizes."""
     if None not in open_shape(shape):
         sizes = static_shape(shape)
         return sizes, math.prod(sizes)
@@ -78,12 +78,12 @@ def fractions(state: DrawState, shape: Any, dtype: DType) -> Tensor:
     """Uniform numbers in [0, 1)."""
     sizes, count = _counted(shape)
     if isinstance(count, int):
-        found = dispatch.current().generated(_fraction_row, state, count, {"dtype": dtype})
+        numbers = dispatch.current().generated(_fraction_row, state, count, {"dtype": dtype})
     elif dtype is float64:
-        found = _fractions(reshape(words_from(state, 2 * count), [count, 2]), dtype)
+        numbers = _fractions(reshape(words_from(state, 2 * count), [count, 2]), dtype)
     else:
-        found = _fractions(words_from(state, count), dtype)
-    return reshape(found, sizes)
+        numbers = _fractions(words_from(state, count), dtype)
+    return reshape(numbers, sizes)
 
 
 def _fraction_row(low: Any, high: Any, key: Any, count: int, dtype: DType) -> Any:
@@ -108,9 +108,9 @@ def normals(state: DrawState, shape: Any, dtype: DType) -> Tensor:
     drawn = _fractions(reshape(words_from(state, pairs * math.prod(width)), [pairs, *width]), inner)
     radius = sqrt(-2.0 * log(maximum(drawn[:, 0], _LEAST)))
     angle = cast(cast(drawn[:, 1], float64) * (2.0 * math.pi), inner)
-    found = reshape(stack([sin(angle) * radius, cos(angle) * radius], axis=1), [2 * pairs])
+    numbers = reshape(stack([sin(angle) * radius, cos(angle) * radius], axis=1), [2 * pairs])
     even = isinstance(count, int) and count == 2 * pairs
-    return cast(reshape(found if even else found[:count], sizes), dtype)
+    return cast(reshape(numbers if even else numbers[:count], sizes), dtype)
 
 
 def tailed_normals(state: DrawState, shape: Sequence[int], dtype: DType) -> Tensor:
@@ -120,8 +120,8 @@ def tailed_normals(state: DrawState, shape: Sequence[int], dtype: DType) -> Tens
     computed by itself. TensorFlow's, :func:`normals`, reach 5.7.
     """
     inner = float64 if dtype is float64 else float32
-    found = dispatch.current().generated(_normal_row, state, math.prod(shape), {"dtype": inner})
-    return cast(reshape(found, shape), dtype)
+    numbers = dispatch.current().generated(_normal_row, state, math.prod(shape), {"dtype": inner})
+    return cast(reshape(numbers, shape), dtype)
 
 
 def _normal_row(low: Any, high: Any, key: Any, count: int, dtype: DType) -> Any:
@@ -129,16 +129,16 @@ def _normal_row(low: Any, high: Any, key: Any, count: int, dtype: DType) -> Any:
     if dtype is float64:
         far = bitwise_xor(cast(low, uint64), constant(1 << 63, uint64))  # no counter comes twice
         turn = _long_fractions(long_words_from(DrawState(far, high, key), count))
-        rest = cast(bitwise_and(words, constant(0xFFFFFFFF, uint64)), float64)
-        chance = cast(right_shift(words, _HALF), float64) * 2.0**-32 + (rest + 0.5) * 2.0**-64
+        low_words = cast(bitwise_and(words, constant(0xFFFFFFFF, uint64)), float64)
+        probability = cast(right_shift(words, _HALF), float64) * 2.0**-32 + (low_words + 0.5) * 2.0**-64
     else:
         turn = cast(right_shift(words, _HALF), float64) * 2.0**-32
-        chance = (cast(cast(words, uint32), float32) + 0.5) * 2.0**-32
-    return sqrt(-2.0 * log(chance)) * cos(cast(turn * (2.0 * math.pi), dtype))
+        probability = (cast(cast(words, uint32), float32) + 0.5) * 2.0**-32
+    return sqrt(-2.0 * log(probability)) * cos(cast(turn * (2.0 * math.pi), dtype))
 
 
 def full_integers(state: DrawState, shape: Any, dtype: DType) -> Tensor:
-    """Integers of equal chance from the whole range of their dtype."""
+    """Uniformly distributed integers from the whole range of their dtype."""
     return cast(_integers(state, shape, dtype), dtype)
 
 
@@ -149,7 +149,7 @@ def _integers(state: DrawState, shape: Any, dtype: DType) -> Any:
 
 
 def integers_between(state: DrawState, shape: Any, low: Tensor, high: Tensor) -> Tensor:
-    """Integers of nearly equal chance in [low, high): random bits by the remainder of their division."""
+    """Nearly uniformly distributed integers in [low, high): remainders of random bits."""
     wide = uint64 if low.dtype.size == 8 else uint32
     if known_value(low) is None or known_value(high) is None:
         high = required(high, less(low, high), "uniform takes minval < maxval, and the run has others.")
@@ -191,11 +191,11 @@ def uniform(begin: Callable[[], DrawState], shape: Any, minval: Any, maxval: Any
         check_ends(*ends)
         return integers_between(begin(), shape, *ends)
     floating(kind)
-    found = fractions(begin(), shape, kind)
+    numbers = fractions(begin(), shape, kind)
     if _is(minval, 0.0) and (maxval is None or _is(maxval, 1.0)):
-        return found
+        return numbers
     low = convert_to_tensor(0 if minval is None else minval, kind)
-    return found * (convert_to_tensor(1 if maxval is None else maxval, kind) - low) + low
+    return numbers * (convert_to_tensor(1 if maxval is None else maxval, kind) - low) + low
 
 
 def _is(value: Any, number: float) -> bool:

@@ -104,7 +104,7 @@ NORMAL = _record(
 )
 UNIFORM = _record(
     "random_uniform",
-    """Numbers of equal chance in [0, 1).""",
+    """Uniformly distributed numbers in [0, 1).""",
     lambda shape, dtype, generator: _in_width(generator.philox.random, shape, dtype),
     kind=_SINGLY,
 )
@@ -119,7 +119,7 @@ WORDS = _record(
 )
 INTEGERS = _record(
     "random_integers",
-    """Integers of equal chance in [low, high).""",
+    """Uniformly distributed integers in [low, high).""",
     lambda shape, dtype, generator, low, high: generator.philox.integers(low, high, shape, dtype.dtype),
 )
 SHUFFLE = _record(
@@ -242,7 +242,7 @@ def normal(generator: Source, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dt
 def truncated_normal(
     generator: Source, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32
 ) -> Tensor:
-    """Normal numbers that lie within two standard deviations of the mean."""
+    """Normal numbers within two standard deviations of the mean."""
     draw = partial(_draw, TRUNCATED_NORMAL)
     return _placed(_once_sized(draw, generator, shape, _floating(dtype, "normal")), mean, stddev)
 
@@ -256,7 +256,7 @@ def _placed(x: Any, mean: Any, stddev: Any) -> Any:
 def uniform(
     generator: Source, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32
 ) -> Tensor:
-    """Numbers of equal chance from ``minval`` up to and without ``maxval``: 1 by default, for floats.
+    """Uniformly distributed numbers in ``[minval, maxval)``; ``maxval`` is 1 by default, for floats.
 
     Raises:
         InvalidArgumentError: integers without ``maxval``, or an empty range of them.
@@ -305,7 +305,7 @@ def categorical(generator: Source, logits: Any, num_samples: Any, dtype: Any = i
         "generator": generator,
     }
     logits = convert_to_tensor(logits)
-    CATEGORICAL.specs([logits.spec], attrs)  # kernels that draw numbers are not asked why they failed
+    CATEGORICAL.specs([logits.spec], attrs)  # errors of kernels that draw numbers are not analysed
     return dispatch.current().apply(CATEGORICAL, (logits,), attrs)
 
 

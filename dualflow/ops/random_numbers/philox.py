@@ -74,7 +74,7 @@ class _Integers:
 
 
 def few_words(low: int, high: int, key: int, groups: int) -> list[int]:
-    """The words of so many groups from the counter on."""
+    """The words of ``count`` groups from the counter on."""
     return [word for place in range(groups) for word in _group(_Integers, place, low, high, key)]
 
 
@@ -100,7 +100,7 @@ def words_at(places: Array, low: Any, high: Any, key: Any) -> Array:
 
 
 _PARTS: Final = [0, 1] if sys.byteorder == "little" else [1, 0]
-"""Where the low and the high word of 64 bits lie."""
+"""The positions of the low and the high word of 64 bits."""
 _MULTIPLIERS: Final = np.array(_FACTORS, np.uint64).reshape(2, 1)
 _ROUND_KEYS: Final = (
     np.arange(_ROUNDS, dtype=np.uint64).reshape(-1, 1, 1) * np.array(_STEPS, np.uint64).reshape(2, 1)
@@ -193,7 +193,7 @@ def _open_kernel(low: Any, high: Any, key: Any, count: Any) -> Any:
 OPEN_PHILOX: Final = register(
     Op(
         name="open_philox",
-        doc="""The words of "philox" when only the run will tell how many.""",
+        doc="""The words of "philox", whose number is known at run time only.""",
         infer=_open_infer,
         kernel=_open_kernel,
         kind=Decompose(

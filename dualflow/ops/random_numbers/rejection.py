@@ -1,4 +1,4 @@
-"""Distributions whose numbers are found by trying: how many words a number takes, only the words tell.
+"""Distributions by rejection sampling: the number of random words that a number takes depends on the words.
 
 So no native code draws them: inside compiled functions they are host calls.
 """
@@ -92,15 +92,15 @@ TRUNCATED: Final = register(
 
 def truncated_normals(state: DrawState, shape: Any, dtype: DType) -> Tensor:
     """Normal numbers of mean 0 and variance 1, of which those beyond 2 are drawn again."""
-    known = open_shape(shape)
+    static_sizes = open_shape(shape)
 
     def drawn(low: Any, high: Any, key: Any, *sizes: int) -> Any:
         attrs = {"count": math.prod(sizes), "dtype": dtype}
         return reshape(dispatch.current().apply(TRUNCATED, (low, high, key), attrs), sizes)
 
-    if None not in known:
-        return drawn(*state, *static_shape(known))
-    spec = TensorSpec.of(Shape(known), dtype)
+    if None not in static_sizes:
+        return drawn(*state, *static_shape(static_sizes))
+    spec = TensorSpec.of(Shape(static_sizes), dtype)
     return once_sized(drawn, lambda *_: spec, *state, integers=ints_or_symbols(shape, "shape"))
 
 
@@ -171,8 +171,8 @@ def _sampled(low: Any, high: Any, key: Any, *parameters: Any, kind: str, dtype: 
     words = [int(x) & 0xFFFFFFFFFFFFFFFF for x in (low, high, key)]
     generator = np.random.Generator(np.random.Philox(counter=[*words[:2], 0, 0], key=[words[2], 0]))
     shape = parameters[0].shape
-    found = _DRAWS[kind](generator, *[x.reshape(-1) for x in parameters])
-    return found.reshape(shape).astype(dtype.dtype)
+    numbers = _DRAWS[kind](generator, *[x.reshape(-1) for x in parameters])
+    return numbers.reshape(shape).astype(dtype.dtype)
 
 
 def _sampled_infer(
@@ -217,9 +217,9 @@ def sampled(state: DrawState, kind: str, shape: Any, dtype: DType, *parameters: 
 
 def gammas(state: DrawState, shape: Any, alpha: Any, beta: Any, dtype: DType) -> Tensor:
     """Gamma numbers; those that the dtype would round to 0 are its least normal number."""
-    found = sampled(state, "gamma", shape, dtype, convert_to_tensor(alpha, dtype_hint=dtype))
-    found = found if beta is None else found / cast(beta, dtype)
-    return maximum(found, float(np.finfo(found.dtype.dtype).tiny))
+    numbers = sampled(state, "gamma", shape, dtype, convert_to_tensor(alpha, dtype_hint=dtype))
+    numbers = numbers if beta is None else numbers / cast(beta, dtype)
+    return maximum(numbers, float(np.finfo(numbers.dtype.dtype).tiny))
 
 
 def binomials(state: DrawState, shape: Any, counts: Any, chances: Any, dtype: DType) -> Tensor:

@@ -25,7 +25,12 @@ _SCRAMBLER: Final = 0x02461E293EC8F720
 
 
 class Algorithm(Enum):
-    """How random words are made; there is one algorithm, which ``AUTO_SELECT`` selects."""
+    """The algorithm of random words: there is one, Philox, which ``AUTO_SELECT`` selects.
+
+    >>> import dualflow as df
+    >>> df.random.Algorithm.PHILOX.value
+    1
+    """
 
     PHILOX = 1
     THREEFRY = 2
@@ -66,11 +71,11 @@ def state_of(seed: Any, alg: Any = "auto_select") -> DrawState:
         DTypeError: not integers.
     """
     check_algorithm(alg)
-    known = known_value(seed)
-    if known is None:
+    static = known_value(seed)
+    if static is None:
         return _scrambled(convert_to_tensor(seed))
-    _check_seed(known.shape, known.dtype.kind in "iu", seed)
-    low, high = known.tolist()
+    _check_seed(static.shape, static.dtype.kind in "iu", seed)
+    low, high = static.tolist()
     a, b, c, d = few_words(low, high, _SCRAMBLER, 1)
     return DrawState(*[constant(word, uint64) for word in (0, c | d << 32, a | b << 32)])
 
@@ -92,7 +97,7 @@ def _scrambled(seed: Any) -> DrawState:
 
 
 def words_from(state: DrawState, count: Any) -> Tensor:
-    """``count`` words of 32 random bits: an int, or a symbol that only the run knows."""
+    """``count`` words of 32 random bits: an int or symbolic."""
     if isinstance(count, int):
         return dispatch.current().apply(PHILOX, state, {"count": count})
     return dispatch.current().apply(OPEN_PHILOX, (*state, count), {})
@@ -104,7 +109,7 @@ def joined(pairs: Any) -> Tensor:
 
 
 def long_words_from(state: DrawState, count: Any) -> Tensor:
-    """``count`` numbers of 64 random bits: an int, or a symbol that only the run knows."""
+    """``count`` numbers of 64 random bits: an int or symbolic."""
     if isinstance(count, int):
         return dispatch.current().apply(LONG_PHILOX, state, {"count": count})
     return joined(cast(reshape(words_from(state, 2 * count), [count, 2]), uint64))

@@ -52,7 +52,7 @@ class Streams:
 
     @cached_attribute
     def shared(self) -> Stream:
-        """The stream of calls without a seed, made when asked for: NumPy's generators load slowly."""
+        """The stream of calls without a seed, made at the first use: NumPy's generators load slowly."""
         return Stream()
 
     def reset(self, seed: int | None) -> None:

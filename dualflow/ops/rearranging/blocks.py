@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
-    """The axes behind the first cut into blocks, whose elements become members of the batch.
+    """The axes after the first divided into blocks, whose positions are moved to the batch.
 
     Args:
         input: of shape ``[batch, *space, ...]``.
@@ -31,7 +31,7 @@ def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None
 
     Raises:
         InvalidArgumentError: blocks that do not divide the padded sizes, or that do not fit the axes.
-        DTypeError: blocks or paddings that are not integers, or that a trace does not know.
+        DTypeError: blocks or paddings are not integers that are known while tracing.
 
     >>> import dualflow as df
     >>> df.space_to_batch([[0, 1, 2, 3]], [2], [[0, 0]]).numpy().tolist()
@@ -40,9 +40,9 @@ def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None
     x = convert_to_tensor(input)
     blocks = _blocks(block_shape, x)
     around = _pairs(paddings, blocks, "paddings")
-    rest = [[0, 0]] * (len(x.shape) - 1 - len(blocks))
+    unpadded = [[0, 0]] * (len(x.shape) - 1 - len(blocks))
     if any(map(any, around)):
-        x = pad(x, [[0, 0], *around, *rest])
+        x = pad(x, [[0, 0], *around, *unpadded])
     batch, space, last = _parts(x, blocks)
     for size, block in zip(space, blocks, strict=True):
         if size % block:
@@ -71,7 +71,7 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
 
     Raises:
         InvalidArgumentError: a batch that the blocks do not divide, or crops that leave nothing.
-        DTypeError: blocks or crops that are not integers, or that a trace does not know.
+        DTypeError: blocks or crops are not integers that are known while tracing.
 
     >>> import dualflow as df
     >>> df.batch_to_space([[0, 2], [1, 3]], [2], [[0, 0]]).numpy().tolist()
@@ -90,12 +90,12 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
     order = [count, *[axis for i in range(count) for axis in (count + 1 + i, i)]]
     whole = [size * block for size, block in zip(space, blocks, strict=True)]
     order += range(2 * count + 1, 2 * count + 1 + len(last))
-    found = reshape(transpose(apart, order), [batch // math.prod(blocks), *whole, *last])
+    merged = reshape(transpose(apart, order), [batch // math.prod(blocks), *whole, *last])
     for size, (before, behind) in zip(whole, around, strict=True):
         if before + behind > size:
             raise InvalidArgumentError(f"crops of {before} and {behind} are more than the {size} elements.")
     kept = [slice(before, size - behind) for size, (before, behind) in zip(whole, around, strict=True)]
-    return found[(slice(None), *kept)]
+    return merged[(slice(None), *kept)]
 
 
 def required_space_to_batch_paddings(
@@ -106,7 +106,7 @@ def required_space_to_batch_paddings(
     Args:
         input_shape: the sizes of the axes of space.
         block_shape: the size of a block along each.
-        base_paddings: what is padded at least, before and behind each axis; nothing by default.
+        base_paddings: the least paddings before and after each axis; None for 0.
 
     Returns:
         The ``paddings`` for :func:`space_to_batch` and the ``crops`` for :func:`batch_to_space`.
@@ -145,7 +145,7 @@ def _blocks(block_shape: Any, x: Any) -> list[int]:
     blocks: list[int] = _integers(block_shape, "block_shape").reshape(-1).tolist()
     if len(x.shape) <= len(blocks) or not blocks or min(blocks) < 1:
         raise InvalidArgumentError(
-            f"blocks {blocks} are sizes of 1 or more, of axes behind the first one of shape {x.shape}."
+            f"blocks {blocks} are sizes of 1 or more, of axes after the first one of shape {x.shape}."
         )
     return blocks
 

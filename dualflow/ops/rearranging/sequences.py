@@ -63,5 +63,5 @@ def reverse_sequence(
     picked = where(less(places, ends), ends - 1 - places, places)
     others = [axis for axis in range(len(x.shape)) if axis not in (batch, along)]
     order = [batch, along, *others]
-    found = gather(transpose(x, order), picked, axis=1, batch_dims=1)
-    return transpose(found, [order.index(axis) for axis in range(len(order))])
+    reversed_rows = gather(transpose(x, order), picked, axis=1, batch_dims=1)
+    return transpose(reversed_rows, [order.index(axis) for axis in range(len(order))])

@@ -148,9 +148,9 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
             f"{sizes.shape}."
         )
     inside = reduce_all(logical_and(at >= 0, less(at, reduce_prod(sizes))))
-    rest = required(at, inside, "indices are 0 or more, and below the product of dims.")
+    quotient = required(at, inside, "indices are 0 or more, and below the product of dims.")
     rows: list[Any] = []
     for size in reversed(unstack(sizes)):
-        rows.append(mod(rest, maximum(size, 1)))
-        rest = floordiv(rest, maximum(size, 1))
+        rows.append(mod(quotient, maximum(size, 1)))
+        quotient = floordiv(quotient, maximum(size, 1))
     return stack(rows[::-1], 0)

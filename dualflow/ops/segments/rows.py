@@ -22,7 +22,7 @@ from dualflow.ops.scattering import scatter_nd, tensor_scatter_nd_add
 from dualflow.ops.static import known_value
 
 Count = Any
-"""How many: a Python int, or a scalar tensor whose value only the run will tell."""
+"""A number: a Python int, or a scalar tensor whose value is known at run time only."""
 
 
 def as_count(x: Any, what: str) -> Count:

@@ -61,13 +61,13 @@ def _operate(a_sets: Array, b_sets: Array, a: Array, b: Array, operation: str) -
     """The set of each element of the results, its place there, and the element; in order."""
     if a.dtype != b.dtype or a.dtype.kind not in "biuf":
         raise TypeError("sets are of real numbers of one dtype")
-    known, codes = np.unique(np.concatenate([a, b]), return_inverse=True)
-    many = max(len(known), 1)
+    elements, codes = np.unique(np.concatenate([a, b]), return_inverse=True)
+    many = max(len(elements), 1)
     keys = np.concatenate([a_sets, b_sets]) * many + codes
-    found = _JOINED[operation](keys[: len(a)], keys[len(a) :]).astype(np.int64)
-    sets = found // many
+    joined = _JOINED[operation](keys[: len(a)], keys[len(a) :]).astype(np.int64)
+    sets = joined // many
     first = np.searchsorted(sets, sets)
-    return sets, np.arange(len(found)) - first, known[found % many]
+    return sets, np.arange(len(joined)) - first, elements[joined % many]
 
 
 SET_OPERATION = register(
@@ -119,13 +119,13 @@ def _operation(a: Any, b: Any, operation: str) -> SparseTensor:
             f"sets of shapes {first.shape} and {second.shape} should have the same sizes before the last "
             "axis."
         )
-    given = (one.sets, other.sets, one.elements, other.elements)
-    sets, places, elements = dispatch.current().apply(SET_OPERATION, given, {"operation": operation})
+    operands = (one.sets, other.sets, one.elements, other.elements)
+    sets, places, elements = dispatch.current().apply(SET_OPERATION, operands, {"operation": operation})
     indices = concat([places_of(sets, one.shape), reshape(places, [-1, 1])], 1)
     longest = reshape(reduce_max(concat([places, [-1]], 0)) + 1, [1])
-    found = SparseTensor(indices, elements, concat([np.array(one.shape, np.int64), longest], 0))
-    found.set_shape([*one.shape, None])
-    return found
+    result = SparseTensor(indices, elements, concat([np.array(one.shape, np.int64), longest], 0))
+    result.set_shape([*one.shape, None])
+    return result
 
 
 @entry
@@ -144,7 +144,7 @@ def intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
 
     Raises:
         InvalidArgumentError: fewer than two axes, or other sizes.
-        DTypeError: other dtypes, or a dense ``b`` behind a sparse ``a``.
+        DTypeError: other dtypes, or a dense ``b`` with a sparse ``a``.
 
     >>> import dualflow as df
     >>> df.sparse.to_dense(df.sets.intersection([[1, 2, 3]], [[4, 3, 2]])).numpy()
@@ -221,6 +221,6 @@ def size(a: Any, validate_indices: bool = True) -> Tensor:
     if not isinstance(a, SparseTensor):
         raise DTypeError("sets.size takes a SparseTensor; see df.sparse.from_dense.")
     own = _sets_of(a)
-    given = (own.sets, own.sets, own.elements, own.elements)
-    sets, _, _ = dispatch.current().apply(SET_OPERATION, given, {"operation": "union"})
+    operands = (own.sets, own.sets, own.elements, own.elements)
+    sets, _, _ = dispatch.current().apply(SET_OPERATION, operands, {"operation": "union"})
     return reshape(counted_rows(reshape(sets, [-1, 1]), math.prod(own.shape), int32), own.shape)

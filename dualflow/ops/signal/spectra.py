@@ -135,7 +135,7 @@ def inverse_stft(
     >>> spectra = df.signal.stft(x, 400, 160)
     >>> window = df.signal.inverse_stft_window_fn(160)
     >>> y = df.signal.inverse_stft(spectra, 400, 160, window_fn=window)
-    >>> bool(df.reduce_max(abs(y - x[:880])[400:-400]) < 1e-5)  # ends lie in fewer frames
+    >>> bool(df.reduce_max(abs(y - x[:880])[400:-400]) < 1e-5)  # fewer frames cover the ends
     True
     """
     length = static_int(frame_length, "frame_length")

@@ -101,7 +101,11 @@ class IndexedSlices(AbstractComposite):
         return self._values.device
 
     def with_values(self, new_values: Any) -> IndexedSlices:
-        """The IndexedSlices with other slices at the same indices."""
+        """The IndexedSlices with other slices at the same indices.
+
+        Args:
+            new_values: as many slices.
+        """
         return _make(convert_to_tensor(new_values), self._indices, self._shape, self._dense_shape)
 
     def as_tensor(self) -> Tensor:
@@ -167,13 +171,21 @@ class IndexedSlicesSpec:
 
     @classmethod
     def from_value(cls, value: IndexedSlices) -> IndexedSlicesSpec:
-        """The spec of existing IndexedSlices."""
+        """The spec of existing IndexedSlices.
+
+        Args:
+            value: the IndexedSlices.
+        """
         whole = value.dense_shape
         kind = None if whole is None else whole.dtype
         return cls(value.shape, value.dtype, value.indices.dtype, kind, value.indices.shape)
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
-        """Whether IndexedSlices, or those of another spec, match this spec."""
+        """Whether IndexedSlices, or those of another spec, match this spec.
+
+        Args:
+            spec_or_value: IndexedSlices, or a spec.
+        """
         if isinstance(spec_or_value, IndexedSlices):
             return self.is_compatible_with(IndexedSlicesSpec.from_value(spec_or_value))
         return (

@@ -90,7 +90,7 @@ def slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> Spar
 
 
 def _within(size: Any, start: int, extent: int) -> Any:
-    """The part of the size ``wanted`` after ``start`` that is inside of the axis."""
+    """The part of ``extent`` after ``start`` that is inside of the axis."""
     if isinstance(size, int):
         return max(0, min(extent, size - max(start, 0)))
     left = size - max(start, 0)

@@ -38,7 +38,9 @@ def sparse(value: Any) -> SparseTensor:
         return value
     if all(hasattr(value, name) for name in ("indices", "values", "dense_shape")):
         return SparseTensor.from_value(value)
-    raise DTypeError(f"A SparseTensor is wanted, not {value!r}; df.sparse.from_dense makes one of a tensor.")
+    raise DTypeError(
+        f"A SparseTensor is required, not {value!r}; df.sparse.from_dense makes one of a tensor."
+    )
 
 
 def place_numbers(indices: Any, shape: Sequence[Any]) -> Any:
@@ -144,7 +146,7 @@ def reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
     if len(target) != len(x.shape) or smaller:
         raise InvalidArgumentError(
             f"reset_shape of a SparseTensor of shape {x.shape} can't make it {target}: as many sizes are "
-            "wanted, none smaller; df.sparse.slice takes a part."
+            "required, none smaller; df.sparse.slice takes a part."
         )
     return SparseTensor(x.indices, x.values, new_shape)
 

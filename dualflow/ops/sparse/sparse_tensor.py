@@ -157,7 +157,7 @@ class SparseTensor(AbstractComposite):
             DTypeError: always.
         """
         raise DTypeError(
-            f"A SparseTensor of shape {self._shape} was given where a tensor is wanted. "
+            f"A SparseTensor of shape {self._shape} was passed where a tensor is required. "
             "df.sparse.to_dense(x) makes a tensor of it, df.sparse.map_values(function, x) computes with its "
             "values, and df.sparse has functions of SparseTensors."
         )
@@ -216,11 +216,19 @@ class SparseTensorSpec:
 
     @classmethod
     def from_value(cls, value: SparseTensor) -> SparseTensorSpec:
-        """The spec of an existing SparseTensor."""
+        """The spec of an existing SparseTensor.
+
+        Args:
+            value: the SparseTensor.
+        """
         return cls(value.shape, value.dtype)
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
-        """Whether a SparseTensor, or one of another spec, matches this spec."""
+        """Whether a SparseTensor, or one of another spec, matches this spec.
+
+        Args:
+            spec_or_value: a SparseTensor, or a spec.
+        """
         same = isinstance(spec_or_value, SparseTensor | SparseTensorSpec)
         return (
             same and self.dtype is spec_or_value.dtype and self.shape.is_compatible_with(spec_or_value.shape)

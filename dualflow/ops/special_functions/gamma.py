@@ -40,9 +40,9 @@ def _polygamma(special: Any, a: Any, x: Any) -> Any:
     """In float64, since the gamma function soon leaves what float32 can hold."""
     order, at = a.astype(np.float64), x.astype(np.float64)
     sign = np.where(order % 2 == 0, -1, 1)
-    found = sign * special.gamma(order + 1) * special.zeta(order + 1, at)
+    values = sign * special.gamma(order + 1) * special.zeta(order + 1, at)
     whole = (order == np.floor(order)) & (order >= 0)
-    return np.where(whole, np.where(order == 0, special.psi(at), found), np.nan)
+    return np.where(whole, np.where(order == 0, special.psi(at), values), np.nan)
 
 
 def _density(a: Any, x: Any) -> Any:
@@ -55,14 +55,14 @@ _POSITIVE = between(0.5, 5)
 
 def _lgamma(x: Any) -> Any:
     """SciPy's, but where it has few digits: at its roots, and of numbers without an exponent."""
-    found = computed(lambda special, x: special.gammaln(x), x)
+    values = computed(lambda special, x: special.gammaln(x), x)
     size = np.abs(x)
     few = (np.abs(size - 1.75) < 1.25) | (size < np.finfo(x.dtype).tiny) | (x == -np.inf)
     if not few.any():
-        return found
-    found = np.asarray(found)
-    found[few] = gamma_elements.lgamma(maths_reference, x[few])
-    return found
+        return values
+    values = np.asarray(values)
+    values[few] = gamma_elements.lgamma(maths_reference, x[few])
+    return values
 
 
 lgamma: UnaryFunction = elementwise(
@@ -107,11 +107,11 @@ OF_ORDER = by_scipy(
 def _density_by_order(a: Any, x: Any, times: int) -> Any:
     """:func:`_density` differentiated by ``a``, by the rule for exponentials."""
     slopes = [log(x) - digamma(a), *[-polygamma(float(k), a) for k in range(1, times)]]
-    found = [_density(a, x)]
+    derivatives = [_density(a, x)]
     for k in range(1, times + 1):
-        terms = [math.comb(k - 1, j) * found[j] * slopes[k - 1 - j] for j in range(k)]
-        found.append(add_n(terms))
-    return found[times]
+        terms = [math.comb(k - 1, j) * derivatives[j] * slopes[k - 1 - j] for j in range(k)]
+        derivatives.append(add_n(terms))
+    return derivatives[times]
 
 
 BY_ORDER = register(

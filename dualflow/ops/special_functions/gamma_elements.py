@@ -71,7 +71,7 @@ _NEAR_ROOT: Final = (
     2.4057297773026326e-10,
 )
 _ROOT: Final = 1.4616321449683622
-_ROOT_REST: Final = 9.549995429965697e-17  # what the root has beside the float
+_ROOT_REST: Final = 9.549995429965697e-17  # the rest of the root after rounding to a float
 # B(2k) / (2k (2k - 1)) and B(2k) / 2k
 _STIRLING: Final = (
     1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400,
@@ -84,10 +84,10 @@ _FAR: Final = 8.0
 
 
 def _polynomial(x: Any, coefficients: Sequence[float]) -> Any:
-    found: Any = coefficients[-1]
+    value: Any = coefficients[-1]
     for c in coefficients[-2::-1]:
-        found = found * x + c
-    return found
+        value = value * x + c
+    return value
 
 
 def lgamma(m: Any, x: Any) -> Any:
@@ -98,8 +98,8 @@ def lgamma(m: Any, x: Any) -> Any:
     away = m.abs(size - m.round(size))  # from the nearest pole, exactly
     below = m.log(math.pi / m.sin(math.pi * away)) - (above + m.log(size))
     below = m.where(m.equal(away, 0), math.inf, below)  # where both sides may be infinite
-    found = m.where(wide < 0, below, above)
-    return m.cast(m.where(m.isinf(wide), math.inf, found), m.dtype(x))
+    value = m.where(wide < 0, below, above)
+    return m.cast(m.where(m.isinf(wide), math.inf, value), m.dtype(x))
 
 
 def _lgamma_above_zero(m: Any, x: Any) -> Any:

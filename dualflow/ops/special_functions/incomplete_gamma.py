@@ -70,16 +70,16 @@ def _by_fraction(special: Any, a: Array, x: Array, times: int) -> Array:
 
 
 def _constant(value: float, like: Array, times: int) -> Array:
-    found = np.zeros((times + 1, *like.shape))
-    found[0] = value
-    return found
+    series = np.zeros((times + 1, *like.shape))
+    series[0] = value
+    return series
 
 
 def _linear(value: Array, slope: float, times: int) -> Array:
-    found = _constant(0.0, value, times)
-    found[0] = value
-    found[1:2] = slope
-    return found
+    series = _constant(0.0, value, times)
+    series[0] = value
+    series[1:2] = slope
+    return series
 
 
 def _product(x: Array, y: Array) -> Array:
@@ -87,11 +87,11 @@ def _product(x: Array, y: Array) -> Array:
 
 
 def _quotient(x: Array, y: Array) -> Array:
-    found: list[Array] = []
+    series: list[Array] = []
     for k in range(len(x)):
-        rest = sum((found[j] * y[k - j] for j in range(k)), start=np.zeros_like(x[0]))
-        found.append((x[k] - rest) / y[0])
-    return np.stack(found)
+        convolved = sum((series[j] * y[k - j] for j in range(k)), start=np.zeros_like(x[0]))
+        series.append((x[k] - convolved) / y[0])
+    return np.stack(series)
 
 
 def _factor(special: Any, a: Array, more: int, x: Array, times: int) -> Array:
@@ -99,7 +99,7 @@ def _factor(special: Any, a: Array, more: int, x: Array, times: int) -> Array:
     at = a + more
     exponent = [special.xlogy(a, x) - x - special.gammaln(at), np.log(x) - special.psi(at)]
     exponent += [-special.polygamma(k - 1, at) / math.factorial(k) for k in range(2, times + 1)]
-    found = [np.exp(exponent[0])]
+    series = [np.exp(exponent[0])]
     for k in range(1, times + 1):
-        found.append(sum(j * exponent[j] * found[k - j] for j in range(1, k + 1)) / k)
-    return np.stack(found)
+        series.append(sum(j * exponent[j] * series[k - j] for j in range(1, k + 1)) / k)
+    return np.stack(series)

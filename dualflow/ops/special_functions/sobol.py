@@ -32,7 +32,7 @@ def sobol_sample(
 
     Raises:
         InvalidArgumentError: no coordinates, no points, or a negative ``skip``.
-        DTypeError: another dtype, or numbers that a trace does not know.
+        DTypeError: another dtype, or numbers that are not known while tracing.
 
     >>> import dualflow as df
     >>> df.math.sobol_sample(2, 3).numpy().tolist()

@@ -17,7 +17,7 @@ def _vanishing(product: Any) -> Any:
 
 
 def _present(x: Any) -> Any:
-    """1 where ``x`` is not 0, which stands for the derivative of ``x``."""
+    """1 where ``x`` is not 0: the derivative of ``x`` there."""
     return cast(not_equal(x, 0), x.dtype)
 
 

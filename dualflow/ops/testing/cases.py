@@ -71,13 +71,13 @@ def draw(domain: Domain, rng: np.random.Generator, dtype: Any, shape: tuple[int,
     if target.kind in "iu":
         low = max(int(np.ceil(domain.low)), 0 if target.kind == "u" else np.iinfo(target).min)
         return np.asarray(rng.integers(low, max(int(domain.high), low + 1), shape), target)
-    found = np.asarray(rng.uniform(domain.low, domain.high, shape))
+    values = np.asarray(rng.uniform(domain.low, domain.high, shape))
     for kink in domain.kinks:
-        near = np.abs(found - kink) < 0.05
-        found = np.where(near, found + 0.1, found)
+        near = np.abs(values - kink) < 0.05
+        values = np.where(near, values + 0.1, values)
     if target.kind == "c":
-        found = found + 1j * rng.uniform(domain.low, domain.high, shape)
-    return np.asarray(found, target)
+        values = values + 1j * rng.uniform(domain.low, domain.high, shape)
+    return np.asarray(values, target)
 
 
 def cases(op: Op, seed: int = 0) -> Iterator[Case]:

@@ -34,7 +34,7 @@ def _joined(*arrays: Array, separator: bytes) -> Array:
 
 _JOIN: Final = text_op(
     "string_join",
-    "The strings of several tensors at each place, one behind the other.",
+    "The strings of several tensors, concatenated elementwise.",
     infer=lambda *specs, separator: TensorSpec.of(common_shape([s.shape for s in specs], "join"), string),
     kernel=_joined,
     samples=[Sample((Domain(kinds="O", shape=(2, 3)), Domain(kinds="O", shape=(2, 3))), {"separator": b"-"})],
@@ -58,7 +58,7 @@ def _reduced_spec(x: TensorSpec, axes: tuple[int, ...], keepdims: bool, separato
 
 _REDUCE: Final = text_op(
     "string_reduce_join",
-    "The strings along some axes, one behind the other; along the first of the axes next to each other.",
+    "The strings along some axes, concatenated; those along the first of the axes are adjacent.",
     infer=_reduced_spec,
     kernel=_reduced,
     samples=[

@@ -70,7 +70,7 @@ def _pieces(text: Array, separator: Array, most: int) -> Array:
 
 _SPLIT: Final = text_op(
     "string_split",
-    "What stands between the separators of one string.",
+    "The parts of one string between separators.",
     infer=lambda text, separator, most: TensorSpec.of(Shape([None]), string),
     kernel=_pieces,
     samples=[

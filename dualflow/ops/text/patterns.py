@@ -40,18 +40,18 @@ def _replaced(x: Array, pattern: Array, rewrite: Array, everywhere: bool) -> Arr
 def _rewritten(
     text: bytes, expression: re.Pattern[str], pieces: list[bytes | int], everywhere: bool
 ) -> bytes:
-    """A string with its matches rewritten; no empty match stands right behind another match."""
+    """A string with its matches rewritten; no empty match follows directly after another match."""
     decoded = text.decode("utf-8", "surrogateescape")
-    found, done, last = [], 0, -1
+    pieces_so_far, done, last = [], 0, -1
     for match in expression.finditer(decoded):
         if match.start() == match.end() == last:
             continue
-        found.append(_encoded(decoded[done : match.start()]))
-        found += [p if isinstance(p, bytes) else _encoded(match[p] or "") for p in pieces]
+        pieces_so_far.append(_encoded(decoded[done : match.start()]))
+        pieces_so_far += [p if isinstance(p, bytes) else _encoded(match[p] or "") for p in pieces]
         done = last = match.end()
         if not everywhere:
             break
-    return b"".join([*found, _encoded(decoded[done:])])
+    return b"".join([*pieces_so_far, _encoded(decoded[done:])])
 
 
 def _encoded(text: str) -> bytes:

@@ -117,26 +117,26 @@ class _Translation:
         self._repeatable = "repeated"
 
     def _open(self) -> None:
-        rest = self._pattern[self._at :]
-        flags = _FLAGS.match(rest)
-        named = re.match(r"\(\?P<(\w+)>", rest)
+        following = self._pattern[self._at :]
+        flags = _FLAGS.match(following)
+        named = re.match(r"\(\?P<(\w+)>", following)
         if flags:
             self._set_flags(flags)
             return
-        if rest.startswith("(?") and not named:
-            raise re.error(f"invalid perl operator: {rest[:3]}")
+        if following.startswith("(?") and not named:
+            raise re.error(f"invalid perl operator: {following[:3]}")
         self._push("(", self._flags[-1])
         self._at += len(named[0]) if named else 1
         self._repeatable = "("
 
-    def _set_flags(self, found: re.Match[str]) -> None:
+    def _set_flags(self, match: re.Match[str]) -> None:
         """``(?i)`` holds to the end of the group it is in, ``(?i:...)`` in its own."""
-        flags = (self._flags[-1] | set(found[1])) - set(found[2] or "")
+        flags = (self._flags[-1] | set(match[1])) - set(match[2] or "")
         python = "i" if "i" in flags else ""
         opening = f"(?{python}:" if python else "(?-i:" if "i" in self._flags[-1] else "(?:"
-        self._at += len(found[0])
+        self._at += len(match[0])
         self._repeatable = "("
-        if found[3] == ":":
+        if match[3] == ":":
             self._push(opening, frozenset(flags))
             return
         self._out.append(opening)
@@ -175,25 +175,25 @@ class _Translation:
             self._out.append(self._character())
 
     def _character(self) -> str:
-        """An escape that stands for one character, outside of classes or in one."""
-        rest = self._pattern[self._at + 1 :]
-        if not rest:
+        """An escape for one character, outside of classes or in one."""
+        following = self._pattern[self._at + 1 :]
+        if not following:
             raise re.error("trailing \\ at end of expression")
-        number = re.match(r"x([0-9A-Fa-f]{2})|x\{([0-9A-Fa-f]+)\}|([0-7]{3}|0[0-7]{0,2})", rest)
+        number = re.match(r"x([0-9A-Fa-f]{2})|x\{([0-9A-Fa-f]+)\}|([0-7]{3}|0[0-7]{0,2})", following)
         if number:
             code = int(number[1] or number[2] or number[3], 8 if number[3] else 16)
             if code > 0x10FFFF:
                 raise re.error(f"invalid escape sequence: \\{number[0]}")
             self._at += 1 + len(number[0])
             return re.escape(chr(code))
-        if rest[0] in "pP":
+        if following[0] in "pP":
             raise re.error(
-                f"classes by properties of Unicode are not supported: \\{rest[:2]}; list characters"
+                f"classes by properties of Unicode are not supported: \\{following[:2]}; list characters"
             )
-        if rest[0] not in _PLAIN_ESCAPES and (rest[0].isalnum() or not rest[0].isascii()):
-            raise re.error(f"invalid escape sequence: \\{rest[0]}")
+        if following[0] not in _PLAIN_ESCAPES and (following[0].isalnum() or not following[0].isascii()):
+            raise re.error(f"invalid escape sequence: \\{following[0]}")
         self._at += 2
-        return _PLAIN_ESCAPES.get(rest[0], re.escape(rest[0]))
+        return _PLAIN_ESCAPES.get(following[0], re.escape(following[0]))
 
     def _class(self) -> str:
         start, self._at = self._at, self._at + 1

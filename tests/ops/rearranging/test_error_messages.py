@@ -20,7 +20,7 @@ CASES = {
         lambda: space(X, [2, 2], [[0, 0]] * 2),
         Invalid,
         r"\(2, 4\)",
-        "behind the first",
+        "after the first",
     ),
     "blocks in floats": (lambda: space(X, [2.0], [[0, 0]]), Wrong, "block_shape", "integers"),
     "negative paddings": (lambda: space(X, [2], [[0, -1]]), Invalid, "paddings", "0 or more"),

@@ -57,7 +57,7 @@ CASES = {
         "without dense_shape",
         "give dense_shape",
     ),
-    "a tensor": (lambda: sparse.reorder(DENSE), Wrong, "is wanted, not", "from_dense"),
+    "a tensor": (lambda: sparse.reorder(DENSE), Wrong, "is required, not", "from_dense"),
     "too many places": (
         lambda: sparse.reorder(df.SparseTensor([[0, 0]], [1.0], [1 << 40, 1 << 40])),
         Invalid,
