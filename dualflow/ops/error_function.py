@@ -140,7 +140,7 @@ def _narrow_ndtr(x: Array) -> Array:
 
 @_by_blocks
 def _ndtr(x: Array) -> Array:
-    """Where erfc is small, its argument needs more places than it has: the rest enters by the slope."""
+    """Where erfc is small, its argument needs extra precision: the remainder is added times the slope."""
     x = np.clip(x, -40.0, 40.0)
     turned = x * (_TURN[0] + _TURN[1])
     high = (x.view(np.int64) & -(1 << 27)).view(np.float64)  # its products are exact

@@ -109,7 +109,7 @@ CONCAT = register(
 
 
 def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
-    """The tensors ``values`` joined along an axis that they have.
+    """The tensors ``values`` joined along an existing axis.
 
     Args:
         values: a list of tensors of one rank, at least 1, whose sizes differ on ``axis`` only; or a tensor,

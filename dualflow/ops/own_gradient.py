@@ -1,4 +1,4 @@
-"""Values with a gradient that a rule computes, in place of the rules of the ops that made them."""
+"""Values with a custom gradient, instead of that of the ops that computed them."""
 
 from __future__ import annotations
 

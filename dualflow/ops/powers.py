@@ -85,7 +85,7 @@ def _pow_vjp_base(g: Any, out: Any, x: Any, y: Any) -> Any:
 
 
 def _pow_vjp_exponent(g: Any, out: Any, x: Any, y: Any) -> Any:
-    """Zero where ``log(x)`` has no value, so that an untouched exponent of a negative base gives no NaN."""
+    """Zero where ``log(x)`` is undefined, so that a constant exponent of a negative base gives no nan."""
     positive = not_equal(x, 0) if x.dtype.is_complex else x > 0
     return g * out * where(positive, log(where(positive, x, 1)), 0)
 

@@ -173,7 +173,7 @@ def _axis(array: Array, axis: int, edge: int, element: Callable[[Any], str]) -> 
 
 
 def _float(x: Any) -> str:
-    """As C prints it, with 6 digits if these identify the number, else with 9; for float64 with 15 or 17."""
+    """A float as C prints it: with 6 digits if these identify it, else with 9; float64 with 15 or 17."""
     wide = x.dtype == np.float64
     short = f"{float(x):.{15 if wide else 6}g}"
     if not np.isfinite(x) or x.dtype.type(float(short)) == x:

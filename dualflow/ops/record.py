@@ -1,4 +1,4 @@
-"""What an op is: one frozen record, and the registry that everything else reads.
+"""The op record, and the registry of all op records.
 
 A record says how the op's result is typed (``infer``), how it runs now (``kernel``), how a graph compiles it
 (``kind``), how gradients flow (``vjp``) and where it may be tested (``samples``).
@@ -105,7 +105,7 @@ class Op:
 
     @entry
     def __reduce__(self) -> tuple[Any, ...]:
-        """Where it is found: its functions need no name that pickle could look up."""
+        """A registered op by its name, another by its module: pickle could not look up their functions."""
         if REGISTRY.get(self.name) is self:
             return _registered, (self.name,)
         for name, module in list(sys.modules.items()):

@@ -1,4 +1,4 @@
-"""Where an op may be tested: every record carries samples, and the op matrix draws its inputs from them."""
+"""Samples of inputs: every op record has them, and the op matrix draws its test inputs from them."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def _depth(indices: TensorSpec, shape: Shape) -> int:
-    """How many axes a position names."""
+    """The number of axes that a position indexes."""
     if not indices.dtype.is_integer:
         raise DTypeError(f"indices are integers, not {indices.dtype.name}; cast them with df.cast.")
     depth = indices.shape[-1] if len(indices.shape) else None

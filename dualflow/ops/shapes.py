@@ -1,4 +1,4 @@
-"""What a tensor's shape is, as a tensor."""
+"""The shape, size and rank of a tensor, as tensors; and checks of shapes."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def bincount(
     axis: int | None = None,
     binary_output: bool = False,
 ) -> Tensor:
-    """How often each integer occurs in ``arr``, or the sum of the weights where it does.
+    """The number of occurrences of each integer in ``arr``, or the sum of their weights.
 
     Args:
         arr: integers of 0 or more, of any shape.
@@ -94,7 +94,7 @@ def bincount(
 
 
 def _length(places: Any, minlength: Any, maxlength: Any) -> Count:
-    """How many counts there are."""
+    """The number of counts."""
     size = count_up_to(places)
     if minlength is not None:
         size = _either(max, maximum, size, as_count(minlength, "minlength"))

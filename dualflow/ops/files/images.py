@@ -80,7 +80,7 @@ def _pixels(image: Any, channels: int) -> Array:
 
 
 def _own_channels(image: Any) -> int:
-    """How many channels the image has; colours of a table count as what they are."""
+    """The number of channels of the image; an image with a palette has those of its colours."""
     if image.mode in ("L", "1"):
         return 1
     if image.mode == "LA":

@@ -1,4 +1,4 @@
-"""Functions of C's and NumPy's mathematics that TensorFlow has no names for, and what floats are made of."""
+"""Functions of C's and NumPy's mathematics that TensorFlow lacks, and the parts of floats."""
 
 from dualflow.ops.families import load_modules
 

@@ -111,7 +111,7 @@ def _palette(colors: Any, channels: int, dtype: Any) -> Any:
 
 
 def _overlaps(boxes: Array, one: int, others: Array) -> Array:
-    """The intersection of a box with others, divided by their union; corners may come in any order."""
+    """The intersection of a box with others, divided by their union; corners may have any order."""
     low = np.minimum(boxes[:, :2], boxes[:, 2:])
     high = np.maximum(boxes[:, :2], boxes[:, 2:])
     area = np.prod(high - low, axis=1)

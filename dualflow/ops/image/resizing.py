@@ -116,7 +116,7 @@ def _rows_resized(images: Any, of: Taps, method: str) -> Any:
 
 
 def _columns_resized(images: Any, of: Taps, method: str) -> Any:
-    """The widths of a batch as the sums of ``of``: channels are picked one by one, along long rows."""
+    """The widths of a batch resized by the taps ``of``: channels are gathered one by one, along long rows."""
     batch, height, width, channels = _sizes(images)
     new, taps_of_each = of.places.shape
     if taps_of_each > _MOST_PICKED:
@@ -135,7 +135,7 @@ def _sizes(images: Any) -> tuple[int, int, int, int]:
 
 
 def _summed(x: Any, axis: int, of: Taps, method: str) -> Any:
-    """An axis as the sums of ``of``: few pixels are picked and added, many are a product with a matrix."""
+    """An axis resized by the taps ``of``: few pixels are gathered and added, many are a matrix product."""
     count = of.places.shape[1]
     if method == "nearest":
         return gather(x, constant(of.places[:, 0]), axis=axis)

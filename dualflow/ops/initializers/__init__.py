@@ -1,1 +1,1 @@
-"""How variables begin: functions of a shape and a dtype."""
+"""Initializers: functions of a shape and a dtype that return initial values of variables."""

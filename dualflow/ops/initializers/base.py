@@ -1,4 +1,4 @@
-"""What initializers have in common: their options, the numbers they draw, and how weights connect."""
+"""The base class of initializers: options, random numbers, and the fans of weights."""
 
 from __future__ import annotations
 

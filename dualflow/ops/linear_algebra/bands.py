@@ -96,7 +96,7 @@ def _rows_of(band: Band, rows: int, columns: int, align: str) -> tuple[Places, P
 
 
 def _sizes(shape: Shape, band: Band, num_rows: int, num_columns: int) -> tuple[int, int]:
-    """How many rows and columns the matrices have, whose diagonals are the rows of ``shape``."""
+    """The numbers of rows and columns of the matrices whose diagonals are the rows of ``shape``."""
     low, high = band
     if len(shape) < 2 or None in shape[-2:] or shape[-2] != high - low + 1:
         raise InvalidArgumentError(

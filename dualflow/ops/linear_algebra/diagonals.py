@@ -184,7 +184,7 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
 
 
 def _within(distance: Any, most: Any) -> Any:
-    """Where a distance is not more than ``most``; None where that is negative, which means anywhere."""
+    """Whether a distance is at most ``most``; None for a negative ``most``, which means no limit."""
     if isinstance(most, int):
         return None if most < 0 else distance <= most
     return logical_or(most < 0, distance <= most)

@@ -131,7 +131,7 @@ DETERMINANT = register(
 
 
 class LogMatrixDeterminant(NamedTuple):
-    """What :func:`slogdet` returns.
+    """The result of :func:`slogdet`.
 
     Attributes:
         sign: 1, -1 or 0; of complex matrices a number of absolute value 1, or 0.

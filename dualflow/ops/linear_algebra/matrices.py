@@ -49,7 +49,7 @@ def squares(x: TensorSpec) -> tuple[Shape, Dim]:
 
 
 def same_squares(x: TensorSpec) -> TensorSpec:
-    """The spec of square matrices that are made of such.
+    """The spec of square matrices, which is that of the result.
 
     Raises:
         DTypeError: another dtype than LAPACK's four.

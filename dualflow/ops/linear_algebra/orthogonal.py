@@ -94,7 +94,7 @@ QR = register(
 
 
 class Qr(NamedTuple):
-    """What :func:`qr` returns: ``q`` and ``r``."""
+    """The result of :func:`qr`: ``q`` and ``r``."""
 
     q: Tensor
     r: Tensor

@@ -24,7 +24,7 @@ _UPPER, _LOWER = 121, 122
 
 
 def _by_scipy(a: Any, b: Any, lower: bool) -> Any:
-    """It reads columns, so that it is given the transposed equation, ``x.T @ a.T = b.T``."""
+    """The transposed equation ``x.T @ a.T = b.T``, as SciPy's BLAS reads matrices by columns."""
     from scipy.linalg import blas
 
     if not b.size:

@@ -76,7 +76,7 @@ class AccidentalHits(NamedTuple):
 
 
 class _Distribution(Protocol):
-    """How classes are drawn."""
+    """A distribution of classes."""
 
     def draw(self, generator: np.random.Generator, count: int) -> Array:
         """``count`` classes, int64."""

@@ -1,4 +1,4 @@
-"""The three products that convolutions and their gradients are made of, each the others' derivative.
+"""The three products of convolutions and their gradients, each the derivative of the others.
 
 With ``x`` an input, ``w`` a filter and ``y`` an output, ``sum(y * correlated(x, w))`` is
 ``sum(x * transposed(y, w))`` and ``sum(w * filter_product(x, y))``; so the gradients of any order are these
@@ -126,7 +126,7 @@ def filter_product(x: Any, y: Any, geometry: Geometry, shape: Shape) -> Any:
 
 
 def _groups(channels: Any, shape: Shape) -> int:
-    """How many groups a filter of this shape makes of the channels."""
+    """The number of groups into which a filter of this shape divides the channels."""
     inner, outer = shape[-2:]
     if not inner or not channels or channels % inner or not outer or outer % (channels // inner):
         raise InvalidArgumentError(

@@ -47,7 +47,7 @@ class FractionalPool(NamedTuple):
 
 
 def _sequence(size: int, count: int, pseudo: bool, generator: Source) -> Any:
-    """Where windows of two neighbouring lengths begin that fill an axis."""
+    """The begins of windows of two neighbouring lengths that fill an axis."""
     short, longer = divmod(size, count)
     if not longer:
         return np.arange(count + 1, dtype=np.int64) * short

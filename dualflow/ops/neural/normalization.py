@@ -195,7 +195,7 @@ def fused_batch_norm(
 
 
 def _along(x: Any, first: bool) -> Callable[[Any], Any]:
-    """What gives a vector of channels the rank of ``x``."""
+    """A function that reshapes a vector of channels to the rank of ``x``."""
     shape = [-1, *[1] * (len(x.shape) - 2)] if first else [-1]
     return lambda vector: reshape(convert_to_tensor(vector, dtype_hint=x.dtype), shape)
 

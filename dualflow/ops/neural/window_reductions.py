@@ -111,7 +111,7 @@ def inside(layout: Geometry, spatial: Any) -> list[Any]:
 
 
 def _positions(layout: Geometry, axis: int, count: Any) -> Any:
-    """Where on an axis the elements of each window are: below 0 and beyond its end they are around it."""
+    """The positions on an axis of the elements of each window; padding is below 0 or beyond the end."""
     first = np.arange(count)[:, None] * layout.strides[axis] - layout.pairs[axis][0]
     return first + np.arange(layout.size[axis]) * layout.dilations[axis]
 

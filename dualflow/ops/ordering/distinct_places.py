@@ -1,4 +1,4 @@
-"""Where the distinct elements of a vector are, on NumPy arrays."""
+"""The positions of the distinct elements of a NumPy vector."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ SEARCHSORTED = register(
 def searchsorted(
     sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = int32, name: str | None = None
 ) -> Tensor:
-    """Where each of ``values`` belongs in a sorted row, so that the row stays sorted.
+    """The positions at which ``values`` can be inserted into sorted rows that stay sorted.
 
     Args:
         sorted_sequence: real numbers, sorted along the last axis; a nan belongs after all numbers.

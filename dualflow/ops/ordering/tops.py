@@ -79,7 +79,7 @@ def _own(scores: Any, targets: Any) -> Any:
 
 
 def _size(scores: Any) -> Any:
-    """How many classes there are."""
+    """The number of classes."""
     static = scores.shape[1]
     return shape(scores)[1] if static is None else static
 

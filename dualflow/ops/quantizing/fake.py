@@ -49,7 +49,7 @@ def _rounded(x: Any, low: Any, high: Any, num_bits: Any, narrow_range: bool) -> 
 
 
 def _slopes(g: Any, x: Any, low: Any, high: Any, num_bits: Any, narrow_range: bool) -> tuple[Any, Any, Any]:
-    """What of ``g`` goes to ``x``, and to the lower and the upper end, before it is summed for these."""
+    """The cotangents of ``x`` and of the lower and the upper end, which are then summed, from ``g``."""
     grid = _grid(low, high, num_bits, narrow_range)
     inside = logical_and(greater_equal(x, grid.low), less_equal(x, grid.high))
     to_x = where(grid.nothing, g, where(inside, g, 0))

@@ -1,4 +1,4 @@
-"""What quantisation is made of: rounding, a result whose gradient is another's, and ranges along an axis."""
+"""Parts of quantization: rounding, straight-through gradients, and ranges along an axis."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dualflow.ops.selection import where
 
 
 def straight_through(value: Any, x: Any) -> Any:
-    """``value``, broadcast to ``x``, whose gradient goes to ``x`` as if that had been the result."""
+    """``value``, broadcast to ``x``, with the gradient of ``x`` (the straight-through estimator)."""
     value, x = agreed(value, x)
     return with_gradient(_to_the_second, broadcast_like, value, x)
 
@@ -115,7 +115,7 @@ def clamped(x: Any, low: Any, high: Any) -> Any:
 
 
 def grid_around_zero(low: Any, high: Any, first: float, last: float) -> tuple[Any, Any]:
-    """How many steps of a grid around 0 make 1, so that it spans both ends, and the length of a step.
+    """The number of steps per unit of a grid around 0 that spans both ends, and the length of a step.
 
     Where there is no range, these are the most there are and 0.
     """

@@ -1,4 +1,4 @@
-"""Uniform and normal numbers made of random words, the same ones as TensorFlow makes of the same state.
+"""Uniform and normal numbers from random words, the same as TensorFlow's for the same state.
 
 Uniform numbers are equal to the bit; normal numbers within the rounding of ``log``, ``sin`` and ``cos``.
 """

@@ -54,13 +54,13 @@ _MOST_POISSON: Final = 9.2e18
 
 
 class Source(Protocol):
-    """What random numbers are drawn from."""
+    """A source of random numbers."""
 
     @property
     def philox(self) -> np.random.Generator: ...
 
     def copied_to(self, engine: Engine) -> Source:
-        """What a copy of a recorded op that draws from this one draws from, in what ``engine`` records."""
+        """The source for a copy, recorded by ``engine``, of an op that draws from this one."""
 
 
 def _drawn(shape: tuple[int, ...], dtype: DType, generator: Source, **attrs: Any) -> TensorSpec:
@@ -132,7 +132,7 @@ SHUFFLE = _record(
 
 
 def _categorical(logits: Any, count: int, dtype: DType, generator: Source) -> Any:
-    """By the Gumbel trick: the largest logit after adding Gumbel noise is a draw from their softmax."""
+    """Draws by the Gumbel-max trick: the largest logit after adding Gumbel noise has softmax distribution."""
     noise = generator.philox.gumbel(size=(logits.shape[0], count, logits.shape[1]))
     return (logits[:, None, :] + noise).argmax(-1).astype(dtype.dtype)
 
@@ -197,7 +197,7 @@ def _draw(op: Op, generator: Source, shape: tuple[int, ...], dtype: DType, **att
 
 
 def _state(generator: Source) -> DrawState:
-    """A state for many numbers, which are made of it alone: by kernels and threads."""
+    """A drawn state, from which kernels and threads compute many numbers."""
     return DrawState(*unstack(_draw(WORDS, generator, (3,), uint64)))
 
 

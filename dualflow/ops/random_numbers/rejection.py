@@ -223,6 +223,6 @@ def gammas(state: DrawState, shape: Any, alpha: Any, beta: Any, dtype: DType) ->
 
 
 def binomials(state: DrawState, shape: Any, counts: Any, chances: Any, dtype: DType) -> Tensor:
-    """How many of ``counts`` tries of these chances succeed."""
+    """Numbers of binomial distributions: the successes in ``counts`` trials."""
     chances = convert_to_tensor(chances, dtype_hint=float32)
     return sampled(state, "binomial", shape, dtype, cast(counts, float64), chances)

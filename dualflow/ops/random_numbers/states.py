@@ -1,4 +1,4 @@
-"""States: the counter and the key that draws begin at, made of the seeds of stateless functions."""
+"""States of draws: a counter and a key, derived from the seeds of stateless functions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Algorithm(Enum):
 
 
 class DrawState(NamedTuple):
-    """Where draws begin: the two halves of a counter, and a key, integers of 64 bits."""
+    """The begin of draws: the two halves of a counter, and a key, integers of 64 bits."""
 
     low: Any
     high: Any

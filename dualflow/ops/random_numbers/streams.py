@@ -163,5 +163,5 @@ _beginning: Final = threading.Lock()
 
 
 def stream(seed: int | None) -> Source:
-    """What a call with ``seed`` draws from; see :func:`dualflow.random.set_seed`."""
+    """The stream of calls with ``seed``; see :func:`dualflow.random.set_seed`."""
     return STREAMS.of(seed)

@@ -51,7 +51,7 @@ def _pullback(
 def _ties(
     needed: Sequence[bool], g: Any, out: Any, tensor: Any, indices: Any, updates: Any
 ) -> tuple[Any, None, Any]:
-    """Whatever is the extreme of its place shares the gradient with others that equal it."""
+    """Equal extremes of one position share its gradient."""
     kept, won = equal(tensor, out), equal(updates, gather_nd(out, indices))
     count = tensor_scatter_nd_add(cast(kept, g.dtype), indices, cast(won, g.dtype))
     share = g / maximum(count, 1)

@@ -130,7 +130,7 @@ def _operation(a: Any, b: Any, operation: str) -> SparseTensor:
 
 @entry
 def intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
-    """What each set of ``a`` and the set of ``b`` at the same place have in common.
+    """The common elements of each set of ``a`` and the set of ``b`` at the same position.
 
     Args:
         a: real numbers, of two axes or more: the rows along the last axis are sets. A dense tensor or a

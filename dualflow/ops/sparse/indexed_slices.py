@@ -229,7 +229,7 @@ def _make(values: Any, indices: Any, shape: Shape | None, dense_shape: Any) -> I
 
 
 def _split_shape(dense_shape: Any) -> tuple[Shape | None, Tensor | None]:
-    """What is known of a shape before it has a value, and its tensor."""
+    """The static shape, and the tensor of the shape."""
     if dense_shape is None:
         return None, None
     tensor = convert_to_tensor(dense_shape)

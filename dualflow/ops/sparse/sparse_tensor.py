@@ -269,7 +269,7 @@ def _as_int64(indices: Any) -> Tensor:
 
 
 def _split_shape(dense_shape: Any) -> tuple[Shape, Tensor | None]:
-    """What is known of a shape before it has a value, and its tensor where that is not all."""
+    """The static shape, and the tensor of the shape if a size is unknown."""
     if isinstance(dense_shape, list | tuple):
         shape = Shape(sizes(dense_shape, "dense_shape"))
         return shape, None if shape.is_static else cast(convert_to_tensor(dense_shape), int64)

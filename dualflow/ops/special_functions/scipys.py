@@ -23,7 +23,7 @@ from dualflow.ops.samples import Domain, Sample
 
 
 class SpecialFunction(NamedTuple):
-    """How SciPy computes a function of real numbers, its derivative, and where the tests draw from.
+    """A function of real numbers that SciPy computes, its derivative, and its domains for tests.
 
     Attributes:
         compute: ``compute(special, *arrays)``, given SciPy's module.

@@ -1,1 +1,1 @@
-"""What ops are tested with: cases that are drawn from their samples."""
+"""Test cases of ops, drawn from their samples."""
