@@ -79,10 +79,10 @@ EXPORTED: Final = "# Written by python -m dualflow export, which replaces this f
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command and return the exit status: 0, or 2 with a message on stderr for what can't be done.
+    """Run a command and return the exit status: 0, or 2 with a message on stderr after an error.
 
     Args:
-        argv: the words after the program's name; those of the process by default.
+        argv: the arguments after the program's name; those of the process by default.
     """
     parser = _parser()
     words, following = _split(sys.argv[1:] if argv is None else list(argv))
@@ -100,7 +100,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _split(words: list[str]) -> tuple[list[str], list[str]]:
-    """The words of a command, and those that follow the name of a program to run, which are the program's."""
+    """The arguments of a command, and those after the name of a program to run, which are the program's."""
     count = len(words)
     if words[:1] == ["run"]:
         count = 3 if words[1:2] == ["-m"] else 2
@@ -122,12 +122,12 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     program = run.add_mutually_exclusive_group(required=True)
-    program.add_argument("file", metavar="FILE", nargs="?", help="the program, with its arguments behind it")
+    program.add_argument("file", metavar="FILE", nargs="?", help="the program, followed by its arguments")
     program.add_argument("-m", dest="module", metavar="MODULE", help="a module to run in its place")
     run.set_defaults(run=_run)
     compare = commands.add_parser(
         "compare",
-        help="a function run eagerly beside its compiled graph",
+        help="a function run eagerly compared with its compiled graph",
         description=_COMPARE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -209,10 +209,10 @@ def _export(options: argparse.Namespace) -> str:
 
 
 def _check_target(path: str, called: Any, *, force: bool) -> None:
-    """Refuse to write to ``path`` if that is the file of ``called``, or if dualflow has not written it.
+    """Raise if ``path`` is the file of ``called``, or exists and was not written by dualflow.
 
     Raises:
-        CommandError: it is; or it exists, is no exported file, and there is no ``force``.
+        CommandError: it is the function's file; or without ``force``, it exists and is not an exported file.
     """
     code = getattr(getattr(called, "python_function", called), "__code__", None)
     source = "" if code is None else code.co_filename
@@ -247,5 +247,5 @@ def _graph(options: argparse.Namespace) -> str:
 
 
 def _info(options: argparse.Namespace) -> str:
-    found = configuration()
-    return json.dumps(found, indent=2) if options.json else table(found)
+    report = configuration()
+    return json.dumps(report, indent=2) if options.json else table(report)

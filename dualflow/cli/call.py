@@ -1,4 +1,4 @@
-"""The call that a command line names: a function in a module, and its arguments."""
+"""Parsing of the function and the arguments that a command line names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ module's example_args: a tuple, or a function that returns one."""
 
 
 class CommandError(Exception):
-    """What the command line asks for can't be done; the message says why and what to do."""
+    """A command can't be performed; the message has the reason and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Arguments:
 
 
 def take_call(parser: ArgumentParser) -> None:
-    """Let a command take a function and its arguments."""
+    """Add a function and its arguments to a command's parser."""
     parser.add_argument(
         "function",
         metavar="MODULE:FUNCTION",
@@ -57,7 +57,7 @@ def take_call(parser: ArgumentParser) -> None:
 
 
 def named_call(options: Namespace) -> tuple[Any, Arguments]:
-    """The function and the arguments that the words of a command line name.
+    """The function and the arguments that a command line names.
 
     Raises:
         CommandError: there is no such function, or its arguments are missing.
@@ -89,7 +89,7 @@ def _module(place: str) -> ModuleType:
             f"there is no module {missing!r} in {os.getcwd()} or among the installed ones{hint}."
         ) from None
     except Exception as error:
-        raise CommandError(f"{place} can't be imported: {_told(error)}") from error
+        raise CommandError(f"{place} can't be imported: {_described(error)}") from error
 
 
 def _file(path: str) -> ModuleType:
@@ -105,25 +105,25 @@ def _file(path: str) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise CommandError(f"{path} can't be imported: {_told(error)}") from error
+        raise CommandError(f"{path} can't be imported: {_described(error)}") from error
     return module
 
 
 def _attribute(module: ModuleType, name: str) -> Any:
     """The function of that name; dots lead into classes and objects."""
-    found: Any = module
+    current: Any = module
     for part in name.split("."):
-        if not hasattr(found, part):
+        if not hasattr(current, part):
             holder = (
                 module.__name__
-                if found is module
-                else f"{module.__name__}:{getattr(found, '__name__', part)}"
+                if current is module
+                else f"{module.__name__}:{getattr(current, '__name__', part)}"
             )
-            raise CommandError(f"{holder} has no {part!r}; its functions are {_callables(found)}.")
-        found = getattr(found, part)
-    if not callable(found):
-        raise CommandError(f"{module.__name__}:{name} is {found!r}, which can't be called.")
-    return found
+            raise CommandError(f"{holder} has no {part!r}; its functions are {_callables(current)}.")
+        current = getattr(current, part)
+    if not callable(current):
+        raise CommandError(f"{module.__name__}:{name} is {current!r}, which can't be called.")
+    return current
 
 
 def _callables(holder: Any) -> str:
@@ -138,8 +138,8 @@ def _arguments(module: ModuleType, function: Any, name: str, expressions: Sequen
     for holder in (function, python, module):
         example = getattr(holder, "example_args", None)
         if example is not None:
-            found = example() if callable(example) else example
-            return Arguments(found if isinstance(found, tuple) else (found,))
+            value = example() if callable(example) else example
+            return Arguments(value if isinstance(value, tuple) else (value,))
     needed = _needed(python if python is not None else function)
     if needed:
         raise CommandError(
@@ -153,14 +153,14 @@ def _arguments(module: ModuleType, function: Any, name: str, expressions: Sequen
 def _evaluated(expression: str, module: ModuleType) -> Arguments:
     names = {"df": dualflow, "np": np, **vars(module), "_call": Arguments.of}
     try:
-        found: Arguments = eval(f"_call({expression})", names)
+        arguments: Arguments = eval(f"_call({expression})", names)
     except Exception as error:
-        raise CommandError(f"--args {expression!r} can't be evaluated: {_told(error)}") from error
-    return found
+        raise CommandError(f"--args {expression!r} can't be evaluated: {_described(error)}") from error
+    return arguments
 
 
 def _needed(function: Callable[..., Any]) -> list[str]:
-    """The parameters that a call must give."""
+    """The required parameters of a function."""
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -169,12 +169,12 @@ def _needed(function: Callable[..., Any]) -> list[str]:
     return [p.name for p in parameters if p.default is p.empty and p.kind not in variadic]
 
 
-def _told(error: BaseException) -> str:
+def _described(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
 def user_lines(error: BaseException) -> list[str]:
-    """The user's lines at which ``error`` arose: those of its notes, else the innermost of its traceback."""
+    """The user's lines at which ``error`` was raised: of its notes, or the innermost of its traceback."""
     notes: list[str] = getattr(error, "__notes__", [])
     entries = traceback.extract_tb(error.__traceback__)
     outside = [entry for entry in entries if not entry.filename.startswith((*PACKAGE, "<frozen "))]

@@ -1,8 +1,8 @@
-"""Processes that multiprocessing starts anew take dualflow for TensorFlow as well.
+"""Substitution of TensorFlow by dualflow in processes that multiprocessing spawns.
 
-Imported behind ``multiprocessing.spawn``, whose data for a new process then have one more entry: reading it
-calls :func:`stand_in_quietly`, before the program's main module is loaded there. Forked processes have the
-finder already.
+Imported after ``multiprocessing.spawn``, to whose data for a new process it adds an entry: unpickling it
+calls :func:`stand_in_quietly`, before the program's main module is loaded there. Forked processes inherit the
+finder.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from dualflow.cli.stand_in import stand_in_for_tensorflow
 
 
 def stand_in_quietly() -> None:
-    """Take dualflow for TensorFlow in this process, as its parent has said that it does."""
+    """Substitute dualflow for TensorFlow in this process, without a message."""
     stand_in_for_tensorflow(quiet=True)
 
 
 class _CallInChild:
-    """Is pickled as a call of :func:`stand_in_quietly`."""
+    """Pickles as a call of :func:`stand_in_quietly`."""
 
     def __reduce__(self) -> Any:
         return stand_in_quietly, ()

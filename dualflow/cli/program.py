@@ -1,4 +1,4 @@
-"""A program as ``python`` runs it: a file, a folder or archive with a ``__main__``, or a module."""
+"""Running of programs like ``python``: a file, a folder or archive with a ``__main__``, or a module."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from dualflow.core.tracebacks import hide_frames
 
 @dataclass(frozen=True, slots=True)
 class MainModule:
-    """What becomes of ``__main__``.
+    """A program to run as ``__main__``.
 
     Attributes:
         load: returns the code.
-        names: what the module has before its code runs.
+        names: the module's names before its code runs.
     """
 
     load: Callable[[], CodeType]
@@ -44,7 +44,7 @@ class MainModule:
 
 
 def program_of_path(path: str, arguments: Sequence[str]) -> MainModule:
-    """The program at ``path``, for which ``sys.argv`` and ``sys.path`` are set.
+    """The program at ``path``; sets ``sys.argv`` and ``sys.path`` for it.
 
     Raises:
         CommandError: there is nothing at ``path``, or a folder without a ``__main__``.
@@ -67,7 +67,7 @@ def program_of_path(path: str, arguments: Sequence[str]) -> MainModule:
 
 
 def program_of_module(name: str, arguments: Sequence[str]) -> MainModule:
-    """The module, or package with a ``__main__``, of that name, for which ``sys.argv`` is set.
+    """The module, or package with a ``__main__``, of that name; sets ``sys.argv`` for it.
 
     Raises:
         CommandError: there is no such module.
@@ -99,7 +99,7 @@ def _program_of_spec(spec: ModuleSpec) -> MainModule:
 
 
 def _search_first(folder: str) -> None:
-    """Look for modules in ``folder`` first, in the place of the folder that ``python -m`` put there."""
+    """Replace the first entry of ``sys.path``, which ``python -m`` has set, by ``folder``."""
     if not sys.flags.safe_path:
         sys.path[0] = folder
 
@@ -108,7 +108,7 @@ Hook = Callable[[type[BaseException], BaseException, TracebackType | None], Any]
 
 
 def _without_callers(code: CodeType | None, show: Hook) -> Hook:
-    """What shows an error from the frame of ``code`` on, without those that called it and dualflow's."""
+    """An exception hook that shows frames from that of ``code`` on, without dualflow's."""
 
     def show_program(kind: type[BaseException], error: BaseException, entry: TracebackType | None) -> None:
         while entry is not None and entry.tb_frame.f_code is not code:

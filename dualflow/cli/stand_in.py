@@ -1,8 +1,8 @@
-"""``import tensorflow`` gives dualflow, in this process.
+"""Substitution of TensorFlow by dualflow in this process: ``import tensorflow`` imports dualflow.
 
-One finder at the head of ``sys.meta_path`` serves ``tensorflow`` and all below it: a module there is the
-namespace that dualflow has under the same name. Keras, which may be imported by its own name, takes dualflow
-as its backend where TensorFlow would have been.
+A finder at the head of ``sys.meta_path`` serves ``tensorflow`` and its submodules: each is dualflow's
+namespace of the same name. Keras, which may be imported by its own name, uses dualflow as its backend instead
+of TensorFlow.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _NAME: Final = "tensorflow"
 
 
 def stand_in_for_tensorflow(*, quiet: bool = False) -> None:
-    """Let ``import tensorflow`` give dualflow from now on, also in processes that multiprocessing starts.
+    """Make ``import tensorflow`` import dualflow, also in processes that multiprocessing starts.
 
     Args:
-        quiet: whether the first import says nothing on stderr.
+        quiet: whether the first import prints no message on stderr.
 
     Raises:
-        FailedPreconditionError: TensorFlow itself is in this process already.
+        FailedPreconditionError: this process has imported TensorFlow already.
     """
     if any(type(finder) is _StandInFinder for finder in sys.meta_path):
         return
@@ -44,7 +44,7 @@ def stand_in_for_tensorflow(*, quiet: bool = False) -> None:
 
 
 class _StandInFinder:
-    """Finds TensorFlow's modules here."""
+    """Finds dualflow's namespaces for TensorFlow's modules."""
 
     def __init__(self, quiet: bool) -> None:
         self._loader = _NamespaceLoader(quiet)
@@ -60,7 +60,7 @@ class _StandInFinder:
 
 
 class _NamespaceLoader(Loader):
-    """Puts dualflow's namespace in the place of the module that is being imported."""
+    """Replaces the module that is being imported by dualflow's namespace."""
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
@@ -76,17 +76,17 @@ class _NamespaceLoader(Loader):
 
 
 def _namespace(name: str) -> ModuleType:
-    """What dualflow has under the full name of a module of TensorFlow's."""
+    """dualflow's namespace for the full name of a module of TensorFlow."""
     parent, _, child = name.rpartition(".")
     if not parent:
         return dualflow
     try:
-        found = getattr(sys.modules[parent], child)
+        namespace = getattr(sys.modules[parent], child)
     except AttributeError as error:
         advice = f": {error}" if isinstance(error, MissingAttributeError) else "."
         raise MissingModuleError(f"No module named {name!r}{advice}", name=name) from None
-    if not isinstance(found, ModuleType):
+    if not isinstance(namespace, ModuleType):
         raise MissingModuleError(
             f"No module named {name!r}: it is an object, from {parent} import {child}.", name=name
         )
-    return found
+    return namespace

@@ -1,1 +1,1 @@
-"""What every room stands on: errors, dtypes, shapes, specs, trees and the one dispatch switch."""
+"""The lowest package, which all others import: errors, dtypes, shapes, specs, trees, dispatch."""

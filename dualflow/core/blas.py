@@ -30,8 +30,8 @@ class Blas(NamedTuple):
     ``symbols`` maps each name of ROUTINES to its address; its integer arguments (sizes, leading dimensions,
     strides) have ``int_bits`` bits, its enumerations 32. ``set_num_threads`` is the address of ``void
     (int)``, ``get_num_threads`` that of ``int (void)``; None where it has none. ``lapack`` gives the address
-    of a routine of LAPACK by its plain name (``sgetrf``), or 0: it takes addresses only, of integers of
-    ``int_bits`` bits, and behind all of them the length of each text.
+    of a routine of LAPACK by its undecorated name (``sgetrf``), or 0: its arguments are
+    addresses, of integers of ``int_bits`` bits, followed by the length of each string.
     """
 
     symbols: dict[str, int]
@@ -46,8 +46,8 @@ class Blas(NamedTuple):
 def find() -> Blas | None:
     """The BLAS that NumPy uses; None if it can't be found.
 
-    >>> found = find()
-    >>> found is None or sorted(found.symbols) == sorted(ROUTINES)
+    >>> library = find()
+    >>> library is None or sorted(library.symbols) == sorted(ROUTINES)
     True
     """
     for path in _candidates():
@@ -61,8 +61,7 @@ def find() -> Blas | None:
     return None
 
 
-# How a build writes cblas_sgemm: what stands before and after, and the width of integers where the name
-# tells.
+# The decorations of cblas_sgemm: prefix, suffix, and the width of integers.
 _SPELLINGS = (
     ("scipy_", "64_", 64),
     ("", "64_", 64),
@@ -89,8 +88,8 @@ def _mapped_libraries() -> list[str]:
     """The libraries in memory that look like a BLAS, in the order of ``_LIBRARIES``."""
     with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as file:
         paths = {line[line.index("/") :].rstrip("\n") for line in file if ".so" in line and "/" in line}
-    found = [path for path in paths if _is_blas(os.path.basename(path))]
-    return sorted(found, key=lambda path: (_rank(os.path.basename(path)), path))
+    libraries = [path for path in paths if _is_blas(os.path.basename(path))]
+    return sorted(libraries, key=lambda path: (_rank(os.path.basename(path)), path))
 
 
 def _is_blas(name: str) -> bool:
@@ -98,7 +97,7 @@ def _is_blas(name: str) -> bool:
 
 
 def _rank(name: str) -> int:
-    return next((i for i, known in enumerate(_LIBRARIES) if known in name), len(_LIBRARIES))
+    return next((i for i, library in enumerate(_LIBRARIES) if library in name), len(_LIBRARIES))
 
 
 def _describe(library: ctypes.CDLL, file_name: str) -> Blas | None:

@@ -121,7 +121,7 @@ class DType:
     @property
     def _limits(self) -> Any:
         if self.is_string:
-            raise DTypeError("Strings have no smallest and no largest value; ask a dtype of numbers.")
+            raise DTypeError("Strings have no smallest and no largest value; use a dtype of numbers.")
         return finfo(self) if self.is_inexact else np.iinfo(self.dtype)
 
     def __eq__(self, other: object) -> bool:
@@ -201,14 +201,14 @@ _NAMED: Final[dict[Any, DType]] = {
 
 
 def as_dtype(type_value: Any) -> DType:
-    """The dtype that a name, a number, a NumPy dtype or scalar type, or a Python type stands for.
+    """The dtype for a name, a number, a NumPy dtype or scalar type, or a Python type.
 
     Names are those of the dtypes, and ``"float"`` (float32), ``"double"`` and ``"half"``; not those of NumPy,
     to which ``"float"`` has 64 bits and ``"int"`` as many as the machine. Python's ``int`` and ``float`` mean
     the defaults int32 and float32. A number is TensorFlow's, such as 1 for float32.
 
     Raises:
-        DTypeError: ``type_value`` stands for no dtype that tensors can have.
+        DTypeError: ``type_value`` is not a dtype that tensors can have.
 
     >>> as_dtype("float"), as_dtype(np.int8), as_dtype(float), as_dtype(9)
     (dualflow.float32, dualflow.int8, dualflow.float32, dualflow.int64)

@@ -1,6 +1,6 @@
-"""The few error classes of dualflow: each is also the built-in error that users already catch.
+"""dualflow's error classes: each is a subclass of the built-in error that users catch.
 
-A message says what went wrong, with which shapes and dtypes, and what to do about it.
+A message has what went wrong, with which shapes and dtypes, and what to do about it.
 """
 
 from __future__ import annotations

@@ -42,16 +42,18 @@ class _Tuple(tuple[Any, ...]):
 
     @classmethod
     def _make(cls, values: Iterable[Any]) -> Any:
-        made = tuple.__new__(cls, values)
-        if len(made) != len(cls._fields):
-            raise TypeError(f"Expected {len(cls._fields)} arguments, got {len(made)}")
-        return made
+        instance = tuple.__new__(cls, values)
+        if len(instance) != len(cls._fields):
+            raise TypeError(f"Expected {len(cls._fields)} arguments, got {len(instance)}")
+        return instance
 
     def _replace(self, /, **changes: Any) -> Any:
-        made = self._make([changes.pop(name, value) for name, value in zip(self._fields, self, strict=True)])
+        instance = self._make(
+            [changes.pop(name, value) for name, value in zip(self._fields, self, strict=True)]
+        )
         if changes:
             raise ValueError(f"Got unexpected field names: {list(changes)!r}")
-        return made
+        return instance
 
     __replace__ = _replace
 
@@ -140,8 +142,8 @@ def _with_slots(cls: type, frozen: bool, eq: bool) -> type:
 
 
 def _field(default: Any) -> Field[Any]:
-    found: Field[Any] = default if isinstance(default, Field) else field(default=default)
-    return found
+    declared: Field[Any] = default if isinstance(default, Field) else field(default=default)
+    return declared
 
 
 def _represent(self: Any) -> str:

@@ -185,7 +185,7 @@ class _UnknownRank(Shape):
 
     def _refuse(self, *_: object) -> NoReturn:
         raise InvalidArgumentError(
-            "The rank of a tensor is unknown where it is asked for. Give the placeholder, or the spec, a "
+            "The rank of a tensor is unknown where it is needed. Give the placeholder, or the spec, a "
             "shape: [] for a number, [None, 3] for any number of rows of 3."
         )
 

@@ -21,7 +21,7 @@ class _Symbolic:
 
 
 def substitute(value: int, by: Mapping[SizeFactor, int]) -> int:
-    """``value`` with other sizes, symbolic or not, in the place of its variables."""
+    """``value`` with its variables replaced by other sizes, symbolic or not."""
     if not isinstance(value, SymInt) or not any(a in by for a in value.factors()):
         return value
     replaced: int = value.compute(lambda factor: by.get(factor, SymInt({(factor,): 1})), _Symbolic())

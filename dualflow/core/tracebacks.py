@@ -1,4 +1,4 @@
-"""Tracebacks that show the user's frames: dualflow's own are taken out where an error leaves it.
+"""Tracebacks without dualflow's own frames, which are removed when an error leaves dualflow.
 
 Each function that users call ends with::
 
@@ -27,12 +27,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 _FOLDER: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _KERAS_BACKEND: Final = os.path.join(os.path.dirname(_FOLDER), f"keras_{os.path.basename(_FOLDER)}")
 PROGRAM: Final = "<dualflow program"
-"""How the name of a program begins that is compiled from text, in the place of a file's."""
+"""The beginning of the file name of programs that are compiled from text."""
 _OURS: Final = (os.path.join(_FOLDER, ""), os.path.join(_KERAS_BACKEND, ""), PROGRAM)
 _CONVERTER: Final = os.path.join("site-packages", "malt", "")
 _generated: Final[dict[str, Mapping[int, Any]]] = {}
 USER_CODE: Final = "in user code:"
-"""How a note begins that says which of the user's lines generated code stands for."""
+"""The beginning of a note with the user's lines that generated code was converted from."""
 _STANDARD: Final = os.path.dirname(os.path.abspath(functools.__file__)) + os.sep
 _NUMPY: Final = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
 
@@ -51,10 +51,10 @@ _filtering: Final = _Filtering()
 
 
 def enable_traceback_filtering() -> None:
-    """Let tracebacks of errors show the user's frames only, as they do from the start.
+    """Show only the user's frames in tracebacks of errors, which is the default.
 
-    Errors that are dualflow's own fault (:class:`~dualflow.errors.InternalError`, and built-in errors that
-    its own code raises by mistake) keep all frames.
+    Errors due to defects of dualflow (:class:`~dualflow.errors.InternalError`, and built-in errors that its
+    own code raises by mistake) keep all frames.
 
     >>> import dualflow as df
     >>> df.debugging.enable_traceback_filtering()
@@ -65,7 +65,7 @@ def enable_traceback_filtering() -> None:
 
 
 def disable_traceback_filtering() -> None:
-    """Let tracebacks show dualflow's frames too: to find a fault in it.
+    """Show dualflow's frames in tracebacks as well, for debugging dualflow itself.
 
     >>> import dualflow as df
     >>> df.debugging.disable_traceback_filtering()
@@ -82,33 +82,35 @@ def is_traceback_filtering_enabled() -> bool:
 
 
 def hide_file(file: str, lines: Mapping[int, Any]) -> None:
-    """Let tracebacks hide the frames of generated code, of errors with a note that says the user's lines.
+    """Hide the frames of generated code, in errors with a note of the user's lines.
 
-    ``lines`` has the ``file`` and ``line`` of the user's for those of the code that stand for one.
+    ``lines`` maps lines of the generated code to the user's ``file`` and ``line``.
     """
     _generated[file] = lines
 
 
 def converted_from(file: str, line: int) -> tuple[str, int]:
-    """The user's file and line for one of generated code; any other as it is."""
+    """The user's file and line for a line of generated code; other lines unchanged."""
     lines = _generated.get(file, {})
     return (lines[line].file, lines[line].line) if line in lines else (file, line)
 
 
 def hide_frames(error: Exception) -> None:
-    """Take dualflow's frames out of the traceback of ``error``.
+    """Remove dualflow's frames from the traceback of ``error``.
 
-    The errors that dualflow itself was handling when it raised this one are dropped too: its message says
-    what they did.
+    Errors that dualflow itself was handling when it raised this one are removed as well: the message
+    includes their content.
     """
     if not _filtering.enabled or isinstance(error, InternalError):
         return
     frames = _frames(error.__traceback__)
     raised_here = bool(frames) and frames[-1][1]
     if raised_here and not isinstance(error, DualflowError):
-        return  # nobody meant to raise it: all frames are needed to see why it was
-    told = any(note.startswith(USER_CODE) for note in getattr(error, "__notes__", ()))
-    error.__traceback__ = _linked([tb for tb, ours in frames if not (ours or (told and _is_converted(tb)))])
+        return  # raised by mistake: all frames are needed to find the reason
+    has_user_lines = any(note.startswith(USER_CODE) for note in getattr(error, "__notes__", ()))
+    error.__traceback__ = _linked(
+        [tb for tb, ours in frames if not (ours or (has_user_lines and _is_converted(tb)))]
+    )
     if raised_here:
         context = error.__cause__ or error.__context__
         while context is not None and all(ours for _, ours in _frames(context.__traceback__, ours=True)):
@@ -119,17 +121,17 @@ def hide_frames(error: Exception) -> None:
 
 
 def _frames(start: TracebackType | None, ours: bool = False) -> list[tuple[TracebackType, bool]]:
-    """Each entry of a traceback, outermost first, and whether it is dualflow's or of a library it called.
+    """The entries of a traceback, outermost first, and whether each is of dualflow or a library it called.
 
-    ``ours`` tells whether dualflow called the first one.
+    ``ours`` is whether dualflow called the first one.
     """
-    found = []
+    entries = []
     while start is not None:
         file = start.tb_frame.f_code.co_filename
         ours = file.startswith(_OURS) or _is_of_ours(file) or (ours and _is_library(file))
-        found.append((start, ours))
+        entries.append((start, ours))
         start = start.tb_next
-    return found
+    return entries
 
 
 def _is_of_ours(file: str) -> bool:
@@ -161,9 +163,9 @@ def _linked(entries: list[TracebackType]) -> TracebackType | None:
 def entry(owner: F) -> F:
     """A function, or a class's public methods, with errors whose tracebacks hide dualflow's frames.
 
-    An error of a function of ops that leaves for the user's code names it.
+    Errors of a function of ops that leave dualflow name it.
 
-    A call costs 0.07 us more. Where that is much, the function has the three lines itself, and stays.
+    A call costs 0.07 us more. If that matters, a function has the three lines itself, and isn't wrapped.
     """
     if isinstance(owner, type):
         for name, value in list(vars(owner).items()):
@@ -187,9 +189,9 @@ def entry(owner: F) -> F:
 
 
 def op_entry(function: F) -> F:
-    """:func:`entry` for functions of ops: in a trace, a call that fails may be held until sizes are known.
+    """:func:`entry` for functions of ops: in a trace, a failed call may be deferred until sizes are known.
 
-    An error that leaves for the user's code names the function.
+    Errors that leave dualflow name the function.
     """
 
     @functools.wraps(function)

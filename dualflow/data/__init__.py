@@ -1,6 +1,7 @@
 """Input pipelines: ``df.data``.
 
-A :class:`Dataset` describes where elements come from and what is done with them; a loop over it reads them.
+A :class:`Dataset` describes the source of elements and the transformations applied to them; iterating over it
+computes them.
 """
 
 from typing import TYPE_CHECKING

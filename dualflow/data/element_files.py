@@ -57,7 +57,7 @@ class ElementWriter:
 
     Raises:
         DTypeError: the elements have a dtype that can't be written.
-        DualflowError: a file operation fails, here or in any method. No file is left behind.
+        DualflowError: a file operation fails, here or in any method. No file is left.
     """
 
     def __init__(self, path: str, layout: ElementLayout) -> None:

@@ -1,4 +1,4 @@
-"""Where the time of a program goes: ``df.profiler`` writes traces that Perfetto and Chrome show."""
+"""The profiler, ``df.profiler``: writes traces for Perfetto and Chrome."""
 
 from typing import TYPE_CHECKING
 

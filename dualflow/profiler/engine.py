@@ -1,8 +1,8 @@
-"""The eager engine while a profiler looks on: each op is timed.
+"""The eager engine while a profiler runs: times each op.
 
-It is the engine itself, whose class is another one for that time: all threads and tapes that hold it are
-seen, and nothing is asked where no profiler runs. The class may change back in the middle of a method, so the
-methods name the class below them.
+The class of the engine object is replaced for that time: so all threads and tapes that refer to it are
+profiled, and without a profiler there is no cost. The class may change back during a method, so methods name
+their base class instead of ``super()``.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from dualflow.ops.record import Op
 from dualflow.profiler.recorder import Recorder
 
 
-class _Looking(threading.local):
-    """The op that a thread runs now; what it does on the way is part of it."""
+class _CurrentOp(threading.local):
+    """The op that a thread is running; nested ops are part of it."""
 
     op: Op | None = None
 
 
-class _Place:
-    """Where ops are noted."""
+class _Target:
+    """The recorder of ops."""
 
     recorder: Recorder | None = None
 
 
-_LOOKING: Final = _Looking()
+_CURRENT: Final = _CurrentOp()
 
 
 class TimedEagerEngine(EagerEngine):
-    """Notes the time of each op with the recorder that looks on."""
+    """Records the time of each op."""
 
     __slots__ = ()
 
@@ -52,19 +52,19 @@ class TimedEagerEngine(EagerEngine):
 
 
 def _timed(op: Op, run: Callable[..., Any], *args: Any) -> Any:
-    recorder, around = _Place.recorder, _LOOKING.op
+    recorder, around = _Target.recorder, _CURRENT.op
     if recorder is None or around is op:
         return run(*args)
-    _LOOKING.op = op
+    _CURRENT.op = op
     begin = perf_counter_ns()
     try:
         return run(*args)
     finally:
         recorder.add("op", op.name, begin, perf_counter_ns(), caller())
-        _LOOKING.op = around
+        _CURRENT.op = around
 
 
-def look(recorder: Recorder | None) -> None:
-    """Let ``recorder`` note the time of each op of all threads from now on; None for no one."""
-    _Place.recorder = recorder
+def record_ops(recorder: Recorder | None) -> None:
+    """Record the time of each op of all threads with ``recorder``, from now on; None to stop."""
+    _Target.recorder = recorder
     EAGER.__class__ = EagerEngine if recorder is None else TimedEagerEngine

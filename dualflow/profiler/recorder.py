@@ -1,4 +1,4 @@
-"""What a running profiler notes: one row of stretches of time for each thread."""
+"""The records of a running profiler: a row of spans for each thread."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dualflow.graph.ir import Origin
 from dualflow.graph.origin import caller
 
 MOST_EVENTS: Final = 1_000_000
-"""How many stretches are kept, about 150 MB; later ones are counted only."""
+"""The maximum number of recorded spans, about 150 MB; later ones are only counted."""
 
 
-class TimedStretch(NamedTuple):
-    """A stretch of time: what ran, when in nanoseconds, and the user's line that asked for it."""
+class TimedSpan(NamedTuple):
+    """A recorded span: its kind and name, its time in nanoseconds, and the user's line."""
 
     kind: str
     name: str
@@ -25,16 +25,16 @@ class TimedStretch(NamedTuple):
 
 
 class Row:
-    """The stretches of one thread, in the order in which they ended."""
+    """The spans of one thread, in the order of their ends."""
 
     def __init__(self, number: int, name: str) -> None:
         self.number = number
         self.name = name
-        self.stretches: list[TimedStretch] = []
+        self.spans: list[TimedSpan] = []
 
 
-class NotedBlock:
-    """A block that becomes a stretch; no frame of ``contextlib`` hides the line that runs it."""
+class SpanBlock:
+    """A block that is recorded as a span; no frame of ``contextlib`` hides the line of its caller."""
 
     __slots__ = ("_begin", "_details", "_kind", "_name", "_origin", "_recorder")
 
@@ -57,11 +57,11 @@ class NotedBlock:
 
 
 class Recorder:
-    """Notes stretches of time until it is closed. Each thread has a row, which it alone writes to.
+    """Records spans until it is closed. Each thread has a row, to which only that thread writes.
 
     Attributes:
-        rows: of the threads that have noted something.
-        dropped: how many stretches came after the most that are kept.
+        rows: the rows of threads with spans.
+        dropped: the number of spans beyond the maximum.
     """
 
     def __init__(self) -> None:
@@ -75,14 +75,14 @@ class Recorder:
 
     def span(
         self, kind: str, name: str, origin: Any = None, details: dict[str, Any] | None = None
-    ) -> NotedBlock:
-        """The block that is noted when it ends, also by an exception."""
-        return NotedBlock(self, kind, name, origin, details)
+    ) -> SpanBlock:
+        """A block that is recorded when it ends, also by an exception."""
+        return SpanBlock(self, kind, name, origin, details)
 
     def add(
         self, kind: str, name: str, begin: int, end: int, origin: Origin | None, details: Any = None
     ) -> None:
-        """Note a stretch of this thread, unless the recorder is closed."""
+        """Record a span of this thread, unless the recorder is closed."""
         row: Row | None = getattr(self._local, "row", None)
         if row is None:
             row = self._begin_row()
@@ -93,10 +93,10 @@ class Recorder:
                 self.dropped += 1
                 return
             self._left -= 1
-        row.stretches.append(TimedStretch(kind, name, begin, end, origin, details))
+        row.spans.append(TimedSpan(kind, name, begin, end, origin, details))
 
     def close(self) -> list[Row]:
-        """Note nothing more; the rows that are there now."""
+        """Stop recording, and return the rows."""
         with self._lock:
             self._open = False
             return list(self.rows)

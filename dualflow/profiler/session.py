@@ -1,4 +1,4 @@
-"""When the profiler runs: one at a time in a process."""
+"""Starting and stopping the profiler; a process has at most one at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.core.spans import WATCHED
 from dualflow.core.tracebacks import entry
 from dualflow.function.run_eagerly import FALLBACKS
-from dualflow.profiler.engine import look
+from dualflow.profiler.engine import record_ops
 from dualflow.profiler.recorder import Recorder
 from dualflow.profiler.trace_file import write
 
@@ -26,7 +26,7 @@ class ProfileFile:
     """The file of a trace.
 
     Attributes:
-        path: of the file, which is there when the profiler has stopped.
+        path: the path of the file, which is written when the profiler stops.
     """
 
     def __init__(self, path: Path) -> None:
@@ -37,7 +37,7 @@ class ProfileFile:
 
 
 class ProfilerOptions(NamedTuple):
-    """TensorFlow's options, which are ignored: ops, functions and data are all noted.
+    """TensorFlow's options, which are ignored: ops, functions and data are always recorded.
 
     >>> import dualflow as df
     >>> df.profiler.experimental.ProfilerOptions().host_tracer_level
@@ -51,14 +51,14 @@ class ProfilerOptions(NamedTuple):
 
 
 class RunningProfile(NamedTuple):
-    """The profiler that runs: what notes, and the file to be written."""
+    """The running profiler: its recorder, and the file to write."""
 
     recorder: Recorder
     file: ProfileFile
 
 
 class _Sessions:
-    """The profiler that runs now, if one does."""
+    """The running profiler, if there is one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -75,7 +75,7 @@ class _Sessions:
             self._running = RunningProfile(recorder, file)
             WATCHED.fill(recorder)
             FALLBACKS.set(watched=True)
-            look(recorder)
+            record_ops(recorder)
             return file
 
     def end(self, *, save: bool) -> None:
@@ -86,7 +86,7 @@ class _Sessions:
                     "df.profiler.experimental.start(folder), or with df.profiler.trace(folder)."
                 )
             (recorder, file), self._running = self._running, None
-            look(None)
+            record_ops(None)
             FALLBACKS.set(watched=False)
             WATCHED.clear()
         rows = recorder.close()
@@ -133,25 +133,25 @@ def _block(logdir: Any) -> Iterator[ProfileFile]:
 
 @entry
 def trace(logdir: str | os.PathLike[str]) -> Any:
-    """The block of which a trace is written: what ran when, in each thread, for which of the user's lines.
+    """A block of which a trace is written: the spans of each thread, with the user's lines.
 
-    There are ops (``op``), calls of traced functions (``call``) and in them their compiled code (``kernels``,
-    of which ``native`` is machine code and ``host`` what runs in NumPy or Python), traces (``trace``),
-    compiles (``compile``), waits for data (``data``), and the steps that ``experimental.Trace`` marks
-    (``step``). Calls take longer while a profiler runs, as they take no short way; the times of kernels are
-    right. Calls of concrete functions may be missing.
+    Spans are ops (``op``), calls of traced functions (``call``) and in them their compiled code (``kernels``:
+    ``native`` is machine code, ``host`` runs in NumPy or Python), traces (``trace``), compilations
+    (``compile``), waits for data (``data``), and the steps that ``experimental.Trace`` marks (``step``).
+    Calls take longer while a profiler runs, since they don't take fast paths; the times of kernels are
+    correct. Calls of concrete functions may be missing.
 
     Args:
-        logdir: the folder, made if it is missing. The file's format is Chrome's: https://ui.perfetto.dev
-            opens it.
+        logdir: the folder, created if it is missing. The file has Chrome's trace format:
+            https://ui.perfetto.dev opens it.
 
     Returns:
-        A context manager, which gives a :class:`ProfileFile`. The file is written at the end of the block,
-        also of one that an exception ends.
+        A context manager that yields a :class:`ProfileFile`. The file is written at the end of the block,
+        also after an exception.
 
     Raises:
         FailedPreconditionError: another profiler is running, or the file can't be written.
-        InvalidArgumentError: there can be no such folder.
+        InvalidArgumentError: the folder can't be created.
 
     >>> import json, tempfile
     >>> import dualflow as df
@@ -167,25 +167,25 @@ def trace(logdir: str | os.PathLike[str]) -> Any:
 
 @entry
 def start(logdir: str | os.PathLike[str], options: ProfilerOptions | None = None) -> None:
-    """Begin to note what runs; see :func:`dualflow.profiler.trace`.
+    """Start the profiler; see :func:`dualflow.profiler.trace`.
 
     Args:
-        logdir: the folder that :func:`stop` writes to, made if it is missing.
+        logdir: the folder that :func:`stop` writes to, created if it is missing.
         options: ignored; as in TensorFlow.
 
     Raises:
         FailedPreconditionError: another profiler is running.
-        InvalidArgumentError: there can be no such folder.
+        InvalidArgumentError: the folder can't be created.
     """
     _SESSIONS.begin(_folder(logdir))
 
 
 @entry
 def stop(save: bool = True) -> None:
-    """End what :func:`start` began, and write the trace.
+    """Stop the profiler, and write the trace.
 
     Args:
-        save: whether to write it.
+        save: whether to write the trace.
 
     Raises:
         FailedPreconditionError: no profiler is running, or the file can't be written.
@@ -195,7 +195,7 @@ def stop(save: bool = True) -> None:
 
 @entry
 class Profile:
-    """The block of which a trace is written, as :func:`dualflow.profiler.trace`.
+    """A block of which a trace is written, like :func:`dualflow.profiler.trace`.
 
     >>> import tempfile
     >>> import dualflow as df
@@ -214,11 +214,11 @@ class Profile:
 
 
 class Trace:
-    """A block with a name in the trace, as one step of training; nothing where no profiler runs.
+    """A named block in the trace, such as a training step; does nothing without a profiler.
 
     Args:
-        name: of the block.
-        kwargs: what else the trace is to say of it, as ``step_num=3``.
+        name: the name of the block.
+        kwargs: metadata of the block, such as ``step_num=3``.
 
     >>> import dualflow as df
     >>> for step in range(2):
@@ -240,7 +240,7 @@ class Trace:
         return self
 
     def set_metadata(self, **kwargs: Any) -> None:
-        """Let the trace say more of the block, also while it runs."""
+        """Add metadata to the block, also while it runs."""
         for key, x in kwargs.items():
             self._details[key] = x if isinstance(x, int | float | str) else str(x)
 

@@ -1,4 +1,4 @@
-"""A recorder's rows as a file in Chrome's trace format, which Perfetto shows."""
+"""Writing of a recorder's rows in Chrome's trace format."""
 
 from __future__ import annotations
 
@@ -9,41 +9,42 @@ from pathlib import Path
 from typing import Any
 
 from dualflow.core.atomic_files import AtomicFile
-from dualflow.profiler.recorder import Recorder, Row, TimedStretch
+from dualflow.profiler.recorder import Recorder, Row, TimedSpan
 
 
 def trace_events(rows: list[Row], start: int) -> Iterator[dict[str, Any]]:
-    """The events of Chrome's trace format: names of rows, then complete events, in order of their begin.
+    """The events of Chrome's trace format: the names of rows, and complete events in the order of their
+    begin.
 
     Args:
-        rows: of a recorder.
-        start: the time that is 0 in the trace.
+        rows: the rows of a recorder.
+        start: the time that becomes 0 in the trace.
     """
     process = os.getpid()
     yield {"ph": "M", "name": "process_name", "pid": process, "tid": 0, "args": {"name": "dualflow"}}
     for row in rows:
         named = {"ph": "M", "name": "thread_name", "pid": process, "tid": row.number}
         yield named | {"args": {"name": row.name}}
-        for stretch in sorted(row.stretches, key=lambda s: (s.begin, -s.end)):
-            yield _event(stretch, start) | {"pid": process, "tid": row.number}
+        for span in sorted(row.spans, key=lambda s: (s.begin, -s.end)):
+            yield _event(span, start) | {"pid": process, "tid": row.number}
 
 
-def _event(stretch: TimedStretch, start: int) -> dict[str, Any]:
-    """Times are microseconds with three digits behind the point: whole nanoseconds."""
-    args = dict(stretch.details or {})
-    if stretch.origin is not None:
-        args["line"] = f"{stretch.origin.file}:{stretch.origin.line}"
-        args["function"] = stretch.origin.function
-    begin, end = stretch.begin - start, stretch.end - start
+def _event(span: TimedSpan, start: int) -> dict[str, Any]:
+    """A complete event; times are in microseconds with three decimals, that is whole nanoseconds."""
+    args = dict(span.details or {})
+    if span.origin is not None:
+        args["line"] = f"{span.origin.file}:{span.origin.line}"
+        args["function"] = span.origin.function
+    begin, end = span.begin - start, span.end - start
     times = {"ts": begin / 1000, "dur": (end - begin) / 1000}
-    return {"ph": "X", "cat": stretch.kind, "name": stretch.name, "args": args} | times
+    return {"ph": "X", "cat": span.kind, "name": span.name, "args": args} | times
 
 
 def write(recorder: Recorder, rows: list[Row], path: Path) -> None:
-    """Write the trace under a temporary name, and give it its own when it is whole.
+    """Write the trace, atomically.
 
     Raises:
-        OSError: it can't be written; nothing is left then.
+        OSError: it can't be written; no file is left then.
     """
     document = {
         "displayTimeUnit": "ns",

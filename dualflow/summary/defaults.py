@@ -1,4 +1,4 @@
-"""What summaries are written to, for which step, and whether: each thread has its own defaults."""
+"""The default writer, step and condition of summaries, for each thread."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Defaults(threading.local):
     """The defaults of a thread.
 
     Attributes:
-        writer: the writer of the innermost ``as_default`` block; None for no one.
-        traced: whether that block is one of a function that is being traced, which keeps its writer.
-        step: the step of summaries that name none.
-        condition: whether they are recorded.
+        writer: the writer of the innermost ``as_default`` block; None without one.
+        traced: whether that block is in a function that is being traced, which captures the writer.
+        step: the step of summaries without a ``step``.
+        condition: whether summaries are recorded.
     """
 
     writer: Any = None
@@ -37,7 +37,7 @@ DEFAULTS: Final = Defaults()
 
 @contextmanager
 def with_defaults(**changes: Any) -> Iterator[None]:
-    """The block in which these defaults are others."""
+    """A block with changed defaults."""
     before = {name: getattr(DEFAULTS, name) for name in changes}
     vars(DEFAULTS).update(changes)
     try:
@@ -47,7 +47,7 @@ def with_defaults(**changes: Any) -> Iterator[None]:
 
 
 def record_if(condition: Condition) -> Any:
-    """The block in which summaries are written only if ``condition`` holds.
+    """A block in which summaries are written only if ``condition`` holds.
 
     Args:
         condition: a bool, a scalar tensor, or a function without arguments that returns one of them, which
@@ -73,13 +73,13 @@ def should_record_summaries() -> bool:
 
 def condition_here() -> Any:
     """The condition's value: a bool or a tensor."""
-    found = DEFAULTS.condition
-    return found() if callable(found) and not isinstance(found, dispatch.TENSORS) else found
+    condition = DEFAULTS.condition
+    return condition() if callable(condition) and not isinstance(condition, dispatch.TENSORS) else condition
 
 
 @entry
 def set_step(step: Any) -> None:
-    """Let summaries of this thread that name no step be of ``step``.
+    """Set the default step of summaries in this thread.
 
     Args:
         step: an integer; a variable or a tensor, which is read at each summary; None for no default.
@@ -97,15 +97,15 @@ def set_step(step: Any) -> None:
 
 
 def get_step() -> Any:
-    """The step of summaries that name none; None if there is no default."""
+    """The default step of summaries; None without one."""
     return DEFAULTS.step
 
 
 def checked_step(step: Any) -> Any:
-    """A step that can be one.
+    """``step``, checked to be an integer, a scalar integer tensor, or None.
 
     Raises:
-        InvalidArgumentError: it is no integer, and no tensor of one.
+        InvalidArgumentError: it is not.
     """
     if step is None:
         return None

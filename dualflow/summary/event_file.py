@@ -1,4 +1,4 @@
-"""A file of events: records of a length, bytes and checksums, appended as a whole or not at all."""
+"""Event files: records of a length, bytes and checksums, which are appended completely or not at all."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _count: Final = itertools.count()
 
 
 class EventFile:
-    """Events in memory, and the file that they go to.
+    """An event file with a buffer of events in memory; thread-safe.
 
-    A thread adds events at any time. Where writing fails, as on a full disk, the file is cut back to its
-    last whole record, and the events are kept for the next attempt. A forked child begins a file of its own.
+    If writing fails, for example on a full disk, the file is truncated to its last complete record, and the
+    events are kept for the next attempt. A forked child begins a file of its own.
 
     Args:
-        folder: made if it is missing.
-        suffix: of the file's name.
-        most: how many events wait in memory.
-        seconds: how long the oldest waits until another event comes.
+        folder: the folder; created if it is missing.
+        suffix: the suffix of the file's name.
+        most: the maximum number of buffered events.
+        seconds: the maximum time that an event is buffered, checked when another one is added.
 
     Raises:
-        InvalidArgumentError: there can be no such folder or file.
+        InvalidArgumentError: the folder or the file can't be created.
     """
 
     def __init__(self, folder: Path, suffix: str, most: int, seconds: float) -> None:
@@ -47,7 +47,7 @@ class EventFile:
         self._open()
 
     def _open(self) -> None:
-        """Begin a file under a name that no other has."""
+        """Create a file with a unique name."""
         event = protocol().event.Event(wall_time=time.time(), file_version=_VERSION)
         stamp = f"{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}.{next(_count)}"
         try:
@@ -66,7 +66,7 @@ class EventFile:
         self.flush()
 
     def add(self, event: Any) -> None:
-        """Let ``event`` be written with the next ones.
+        """Buffer ``event``, and write the buffer if it is full or old.
 
         Raises:
             FailedPreconditionError: the file is closed, or can't be written to.
@@ -82,7 +82,7 @@ class EventFile:
                 self.flush()
 
     def flush(self) -> None:
-        """Write all events that wait.
+        """Write all buffered events.
 
         Raises:
             FailedPreconditionError: the file is closed, or can't be written to.
@@ -99,7 +99,7 @@ class EventFile:
                 ) from error
 
     def close(self) -> None:
-        """Write all events, and take no more; the file is closed even if writing fails."""
+        """Write all events and close the file, even if writing fails."""
         self._own()
         with self._lock:
             if self.closed:
@@ -112,7 +112,7 @@ class EventFile:
                 os.close(self._held.pop())
 
     def require_open(self) -> None:
-        """Refuse to go on with a closed file.
+        """Check that the file is open.
 
         Raises:
             FailedPreconditionError: it is closed.
@@ -123,7 +123,7 @@ class EventFile:
             )
 
     def _own(self) -> None:
-        """In a forked child: leave the parent's file and what waits for it, and begin another."""
+        """In a forked child: drop the parent's file and buffered events, and begin another file."""
         if os.getpid() != self._process:
             self._lock = threading.RLock()
             self._end.detach()
@@ -134,7 +134,7 @@ class EventFile:
 
 
 def _append(descriptor: int, records: list[bytes]) -> None:
-    """Append records and forget them; where that fails the file ends where it did."""
+    """Append records and clear the list; after an error the file is truncated to its old length."""
     start = os.lseek(descriptor, 0, os.SEEK_END)
     data = memoryview(b"".join(records))
     try:
@@ -147,7 +147,7 @@ def _append(descriptor: int, records: list[bytes]) -> None:
 
 
 def _give_up(process: int, lock: Any, records: list[bytes], held: list[int]) -> None:
-    """At the end of a writer that nobody closed: write what waits, if that works; a forked child does not."""
+    """Finalizer of a file that wasn't closed: write the buffered events, except in a forked child."""
     if os.getpid() != process:
         return
     with lock:

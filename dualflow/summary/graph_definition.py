@@ -1,4 +1,4 @@
-"""A graph as the message ``GraphDef``, of which TensorBoard draws a picture."""
+"""Conversion of a graph to the message ``GraphDef``, which TensorBoard draws."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from dualflow.summary.requirement import protocol
 
 
 def definition(graph: Graph) -> Any:
-    """The graph's nodes, each with its inputs, its results' shapes, and the user's line.
+    """A ``GraphDef`` with the graph's nodes, their inputs, output shapes, and the user's lines.
 
-    Arguments, variables and captured tensors are nodes too. A graph inside a node, as of a branch or a loop,
-    is a group of nodes with the node's name.
+    Arguments, variables and captured tensors are nodes as well. A graph inside a node, such as of a branch or
+    a loop, is a group of nodes with the node's name.
     """
     writer = DefinitionWriter()
     writer.graph(graph, "", None)
@@ -22,21 +22,21 @@ def definition(graph: Graph) -> Any:
 
 
 class DefinitionWriter:
-    """Adds the nodes of graphs to one message, under names that no other node has."""
+    """Adds the nodes of graphs to one message, with unique names."""
 
     def __init__(self) -> None:
         self.message = protocol().graph.GraphDef()
         self.message.versions.producer = 22
         self._counts: dict[str, int] = {}
 
-    def graph(self, graph: Graph, scope: str, given: list[str] | None) -> None:
-        """Add the nodes of a graph under names that begin with ``scope``.
+    def graph(self, graph: Graph, scope: str, input_names: list[str] | None) -> None:
+        """Add the nodes of a graph, with names prefixed by ``scope``.
 
-        ``given`` are the names of what a graph inside a node reads, where they are known.
+        ``input_names`` are the names of the inputs of a graph inside a node, if they are known.
         """
         names: dict[Value, str] = {}
         for i, value in enumerate(graph.inputs):
-            names[value] = self._input(graph, i, scope, given)
+            names[value] = self._input(graph, i, scope, input_names)
         for node in graph.nodes:
             read = [names[v] for v in node.inputs]
             name = self._node(f"{scope}{node.op.name}", node.op.name, read, node.specs, _attributes(node))
@@ -51,10 +51,10 @@ class DefinitionWriter:
             read = [names[update.input], names[update.value]]
             self._node(f"{scope}assign", "AssignVariable", read, [], {})
 
-    def _input(self, graph: Graph, place: int, scope: str, given: list[str] | None) -> str:
+    def _input(self, graph: Graph, place: int, scope: str, input_names: list[str] | None) -> str:
         value = graph.inputs[place]
-        if given is not None:
-            return given[place]
+        if input_names is not None:
+            return input_names[place]
         capture = place - len(graph.arguments)
         if capture < 0:
             name = value.spec.name or f"argument_{place}"
@@ -88,7 +88,7 @@ class DefinitionWriter:
 
 
 def _word(text: str) -> str:
-    """``text`` in the letters that names of nodes may have."""
+    """``text`` with the characters that names of nodes may have."""
     return "".join(c if c.isalnum() or c in "._-" else "_" for c in text).lstrip("_-") or "_"
 
 
@@ -98,11 +98,11 @@ def _add_shape(message: Any, spec: TensorSpec) -> None:
 
 
 def _attributes(node: Node) -> dict[str, str]:
-    """What a click on the node shows: the dtypes, the line and the settings."""
-    found = {"dtype": ", ".join(s.dtype.name for s in node.specs)} if node.specs else {}
+    """The attributes that TensorBoard shows for a node: dtypes, line and settings."""
+    attributes = {"dtype": ", ".join(s.dtype.name for s in node.specs)} if node.specs else {}
     if node.origin is not None:
-        found["line"] = str(node.origin)
+        attributes["line"] = str(node.origin)
     for name, value in node.settings.items():
         text = repr(value)
-        found[f"setting_{name}"] = text if len(text) <= 200 else f"{text[:200]}..."
-    return found
+        attributes[f"setting_{name}"] = text if len(text) <= 200 else f"{text[:200]}..."
+    return attributes

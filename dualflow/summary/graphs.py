@@ -1,4 +1,4 @@
-"""Graphs as summaries: one that is given, or those of the functions that are traced."""
+"""Summaries of graphs: of a given graph, or of the functions that are traced."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from dualflow.summary.requirement import protocol
 
 @entry
 def graph(graph_data: Any, name: str | None = None) -> bool:
-    """Write a graph, which TensorBoard draws.
+    """Write a graph for TensorBoard.
 
     Args:
-        graph_data: a :func:`dualflow.function` that has been traced, of which the last trace is written; a
-            concrete function; a graph.
-        name: ignored; a file of events has one graph.
+        graph_data: a traced :func:`dualflow.function`, of which the last trace is written; a concrete
+            function; or a graph.
+        name: ignored; an event file has one graph.
 
     Returns:
         Whether it was written: there is a default writer, and :func:`record_if` lets it.
 
     Raises:
-        DTypeError: something else.
-        FailedPreconditionError: a function that has not been traced; the writer is closed or can't write.
+        DTypeError: ``graph_data`` is of another type.
+        FailedPreconditionError: the function has not been traced; the writer is closed or can't write.
 
     >>> import dualflow as df
     >>> f = df.function(lambda x: x * x)
@@ -40,10 +40,10 @@ def graph(graph_data: Any, name: str | None = None) -> bool:
     >>> df.summary.graph(f)
     False
     """
-    found = _graph_of(graph_data)
+    selected = _graph_of(graph_data)
     if DEFAULTS.writer is None or not condition_here():
         return False
-    message = definition(found).SerializeToString()
+    message = definition(selected).SerializeToString()
     DEFAULTS.writer.add(protocol().event.Event(wall_time=time.time(), step=0, graph_def=message))
     return True
 
@@ -73,25 +73,25 @@ class _Tracing:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self.found: list[ConcreteFunction] | None = None
+        self.traces: list[ConcreteFunction] | None = None
 
     def begin(self) -> None:
         with self._lock:
-            if self.found is None:
+            if self.traces is None:
                 TRACE_LISTENERS.append(self.note)
-            self.found = []
+            self.traces = []
 
     def end(self) -> list[ConcreteFunction] | None:
         with self._lock:
-            found, self.found = self.found, None
-            if found is not None:
+            traces, self.traces = self.traces, None
+            if traces is not None:
                 TRACE_LISTENERS.remove(self.note)
-            return found
+            return traces
 
     def note(self, concrete: ConcreteFunction) -> None:
         with self._lock:
-            if self.found is not None:
-                self.found.append(concrete)
+            if self.traces is not None:
+                self.traces.append(concrete)
 
 
 _TRACING: Final = _Tracing()
@@ -99,15 +99,15 @@ _TRACING: Final = _Tracing()
 
 @entry
 def trace_on(graph: bool = True, profiler: bool = False, profiler_outdir: Any = None) -> None:
-    """Note the graphs of the functions that are traced from now on, for :func:`trace_export`.
+    """Record the graphs of the functions that are traced from now on, for :func:`trace_export`.
 
     Args:
-        graph: whether to.
-        profiler: is refused; :mod:`dualflow.profiler` measures.
+        graph: whether to record graphs.
+        profiler: True is not supported; use :mod:`dualflow.profiler`.
         profiler_outdir: ignored without ``profiler``.
 
     Raises:
-        FailedPreconditionError: ``profiler`` is asked for.
+        FailedPreconditionError: ``profiler`` is True.
 
     >>> import dualflow as df
     >>> df.summary.trace_on()
@@ -123,13 +123,13 @@ def trace_on(graph: bool = True, profiler: bool = False, profiler_outdir: Any = 
 
 
 def trace_off() -> None:
-    """Forget what has been noted since :func:`trace_on`."""
+    """Stop recording, and drop the graphs recorded since :func:`trace_on`."""
     _TRACING.end()
 
 
 @entry
 def trace_export(name: str, step: Any = None, profiler_outdir: Any = None) -> None:
-    """Write the graph of the last function that was traced since :func:`trace_on`, which ends then.
+    """Write the graph of the last function traced since :func:`trace_on`, and stop recording.
 
     A function that a traced function calls is part of its graph.
 
@@ -138,14 +138,14 @@ def trace_export(name: str, step: Any = None, profiler_outdir: Any = None) -> No
         step, profiler_outdir: ignored; as in TensorFlow.
 
     Raises:
-        FailedPreconditionError: without :func:`trace_on`, or no function has been traced since.
+        FailedPreconditionError: :func:`trace_on` was not called, or no function has been traced since.
     """
-    found = _TRACING.end()
-    if found is None:
+    traces = _TRACING.end()
+    if traces is None:
         raise FailedPreconditionError("Must enable trace before export through df.summary.trace_on().")
-    if not found:
+    if not traces:
         raise FailedPreconditionError(
             "No function has been traced since df.summary.trace_on(): call trace_on() before the first call "
             "of a df.function, or write its graph with df.summary.graph(f)."
         )
-    graph(found[-1])
+    graph(traces[-1])

@@ -1,4 +1,4 @@
-"""Arrays as the files of images and sounds that summaries hold."""
+"""Encoding of arrays as PNG and WAV files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COLOURS: Final = {1: 0, 2: 4, 3: 2, 4: 6}
 
 
 def as_bytes_of_colour(pixels: Array) -> Array:
-    """Pixels as uint8: floats in [0, 1] are scaled, and cut off outside; nan is 0."""
+    """Pixels as uint8: floats are scaled from [0, 1] and clipped; nan is 0."""
     if pixels.dtype == np.uint8:
         return pixels
     if pixels.dtype.kind == "f":
@@ -29,7 +29,7 @@ def as_bytes_of_colour(pixels: Array) -> Array:
 
 
 def png(pixels: Array) -> bytes:
-    """A file of PNG (RFC 2083) of pixels ``[height, width, channels]`` of uint8, with 1 to 4 channels.
+    """A PNG file (RFC 2083) of uint8 pixels of shape ``[height, width, channels]``, with 1 to 4 channels.
 
     >>> png(np.zeros([2, 2, 3], np.uint8))[1:4]
     b'PNG'
@@ -46,7 +46,7 @@ def png(pixels: Array) -> bytes:
 
 
 def wav(samples: Array, sample_rate: int) -> bytes:
-    """A file of WAV of samples ``[frames, channels]`` in [-1, 1], as integers of 16 bits.
+    """A WAV file, with 16-bit integers, of samples of shape ``[frames, channels]`` in [-1, 1].
 
     >>> wav(np.zeros([4, 1]), 8000)[:4]
     b'RIFF'

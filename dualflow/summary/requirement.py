@@ -1,4 +1,4 @@
-"""The door to tensorboardX, which is not installed with dualflow."""
+"""Lazy import of tensorboardX, an optional dependency."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dualflow.core.errors import NotFoundError
 
 
 class Protocol(NamedTuple):
-    """What is used of tensorboardX: modules of message classes, and the checksum of its records."""
+    """The used parts of tensorboardX: modules of message classes, and the checksum of its records."""
 
     event: Any
     summary: Any
@@ -23,7 +23,7 @@ class Protocol(NamedTuple):
 
 @cache
 def protocol() -> Protocol:
-    """The classes of events.
+    """The message classes of events.
 
     Raises:
         NotFoundError: tensorboardX is not installed.

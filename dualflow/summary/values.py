@@ -1,4 +1,4 @@
-"""From arrays to the values that events hold: numbers, histograms, images, sounds and texts."""
+"""Conversion of arrays to values of events: numbers, histograms, images, sounds and texts."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ from dualflow.summary.requirement import protocol
 
 
 def event_of(values: Sequence[Any], step: int) -> Any:
-    """A message of the class ``Event`` for a step, with these values."""
-    made = protocol()
-    return made.event.Event(wall_time=time.time(), step=step, summary=made.summary.Summary(value=values))
+    """An ``Event`` message for a step, with these values."""
+    messages = protocol()
+    return messages.event.Event(
+        wall_time=time.time(), step=step, summary=messages.summary.Summary(value=values)
+    )
 
 
 def scalar_values(tag: str, array: Array, description: str | None) -> list[Any]:
-    """One number.
+    """The value of a number.
 
     Raises:
-        InvalidArgumentError: there are several.
-        DTypeError: it is no real number.
+        InvalidArgumentError: ``array`` has axes.
+        DTypeError: it is not real.
     """
     _require_kind(array, "biuf", "scalar")
     if array.ndim:
@@ -37,15 +39,15 @@ def scalar_values(tag: str, array: Array, description: str | None) -> list[Any]:
 
 
 def histogram_values(tag: str, array: Array, description: str | None, buckets: int) -> list[Any]:
-    """How many numbers lie in each of ``buckets`` intervals of one length from the least to the largest.
+    """The value of a histogram with ``buckets`` equal intervals from the smallest to the largest number.
 
-    Numbers that are not finite are left out.
+    Numbers that are not finite are ignored.
     """
     _require_kind(array, "biuf", "histogram")
     numbers = array.astype(np.float64).ravel()
     numbers = numbers[np.isfinite(numbers)]
     counts, edges = _buckets(numbers, buckets)
-    found = protocol().summary.HistogramProto(
+    histogram = protocol().summary.HistogramProto(
         min=float(numbers.min(initial=np.inf)) if numbers.size else 0.0,
         max=float(numbers.max(initial=-np.inf)) if numbers.size else 0.0,
         num=float(numbers.size),
@@ -54,7 +56,7 @@ def histogram_values(tag: str, array: Array, description: str | None, buckets: i
         bucket_limit=edges[1:].tolist(),
         bucket=counts.tolist(),
     )
-    return [_value(tag, "histograms", description, histo=found)]
+    return [_value(tag, "histograms", description, histo=histogram)]
 
 
 def _buckets(numbers: Array, buckets: int) -> tuple[Array, Array]:
@@ -69,11 +71,11 @@ def _buckets(numbers: Array, buckets: int) -> tuple[Array, Array]:
 
 
 def image_values(tag: str, array: Array, description: str | None, most: int) -> list[Any]:
-    """The first images of a batch, each as a file of PNG.
+    """The values of the first images of a batch, encoded as PNG.
 
     Raises:
         InvalidArgumentError: not ``[batch, height, width, channels]`` with 1 to 4 channels.
-        DTypeError: the pixels are no real numbers.
+        DTypeError: the pixels are not real numbers.
     """
     _require_kind(array, "biuf", "image")
     if array.ndim != 4 or array.shape[3] not in (1, 2, 3, 4) or 0 in array.shape[1:3]:
@@ -81,29 +83,29 @@ def image_values(tag: str, array: Array, description: str | None, most: int) -> 
             "df.summary.image takes images of shape (batch, height, width, channels) with 1 to 4 channels, "
             f"not {array.shape}; x[None] is a batch of one."
         )
-    found, count = [], len(array[:most])
+    images, count = [], len(array[:most])
     for i, pixels in enumerate(as_bytes_of_colour(array[:most])):
         height, width, channels = pixels.shape
         image = protocol().summary.Summary.Image(
             height=height, width=width, colorspace=channels, encoded_image_string=png(pixels)
         )
-        found.append(_value(_numbered(tag, "image", i, count), "images", description, image=image))
-    return found
+        images.append(_value(_numbered(tag, "image", i, count), "images", description, image=image))
+    return images
 
 
 def audio_values(tag: str, array: Array, description: str | None, sample_rate: int, most: int) -> list[Any]:
-    """The first sounds of a batch, each as a file of WAV.
+    """The values of the first sounds of a batch, encoded as WAV.
 
     Raises:
         InvalidArgumentError: not ``[batch, frames, channels]``.
-        DTypeError: the samples are no floats.
+        DTypeError: the samples are not floats.
     """
     _require_kind(array, "f", "audio")
     if array.ndim != 3 or not array.shape[2]:
         raise InvalidArgumentError(
             f"df.summary.audio takes sounds of shape (batch, frames, channels), not {array.shape}."
         )
-    found, count = [], len(array[:most])
+    sounds, count = [], len(array[:most])
     for i, samples in enumerate(array[:most]):
         sound = protocol().summary.Summary.Audio(
             sample_rate=sample_rate,
@@ -112,35 +114,35 @@ def audio_values(tag: str, array: Array, description: str | None, sample_rate: i
             encoded_audio_string=wav(samples, sample_rate),
             content_type="audio/wav",
         )
-        found.append(_value(_numbered(tag, "audio", i, count), "audio", description, audio=sound))
-    return found
+        sounds.append(_value(_numbered(tag, "audio", i, count), "audio", description, audio=sound))
+    return sounds
 
 
 def text_values(tag: str, array: Array, description: str | None) -> list[Any]:
-    """Texts, which TensorBoard shows as Markdown, and two axes of them as a table.
+    """The value of texts, which TensorBoard shows as Markdown; an array of two axes as a table.
 
     Raises:
-        DTypeError: they are no texts.
+        DTypeError: the elements are not strings.
     """
     texts = [x if isinstance(x, bytes) else x.encode() if isinstance(x, str) else None for x in array.ravel()]
     if None in texts:
         raise DTypeError("df.summary.text takes texts, not numbers: format them, as with str().")
-    made = protocol()
-    tensor = made.tensor(
-        dtype=made.types.DT_STRING,
+    messages = protocol()
+    tensor = messages.tensor(
+        dtype=messages.types.DT_STRING,
         string_val=texts,
-        tensor_shape=made.shape(dim=[made.shape.Dim(size=n) for n in array.shape]),
+        tensor_shape=messages.shape(dim=[messages.shape.Dim(size=n) for n in array.shape]),
     )
     return [_value(tag, "text", description, tensor=tensor)]
 
 
 def _value(tag: str, plugin: str, description: str | None, **content: Any) -> Any:
-    """A value for a plugin of TensorBoard, which tells the plugin by itself but for texts."""
-    made = protocol().summary
-    metadata = made.SummaryMetadata(summary_description=description or "")
+    """A value for a plugin of TensorBoard; only texts need the plugin's name."""
+    messages = protocol().summary
+    metadata = messages.SummaryMetadata(summary_description=description or "")
     if plugin == "text":
-        metadata.plugin_data.CopyFrom(made.SummaryMetadata.PluginData(plugin_name=plugin))
-    return made.Summary.Value(tag=tag, metadata=metadata, **content)
+        metadata.plugin_data.CopyFrom(messages.SummaryMetadata.PluginData(plugin_name=plugin))
+    return messages.Summary.Value(tag=tag, metadata=metadata, **content)
 
 
 def _numbered(tag: str, kind: str, place: int, count: int) -> str:

@@ -1,4 +1,4 @@
-"""Writers of summaries: objects that hold a file of events."""
+"""Summary writers: objects with an event file."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ FLUSH = Op(
 
 @entry
 class SummaryWriter:
-    """What summaries are written to; :func:`create_file_writer` makes one.
+    """A writer of summaries; :func:`create_file_writer` creates one.
 
     Args:
-        file: the file of events; None to write nothing.
+        file: the event file; None to write nothing.
     """
 
     def __init__(self, file: EventFile | None) -> None:
@@ -46,10 +46,10 @@ class SummaryWriter:
 
     @contextmanager
     def as_default(self, step: Any = None) -> Iterator[SummaryWriter]:
-        """The block whose summaries go to this writer, which is flushed at its end.
+        """A block whose summaries are written by this writer, which is flushed at its end.
 
         Args:
-            step: of summaries that name none; by default as around the block.
+            step: the default step in the block; unchanged if None.
 
         Raises:
             FailedPreconditionError: the writer is closed.
@@ -65,10 +65,10 @@ class SummaryWriter:
                     self.flush()
 
     def set_as_default(self, step: Any = None) -> None:
-        """Let the summaries of this thread go to this writer from now on.
+        """Make this the default writer of the thread.
 
         Args:
-            step: of summaries that name none; by default as before.
+            step: the default step; unchanged if None.
 
         Raises:
             FailedPreconditionError: the writer is closed.
@@ -80,10 +80,10 @@ class SummaryWriter:
         DEFAULTS.traced = not dispatch.current().eager
 
     def init(self) -> None:
-        """Nothing: a writer's file is there from the start."""
+        """Does nothing: the file is created with the writer."""
 
     def flush(self) -> None:
-        """Write the events that wait in memory; in a traced function, when it runs.
+        """Write the buffered events; in a traced function, when it runs.
 
         Raises:
             FailedPreconditionError: the writer is closed, or its file can't be written to.
@@ -94,17 +94,17 @@ class SummaryWriter:
             dispatch.current().apply(FLUSH, (), {"writer": self})
 
     def flush_now(self) -> None:
-        """Write the events that wait in memory, also while a function is being traced."""
+        """Write the buffered events now, even while a function is being traced."""
         if self._file is not None:
             self._file.flush()
 
     def close(self) -> None:
-        """Flush, and take no more summaries; closing again does nothing."""
+        """Flush and close the file; further calls do nothing."""
         if self._file is not None:
             self._file.close()
 
     def add(self, event: Any) -> None:
-        """Let a message of the class ``Event`` be written.
+        """Buffer an ``Event`` message for writing.
 
         Raises:
             FailedPreconditionError: the writer is closed, or its file can't be written to.
@@ -136,18 +136,19 @@ def create_file_writer(
     experimental_trackable: bool = False,
     experimental_mesh: Any = None,
 ) -> SummaryWriter:
-    """A writer of a new file of events in a folder, which TensorBoard reads.
+    """A writer of a new event file in a folder, for TensorBoard.
 
     Args:
-        logdir: the folder, made if it is missing.
-        max_queue: how many events wait in memory, 10 by default.
-        flush_millis: how long they wait until another comes, 120,000 by default.
-        filename_suffix: of the file's name, ``.v2`` by default.
+        logdir: the folder, created if it is missing.
+        max_queue: the maximum number of buffered events, 10 by default.
+        flush_millis: the maximum time in ms that events are buffered, checked at the next event; 120,000 by
+            default.
+        filename_suffix: the suffix of the file's name, ``.v2`` by default.
         name, experimental_trackable, experimental_mesh: ignored; as in TensorFlow.
 
     Raises:
         NotFoundError: tensorboardX is not installed: ``pip install 'dualflow[summary]'``.
-        InvalidArgumentError: there can be no such folder, or a number is negative.
+        InvalidArgumentError: the folder can't be created, or a number is negative.
 
     >>> import tempfile
     >>> import dualflow as df
@@ -171,7 +172,7 @@ def create_file_writer(
 
 
 def create_noop_writer() -> SummaryWriter:
-    """A writer that writes nothing: in its blocks there is no default writer.
+    """A writer that discards summaries: in its blocks there is no default writer.
 
     >>> import dualflow as df
     >>> with df.summary.create_noop_writer().as_default():

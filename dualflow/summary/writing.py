@@ -1,4 +1,4 @@
-"""The functions that write summaries: now, or each time a traced function runs."""
+"""The functions that write summaries: immediately, or at each run of a traced function."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ Values = Callable[[str, Array, str | None], list[Any]]
 
 @dataclass(frozen=True)
 class PlannedSummary:
-    """What a traced function knows of a summary.
+    """A summary in a traced function.
 
     Attributes:
         tag: its name, with the open name scopes.
-        values: makes the event's values.
-        description: for people.
-        writer: of a block inside the function; None for the default one where the function runs.
+        values: converts the content to values of an event.
+        description: a text for people.
+        writer: the writer of a block inside the function; None for the default one at run time.
         has_step: whether the step is an input of the op.
-        has_condition: whether so is a bool that says whether to write.
-        step: the step if it was given as an integer; None for the default where the function runs.
-        content: what is written if it is no input: texts.
+        has_condition: whether the condition is an input of the op.
+        step: the step if it is an integer; None for the default one at run time.
+        content: static content, of texts; None if it is an input of the op.
     """
 
     tag: str
@@ -57,12 +57,12 @@ class PlannedSummary:
 
 
 def _write(*arrays: Array, summary: PlannedSummary) -> tuple[()]:
-    rest = list(arrays)
-    content = rest.pop(0) if summary.content is None else summary.content
-    step = int(rest.pop(0)) if summary.has_step else summary.step
-    wanted = bool(rest.pop(0) if summary.has_condition else condition_here())
+    inputs = list(arrays)
+    content = inputs.pop(0) if summary.content is None else summary.content
+    step = int(inputs.pop(0)) if summary.has_step else summary.step
+    enabled = bool(inputs.pop(0) if summary.has_condition else condition_here())
     writer = DEFAULTS.writer if summary.writer is None else summary.writer
-    if wanted and writer is not None:
+    if enabled and writer is not None:
         _add(writer, summary.tag, summary.values, content, summary.description, step)
     return ()
 
@@ -93,7 +93,7 @@ def _add(
 def _summarize(
     name: str, data: Any, step: Any, values: Values, description: str | None, *, texts: bool = False
 ) -> bool:
-    """Write a summary, or plan it in a traced function; returns whether that was done."""
+    """Write a summary, or record it in a traced function; returns whether that was done."""
     if not isinstance(name, str) or not name:
         raise InvalidArgumentError(f"The name of a summary is a text, not {name!r}.")
     at, tag = checked_step(step), f"{naming.prefix()}{name}"
@@ -132,22 +132,22 @@ def _now(data: Any, texts: bool) -> Array:
 
 @entry
 def scalar(name: str, data: Any, step: Any = None, description: str | None = None) -> bool:
-    """Write a number, of which TensorBoard draws a curve over the steps.
+    """Write a number, which TensorBoard plots over the steps.
 
     Args:
-        name: of the curve, behind the names of the open :func:`dualflow.name_scope` s.
-        data: a scalar of real numbers.
-        step: an integer, or a scalar tensor of one; the default step if it is None.
-        description: for people, in Markdown.
+        name: the name of the curve, prefixed by the open :func:`dualflow.name_scope` s.
+        data: a real scalar.
+        step: an integer, or a scalar integer tensor; by default the default step.
+        description: a text for people, in Markdown.
 
     Returns:
-        Whether it was written: there is a default writer, and :func:`record_if` lets it. In a function that
-        is being traced True: each run of the function decides.
+        Whether it was written: there is a default writer, and the condition of :func:`record_if` holds. True
+        in a function that is being traced: each run of the function decides.
 
     Raises:
-        InvalidArgumentError: there is no step, or it is no integer; ``data`` is no scalar.
+        InvalidArgumentError: there is no step, or it is not an integer; ``data`` is not a scalar.
         FailedPreconditionError: the writer is closed, or can't write.
-        DTypeError: ``data`` is no real number.
+        DTypeError: ``data`` is not real.
 
     >>> import dualflow as df
     >>> df.summary.scalar("loss", 0.5, step=1)
@@ -160,11 +160,11 @@ def scalar(name: str, data: Any, step: Any = None, description: str | None = Non
 def histogram(
     name: str, data: Any, step: Any = None, buckets: int | None = None, description: str | None = None
 ) -> bool:
-    """Write how often numbers lie where, between the least and the largest.
+    """Write a histogram of numbers.
 
     Args:
-        data: real numbers of any shape; those that are not finite are left out.
-        buckets: how many intervals there are, 30 by default.
+        data: real numbers of any shape; numbers that are not finite are ignored.
+        buckets: the number of intervals, 30 by default.
 
     See :func:`scalar` for the other arguments, the result and the errors.
 
@@ -185,7 +185,7 @@ def image(
     Args:
         data: ``[batch, height, width, channels]`` with 1 to 4 channels: grey, grey and alpha, RGB, RGBA;
             floats in [0, 1], integers in [0, 255], or bools.
-        max_outputs: how many images are written at most.
+        max_outputs: the maximum number of images to write.
 
     See :func:`scalar` for the other arguments, the result and the errors.
 
@@ -211,8 +211,8 @@ def audio(
 
     Args:
         data: ``[batch, frames, channels]`` of floats in [-1, 1].
-        sample_rate: how many frames a second has.
-        max_outputs: how many sounds are written at most.
+        sample_rate: the number of frames per second.
+        max_outputs: the maximum number of sounds to write.
         encoding: "wav".
 
     See :func:`scalar` for the other arguments, the result and the errors.
@@ -245,10 +245,10 @@ def text(name: str, data: Any, step: Any = None, description: str | None = None)
 
 @entry
 def flush(writer: SummaryWriter | None = None, name: str | None = None) -> None:
-    """Write the events that wait in the memory of a writer, by default the default one.
+    """Write the buffered events of a writer.
 
     Args:
-        writer: of the events.
+        writer: the writer; by default the default one.
         name: ignored; as in TensorFlow.
 
     Raises:
@@ -257,13 +257,13 @@ def flush(writer: SummaryWriter | None = None, name: str | None = None) -> None:
     >>> import dualflow as df
     >>> df.summary.flush()
     """
-    found = DEFAULTS.writer if writer is None else writer
-    if found is not None:
-        found.flush()
+    target = DEFAULTS.writer if writer is None else writer
+    if target is not None:
+        target.flush()
 
 
 def _count(value: Any, default: int, what: str) -> int:
-    found = default if value is None else int(value)
-    if found < 0:
+    count = default if value is None else int(value)
+    if count < 0:
         raise InvalidArgumentError(f"{what} is at least 0, not {value}.")
-    return found
+    return count

@@ -163,12 +163,12 @@ def test_calls_have_the_names_of_their_functions() -> None:
 CASES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "its number of axes": (
         lambda x: len(x.shape),
-        "rank of a tensor is unknown where it is asked for. Give the",
+        "rank of a tensor is unknown where it is needed. Give the",
     ),
-    "its sizes": (lambda x: x.shape.as_list(), "rank of a tensor is unknown where it is asked for. Give the"),
+    "its sizes": (lambda x: x.shape.as_list(), "rank of a tensor is unknown where it is needed. Give the"),
     "a part of it": (
         lambda x: x[0],
-        "rank of a tensor is unknown where it is asked for. Give the placeholder",
+        "rank of a tensor is unknown where it is needed. Give the placeholder",
     ),
     "a function of its rows": (
         lambda x: v1.map_fn(lambda row: row, x),

@@ -42,7 +42,7 @@ def test_nothing_is_known_of_it() -> None:
     ids=["len", "list", "tuple", "item", "in", "as_list", "+"],
 )
 def test_what_asks_for_sizes_is_refused(ask: Callable[[Any], Any]) -> None:
-    with pytest.raises(ValueError, match="rank of a tensor is unknown where it is asked for"):
+    with pytest.raises(ValueError, match="rank of a tensor is unknown where it is needed"):
         ask(UNKNOWN)
 
 

@@ -203,32 +203,32 @@ class CreationMethods(DatasetBase):
         """
         if not callable(generator):
             raise DTypeError(
-                "`generator` must be a Python callable, which is called for each run through the dataset; "
+                "`generator` must be a Python callable, which is called for each iteration over the dataset; "
                 f"give the generator function itself, or lambda: iterable.{here()}"
             )
         layout = signature(output_types, output_shapes, output_signature)
-        given = () if args is None else tuple([leaf_array(x) for x in args])
-        made: Self = cls.of(generated(lambda: generator(*given), layout))
-        return made
+        arguments = () if args is None else tuple([leaf_array(x) for x in args])
+        dataset: Self = cls.of(generated(lambda: generator(*arguments), layout))
+        return dataset
 
     @classmethod
     @entry
     def from_source(cls, source: Any, output_signature: Any = None) -> Self:
         """The elements of a sequence of Python objects, or of a dataset of another library.
 
-        What has a length and is indexed with integers, such as a list or a torch Dataset of that kind, is
-        read at the places that are needed: a shuffle in front holds numbers only. What can only be iterated,
-        such as grain's or torch's iterable datasets and data loaders, is iterated anew for each run.
+        Objects with a length and integer indices, such as lists and map-style torch datasets, have random
+        access: a shuffle after them buffers indices only. Objects that can only be iterated, such as iterable
+        datasets and data loaders of grain or torch, are iterated again by each iteration over the dataset.
 
         Args:
-            source: its elements are structures of what becomes tensors: numbers, arrays, torch's tensors.
-            output_signature: a structure of :class:`dualflow.TensorSpec`; without it, the first element says
-                what all are like.
+            source: an object whose elements are structures of numbers, arrays, or torch tensors.
+            output_signature: a structure of :class:`dualflow.TensorSpec`; without it, it is inferred
+                from the first element.
 
         Raises:
             DTypeError: ``source`` can't be iterated.
-            InvalidArgumentError: it is empty and there is no signature; or in the loop, where an element is
-                unlike the others.
+            InvalidArgumentError: ``source`` is empty and there is no signature; during iteration, an element
+                differs from the signature.
 
         >>> import dualflow as df
         >>> dataset = df.data.Dataset.from_source([(1.0, 0), (2.0, 1)])
@@ -236,8 +236,8 @@ class CreationMethods(DatasetBase):
         [(1.0, 0), (2.0, 1)]
         """
         layout = None if output_signature is None else layout_of_spec(output_signature)
-        made: Self = cls.of(source_of(source, layout))
-        return made
+        dataset: Self = cls.of(source_of(source, layout))
+        return dataset
 
     @classmethod
     @entry

@@ -1,0 +1,117 @@
+"""Words that the code base has retired stay out of the packages that are clean of them.
+
+A package enters ``CLEAN`` once none of the words occurs in it, but for the places in ``ALLOWED``. Both change
+in
+one direction: packages are added, allowed places removed.
+"""
+
+from __future__ import annotations
+
+import re
+import tokenize
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import dualflow
+
+ROOT = Path(dualflow.__file__).parent
+
+CLEAN = ("cli", "core", "data", "eager", "gradient", "profiler", "summary", "train")
+"""The packages of dualflow that are clean."""
+
+RETIRED_NAMES = {
+    "found": "the name of the value",
+    "given": "the name of the value, or bound",
+    "known": "the name of the value, or static_value",
+    "made": "the name of the value",
+    "moving": "the name of the value",
+    "rest": "remaining, remainder",
+    "resting": "the name of the value",
+    "seen": "visited",
+    "told": "dynamic, has_layout",
+    "wanted": "requested, limit, dtype",
+    "Atom": "SizeFactor, SizeVariable",
+    "Cursor": "StageIterator",
+    "Extent": "SymInt",
+    "FirstValue": "DeferredInitialValue",
+    "RowMap": "Vmap",
+    "Shelf": "BoundedQueue",
+    "adopt": "lift",
+    "cursor": "iterator",
+    "look_again": "restore_deferred",
+    "pull": "next",
+    "stretch": "span",
+    "stretches": "spans",
+    "take_seed": "set_own_seed",
+}
+"""Identifiers, and what to write instead."""
+
+RETIRED_PHRASES = {
+    r"\bnobody\b|\bsomebody\b|\bwhoever\b": "name the caller, thread or process",
+    r"\bso many\b|\bso-manieth\b": "the number of",
+    r"\bway back\b": "backward pass",
+    r"\bonly (?:a|the) run tells\b": "known at run time",
+    r"\btells?\b|\btold\b": "reports, returns",
+    r"\basks?\b|\basked\b": "reads, requests, calls",
+    r"\bsays?\b|\bsaid\b": "returns, reports, has",
+    r"\bknows?\b": "has",
+    r"\bwants?\b": "requires, needs",
+    r"\bstretch(?:es)?\b": "span, chunk",
+    r"\brooms?\b": "package, space",
+    r"\bturns?\b": "iteration",
+    r"\bshort way\b|\blong way\b": "fast path, slow path",
+    r"\bwant of\b": "lack of, out of",
+    r"\bbehind\b": "after",
+    r"\bbeside\b": "next to, in the folder of, compared with",
+    r"\bcursors?\b": "iterator",
+    r"\bextents?\b": "symbolic size, loop extent",
+    r"\bin the place of\b": "instead of, replaced by",
+    r"\blet go\b|\blets go\b": "release",
+}
+"""Patterns in comments and strings, and what to write instead."""
+
+ALLOWED: dict[tuple[str, str], int] = {}
+"""How often a word or pattern still occurs in a file; the numbers only fall."""
+
+
+@cache
+def occurrences() -> Counter[tuple[str, str]]:
+    """The number of occurrences of each retired word, by file and word."""
+    phrases = re.compile("|".join(RETIRED_PHRASES), re.IGNORECASE)
+    counts: Counter[tuple[str, str]] = Counter()
+    for package in CLEAN:
+        for path in sorted((ROOT / package).glob("**/*.py")):
+            file = path.relative_to(ROOT).as_posix()
+            with path.open("rb") as source:
+                for token in tokenize.tokenize(source.readline):
+                    if token.type == tokenize.NAME and token.string in RETIRED_NAMES:
+                        counts[file, token.string] += 1
+                    elif token.type in (tokenize.STRING, tokenize.COMMENT) and phrases.search(token.string):
+                        for pattern in RETIRED_PHRASES:
+                            number = len(re.findall(pattern, token.string, re.IGNORECASE))
+                            if number:
+                                counts[file, pattern] += number
+    return counts
+
+
+def advice(word: str) -> str:
+    return RETIRED_NAMES.get(word) or RETIRED_PHRASES[word]
+
+
+def test_clean_packages_have_no_retired_words() -> None:
+    excess = {key: n for key, n in occurrences().items() if n > ALLOWED.get(key, 0)}
+    listed = [f"{file}: {word!r} ({n}); write: {advice(word)}" for (file, word), n in sorted(excess.items())]
+    assert not listed, "\n".join(listed)
+
+
+def test_the_list_of_allowed_words_only_shrinks() -> None:
+    stale = {key: n for key, n in ALLOWED.items() if n > occurrences()[key]}
+    assert not stale, f"lower these numbers, or remove the entries: {stale}"
+
+
+@pytest.mark.parametrize("package", CLEAN)
+def test_clean_packages_exist(package: str) -> None:
+    assert (ROOT / package / "__init__.py").is_file()
