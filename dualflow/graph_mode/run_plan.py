@@ -217,7 +217,7 @@ class _Replay:
         value = self._current[id(variable)]
         if value.spec != start.spec:
             raise InvalidArgumentError(
-                f"{variable.name} has shape {variable.shape} and can't take a value of shape "
+                f"{variable.name} has shape {variable.shape} and can't hold a value of shape "
                 f"{value.spec.shape}; the shapes must be equal."
             )
         return Update(start, value)
