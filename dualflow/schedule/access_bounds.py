@@ -21,10 +21,8 @@ from dualflow.core.errors import InternalError
 from dualflow.core.records import NamedTuple
 from dualflow.graph.ir import Node
 from dualflow.schedule import loop_program as lp
+from dualflow.schedule.loop_ids import BlockId, BlockLevel, KernelLoop, Level, LoopId
 from dualflow.schedule.loop_program import (
-    LANE,
-    SHARE,
-    STRIP,
     Edge,
     End,
     Kernel,
@@ -199,14 +197,14 @@ class _OpenBlock(NamedTuple):
 
     iterations: int
     size: int
-    around: frozenset[tuple[int, int]]
+    around: frozenset[BlockId]
 
 
 class _OpenLoop(NamedTuple):
     """An open loop: the number of its iterations, and the chunks that it lies in."""
 
     iterations: int
-    blocks: frozenset[tuple[int, int]]
+    blocks: frozenset[BlockId]
 
 
 class _Analysis:
@@ -250,8 +248,8 @@ class _Analysis:
     def _statements(
         self,
         body: Sequence[Statement],
-        loops: dict[int, _OpenLoop],
-        blocks: dict[tuple[int, int], _OpenBlock],
+        loops: dict[LoopId, _OpenLoop],
+        blocks: dict[BlockId, _OpenBlock],
         around: tuple[int, ...],
     ) -> None:
         for statement in body:
@@ -274,18 +272,20 @@ class _Analysis:
                     self._statements(statement.body, loops, {**blocks, **block}, (*around, whole.iterations))
                 case lp.Strips(loop, begin, end, width):
                     whole = self._range(begin, end, blocks)
-                    block = self._block(whole, loop, STRIP, self._constant(width))
+                    block = self._block(whole, loop, BlockLevel.STRIP, self._constant(width))
                     self._statements(statement.body, loops, {**blocks, **block}, (*around, whole.iterations))
                 case lp.Lanes(width):
                     lanes = _OpenLoop(self._constant(width), frozenset())
-                    self._statements(statement.body, {**loops, LANE: lanes}, blocks, around)
+                    self._statements(statement.body, {**loops, KernelLoop.LANES: lanes}, blocks, around)
                 case lp.Shares(loop, size, extent):
                     self._require(Rule.AT_LEAST, size.place, self.one)
                     self._require(Rule.ROWS_WITHIN, size.place, extent.place)
                     shares, whole = _OpenLoop(self.total, frozenset()), _OpenLoop(extent.place, frozenset())
-                    block = self._block(whole, loop, SHARE, size.place)
+                    block = self._block(whole, loop, BlockLevel.CHUNK, size.place)
                     inside = (*around, self.total, extent.place)
-                    self._statements(statement.body, {**loops, SHARE: shares}, {**blocks, **block}, inside)
+                    self._statements(
+                        statement.body, {**loops, KernelLoop.CHUNKS: shares}, {**blocks, **block}, inside
+                    )
                 case lp.Choose():
                     for branch in statement.branches:
                         self._statements(branch.body, loops, blocks, around)
@@ -295,12 +295,10 @@ class _Analysis:
                 case _:
                     self._access(statement, loops, blocks, around)
 
-    def _block(self, whole: _OpenLoop, loop: int, level: int, size: int) -> dict[tuple[int, int], _OpenBlock]:
+    def _block(self, whole: _OpenLoop, loop: LoopId, level: Level, size: int) -> dict[BlockId, _OpenBlock]:
         return {(loop, level): _OpenBlock(whole.iterations, size, whole.blocks | {(loop, level)})}
 
-    def _range(
-        self, begin: lp.Bound, end: lp.Bound, blocks: Mapping[tuple[int, int], _OpenBlock]
-    ) -> _OpenLoop:
+    def _range(self, begin: lp.Bound, end: lp.Bound, blocks: Mapping[BlockId, _OpenBlock]) -> _OpenLoop:
         """A loop between two bounds: its index is at least 0 and less than some number."""
         if begin is End.LOW and end is End.HIGH:
             return _OpenLoop(self.total, frozenset())
@@ -315,8 +313,8 @@ class _Analysis:
     def _access(
         self,
         statement: Statement,
-        loops: Mapping[int, _OpenLoop],
-        blocks: Mapping[tuple[int, int], _OpenBlock],
+        loops: Mapping[LoopId, _OpenLoop],
+        blocks: Mapping[BlockId, _OpenBlock],
         around: tuple[int, ...],
     ) -> None:
         match statement:
@@ -334,17 +332,17 @@ class _Analysis:
                 self._tile(statement, loops, blocks, around)
             case lp.ReduceLanes(slots=slots, width=width):
                 for slot in slots:
-                    place = Place(slot, ((LANE, None),))
+                    place = Place(slot, ((KernelLoop.LANES, None),))
                     lanes = _OpenLoop(self._constant(width), frozenset())
-                    self._index(place, {LANE: lanes}, blocks, around)
+                    self._index(place, {KernelLoop.LANES: lanes}, blocks, around)
 
     # Accesses
 
     def _index(
         self,
         place: Place,
-        loops: Mapping[int, _OpenLoop],
-        blocks: Mapping[tuple[int, int], _OpenBlock],
+        loops: Mapping[LoopId, _OpenLoop],
+        blocks: Mapping[BlockId, _OpenBlock],
         around: tuple[int, ...],
         picked: tuple[tuple[int, int], ...] = (),
     ) -> None:
@@ -371,8 +369,8 @@ class _Analysis:
         self,
         place: Place,
         inside: Register,
-        loops: Mapping[int, _OpenLoop],
-        blocks: Mapping[tuple[int, int], _OpenBlock],
+        loops: Mapping[LoopId, _OpenLoop],
+        blocks: Mapping[BlockId, _OpenBlock],
         around: tuple[int, ...],
     ) -> None:
         """A load at a position that a check has looked at."""
@@ -394,8 +392,8 @@ class _Analysis:
     def _tile(
         self,
         tile: lp.TransposedTile,
-        loops: Mapping[int, _OpenLoop],
-        blocks: Mapping[tuple[int, int], _OpenBlock],
+        loops: Mapping[LoopId, _OpenLoop],
+        blocks: Mapping[BlockId, _OpenBlock],
         around: tuple[int, ...],
     ) -> None:
         """A tile is read by rows along ``down``, and written by squares of rows along ``across``."""

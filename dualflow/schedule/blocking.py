@@ -12,6 +12,7 @@ from dualflow.core.records import NamedTuple
 from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.column_folds import LEAST_ROWS
 from dualflow.ops.op_kinds import Reduce
+from dualflow.schedule.loop_ids import KernelLoop, LoopId
 from dualflow.schedule.nest import Nest, NestStep
 
 FEW = 256
@@ -25,8 +26,6 @@ Fixed, so that results don't depend on the number of threads.
 """
 MIN_CHUNKS = 8
 """The fewest chunks of folds of columns, which threads share."""
-JOIN = -1
-"""The key of the loop that joins the partial results of a whole reduction."""
 
 
 def rounds(step: NestStep) -> bool:
@@ -85,12 +84,12 @@ def join_blocks(count: int) -> tuple[int, ...]:
     return _levels(1, _assumed(count), 1, 1)
 
 
-def block_sizes(nest: Nest, lanes: int) -> dict[int, tuple[int, ...]]:
+def block_sizes(nest: Nest, lanes: int) -> dict[LoopId, tuple[int, ...]]:
     """How far the index of a loop goes in one block of each level, the largest first.
 
     Loops that aren't there are taken at a stretch.
     """
-    found: dict[int, tuple[int, ...]] = {}
+    found: dict[LoopId, tuple[int, ...]] = {}
     if not any(map(rounds, nest.steps)):
         return found
     steps = 1
@@ -105,7 +104,7 @@ def block_sizes(nest: Nest, lanes: int) -> dict[int, tuple[int, ...]]:
         stride = lanes if nest.vector == 0 else 1
         size, count = chunks(nest, lanes)
         found[0] = _levels(1, -(-size // stride), steps, stride)
-        found[JOIN] = join_blocks(count)
+        found[KernelLoop.CHUNKS] = join_blocks(count)
     return found
 
 

@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from dualflow.core.dtypes import DType
 from dualflow.core.symbolic_sizes import typical
-from dualflow.schedule.blocking import JOIN, ColumnChunks, join_blocks
+from dualflow.schedule.blocking import ColumnChunks, join_blocks
 from dualflow.schedule.kernels import Accumulator, KernelWriter, carried_dtypes, merge
+from dualflow.schedule.loop_ids import BlockLevel, KernelLoop
 from dualflow.schedule.loop_program import (
-    SHARE,
     Blocks,
     Bound,
     Edge,
@@ -47,7 +47,7 @@ class ColumnWriter(KernelWriter):
         self._buffers_used()
         folds, size = self._folds(0), self.given.number("chunk", by.iterations)
         dtypes = [dtype for step in folds for dtype in carried_dtypes(step)]
-        edges = Edge(nest.kept, SHARE, False), Edge(nest.kept, SHARE, True)
+        edges = Edge(nest.kept, BlockLevel.CHUNK, False), Edge(nest.kept, BlockLevel.CHUNK, True)
         before = tuple(self._steps_at(0))
         if by.inner == nest.kept and typical(by.width) < nest.costs.wide_row:
             iteration = self._each_column(0, lambda: self._column(by, edges, alone=True))
@@ -135,26 +135,26 @@ class ColumnWriter(KernelWriter):
         kept = [loop.extent for loop in self.nest.loops[: self.nest.kept]]
         distances = [math.prod(kept[i + 1 :]) for i in range(len(kept))]
         terms = [(i, None if n == 1 else self._stride(("part", i), n)) for i, n in enumerate(distances)]
-        share = SHARE, self._stride("chunk", math.prod(kept))
+        share = KernelLoop.CHUNKS, self._stride("chunk", math.prod(kept))
         return Place(self._buffers_used() + number, (share, *terms))
 
     def _join_columns(self, dtypes: Sequence[DType], by: ColumnChunks) -> Run:
         """For each column, join the partial results in order, finish the folds, and store what is kept."""
         folds = self._folds(0)
         self._buffers_used()
-        self.blocks = {JOIN: join_blocks(by.number)}
+        self.blocks = {KernelLoop.CHUNKS: join_blocks(by.number)}
         count = self.given.number("chunks", by.number)
 
         def run(begin: Bound, end: Bound, accumulators: Sequence[Accumulator]) -> tuple[Statement, ...]:
             parts = [self._accumulator(s) for s in folds]
             body = (*self._parts_loaded(parts), *self._merges(accumulators, parts))
-            return (For(SHARE, begin, end, LoopKind.SERIAL, body),)
+            return (For(KernelLoop.CHUNKS, begin, end, LoopKind.SERIAL, body),)
 
         def inside() -> Iterator[Statement]:
             accumulators = [self._accumulator(s) for s in folds]
             yield from self._stores(self._kept_stores(0))
             yield from self._starts(0, accumulators)
-            yield from self._by_blocks(JOIN, End.ZERO, count, 0, accumulators, run)
+            yield from self._by_blocks(KernelLoop.CHUNKS, End.ZERO, count, 0, accumulators, run)
             yield from self._finish(0, accumulators)
 
         body = (*self._steps_at(0), *self._kept(0, inside))

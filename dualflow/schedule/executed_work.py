@@ -9,8 +9,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from dualflow.core.symbolic_sizes import typical
+from dualflow.schedule.loop_ids import BlockLevel, Level
 from dualflow.schedule.loop_program import (
-    SHARE,
     Blocks,
     Bound,
     Choose,
@@ -83,7 +83,7 @@ def _statement(run: Run, statement: Statement, edges: Edges) -> float:
             return blocks * _block(run, statement, statement.level, length / blocks if blocks else 0.0, edges)
         case Shares():
             size = _number(run, statement.extent) / max(typical(run.total), 1)
-            return typical(run.total) * _block(run, statement, SHARE, size, edges)
+            return typical(run.total) * _block(run, statement, BlockLevel.CHUNK, size, edges)
         case Choose():
             return max(_statements(run, branch.body, edges) for branch in statement.branches)
         case Repeat():
@@ -91,7 +91,7 @@ def _statement(run: Run, statement: Statement, edges: Edges) -> float:
     return 0.0
 
 
-def _block(run: Run, statement: Blocks | Shares, level: int, length: float, edges: Edges) -> float:
+def _block(run: Run, statement: Blocks | Shares, level: Level, length: float, edges: Edges) -> float:
     """The additions of one block, which is of average length."""
     begin, end = (Edge(statement.loop, level, side) for side in (False, True))
     return _statements(run, statement.body, {**edges, begin: 0.0, end: length})

@@ -15,9 +15,9 @@ from dualflow.graph.control_spec import branches_of, loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.scalar_functions import function_of, reduction_of
 from dualflow.ops.op_kinds import Cond, Gather, Literal, Loop, Reduce, View
-from dualflow.schedule.blocking import JOIN, block_sizes, chunks, rounds
+from dualflow.schedule.blocking import block_sizes, chunks, rounds
+from dualflow.schedule.loop_ids import BlockLevel, KernelLoop, LoopId
 from dualflow.schedule.loop_program import (
-    SHARE,
     Argument,
     Blocks,
     Bound,
@@ -159,12 +159,12 @@ class KernelWriter:
     def _vector_edge(self, end: bool) -> Edge:
         vector = self.nest.vector
         assert vector is not None, "a nest with scratch rows has loops"
-        return Edge(vector, SHARE if vector == 0 else 0, end)
+        return Edge(vector, BlockLevel.CHUNK if vector == 0 else 0, end)
 
     def _lanes(self) -> Number:
         return self.given.number("lanes", self.lanes)
 
-    def _loop(self, at: int, begin: Bound, end: Bound, body: Any) -> For:
+    def _loop(self, at: LoopId, begin: Bound, end: Bound, body: Any) -> For:
         known = dict(self.known)
         kind = LoopKind.LANES if at == self.nest.vector else LoopKind.SERIAL
         made = For(at, begin, end, kind, tuple(body()))
@@ -214,7 +214,7 @@ class KernelWriter:
 
     def _by_blocks(
         self,
-        at: int,
+        at: LoopId,
         begin: Bound,
         end: Bound,
         stage: int,
@@ -279,7 +279,9 @@ class KernelWriter:
         iterations, count = chunks(self.nest, self.lanes)
         size, extent = self.given.number("chunk", iterations), self._extent(0)
         iteration = [*self._starts(0, accumulators)]
-        iteration += self._reduced(0, Edge(0, SHARE, False), Edge(0, SHARE, True), 0, accumulators)
+        iteration += self._reduced(
+            0, Edge(0, BlockLevel.CHUNK, False), Edge(0, BlockLevel.CHUNK, True), 0, accumulators
+        )
         iteration += self._across(0, accumulators)
         first = len(self.given.buffers)
         registers = [r for accumulator in accumulators for r in accumulator]
@@ -306,12 +308,12 @@ class KernelWriter:
             parts = [self._accumulator(s) for s in folds]
             loads = [Load(r, _partial(first + i)) for i, r in enumerate(r for part in parts for r in part)]
             merges = [merge(s, a, b) for s, a, b in zip(folds, accumulators, parts, strict=True)]
-            return (For(SHARE, begin, end, LoopKind.SERIAL, (*loads, *merges)),)
+            return (For(KernelLoop.CHUNKS, begin, end, LoopKind.SERIAL, (*loads, *merges)),)
 
         body = [*self._steps_at(0), *self._stores(self._kept_stores(0)), *self._starts(0, accumulators)]
         _, chunk_count = chunks(self.nest, self.lanes)
         count = self.given.number("chunks", chunk_count)
-        body += self._by_blocks(JOIN, End.ZERO, count, 0, accumulators, run)
+        body += self._by_blocks(KernelLoop.CHUNKS, End.ZERO, count, 0, accumulators, run)
         body += self._finish(0, accumulators)
         return self._made(body, 1, dtypes)
 
@@ -485,7 +487,7 @@ def _argument(access: Access, pick: Pick | None = None) -> Argument:
 
 def _partial(buffer: int) -> Place:
     """The partial result of a chunk."""
-    return Place(buffer, ((SHARE, None),))
+    return Place(buffer, ((KernelLoop.CHUNKS, None),))
 
 
 def merge(step: NestStep, accumulator: Accumulator, other: Accumulator) -> ReduceCombine:

@@ -35,6 +35,7 @@ from dualflow.core.records import NamedTuple
 from dualflow.graph.ir import Node
 from dualflow.graph.scalar_functions import ReductionFunctions
 from dualflow.scalar import ScalarFunction
+from dualflow.schedule.loop_ids import Level, LoopId
 
 
 class LoopKind(Enum):
@@ -92,19 +93,12 @@ class End(Enum):
 class Edge(NamedTuple):
     """The beginning, or the ``end``, of the present block of a loop that runs by blocks."""
 
-    loop: int
-    level: int
+    loop: LoopId
+    level: Level
     end: bool
 
 
 Bound = Number | End | Edge
-
-SHARE = -1
-"""The number of the loop over the chunks of a whole reduction, each with partial results of its own."""
-LANE = -2
-"""The number of the loop over accumulators that stand side by side."""
-STRIP = -2
-"""The level of the strips of a lane loop, among its blocks."""
 
 
 class Place(NamedTuple):
@@ -115,7 +109,7 @@ class Place(NamedTuple):
     """
 
     buffer: int
-    terms: tuple[tuple[int, Number | None], ...]
+    terms: tuple[tuple[LoopId, Number | None], ...]
     picked: tuple[Register, Number] | None = None
     offset: Number | None = None
     begins: tuple[Edge, ...] = ()
@@ -124,7 +118,7 @@ class Place(NamedTuple):
 class For(NamedTuple):
     """``body`` for each index of ``loop`` from ``begin`` to ``end``, the latter excluded."""
 
-    loop: int
+    loop: LoopId
     begin: Bound
     end: Bound
     kind: LoopKind
@@ -138,7 +132,7 @@ class Blocks(NamedTuple):
     Inside, the chunk is from one :class:`Edge` of this loop and level to the other.
     """
 
-    loop: int
+    loop: LoopId
     level: int
     begin: Bound
     end: Bound
@@ -154,7 +148,7 @@ class Strips(NamedTuple):
     (:mod:`dualflow.schedule.strips`); a nest's own kernel has none.
     """
 
-    loop: int
+    loop: LoopId
     begin: Bound
     end: Bound
     width: int
@@ -162,7 +156,7 @@ class Strips(NamedTuple):
 
 
 class Lanes(NamedTuple):
-    """``body`` for each of ``width`` accumulators that stand side by side: loop ``LANE``."""
+    """``body`` for each of ``width`` accumulators that stand side by side: loop ``LANES``."""
 
     width: int
     body: tuple[Statement, ...]
@@ -171,7 +165,7 @@ class Lanes(NamedTuple):
 class Shares(NamedTuple):
     """``body`` for each chunk of ``size`` iterations of ``loop`` whose number the kernel's range has.
 
-    The number is the index of loop ``SHARE``; the chunk is from one :class:`Edge` of that level to the
+    The number is the index of loop ``CHUNKS``; the chunk is from one :class:`Edge` of level ``CHUNK`` to the
     other, and ends at ``extent``.
     """
 
@@ -417,7 +411,7 @@ class Kernel(NamedTuple):
     body: tuple[Statement, ...]
 
     @property
-    def lane_loop(self) -> int | None:
+    def lane_loop(self) -> LoopId | None:
         """The number of the loop that may run by lanes."""
         return next((s.loop for s in walk(self.body) if _runs_by_lanes(s)), None)
 

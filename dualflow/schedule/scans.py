@@ -20,8 +20,8 @@ from dualflow.graph.ir import Node
 from dualflow.graph.scalar_functions import reduction_of
 from dualflow.ops.op_kinds import Scan
 from dualflow.schedule.kernels import KernelWriter
+from dualflow.schedule.loop_ids import KernelLoop
 from dualflow.schedule.loop_program import (
-    SHARE,
     Bound,
     Compute,
     End,
@@ -53,7 +53,7 @@ class ScanWriter(KernelWriter):
         nest = self.nest
         body = tuple(self._around(0))
         if not nest.kept:
-            body = (For(SHARE, End.LOW, End.HIGH, LoopKind.SERIAL, body),)
+            body = (For(KernelLoop.CHUNKS, End.LOW, End.HIGH, LoopKind.SERIAL, body),)
         empty = any(loop.extent == 0 for loop in nest.loops)
         total = nest.loops[0].extent if nest.kept else 1
         return self._made(body, 0 if empty else total)

@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from dualflow.core.records import dataclass
 from dualflow.schedule import loop_program as lp
-from dualflow.schedule.loop_program import LANE, STRIP, Edge, LoopKind, Place, Register, Statement
+from dualflow.schedule.loop_ids import BlockLevel, KernelLoop, LoopId
+from dualflow.schedule.loop_program import Edge, LoopKind, Place, Register, Statement
 from dualflow.schedule.registers import read, written
 
 WIDTH = 128
@@ -112,7 +113,7 @@ class _Strips:
         lanes = {step.node: tuple(map(self._register, step.accumulator)) for step in folds}
         slots = {r: self._slot(r, FOLDED) for mine in lanes.values() for r in mine}
         starts = [lp.ReduceInit(lanes[step.node], step.reduction, step.node) for step in folds]
-        stores = [lp.Store(Place(slots[r], terms=((LANE, None),)), r) for r in slots]
+        stores = [lp.Store(Place(slots[r], terms=((KernelLoop.LANES, None),)), r) for r in slots]
         yield lp.Lanes(FOLDED, (*starts, *stores))
         body = [
             s._replace(accumulator=lanes[s.node]) if isinstance(s, lp.ReduceUpdate) and s.node in lanes else s
@@ -194,7 +195,7 @@ def _crossing(parts: Sequence[Part]) -> Iterator[Register]:
     yield from (register for register in made if len(runs[register]) > 1)
 
 
-def _loops(loop: int, parts: Iterable[Part], slots: dict[Register, int]) -> Iterator[Statement]:
+def _loops(loop: LoopId, parts: Iterable[Part], slots: dict[Register, int]) -> Iterator[Statement]:
     """Each run as a lane loop over the strip, and the loops between them."""
     for part in parts:
         if isinstance(part, _Run):
@@ -203,9 +204,9 @@ def _loops(loop: int, parts: Iterable[Part], slots: dict[Register, int]) -> Iter
             yield part.loop._replace(body=tuple(_loops(loop, part.parts, slots)))
 
 
-def _lane_loop(loop: int, run: _Run, slots: dict[Register, int]) -> lp.For:
+def _lane_loop(loop: LoopId, run: _Run, slots: dict[Register, int]) -> lp.For:
     """A run for each iteration of the strip, between what it takes from slots and what it leaves there."""
-    begin, end = Edge(loop, STRIP, False), Edge(loop, STRIP, True)
+    begin, end = Edge(loop, BlockLevel.STRIP, False), Edge(loop, BlockLevel.STRIP, True)
     needed: dict[Register, None] = {}
     made: dict[Register, None] = {}
     for statement in run.body:

@@ -21,8 +21,8 @@ from dualflow.core.records import NamedTuple
 from dualflow.core.symbolic_sizes import typical
 from dualflow.ops.op_kinds import Gather
 from dualflow.schedule.kernels import KernelWriter
+from dualflow.schedule.loop_ids import BlockLevel
 from dualflow.schedule.loop_program import (
-    SHARE,
     Blocks,
     Edge,
     End,
@@ -80,7 +80,7 @@ class TileWriter(KernelWriter):
         rows = {access: first + i for i, access in enumerate(by.accesses)}
         memory = [ScratchRow(row, access.dtype, (side, side)) for access, row in rows.items()]
         before = tuple(self._steps_at(0))
-        level = SHARE if by.loop == 0 else 0
+        level = BlockLevel.CHUNK if by.loop == 0 else 0
         down = Edge(by.loop, level, False), Edge(by.loop, level, True)
         across = Edge(vector, 0, False), Edge(vector, 0, True)
         inner = self._tile(rows, down, across, side)

@@ -19,6 +19,7 @@ from dualflow.errors import InternalError
 from dualflow.schedule import loop_program as lp
 from dualflow.schedule.access_bounds import AccessBounds, Region, access_bounds
 from dualflow.schedule.invariants import invariants_first
+from dualflow.schedule.loop_ids import BlockLevel, KernelLoop
 from dualflow.schedule.loop_program import Argument, Kernel, Number, Run
 from dualflow.schedule.lower import lower
 from dualflow.schedule.plan import plan
@@ -86,14 +87,14 @@ class Interpreter:
                 self.chunks((loop, level), begins, self.bound(end), statement.body)
             case lp.Strips(loop, begin, end, width):
                 begins = range(self.bound(begin), self.bound(end), width)
-                self.chunks((loop, lp.STRIP), begins, self.bound(end), statement.body)
+                self.chunks((loop, BlockLevel.STRIP), begins, self.bound(end), statement.body)
             case lp.Lanes(width):
-                self.iterations(lp.LANE, range(width), statement.body)
+                self.iterations(KernelLoop.LANES, range(width), statement.body)
             case lp.Shares(loop, size, extent):
                 for share in range(self.run.total):
-                    self.loops[lp.SHARE] = share
-                    begin, end = self.loops[lp.SHARE] * self.number(size), self.number(extent)
-                    self.edges[loop, lp.SHARE] = begin, min(begin + self.number(size), end)
+                    self.loops[KernelLoop.CHUNKS] = share
+                    begin, end = self.loops[KernelLoop.CHUNKS] * self.number(size), self.number(extent)
+                    self.edges[loop, BlockLevel.CHUNK] = begin, min(begin + self.number(size), end)
                     self.statements(statement.body)
             case lp.BoundsCheck(register, _, _, extent):
                 self.extents[register.number] = self.number(extent)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from dualflow.backends.llvm.text import EmittedValue
 from dualflow.schedule import loop_program as lp
+from dualflow.schedule.loop_ids import LoopId
 from dualflow.schedule.loop_program import Number, Place
 
 MANY = 3
@@ -29,12 +30,12 @@ class Addresses:
     def __init__(
         self,
         numbers: Sequence[EmittedValue],
-        loops: Mapping[int, EmittedValue],
+        loops: Mapping[LoopId, EmittedValue],
         bound: Callable[[lp.Bound], EmittedValue],
     ) -> None:
         self._numbers, self._loops, self._bound = numbers, loops, bound
         self._rows: dict[Place, EmittedValue] = {}
-        self._walked = -1
+        self._walked: LoopId | None = None
 
     def begin_rows(self, loop: lp.For) -> None:
         """Compute where the rows begin that a loop walks."""
@@ -65,7 +66,7 @@ class Addresses:
         return None if place.offset is None else self._numbers[place.offset.place]
 
     def _sum(
-        self, place: Place, terms: Sequence[tuple[int, Number | None]], start: EmittedValue | None
+        self, place: Place, terms: Sequence[tuple[LoopId, Number | None]], start: EmittedValue | None
     ) -> EmittedValue | None:
         begins = {edge.loop: self._bound(edge) for edge in place.begins}
         for loop, stride in terms:

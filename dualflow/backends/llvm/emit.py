@@ -23,6 +23,7 @@ from dualflow.graph.scalar_functions import ReductionFunctions
 from dualflow.scalar import ScalarFunction, evaluate
 from dualflow.schedule import loop_program as lp
 from dualflow.schedule.lanes import REGISTER_BITS
+from dualflow.schedule.loop_ids import BlockId, BlockLevel, KernelLoop
 from dualflow.schedule.loop_program import (
     Compute,
     LoopKind,
@@ -147,8 +148,8 @@ class KernelEmitter(KernelValues):
     def _shares(self, shares: lp.Shares) -> None:
         size, extent = self._given.numbers[shares.size.place], self._given.numbers[shares.extent.place]
         with self.b.loop(self._low, self._high) as iteration:
-            self._index[lp.SHARE] = iteration.index
-            self._stretch((shares.loop, lp.SHARE), iteration.index * size, size, extent)
+            self._index[KernelLoop.CHUNKS] = iteration.index
+            self._stretch((shares.loop, BlockLevel.CHUNK), iteration.index * size, size, extent)
             self._statements(shares.body)
 
     def _row_groups(self, rows: lp.RowGroups) -> None:
@@ -171,9 +172,7 @@ class KernelEmitter(KernelValues):
         self._statements(once.body)
         self.mask, self._row_mask, self._along_row = None, None, False
 
-    def _stretch(
-        self, key: tuple[int, int], begin: EmittedValue, size: EmittedValue, stop: EmittedValue
-    ) -> None:
+    def _stretch(self, key: BlockId, begin: EmittedValue, size: EmittedValue, stop: EmittedValue) -> None:
         end = begin + size
         self._edges[key] = begin, (end < stop).select(end, stop)
 

@@ -14,6 +14,7 @@ from dualflow.backends.llvm.text import I64, VOID, EmittedValue, LlvmModule, Typ
 from dualflow.backends.llvm.text.squares import transposed
 from dualflow.core.records import NamedTuple
 from dualflow.schedule import loop_program as lp
+from dualflow.schedule.loop_ids import BlockId, LoopId
 from dualflow.schedule.loop_program import BoundsCheck, Compute, Number, Place, Register, Repeat, Run
 
 TURNED = 16
@@ -52,8 +53,8 @@ class KernelValues:
         self._row_mask: EmittedValue | None = None
         self._along_row = False
         self._registers: dict[int, EmittedValue] = {}
-        self._index: dict[int, EmittedValue] = {}
-        self._edges: dict[tuple[int, int], tuple[EmittedValue, EmittedValue]] = {}
+        self._index: dict[LoopId, EmittedValue] = {}
+        self._edges: dict[BlockId, tuple[EmittedValue, EmittedValue]] = {}
         context, self._low, self._high, slot = function.args
         self._given = read(self.b, context, slot, run)
         self._addresses = Addresses(self._given.numbers, self._index, self._bound)
@@ -97,7 +98,7 @@ class KernelValues:
         """The lanes of a value of each element."""
         return self.lanes if self.group is None else self.group.width
 
-    def position(self, loop: int) -> EmittedValue:
+    def position(self, loop: LoopId) -> EmittedValue:
         """The index of a loop, for each lane of the lane loop."""
         group, index = self.group, self._index[loop]
         if group is not None and loop == group.loop:

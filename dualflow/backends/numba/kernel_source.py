@@ -18,6 +18,7 @@ from dualflow.scalar import ScalarFunction, evaluate
 from dualflow.scalar.maths import is_partial
 from dualflow.schedule import loop_program as lp
 from dualflow.schedule.invariants import invariants_first
+from dualflow.schedule.loop_ids import BlockLevel, KernelLoop, Level, LoopId
 from dualflow.schedule.loop_program import Kernel, LoopKind, Number, Place, Register, Statement
 from dualflow.schedule.registers import written
 from dualflow.schedule.strips import in_strips
@@ -219,7 +220,7 @@ class _Writer:
         self._stretches(blocks, _block(blocks.loop, blocks.level), f"n{blocks.size.place}")
 
     def _strips(self, strips: lp.Strips) -> None:
-        self._stretches(strips, _block(strips.loop, lp.STRIP), str(strips.width))
+        self._stretches(strips, _block(strips.loop, BlockLevel.STRIP), str(strips.width))
 
     def _stretches(self, of: lp.Blocks | lp.Strips, here: str, size: str) -> None:
         begin, end = self._bound(of.begin), self._bound(of.end)
@@ -234,13 +235,13 @@ class _Writer:
             self.lines.add(f"end{here} = {limit}")
 
     def _lanes(self, lanes: lp.Lanes) -> None:
-        with self.lines.block(f"for {_index(lp.LANE)} in range({lanes.width}):"):
+        with self.lines.block(f"for {_index(KernelLoop.LANES)} in range({lanes.width}):"):
             self._statements(lanes.body)
 
     def _shares(self, shares: lp.Shares) -> None:
-        here, size = _block(shares.loop, lp.SHARE), f"n{shares.size.place}"
-        with self.lines.block(f"for {_index(lp.SHARE)} in range(lo, hi):"):
-            self.lines.add(f"begin{here} = {_index(lp.SHARE)} * {size}")
+        here, size = _block(shares.loop, BlockLevel.CHUNK), f"n{shares.size.place}"
+        with self.lines.block(f"for {_index(KernelLoop.CHUNKS)} in range(lo, hi):"):
+            self.lines.add(f"begin{here} = {_index(KernelLoop.CHUNKS)} * {size}")
             self._end(here, size, f"n{shares.extent.place}")
             self._statements(shares.body)
 
@@ -440,16 +441,22 @@ class _Writer:
         return f"u({' + '.join(terms) or '0'})"
 
 
-def _index(loop: int) -> str:
-    return {lp.SHARE: "share", lp.LANE: "lane"}.get(loop) or f"i{loop}"
+def _index(loop: LoopId) -> str:
+    match loop:
+        case KernelLoop.CHUNKS:
+            return "share"
+        case KernelLoop.LANES:
+            return "lane"
+        case number:
+            return f"i{number}"
 
 
-def _block(loop: int, level: int) -> str:
+def _block(loop: LoopId, level: Level) -> str:
     """What tells the variables of a block from those of others."""
-    name = "_share" if loop == lp.SHARE else str(loop)
-    if level == lp.STRIP:
+    name = "_share" if loop is KernelLoop.CHUNKS else str(loop)
+    if level is BlockLevel.STRIP:
         return f"{name}_strip"
-    return name if level == lp.SHARE else f"{name}_{level}"
+    return name if level is BlockLevel.CHUNK else f"{name}_{level}"
 
 
 _WRITERS: dict[type, Callable[[_Writer, Any], None]] = {
