@@ -40,7 +40,7 @@ from dualflow.core.shape import Shape as Shape
 from dualflow.core.spec import TensorSpec as TensorSpec
 from dualflow.eager import executing_eagerly as executing_eagerly
 from dualflow.eager.devices import device as device
-from dualflow.eager.kernels import KERNELS as _KERNELS
+from dualflow.eager.kernel_slot import KERNELS as _KERNELS
 from dualflow.eager.tape import GradientTape as GradientTape
 from dualflow.eager.tape import UnconnectedGradients as UnconnectedGradients
 from dualflow.eager.variable import Variable as Variable

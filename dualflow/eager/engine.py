@@ -20,7 +20,7 @@ from dualflow.core.errors import InaccessibleTensorError
 from dualflow.core.memory_errors import is_out_of_memory, out_of_memory
 from dualflow.core.numpy_warnings import quiet, run_quietly
 from dualflow.eager import initial_values, updates
-from dualflow.eager.kernels import KERNELS, LARGE
+from dualflow.eager.kernel_slot import COMPILED_ABOVE, KERNELS
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.eager.variable import Variable
 from dualflow.eager.variable_slots import GIL, replace, store
@@ -58,7 +58,10 @@ class EagerEngine(Engine):
                 or dtype.char in _FLOATS
                 or (op.promotion not in _TO_FLOAT and dtype.num < UNCOMMON)
             ):
-                if array.size > LARGE and (compiled := KERNELS.value(op, (x,), _NO_ATTRS)) is not None:
+                if (
+                    array.size > COMPILED_ABOVE
+                    and (compiled := KERNELS.value(op, (x,), _NO_ATTRS)) is not None
+                ):
                     return compiled
                 try:
                     result = run_quietly(op.kernel, array)
@@ -81,7 +84,7 @@ class EagerEngine(Engine):
             or dtype.char in _FLOATS
             or (op.promotion not in _TO_FLOAT and dtype.num < UNCOMMON)
         ):
-            if (a.size > LARGE or b.size > LARGE) and (
+            if (a.size > COMPILED_ABOVE or b.size > COMPILED_ABOVE) and (
                 compiled := KERNELS.value(op, (x, y), _NO_ATTRS)
             ) is not None:
                 return compiled
@@ -104,7 +107,7 @@ class EagerEngine(Engine):
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         arrays = [x._array for x in inputs]
         for array in arrays:
-            if array.size > LARGE and type(op.kind) is not View:
+            if array.size > COMPILED_ABOVE and type(op.kind) is not View:
                 compiled = KERNELS.value(op, inputs, attrs)
                 if compiled is not None:
                     return compiled
@@ -124,7 +127,7 @@ class EagerEngine(Engine):
         return wrap(as_result(result))
 
     def composite(self, rule: Callable[..., Any], x: Any, attrs: dict[str, Any]) -> Any:
-        large = type(x) is EagerTensor and x._array.size > LARGE
+        large = type(x) is EagerTensor and x._array.size > COMPILED_ABOVE
         if large and (compiled := KERNELS.value(rule, (x,), attrs)) is not None:
             return compiled
         return rule(x, **attrs)
@@ -132,7 +135,7 @@ class EagerEngine(Engine):
     def generated(
         self, rule: Callable[..., Any], inputs: tuple[Any, ...], count: int, attrs: dict[str, Any]
     ) -> Any:
-        if count > LARGE and all(type(x) is EagerTensor for x in inputs):
+        if count > COMPILED_ABOVE and all(type(x) is EagerTensor for x in inputs):
             compiled = KERNELS.value(rule, inputs, attrs, count)
             if compiled is not None:
                 return compiled

@@ -26,7 +26,7 @@ from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.symbolic_sizes import UndecidedSize, size_variable
 from dualflow.core.warning import warn_user
-from dualflow.eager.kernels import KERNELS, LARGE, Computation
+from dualflow.eager.kernel_slot import COMPILED_ABOVE, KERNELS, Computation
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.calls.lazy_backends import any_length
@@ -319,7 +319,7 @@ def _compiled(
     except (InvalidArgumentError, DTypeError) as error:
         raise _UnfitError from error
     (result,) = graph.outputs
-    if isinstance(what, Op) and isinstance(what.kind, Gather) and result.spec.size <= LARGE:
+    if isinstance(what, Op) and isinstance(what.kind, Gather) and result.spec.size <= COMPILED_ABOVE:
         return None
     compiled = CompiledGraph(graph, options)
     if compiled.optimised.outputs[0].node is None or any(part.node for part in compiled.executable.parts):

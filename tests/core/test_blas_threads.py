@@ -67,7 +67,7 @@ def test_the_last_of_several_blocks_restores_the_number(number: Callable[[], int
     assert number() == 2
 
 
-def test_a_number_that_somebody_else_sets_meanwhile_stays(number: Callable[[], int]) -> None:
+def test_a_number_that_other_code_sets_meanwhile_stays(number: Callable[[], int]) -> None:
     found = blas.find()
     assert found is not None
     assert found.set_num_threads is not None

@@ -1,4 +1,4 @@
-"""Engines that add something to another one leave all else to it."""
+"""Engines that extend another one delegate all other methods to it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ OWN = {
     "generated",
     "part",
 }
-"""What a delegating engine does itself: it prepares inputs, is told what NumPy is handed, sees each op."""
+"""Methods that are not delegated: a delegating engine converts inputs and sees each op itself."""
 
 
-def test_every_question_to_an_engine_reaches_the_base() -> None:
-    asked = {name for name in vars(Engine) if not name.startswith("__")}
-    assert asked - OWN <= set(vars(DelegatingEngine))
+def test_every_method_of_an_engine_is_delegated() -> None:
+    methods = {name for name in vars(Engine) if not name.startswith("__")}
+    assert methods - OWN <= set(vars(DelegatingEngine))
 
 
 def test_ops_and_variables_are_the_base_engines() -> None:

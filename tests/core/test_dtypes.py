@@ -13,7 +13,7 @@ from dualflow.core.dtypes import ALL
 
 
 @pytest.mark.parametrize("dtype", ALL, ids=lambda t: t.name)
-def test_a_dtype_is_named_in_every_way_that_says_its_size(dtype: df.DType) -> None:
+def test_a_dtype_has_all_names_with_its_size(dtype: df.DType) -> None:
     wide = dtype.dtype.newbyteorder(">")
     for name in (dtype, dtype.name, dtype.as_datatype_enum, dtype.dtype, wide, dtype.as_numpy_dtype):
         assert df.as_dtype(name) is dtype

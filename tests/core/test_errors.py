@@ -70,7 +70,7 @@ def test_an_error_has_tensorflows_number(name):
     assert getattr(df.errors, constant) == CODES[name]
 
 
-def test_an_error_of_no_kind_is_given_its_number():
+def test_an_error_of_an_unknown_kind_takes_a_code():
     error = df.errors.OpError(None, None, "busy", df.errors.UNAVAILABLE)
     assert (error.error_code, pickle.loads(pickle.dumps(error)).error_code) == (14, 14)
     assert df.errors.OK == 0

@@ -89,7 +89,7 @@ def test_values_are_within_their_bounds(expression, given):
 
 
 @given(EXPRESSIONS, EXPRESSIONS, NUMBERS)
-def test_what_is_decided_is_so_in_every_run(first, second, given):
+def test_decided_comparisons_hold_in_every_run(first, second, given):
     (x, fx), (y, fy) = first, second
     if x == y:
         assert fx(given) == fy(given)
@@ -122,7 +122,7 @@ def test_slices_between_any_ends_are_pythons(step, given):
 
 
 @given(NUMBERS)
-def test_sizes_meet_and_fill_in(given):
+def test_sizes_broadcast_and_are_inferred(given):
     assert run(broadcast_size(N, M), given) == (given["m"] if given["n"] == 1 else given["n"])
     assert run(inferred_size(SIGNED, M), given) == (given["m"] if given["s"] == -1 else given["s"])
     assert run(normalized_index(SIGNED, N), given) == given["s"] + (given["n"] if given["s"] < 0 else 0)
@@ -148,7 +148,7 @@ def test_numbers_are_refused():
         N + 0.5  # an operation is what is refused
 
 
-def test_symbols_get_other_sizes_and_numbers():
+def test_variables_are_substituted_and_bound():
     assert substitute(N * 2 + 1, {VARIABLES["n"]: M}) == 2 * M + 1
     assert size_variables({"shape": (N, (M, 3))}) == {VARIABLES["n"], VARIABLES["m"]}
     assert bind_sizes((N, 2, (M + 1,)), {VARIABLES["n"]: 4, VARIABLES["m"]: 5}) == (4, 2, (6,))
@@ -156,7 +156,7 @@ def test_symbols_get_other_sizes_and_numbers():
     assert typical(N) > 1
 
 
-def test_pickled_extents_are_the_same():
+def test_pickled_symbolic_sizes_are_equal():
     found = pickle.loads(pickle.dumps(largest(N, SIGNED) + M * 2))
     assert isinstance(found, SymInt)
     assert found == largest(N, SIGNED) + M * 2

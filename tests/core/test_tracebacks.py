@@ -225,7 +225,7 @@ def test_an_internal_error_shows_all():
     assert len(files(raised_by(broken))) > len(files(raised_by(refuse)))
 
 
-def test_an_error_that_nobody_meant_to_raise_shows_all():
+def test_an_error_raised_by_mistake_shows_all_frames():
     error = raised_by(lambda: df.custom_gradient(lambda x: 3)(X))
     assert any("dualflow" in file for file in files(error)) or isinstance(error, DualflowError)
 

@@ -179,7 +179,7 @@ CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=lambda i: CASES[i][2][:30])
-def test_an_error_says_what_is_wrong(number: int) -> None:
+def test_an_error_has_its_reason(number: int) -> None:
     wrong, kind, message = CASES[number]
     with pytest.raises(kind, match=message):
         wrong()
@@ -246,7 +246,7 @@ def test_no_gradient_flows_through_a_loop_over_a_dataset() -> None:
         slope(df.constant(1.0), r(3))
 
 
-def test_a_symbol_makes_no_dataset() -> None:
+def test_a_symbolic_size_makes_no_dataset() -> None:
     with pytest.raises(errors.InvalidArgumentError, match="a dataset needs a number"):
         df.function(lambda n: r(n).reduce(np.int64(0), lambda s, x: s + x))(df.constant(3))
 

@@ -27,7 +27,7 @@ def constants(count: int) -> Any:
     return lambda x: Dataset.from_tensors(x).repeat(count)
 
 
-def test_interleave_takes_blocks_in_turns() -> None:
+def test_interleave_reads_blocks_cyclically() -> None:
     found = elements(Dataset.range(1, 6).interleave(constants(6), cycle_length=2, block_length=4))
     assert found == [1, 1, 1, 1, 2, 2, 2, 2, 1, 1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 3, 3, 4, 4, 5, 5, 5, 5, 5, 5]
 

@@ -485,6 +485,6 @@ def test_numpys_methods_name_the_switch(holder, name):
     assert not hasattr(holder, name)
 
 
-def test_an_attribute_of_nobody_is_pythons_error():
+def test_an_unknown_attribute_is_pythons_error():
     with pytest.raises(AttributeError, match=r"^'EagerTensor' object has no attribute 'summ'$"):
         _ = V.summ

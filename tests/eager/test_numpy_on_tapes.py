@@ -213,7 +213,7 @@ def test_variables_warn_as_tensors_do():
     ],
     ids=["numpy()", "stop_gradient", "unwatched", "integers", "operators", "Python", "numpy_function"],
 )
-def test_what_says_or_needs_no_gradient_does_not_warn(use):
+def test_explicit_conversion_and_integers_do_not_warn(use):
     assert not heard(use, X)
 
 
@@ -243,7 +243,7 @@ def test_nothing_changes_outside_of_a_tape():
         (lambda x: np.bitwise_and(x, x), "does not take"),
     ],
 )
-def test_what_tensors_refuse_is_said_with_what_to_use(use, words):
+def test_unsupported_attributes_name_an_alternative(use, words):
     with df.GradientTape() as tape:
         tape.watch(X)
         with pytest.raises(TypeError, match=words):

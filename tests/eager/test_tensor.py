@@ -291,7 +291,7 @@ def test_the_device_is_the_cpu():
 
 
 @pytest.mark.parametrize("owner", [type(df.constant(0.0)), df.Variable], ids=["tensor", "variable"])
-def test_attributes_are_found_without_a_fallback(owner):
+def test_attributes_are_looked_up_without_a_fallback(owner):
     """Python reads attributes of a class with ``__getattr__`` by a slower way: all of them."""
     assert not hasattr(owner, "__getattr__")
 

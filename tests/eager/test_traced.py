@@ -168,7 +168,7 @@ def test_a_tape_outside_sees_through_a_traced_function_with_a_custom_gradient():
     np.testing.assert_allclose(dv.numpy(), np.log1p(np.exp(X)), rtol=1e-5)
 
 
-def test_a_symbol_that_outlives_its_trace_says_so():
+def test_a_symbolic_tensor_that_outlives_its_trace_is_refused():
     kept = []
 
     @df.function

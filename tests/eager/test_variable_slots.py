@@ -111,7 +111,7 @@ def test_a_lock_puts_its_tensor_back_once() -> None:
     assert not put_back(variable, lock)
 
 
-def test_only_the_lock_that_stands_for_a_tensor_puts_it_back() -> None:
+def test_only_the_lock_that_is_the_substitute_puts_the_tensor_back() -> None:
     lock = Lock()
     variable = holding(tensor())
     take(variable, lock)
@@ -132,7 +132,7 @@ def test_a_nested_lock_hands_its_tensor_to_the_outer_one() -> None:
     assert outer.tensor is after
 
 
-def test_a_lock_that_stands_for_no_tensor_hands_over_nothing() -> None:
+def test_a_lock_that_is_not_the_substitute_changes_nothing() -> None:
     outer, inner = Lock(), Lock()
     variable = holding(tensor())
     take(variable, outer)

@@ -22,7 +22,7 @@ import dualflow as df
 from dualflow.core import dispatch
 from dualflow.core.dtypes import of_array
 from dualflow.core.spec import TensorSpec
-from dualflow.eager.kernels import LARGE
+from dualflow.eager.kernel_slot import COMPILED_ABOVE
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.ops.families import load_families
 from dualflow.ops.op_kinds import Elementwise, Opaque
@@ -90,9 +90,9 @@ def outcome(call: Callable[[], Any]) -> Any:
 
 # what is drawn
 
-SMALL = [(1,), (16,), (LARGE,), (64, 64)]
+SMALL = [(1,), (16,), (COMPILED_ABOVE,), (64, 64)]
 UNIT = [(33_000, 1), (1, 33_000), (33_001, 1, 1), (1, 33_000, 1), (1, 1, 33_001)]
-FULL = [(LARGE + 1,), (182, 181), (181, 182), (2, 16_500), (16_500, 2), (30, 35, 40)]
+FULL = [(COMPILED_ABOVE + 1,), (182, 181), (181, 182), (2, 16_500), (16_500, 2), (30, 35, 40)]
 HUGE = [(512, 512), (1 << 20,)]
 """Shapes about all sizes from which on something else computes them."""
 LAYOUTS: dict[str, Callable[[Array], Array]] = {
@@ -175,7 +175,7 @@ def resized(draws: st.DataObject, sample: Sample, free: tuple[int, ...]) -> list
     large = draws.draw(st.sampled_from([None, *sizes]))
     for shape in (s for s in fixed if large in s):
         others, times = math.prod(now[n] for n in shape if n != large), shape.count(large)
-        side = math.ceil((LARGE + 1) / max(others, 1)) ** (1 / times)
+        side = math.ceil((COMPILED_ABOVE + 1) / max(others, 1)) ** (1 / times)
         now[large] = min(now[large], math.ceil(side)) if now[large] > 2 * large else math.ceil(side)
     whole = next((i for i, d in enumerate(sample.inputs) if d.shape is None), None)
     return [

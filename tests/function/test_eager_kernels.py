@@ -15,7 +15,7 @@ import dualflow as df
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor
 from dualflow.eager.engine import EAGER
-from dualflow.eager.kernels import LARGE
+from dualflow.eager.kernel_slot import COMPILED_ABOVE
 from dualflow.ops.families import load_families
 from dualflow.ops.op_kinds import Elementwise, Reduce
 from dualflow.ops.record import REGISTRY, Op
@@ -24,7 +24,7 @@ from dualflow.ops.testing.cases import draw
 
 load_families()
 pytestmark = pytest.mark.llvm
-MORE = LARGE + 3
+MORE = COMPILED_ABOVE + 3
 RNG = np.random.default_rng(5)
 X = df.constant(RNG.standard_normal(MORE).astype(np.float32))
 M = df.constant(RNG.standard_normal((190, 180)).astype(np.float32))
@@ -54,7 +54,7 @@ def large_samples() -> Iterator[tuple[Op, Sample, tuple[int, ...] | None]]:
             yield op, sample, (MORE,)
         elif isinstance(op.kind, Reduce):
             own = sample.inputs[0].shape or ()
-            yield op, sample, tuple([d * round((2 * LARGE) ** (1 / len(own)) / d + 1) for d in own])
+            yield op, sample, tuple([d * round((2 * COMPILED_ABOVE) ** (1 / len(own)) / d + 1) for d in own])
 
 
 SAMPLES = list(large_samples())
@@ -170,7 +170,7 @@ def test_a_composition_under_a_tape_has_the_gradient_of_its_ops() -> None:
 
 
 def test_up_to_the_size_and_where_it_is_chosen_numpy_computes() -> None:
-    values = RNG.uniform(-5, 5, LARGE).astype(np.float32)
+    values = RNG.uniform(-5, 5, COMPILED_ABOVE).astype(np.float32)
     same(df.exp(values), np.exp(values))
     df.config.set_eager_kernels("numpy")
     same(df.exp(X), np.exp(X.numpy()))

@@ -193,7 +193,7 @@ def test_a_variable_in_several_places_is_saved_once(tmp_path: Path) -> None:
     assert (float(apart.w), float(also.w)) == (4.0, 3.0)
 
 
-def test_variables_that_are_now_one_take_the_first_value(tmp_path: Path) -> None:
+def test_variables_that_are_merged_take_the_value_of_the_first(tmp_path: Path) -> None:
     df.train.Checkpoint(a=df.Variable(1.0), b=df.Variable(2.0)).write(tmp_path / "c")
     v = df.Variable(0.0)
     status = df.train.Checkpoint(a=v, b=v).read(tmp_path / "c")

@@ -46,7 +46,7 @@ def path(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("kind", [Net, Plain])
-def test_wherever_a_new_variable_stands(kind: Any, path: str) -> None:
+def test_a_new_variable_in_any_container(kind: Any, path: str) -> None:
     net = kind()
     status = df.train.Checkpoint(net=net).read(path)
     assert status.pending == ["net/w", "net/list/0", "net/dict/k", "net/plain/v"]

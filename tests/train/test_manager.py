@@ -126,7 +126,7 @@ def test_one_in_so_many_hours_is_kept_for_good(tmp_path: Path) -> None:
     assert 0 < state.last_preserved_timestamp <= time.time()
 
 
-def test_what_the_manager_was_given_can_be_asked_for(tmp_path: Path) -> None:
+def test_the_managers_arguments_are_its_properties(tmp_path: Path) -> None:
     checkpoint = df.train.Checkpoint(v=df.Variable(0))
     step = df.Variable(0)
     manager = df.train.CheckpointManager(

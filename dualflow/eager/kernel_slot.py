@@ -9,7 +9,7 @@ from dualflow.core.slot import Slot
 from dualflow.eager.tensor import EagerTensor
 from dualflow.ops.record import Op
 
-LARGE: Final = 1 << 15
+COMPILED_ABOVE: Final = 1 << 15
 """The number of elements of an input above which an eager op runs its compiled kernel, if it has one."""
 
 Computation = Op | Callable[..., Any]
