@@ -19,7 +19,25 @@ import dualflow
 
 ROOT = Path(dualflow.__file__).parent
 
-CLEAN = ("cli", "core", "data", "eager", "gradient", "profiler", "summary", "train")
+CLEAN = (
+    "cli",
+    "config",
+    "core",
+    "data",
+    "dtypes",
+    "eager",
+    "experimental",
+    "gradient",
+    "io",
+    "math",
+    "nn",
+    "profiler",
+    "random",
+    "sequences",
+    "summary",
+    "train",
+    "types",
+)
 """The packages of dualflow that are clean."""
 
 RETIRED_NAMES = {

@@ -1,6 +1,6 @@
 """Switches that TensorFlow's programs set at their start: ``df.config.experimental``.
 
-Those that have nothing to switch here say so, and change nothing.
+Functions without an effect here are documented as such.
 """
 
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError

@@ -54,18 +54,18 @@ def show_config(mode: str = "stdout") -> dict[str, Any] | None:
     dualflow        ...
     backend         ...
     builtin call    ...
-    >>> found = df.show_config(mode="dicts")
-    >>> sorted(found["parts"])
+    >>> configured = df.show_config(mode="dicts")
+    >>> sorted(configured["parts"])
     ['blocks', 'builtin_call', 'cache', 'linker', 'pool', 'product']
-    >>> found["processor"]["vector_bits"] in (128, 256, 512)
+    >>> configured["processor"]["vector_bits"] in (128, 256, 512)
     True
     """
     if mode not in ("stdout", "dicts"):
         raise InvalidArgumentError(f"There is no mode {mode!r}; it is 'stdout' or 'dicts'.")
-    found = configuration()
+    configured = configuration()
     if mode == "dicts":
-        return found
-    print(table(found))
+        return configured
+    print(table(configured))
     return None
 
 
@@ -86,28 +86,34 @@ def configuration() -> dict[str, Any]:
     }
 
 
-def table(found: Mapping[str, Any]) -> str:
+def table(configured: Mapping[str, Any]) -> str:
     """The lines that :func:`show_config` prints."""
-    return "\n".join(f"{name:<16}{value}" for name, value in _rows(found))
+    return "\n".join(f"{name:<16}{value}" for name, value in _rows(configured))
 
 
-def _rows(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    versions, processor, llvm, blas = (found[name] for name in ("versions", "processor", "llvm", "blas"))
-    yield "dualflow", f"{versions['dualflow']} in {found['folder']}"
+def _rows(configured: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    versions, processor, llvm, blas = (configured[name] for name in ("versions", "processor", "llvm", "blas"))
+    yield "dualflow", f"{versions['dualflow']} in {configured['folder']}"
     yield "Python", f"{versions['python']} ({platform.python_implementation()}, {platform.system()})"
     yield from ((name, versions[name]) for name in _NEEDED)
     fits = llvm["installed"].split(".")[0] == llvm["needed"]
     yield "LLVM", llvm["installed"] + ("" if fits else f" (kernels are written for {llvm['needed']})")
-    yield "optional", ", ".join(f"{name} {v or '(not installed)'}" for name, v in found["optional"].items())
-    yield "backend", f"{found['backend']['name']} ({found['backend']['chosen_by']})"
-    yield "large eager ops", f"{found['eager_kernels']['name']} ({found['eager_kernels']['chosen_by']})"
+    yield (
+        "optional",
+        ", ".join(f"{name} {v or '(not installed)'}" for name, v in configured["optional"].items()),
+    )
+    yield "backend", f"{configured['backend']['name']} ({configured['backend']['chosen_by']})"
+    yield (
+        "large eager ops",
+        f"{configured['eager_kernels']['name']} ({configured['eager_kernels']['chosen_by']})",
+    )
     yield "processor", f"{processor['name']}, {processor['logical']} logical"
     yield "vectors", _vectors(processor["vector_bits"], processor["widest_vector_bits"])
-    yield from ((part["name"], part["state"]) for part in found["parts"].values())
-    yield "cached", f"{found['cache']['objects']} objects, {size(found['cache']['bytes'])}"
+    yield from ((part["name"], part["state"]) for part in configured["parts"].values())
+    yield "cached", f"{configured['cache']['objects']} objects, {size(configured['cache']['bytes'])}"
     yield "BLAS", "none is found" if blas is None else f"{blas['name']}, {blas['integer_bits']}-bit integers"
-    if found["environment"]:
-        yield "environment", " ".join(f"{name}={value}" for name, value in found["environment"].items())
+    if configured["environment"]:
+        yield "environment", " ".join(f"{name}={value}" for name, value in configured["environment"].items())
 
 
 def _part(facility: Feature) -> dict[str, Any]:

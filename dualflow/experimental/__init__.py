@@ -1,4 +1,4 @@
-"""Names that TensorFlow says are experimental: ``df.experimental``, with NumPy's functions on tensors.
+"""Names that TensorFlow marks as experimental: ``df.experimental``, with NumPy's functions on tensors.
 
 >>> import dualflow.experimental.numpy as tnp
 >>> tnp.sum(tnp.ones([2, 3])).numpy()

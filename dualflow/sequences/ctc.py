@@ -109,10 +109,10 @@ def ctc_loss(
 
 
 def _lengths(value: Any, what: str) -> Any:
-    found = convert_to_tensor(value)
-    if len(found.shape) != 1:
-        raise InvalidArgumentError(f"{what} has an integer for each sequence, not shape {found.shape}.")
-    return cast(found, int32)
+    lengths = convert_to_tensor(value)
+    if len(lengths.shape) != 1:
+        raise InvalidArgumentError(f"{what} has an integer for each sequence, not shape {lengths.shape}.")
+    return cast(lengths, int32)
 
 
 def _likelihood(x: Any, ids: Any, lengths: Any, steps: Any, blank: int) -> Any:
