@@ -27,7 +27,7 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
     The gradient is that of ``t`` between the bounds, these included, and 0 outside.
 
     Args:
-        t: real numbers of any shape.
+        t: numbers of any shape.
         clip_value_min: the lower bound, a number or a tensor that broadcasts with ``t``.
         clip_value_max: the upper bound, likewise.
 
@@ -36,7 +36,7 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
 
     Raises:
         InvalidArgumentError: the shapes do not broadcast.
-        DTypeError: an input holds complex numbers or strings.
+        DTypeError: an input holds strings.
 
     >>> import dualflow as df
     >>> df.clip_by_value([-3, 2, 9], 0, 5).numpy()

@@ -58,7 +58,7 @@ def bincount(
 
     Returns:
         Of shape ``[largest integer + 1]``, with the rows before it for ``axis=-1``. A trace leaves this size
-        open unless it knows ``arr``.
+        unknown unless ``arr`` is known.
 
     Raises:
         InvalidArgumentError: a negative integer, another axis, weights of another shape or together with

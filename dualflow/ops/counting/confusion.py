@@ -33,7 +33,7 @@ def confusion_matrix(
     """The number of times that each label, a row, occurs with each prediction, a column.
 
     Args:
-        labels: the true classes, integers of 0 or more, of one axis.
+        labels: the true classes, numbers of 0 or more, of one axis; fractions are cut off.
         predictions: the predicted classes, of the same shape; either may have a last axis of size 1.
         num_classes: the number of classes; None for one more than the largest class, which is unknown in a
             trace unless both are known.
@@ -45,7 +45,6 @@ def confusion_matrix(
 
     Raises:
         InvalidArgumentError: a class is negative, or ``num_classes`` or more, or the shapes differ.
-        DTypeError: the classes are not integers.
 
     >>> import dualflow as df
     >>> df.math.confusion_matrix([1, 2, 0], [2, 2, 0]).numpy().tolist()

@@ -197,7 +197,7 @@ def decode_image(
         channels: 1 for grey, 3 for colour, 4 with opacity; by default as many as the image has.
         dtype: uint8, or uint16 or float32, whose range up to 65535 or 1 the elements then have.
         expand_animations: whether a GIF gives all its frames, along a new first axis. Inside of a traced
-            function, which has to know the number of axes, say False.
+            function, whose results have a static number of axes, pass False.
 
     Returns:
         Of shape (height, width, channels).

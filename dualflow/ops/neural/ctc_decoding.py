@@ -80,8 +80,8 @@ def ctc_greedy_decoder(
         largest logits, of shape ``(batch, 1)``.
 
     Raises:
-        InvalidArgumentError: the shapes do not match, or ``blank_index`` is no class.
-        DTypeError: ``inputs`` doesn't hold floats.
+        InvalidArgumentError: the shapes do not match, ``inputs`` doesn't hold floats, or ``blank_index`` is
+            no class.
 
     >>> import dualflow as df
     >>> steps = df.one_hot([[0], [0], [2], [0], [1]], 3)
@@ -285,8 +285,8 @@ def ctc_beam_search_decoder(
         logarithms of their probabilities, of shape ``(batch, top_paths)``.
 
     Raises:
-        InvalidArgumentError: the shapes do not match, or ``top_paths`` is above ``beam_width``.
-        DTypeError: ``inputs`` doesn't hold floats.
+        InvalidArgumentError: the shapes do not match, ``inputs`` doesn't hold floats, or ``top_paths`` is
+            above ``beam_width``.
 
     >>> import dualflow as df
     >>> steps = 9.0 * df.one_hot([[0], [2], [0]], 3)

@@ -187,7 +187,7 @@ def spread_filter(w: Any, geometry: Geometry) -> tuple[Any, Geometry]:
 def over_strides(geometry: Geometry, spatial: Any, counts: Any) -> Geometry:
     """The windows over ``counts`` windows that see, from each stride of ``spatial``, those that see it.
 
-    Element ``e`` of such a window is a window whose element ``stride * (size - 1 - e) + r`` lies on position
+    Element ``e`` of such a window is a window whose element ``stride * (size - 1 - e) + r`` is at position
     ``r`` of the stride, if it has one.
 
     Raises:

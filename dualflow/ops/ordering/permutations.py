@@ -24,13 +24,13 @@ def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
     """Whether no element is less than the one before it, in row-major order.
 
     Args:
-        x: real numbers of any shape.
+        x: numbers of any shape; complex ones compare as in NumPy.
 
     Returns:
         A bool scalar; True for no element or one.
 
     Raises:
-        DTypeError: ``x`` holds complex numbers or strings.
+        DTypeError: ``x`` holds strings.
 
     >>> import dualflow as df
     >>> bool(df.math.is_non_decreasing([1, 1, 2])), bool(df.math.is_non_decreasing([1, 3, 2]))
@@ -44,13 +44,13 @@ def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
     """Whether each element is greater than the one before it, in row-major order.
 
     Args:
-        x: real numbers of any shape.
+        x: numbers of any shape; complex ones compare as in NumPy.
 
     Returns:
         A bool scalar; True for no element or one.
 
     Raises:
-        DTypeError: ``x`` holds complex numbers or strings.
+        DTypeError: ``x`` holds strings.
 
     >>> import dualflow as df
     >>> bool(df.math.is_strictly_increasing([1, 2, 3])), bool(df.math.is_strictly_increasing([1, 1, 2]))

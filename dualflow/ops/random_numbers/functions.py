@@ -24,9 +24,8 @@ def normal(
 ) -> Tensor:
     """Numbers of the normal distribution.
 
-    They come from NumPy's Philox generator. Many numbers are computed from a drawn state, in any order: by
-    the inverse of the distribution function where it is smooth, which is the same for every number of
-    threads.
+    Up to 32,768 numbers come from NumPy's Philox generator. More are computed by kernels and threads from a
+    state that it draws, by the transform of Box and Muller (1958): the same for any number of threads.
 
     Args:
         shape: the shape of the result; sizes may be tensors that are known at run time only.

@@ -167,7 +167,7 @@ def union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
 
     Raises:
         InvalidArgumentError: the shapes don't fit.
-        DTypeError: the dtypes differ, or are not of integers or strings.
+        DTypeError: the dtypes differ, or are not of real numbers.
 
     >>> import dualflow as df
     >>> df.sparse.to_dense(df.sets.union([[1, 2, 3]], [[4, 3, 2]])).numpy()
@@ -191,7 +191,7 @@ def difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = Tr
 
     Raises:
         InvalidArgumentError: the shapes don't fit.
-        DTypeError: the dtypes differ, or are not of integers or strings.
+        DTypeError: the dtypes differ, or are not of real numbers.
 
     >>> import dualflow as df
     >>> df.sparse.to_dense(df.sets.difference([[1, 2, 3]], [[4, 3, 2]])).numpy()
