@@ -2,7 +2,7 @@
 ;   plus_one   buffers x, out             out = x + 1
 ;   multiply   buffers x, k, out0, out1   out0 = x * k, out1 = x - k
 ;   descend    buffers x, v               v = v - x / 2
-;   detour     buffers x, out, arena      out = x, by way of the arena's last bytes; params[1] is its size
+;   through_arena     buffers x, out, arena      out = x, by way of the arena's last bytes; params[1] is its size
 ;   fail       buffers x, out             out = x + 1, status = params[1]
 ;   nothing    any
 ;   wait       any                        stores 1 in the i64 at address params[0] and waits until it is 2
@@ -67,7 +67,7 @@ define void @descend(ptr %buffers, ptr %params, ptr %status) {
   ret void
 }
 
-define void @detour(ptr %buffers, ptr %params, ptr %status) {
+define void @through_arena(ptr %buffers, ptr %params, ptr %status) {
 entry:
   %n = load i64, ptr %params
   %arena.bytes.at = getelementptr i64, ptr %params, i64 1

@@ -81,7 +81,7 @@ def test_read_only_inputs_are_welcome(fast: Any) -> None:
 
 @pytest.mark.parametrize("arena_bytes", [56, 4096, 16384, 16385, 1 << 20])
 def test_the_arena_is_aligned_and_large_enough(fast: Any, heavy: bool, arena_bytes: int) -> None:
-    call = fast.function("fallback", params=[fast.n, arena_bytes], arena_bytes=arena_bytes, heavy=heavy)
+    call = fast.function("through_arena", params=[fast.n, arena_bytes], arena_bytes=arena_bytes, heavy=heavy)
     for _ in range(3):
         assert (call(fast.tensor(5))._array == fast.vector(5)).all()
 

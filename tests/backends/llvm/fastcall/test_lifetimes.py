@@ -164,7 +164,7 @@ def test_a_call_within_a_call_has_an_arena_of_its_own(fast: Any) -> None:
 
 def test_functions_that_share_an_arena_may_call_each_other(fast: Any) -> None:
     arena = CallMemory(1 << 16)
-    inner = fast.function("fallback", params=[fast.n, arena.nbytes], arena=arena)
+    inner = fast.function("through_arena", params=[fast.n, arena.nbytes], arena=arena)
 
     def on_error(status: int, x: Any) -> object:
         return inner(x)
@@ -178,7 +178,7 @@ def test_functions_that_share_an_arena_may_call_each_other(fast: Any) -> None:
 
 def test_threads_share_one_function(fast: Any, heavy: bool) -> None:
     arena_bytes = 1 << 16
-    call = fast.function("fallback", params=[fast.n, arena_bytes], arena_bytes=arena_bytes, heavy=heavy)
+    call = fast.function("through_arena", params=[fast.n, arena_bytes], arena_bytes=arena_bytes, heavy=heavy)
     wrong: list[float] = []
 
     def work(start: float) -> None:

@@ -121,7 +121,7 @@ def test_the_argument_may_be_the_variables_own_tensor(fast: Any) -> None:
     assert call(variable._tensor)[0] == "fallback"
 
 
-def test_once_the_obstacle_is_gone_the_kernel_runs_again(fast: Any) -> None:
+def test_once_the_reason_is_gone_the_kernel_runs_again(fast: Any) -> None:
     variable = fast.variable(100)
     call = fast.function("descend", variables=[fast.updates(variable)], outputs=[], result="none")
     held = variable._tensor
