@@ -12,7 +12,6 @@ import difflib
 import pkgutil
 import re
 from functools import cache
-from importlib.util import find_spec
 from typing import Final
 
 from dualflow.core.errors import MissingAttributeError, MissingNameError
@@ -34,10 +33,8 @@ def missing(module: str, name: str, public: list[str], importing: bool) -> Excep
     """The error for a ``name`` that ``module`` lacks.
 
     ``importing``: the import system looks it up for ``from module import name``. After an AttributeError it
-    tries a submodule next, after an ImportError it doesn't.
+    would try a submodule next, after an ImportError it doesn't.
     """
-    if importing and find_spec(f"{module}.{name}") is not None:
-        return AttributeError(f"module {module!r} has no attribute {name!r}")
     text = explain(module, name, public)
     return MissingNameError(text, name=name) if importing else MissingAttributeError(text, name=name)
 

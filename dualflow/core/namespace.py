@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from types import FrameType, ModuleType
 from typing import Any, Final
 
@@ -122,5 +123,7 @@ def _missing(module: str, name: str, public: list[str], caller: FrameType) -> Ex
     ):  # for Python itself, or of an import under way
         return AttributeError(f"module {module!r} has no attribute {name!r}")
     importing = caller.f_globals.get("__name__") == "importlib._bootstrap"
+    if importing and find_spec(f"{module}.{name}") is not None:  # the import system tries a submodule next
+        return AttributeError(f"module {module!r} has no attribute {name!r}")
     error: Exception = import_module("dualflow.core.absent").missing(module, name, public, importing)
     return error
