@@ -115,6 +115,7 @@ LATE = {
     "keras_dualflow.hook": "only a Keras that runs on this backend needs it",
     "dualflow.random": "only keras.utils.set_random_seed needs it",
     "dualflow.summary": "only Keras's callback TensorBoard needs it",
+    "dataclasses": "1 ms: only dataclasses of the caller's, and errors about dualflow's own, need it",
     "json": "5 ms at each start of Python: only a settings file of Keras needs it",
 }
 """What may be imported inside a function, and the cost that this puts off."""

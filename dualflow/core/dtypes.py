@@ -23,6 +23,7 @@ class DType:
         narrow: whether it is a float of the package ml_dtypes, which ops compute in float32.
         is_string: whether the elements are strings: Python's ``bytes`` in a NumPy array of objects.
         computes: whether floating functions compute in it as it is.
+        size: bytes of one element; 0 for strings, of which each has its own length.
 
     >>> float32 == "float32", float32 == np.float32, float32.size
     (True, True, 4)
@@ -43,6 +44,7 @@ class DType:
         "kind",
         "name",
         "narrow",
+        "size",
     )
 
     def __init__(self, numpy_dtype: Any, name: str | None = None) -> None:
@@ -58,6 +60,7 @@ class DType:
         self.is_complex: Final = dtype.kind == "c"
         self.is_string: Final = dtype.kind == "O"
         self.computes: Final = self.kind in "fc" and not self.narrow
+        self.size: Final = 0 if self.is_string else int(dtype.itemsize)
         self._hash: Final = hash(dtype)
 
     @property
@@ -78,11 +81,6 @@ class DType:
     def real(self) -> DType:
         """The dtype of a complex number's parts; a real dtype's own."""
         return _TYPES[np.dtype(f"f{self.size // 2}")] if self.is_complex else self
-
-    @property
-    def size(self) -> int:
-        """Bytes of one element; 0 for strings, of which each has its own length."""
-        return 0 if self.is_string else int(self.dtype.itemsize)
 
     @property
     def real_dtype(self) -> DType:

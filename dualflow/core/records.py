@@ -10,16 +10,17 @@ arguments by keyword only; named tuples have at most 32 fields.
 
 from __future__ import annotations
 
-import dataclasses
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, Field, FrozenInstanceError
-from dataclasses import field as field
 from operator import attrgetter
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
+from dualflow.core.locks import imported
+
 _FIELDS: Final = "__dataclass_fields__"
+_MISSING: Final[Any] = object()
+"""The default of a field that has none."""
 _GETTERS: Final = [
     getter
     for name, getter in vars(namedtuple("_Widest", [f"item{i}" for i in range(32)])).items()
@@ -85,19 +86,43 @@ class _TupleDefinition(type):
         return type(name, bases, {**namespace, **added, **getters})
 
 
+class _Field:
+    """What a dataclass declares of a field; the arguments are those of :func:`dataclasses.field`."""
+
+    __slots__ = ("compare", "default", "default_factory", "init", "repr")
+
+    def __init__(
+        self,
+        *,
+        default: Any = _MISSING,
+        default_factory: Callable[[], Any] = _MISSING,
+        init: bool = True,
+        repr: bool = True,
+        compare: bool = True,
+    ) -> None:
+        self.default, self.default_factory = default, default_factory
+        self.init, self.repr, self.compare = init, repr, compare
+
+    def standard(self) -> Any:
+        """The field as one of the standard library's."""
+        options = {name: getattr(self, name) for name in _Field.__slots__}
+        set_options = {name: value for name, value in options.items() if value is not _MISSING}
+        return imported("dataclasses").field(**set_options)
+
+
 class _Fields:
     """The class attribute ``__dataclass_fields__``, whose value only functions of :mod:`dataclasses` need."""
 
     __slots__ = ("own", "standard")
 
-    def __init__(self, own: Mapping[str, Field[Any]]) -> None:
+    def __init__(self, own: Mapping[str, _Field]) -> None:
         self.own: Final = own
         self.standard: Any = None
 
     def __get__(self, instance: Any, owner: type) -> Any:
         if self.standard is None:
-            named = [(name, Any, declared) for name, declared in self.own.items()]
-            twin: Any = dataclasses.make_dataclass(owner.__name__, named, eq=False)
+            named = [(name, Any, declared.standard()) for name, declared in self.own.items()]
+            twin: Any = imported("dataclasses").make_dataclass(owner.__name__, named, eq=False)
             self.standard = twin.__dataclass_fields__
         return self.standard
 
@@ -110,11 +135,12 @@ def _dataclass(*, slots: bool, frozen: bool = False, eq: bool = True) -> Callabl
 
 def _with_slots(cls: type, frozen: bool, eq: bool) -> type:
     """The class with slots for its fields, and with methods that read them."""
-    inherited: dict[str, Field[Any]] = {}
+    inherited: dict[str, _Field] = {}
     for base in cls.__mro__[:0:-1]:
         if _FIELDS in vars(base):
             inherited |= vars(base)[_FIELDS].own
-    own = {name: _field(vars(cls).get(name, MISSING)) for name in cls.__annotations__}
+    defaults = {name: vars(cls).get(name, _MISSING) for name in cls.__annotations__}
+    own = {name: x if isinstance(x, _Field) else _Field(default=x) for name, x in defaults.items()}
     fields = inherited | own
     written = {n: v for n, v in vars(cls).items() if n not in own and n not in ("__dict__", "__weakref__")}
     namespace = {
@@ -141,11 +167,6 @@ def _with_slots(cls: type, frozen: bool, eq: bool) -> type:
     return type(cls)(cls.__name__, cls.__bases__, namespace)
 
 
-def _field(default: Any) -> Field[Any]:
-    declared: Field[Any] = default if isinstance(default, Field) else field(default=default)
-    return declared
-
-
 def _represent(self: Any) -> str:
     shown = {name: getattr(self, name) for name, declared in _fields(self).items() if declared.repr}
     return f"{type(self).__qualname__}({_listed(shown)})"
@@ -163,7 +184,9 @@ def _hash(self: Any) -> int:
 
 
 def _refuse(self: Any, name: str, *value: Any) -> None:
-    raise FrozenInstanceError(f"cannot {'assign to' if value else 'delete'} field {name!r}")
+    raise imported("dataclasses").FrozenInstanceError(
+        f"cannot {'assign to' if value else 'delete'} field {name!r}"
+    )
 
 
 def _state(self: Any) -> list[Any]:
@@ -191,11 +214,11 @@ def _initialiser(owner: Any) -> Callable[..., None]:
         if not declared.init:
             continue  # __post_init__ sets it
         value = name
-        if declared.default_factory is not MISSING:
+        if declared.default_factory is not _MISSING:
             scope[f"_new_{name}"] = declared.default_factory
             value = f"_new_{name}() if {name} is _NEW else {name}"
             defaults.append(scope["_NEW"])
-        elif declared.default is not MISSING:
+        elif declared.default is not _MISSING:
             defaults.append(declared.default)
         scope[f"_set_{name}"] = getattr(owner, name).__set__
         parameters.append(name)
@@ -219,8 +242,19 @@ def _tuple_constructor(owner: Any) -> Callable[..., Any]:
     return construct  # type: ignore[no-any-return]  # a function
 
 
-def _fields(record: Any) -> Mapping[str, Field[Any]]:
-    own: Mapping[str, Field[Any]] = vars(_owner(type(record), _FIELDS))[_FIELDS].own
+def compared_fields(cls: type) -> list[str] | None:
+    """The fields by which instances of a dataclass are equal; None for classes that compare otherwise."""
+    params = getattr(cls, "__dataclass_params__", None)
+    if params is None or not params.eq:
+        return None
+    fields = vars(_owner(cls, _FIELDS))[_FIELDS]
+    if isinstance(fields, _Fields):
+        return [name for name, declared in fields.own.items() if declared.compare]
+    return [declared.name for declared in imported("dataclasses").fields(cls) if declared.compare]
+
+
+def _fields(record: Any) -> Mapping[str, _Field]:
+    own: Mapping[str, _Field] = vars(_owner(type(record), _FIELDS))[_FIELDS].own
     return own
 
 
@@ -242,8 +276,9 @@ def _replace(record: Any, /, **changes: Any) -> Any:
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
+    from dataclasses import field as field
     from dataclasses import replace as replace
     from typing import NamedTuple as NamedTuple
 else:
-    dataclass, replace = _dataclass, _replace
+    dataclass, field, replace = _dataclass, _Field, _replace
     NamedTuple = type.__new__(_TupleDefinition, "NamedTuple", (), {})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import operator
 from collections import defaultdict
@@ -11,6 +10,7 @@ from typing import Any, Final
 
 from dualflow.core.dispatch import TENSORS
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.locks import imported
 from dualflow.core.records import NamedTuple
 
 
@@ -70,8 +70,8 @@ def _open(value: Any) -> tuple[Any, tuple[Any, ...], list[Any]] | None:
     if isinstance(value, Mapping):
         keys = _keys(value)
         return type(value), keys, [value[k] for k in keys]
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        names = tuple(f.name for f in dataclasses.fields(value) if f.init)
+    if hasattr(type(value), "__dataclass_fields__"):
+        names = tuple(f.name for f in imported("dataclasses").fields(value) if f.init)
         return type(value), names, [getattr(value, n) for n in names]
     fields = getattr(type(value), "__attrs_attrs__", None)
     if fields is not None:

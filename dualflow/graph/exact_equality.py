@@ -5,13 +5,13 @@ Python itself takes 1 for True, 0.0 for -0.0, and no NaN for another; a graph co
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Hashable, Mapping
 from typing import Any, Final
 
 import numpy as np
 
 from dualflow.core.dtypes import DType
+from dualflow.core.records import compared_fields
 from dualflow.core.shape import Shape
 
 _COMPARED_BYTES: Final = 1 << 16
@@ -45,8 +45,8 @@ def exact(value: Any) -> Hashable:
         return kind, exact(complex(value))
     if kind is frozenset:
         return kind, frozenset(map(exact, value))
-    if hasattr(kind, "__dataclass_params__") and kind.__dataclass_params__.eq:
-        compared = [field.name for field in dataclasses.fields(value) if field.compare]
+    compared = compared_fields(kind)
+    if compared is not None:
         return kind, *[exact(getattr(value, name)) for name in compared]
     try:
         hash(value)

@@ -7,7 +7,6 @@ import dataclasses
 import pickle
 import typing
 from collections.abc import Callable
-from dataclasses import field
 from typing import Any, Generic, TypeVar
 
 import pytest
@@ -48,20 +47,20 @@ class Point:
 
     x: float
     y: float = 0.0
-    tags: list[str] = field(default_factory=list, compare=False, repr=False)
+    tags: list[str] = records.field(default_factory=list, compare=False, repr=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StandardPoint:
     x: float
     y: float = 0.0
-    tags: list[str] = field(default_factory=list, compare=False, repr=False)
+    tags: list[str] = dataclasses.field(default_factory=list, compare=False, repr=False)
 
 
 @records.dataclass(frozen=True, slots=True)
 class Point3(Point):
     z: float = 1.0
-    norm: float = field(init=False, compare=False)
+    norm: float = records.field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "norm", abs(self.x) + abs(self.y) + abs(self.z))

@@ -122,9 +122,17 @@ def test_verify_leaves_the_generators_as_they_were():
     assert np.random.rand() == drawn
 
 
-@pytest.mark.parametrize(("traced", "count"), [("np.random.rand()", 1), ("len(dir(np.random.Generator))", 0)])
-def test_a_draw_by_a_trace_that_loads_numpys_generators_is_noticed(traced: str, count: int):
-    """NumPy loads them when they are first used."""
+@pytest.mark.parametrize(
+    ("traced", "count"),
+    [
+        ("np.random.rand()", 1),
+        ("len(dir(np.random.Generator))", 0),
+        ("__import__('random').random()", 1),
+        ("len(dir(__import__('random')))", 0),
+    ],
+)
+def test_a_draw_by_a_trace_that_loads_the_generators_is_noticed(traced: str, count: int):
+    """NumPy loads them when they are first used; dualflow doesn't load Python's."""
     program = f"""
 import warnings
 import numpy as np

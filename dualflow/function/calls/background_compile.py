@@ -7,9 +7,9 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from dualflow.core.locks import SharedLock
+from dualflow.core.records import dataclass, field
 from dualflow.function.calls.data_dependent_sizes import as_one_node, sized_by_data
 from dualflow.function.calls.lazy_backends import backend_of
 from dualflow.graph.compiled import Compiled
@@ -24,7 +24,7 @@ _iteration = SharedLock()
 """Held by the thread that compiles: one at a time."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _CompileThread:
     """What one thread is to compile, in the process that has started it."""
 

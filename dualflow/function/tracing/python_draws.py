@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import datetime
 import pickle
-import random
 import sys
 import threading
 import time
@@ -37,6 +36,8 @@ _MT19937_BYTES: Final = 4 * 625
 """The size of the state of NumPy's shared generator: 624 words and a position, 623 before the first draw."""
 
 _UNDRAWN: Final = (623).to_bytes(4, sys.byteorder)
+_PYTHON_UNDRAWN: Final = 624
+"""The position in the state of one of Python's generators before its first draw since it was seeded."""
 
 _CLOCKS: Final = frozenset(
     f"{clock}{unit}"
@@ -115,23 +116,26 @@ class PythonDraws:
 
 
 class GeneratorStates:
-    """The states of generators of random numbers when this is made: NumPy's shared one where it is loaded.
+    """The states of generators of random numbers when this is made: the shared ones where they are loaded.
 
     Args:
         named: further generators.
     """
 
-    __slots__ = ("_numpy", "_states")
+    __slots__ = ("_named", "_numpy", "_python")
 
     def __init__(self, named: Sequence[Any]) -> None:
-        generators = {id(g): g for g in [_owner(random.random), *named]}
-        self._states = [(g, _state(g)) for g in generators.values()]
+        others = {id(g): g for g in named if g is not _shared_python()}
+        self._named = [(g, _state(g)) for g in others.values()]
+        self._python = _python_state()
         self._numpy = _numpy_state()
 
     def advanced(self) -> list[Any]:
-        """The generators whose states have changed; NumPy's if it has been loaded and drawn from since."""
-        changed = [generator for generator, state in self._states if _state(generator) != state]
-        return [*changed, _owner(np.random.rand)] if self._numpy != _numpy_state() else changed
+        """The generators whose states have changed; a shared one if it was loaded and drawn from since."""
+        python = [_shared_python()] if self._python != _python_state() else []
+        named = [generator for generator, state in self._named if _state(generator) != state]
+        numpy = [_owner(np.random.rand)] if self._numpy != _numpy_state() else []
+        return [*python, *named, *numpy]
 
 
 class noting_clocks:
@@ -170,6 +174,19 @@ def _reads(captured: CapturedValues, deep: int, of: Callable[[Any], Any]) -> Ite
         yield from _reads(CapturedValues(function.__qualname__, function), deep - 1, of)
 
 
+def _shared_python() -> Any:
+    """The generator behind the functions of ``random``; None where the module isn't loaded."""
+    module = sys.modules.get("random")
+    return None if module is None else _owner(module.random)
+
+
+def _python_state() -> Any:
+    """The state of that generator; None before the first draw since it was loaded or seeded."""
+    shared = _shared_python()
+    state = None if shared is None else shared.getstate()
+    return None if state is None or state[1][-1] == _PYTHON_UNDRAWN else state
+
+
 def _numpy_state() -> bytes:
     """The words of the generator behind the functions of ``np.random``; none before the first draw.
 
@@ -185,9 +202,15 @@ def _numpy_state() -> bytes:
 
 
 def _is_generator(value: Any) -> bool:
-    if isinstance(value, random.Random):
-        return not isinstance(value, random.SystemRandom)  # it has no state
+    module = sys.modules.get("random")
+    if module is not None and isinstance(value, module.Random):
+        return not isinstance(value, module.SystemRandom)  # it has no state
     return "numpy.random" in sys.modules and isinstance(value, np.random.RandomState | np.random.Generator)
+
+
+def _is_python(generator: Any) -> bool:
+    module = sys.modules.get("random")
+    return module is not None and isinstance(generator, module.Random)
 
 
 def _generator_of(value: Any) -> Any:
@@ -202,7 +225,7 @@ def _owner(method: Any) -> Any:
 
 
 def _state(generator: Any) -> Any:
-    if isinstance(generator, random.Random):
+    if _is_python(generator):
         return generator.getstate()
     is_new = isinstance(generator, np.random.Generator)
     return pickle.dumps(generator.bit_generator.state if is_new else generator.get_state(legacy=False))
@@ -221,4 +244,4 @@ def _clock_of(value: Any) -> str | None:
 
 
 def _shown(generator: Any) -> str:
-    return "Python's random" if isinstance(generator, random.Random) else "np.random"
+    return "Python's random" if _is_python(generator) else "np.random"
