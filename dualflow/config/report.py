@@ -18,7 +18,7 @@ from dualflow.version import DUALFLOW
 if TYPE_CHECKING:
     from dualflow.backends.llvm.features import Feature
 
-_NEEDED: Final = ("numpy", "llvmlite", "numba", "networkx", "scipy", "ml_dtypes", "diastatic-malt")
+_NEEDED: Final = ("numpy", "llvmlite", "numba", "networkx", "scipy", "ml_dtypes")
 _OPTIONAL: Final = ("matplotlib", "scikit-learn", "pandas")
 _FOLDER: Final = os.path.dirname(os.path.dirname(__file__))
 

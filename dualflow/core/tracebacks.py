@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import FunctionType, TracebackType
 from typing import Any, Final, TypeVar
 
@@ -29,10 +29,8 @@ _KERAS_BACKEND: Final = os.path.join(os.path.dirname(_FOLDER), f"keras_{os.path.
 PROGRAM: Final = "<dualflow program"
 """The beginning of the file name of programs that are compiled from text."""
 _OURS: Final = (os.path.join(_FOLDER, ""), os.path.join(_KERAS_BACKEND, ""), PROGRAM)
-_CONVERTER: Final = os.path.join("site-packages", "malt", "")
-_generated: Final[dict[str, Mapping[int, Any]]] = {}
 USER_CODE: Final = "in user code:"
-"""The beginning of a note with the user's lines that generated code was converted from."""
+"""The beginning of a note that lists the user's lines which led to an error."""
 _STANDARD: Final = os.path.dirname(os.path.abspath(functools.__file__)) + os.sep
 _NUMPY: Final = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
 
@@ -81,20 +79,6 @@ def is_traceback_filtering_enabled() -> bool:
     return _filtering.enabled
 
 
-def hide_file(file: str, lines: Mapping[int, Any]) -> None:
-    """Hide the frames of generated code, in errors with a note of the user's lines.
-
-    ``lines`` maps lines of the generated code to the user's ``file`` and ``line``.
-    """
-    _generated[file] = lines
-
-
-def converted_from(file: str, line: int) -> tuple[str, int]:
-    """The user's file and line for a line of generated code; other lines unchanged."""
-    lines = _generated.get(file, {})
-    return (lines[line].file, lines[line].line) if line in lines else (file, line)
-
-
 def hide_frames(error: Exception) -> None:
     """Remove dualflow's frames from the traceback of ``error``.
 
@@ -107,10 +91,7 @@ def hide_frames(error: Exception) -> None:
     raised_here = bool(frames) and frames[-1][1]
     if raised_here and not isinstance(error, DualflowError):
         return  # raised by mistake: all frames are needed to find the reason
-    has_user_lines = any(note.startswith(USER_CODE) for note in getattr(error, "__notes__", ()))
-    error.__traceback__ = _linked(
-        [tb for tb, ours in frames if not (ours or (has_user_lines and _is_converted(tb)))]
-    )
+    error.__traceback__ = _linked([tb for tb, ours in frames if not ours])
     if raised_here:
         context = error.__cause__ or error.__context__
         while context is not None and all(ours for _, ours in _frames(context.__traceback__, ours=True)):
@@ -128,28 +109,16 @@ def _frames(start: TracebackType | None, ours: bool = False) -> list[tuple[Trace
     entries = []
     while start is not None:
         file = start.tb_frame.f_code.co_filename
-        ours = file.startswith(_OURS) or _is_of_ours(file) or (ours and _is_library(file))
+        ours = file.startswith(_OURS) or (ours and _is_library(file))
         entries.append((start, ours))
         start = start.tb_next
     return entries
-
-
-def _is_of_ours(file: str) -> bool:
-    """Whether a file is code generated from a function of dualflow's: no line of it is a user's."""
-    lines = _generated.get(file)
-    return lines is not None and all(place.file.startswith(_OURS) for place in lines.values())
 
 
 def _is_library(file: str) -> bool:
     """Whether a file is of NumPy or of Python's own library; an import runs code that has none."""
     standard = file.startswith(_STANDARD) and "site-packages" not in file
     return standard or file.startswith((_NUMPY, "<frozen importlib"))
-
-
-def _is_converted(entry: TracebackType) -> bool:
-    """Whether an entry is of generated code or of the package that runs it."""
-    file = entry.tb_frame.f_code.co_filename
-    return file in _generated or _CONVERTER in file
 
 
 def _linked(entries: list[TracebackType]) -> TracebackType | None:

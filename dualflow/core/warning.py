@@ -11,8 +11,6 @@ from typing import Final
 
 import numpy as np
 
-from dualflow.core.tracebacks import converted_from
-
 _OURS: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _KERAS_BACKEND: Final = os.path.join(os.path.dirname(os.path.dirname(_OURS)), "keras_dualflow", "")
 _NUMPY: Final = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
@@ -30,7 +28,7 @@ def warn_user(message: str, frame: FrameType | None = None, category: type[Warni
     at = user_frame or outside[0]
     registry = at.f_globals.setdefault("__warningregistry__", {})
     name = at.f_globals.get("__name__", "<unknown>")
-    file, line = converted_from(at.f_code.co_filename, at.f_lineno)
+    file, line = at.f_code.co_filename, at.f_lineno
     warnings.warn_explicit(message, category, file, line, name, registry)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, Final
 
-from dualflow.core.errors import DTypeError, OperatorNotAllowedInGraphError
+from dualflow.core.errors import DTypeError
 from dualflow.core.shape import UNKNOWN_RANK
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure, flatten, unflatten
@@ -110,10 +110,7 @@ class ElementFunction:
                 f"The result of {self.name!r} is unknown, since its elements have an unknown number of axes; "
                 "declare their shapes in the output_signature of their source."
             )
-        try:
-            return self._tried(self._function, leaves)
-        except OperatorNotAllowedInGraphError as error:
-            return self._tried(converted(self._function, error), leaves)
+        return self._tried(converted(self._function), leaves)
 
     def __call__(self, *items: Any) -> Item:
         """The leaves of the result for the leaves of an element."""

@@ -1,13 +1,12 @@
 """From a Python function and a call's arguments to a trace: the function runs once, with symbols for tensors.
 
-It runs as it is written unless it may look into a tensor; then its control flow is converted first.
+Its control flow is converted first.
 """
 
 from __future__ import annotations
 
 import copy
-import functools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -15,17 +14,17 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.convert import zero_array
 from dualflow.core.dispatch import AbstractVariable
-from dualflow.core.errors import OperatorNotAllowedInGraphError
+from dualflow.core.locks import cached_attribute
 from dualflow.core.spans import span
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import unflatten
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
 from dualflow.function.arguments.signature import CallArguments, Key, Signature
-from dualflow.function.arguments.trace_key import TensorLeaf, VariableLeaf, kinds_of
-from dualflow.function.autograph.conversion import Converted, as_written, converted, converted_early
+from dualflow.function.arguments.trace_key import TensorLeaf, VariableLeaf
+from dualflow.function.autograph.conversion import converted
 from dualflow.function.concrete import ConcreteFunction
-from dualflow.function.errors import RecursiveTraceError, SymbolicValueError
+from dualflow.function.errors import RecursiveTraceError
 from dualflow.function.options import compile_options
 from dualflow.function.tracing.collect_results import collect
 from dualflow.function.tracing.numpy_writes import named_numpy_writes
@@ -83,8 +82,6 @@ class FunctionTracer:
         self._memory_budget = memory_budget
         self._interpret_first = interpret_first
         self._draws = draws
-        self._converted: Converted | None = None
-        self._unconverted: set[Hashable] = set()  # kinds of calls that need no conversion
         self._creation = VariableCreation(name)
         self._tracing: set[Key] = set()
 
@@ -141,39 +138,16 @@ class FunctionTracer:
         args, kwargs = self._signature.spread(unflatten(call.structure, call.leaves))
         if dispatch.current() is EAGER:
             return self._function(*args, **kwargs)
-        try:
-            early = self._converted or (
-                converted_early(self._function, args, kwargs) if self._autograph else None
-            )
-            return (early or self._function)(*args, **kwargs)
-        except OperatorNotAllowedInGraphError as error:
-            if not self._autograph or isinstance(error, SymbolicValueError):
-                raise
-            return converted(self._function, error)(*args, **kwargs)
+        return self._traceable(*args, **kwargs)
 
     def record(self, call: CallArguments, builder: GraphBuilder | None = None) -> ConcreteFunction:
-        """Run the function once for ``call``; ``builder`` takes the nodes, in place of a plain one.
+        """Run the function once for ``call``; ``builder`` takes the nodes, in place of a plain one."""
+        return self._recorded(self._traceable, call, builder)
 
-        The function is converted from when its source doesn't show that it looks into no tensor, or when it
-        has done so.
-        """
-        recorded = functools.partial(self._recorded, call=call, builder=builder)
-        if self._converted is None and self._autograph:
-            early, kinds = None, kinds_of(call.key)
-            if kinds not in self._unconverted:
-                args, kwargs = self._signature.spread(unflatten(call.structure, call.leaves))
-                early = converted_early(self._function, args, kwargs)
-            if early is None:
-                self._unconverted.add(kinds)
-            try:
-                if early is None:
-                    return recorded(as_written(self._function))
-            except SymbolicValueError:
-                raise  # NumPy can't be converted
-            except OperatorNotAllowedInGraphError as error:
-                early = converted(self._function, error)
-            self._converted = early
-        return recorded(self._converted or self._function)
+    @cached_attribute
+    def _traceable(self) -> Callable[..., Any]:
+        """The function, with control flow that takes symbols if it may be converted."""
+        return converted(self._function) if self._autograph else self._function
 
     def _recorded(
         self, function: Callable[..., Any], call: CallArguments, builder: GraphBuilder | None

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
 from contextvars import ContextVar, Token
 from types import FrameType
 
-from dualflow.core.tracebacks import hide_file
 from dualflow.graph.ir import Origin
 
 _FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -17,7 +15,6 @@ PACKAGE = (_FOLDER + os.sep, os.path.join(os.path.dirname(_FOLDER), f"keras_{os.
 
 _libraries: set[str] = set()
 _inside: dict[str, bool] = {}
-_generated: dict[str, Mapping[int, Origin]] = {}
 _forced: ContextVar[Origin | None] = ContextVar("dualflow_origin", default=None)
 
 
@@ -36,11 +33,7 @@ def caller() -> Origin | None:
         if inside is None:
             inside = _inside[code.co_filename] = _is_inside(code.co_filename)
         if not inside:
-            lines = _generated.get(code.co_filename)
-            if lines is None:
-                return Origin(code.co_filename, frame.f_lineno, code.co_qualname)
-            if frame.f_lineno in lines:
-                return lines[frame.f_lineno]
+            return Origin(code.co_filename, frame.f_lineno, code.co_name)
         frame = frame.f_back
     return None
 
@@ -48,11 +41,7 @@ def caller() -> Origin | None:
 def calling_frame() -> FrameType | None:
     """The frame of the line that :func:`caller` returns; None inside of :class:`forced`."""
     frame: FrameType | None = sys._getframe(1) if _forced.get() is None else None
-    while frame is not None:
-        file = frame.f_code.co_filename
-        lines = _generated.get(file)
-        if not _is_inside(file) and (lines is None or frame.f_lineno in lines):
-            break
+    while frame is not None and _is_inside(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
 
@@ -65,23 +54,6 @@ def leave_out(folder: str) -> None:
 
 def _is_inside(file: str) -> bool:
     return file.startswith((*PACKAGE, *_libraries))
-
-
-def is_generated(file: str) -> bool:
-    """Whether ``file`` is code that a function was converted to."""
-    return file in _generated
-
-
-def register_generated(file: str, lines: Mapping[int, Origin]) -> None:
-    """Say which of the user's lines each line of the generated code ``file`` stands for."""
-    _generated[file] = lines
-    hide_file(file, lines)
-
-
-def original(file: str, line: int) -> Origin | None:
-    """The user's line for a line of generated code; None for any other code."""
-    lines = _generated.get(file)
-    return None if lines is None else lines.get(line)
 
 
 class forced:

@@ -126,7 +126,7 @@ LOOPS = {
             "return y",
         ],
         DTypeError,
-        "The dtypes of a loop's variables change with each iteration",
+        "The dtypes of a loop's variables change in each iteration",
         "cast them with df.cast",
     ),
     "a list that grows": (

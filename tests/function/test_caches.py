@@ -44,7 +44,7 @@ TABLES = {
     "backends.llvm.window_sums": ("routine",),
     "backends.llvm.written": ("_remembered",),
     "eager.tensor": ("_shapes",),
-    "function.autograph.needs_conversion": ("_trees",),
+    "function.autograph.compilation": ("_conversions",),
     "function.eager_kernels": ("_known", "_lengths", "_once"),
     "graph.axes": ("_dims", "_keeps_order"),
     "graph.loop_dtypes": ("_kinds",),

@@ -62,8 +62,7 @@ print(json.dumps(os.waitpid(child, 0)[1]))
         pytest.param("dualflow.schedule.plan", marks=pytest.mark.llvm),
         pytest.param("dualflow.backends.llvm.runtime.compiler", marks=pytest.mark.llvm),
         pytest.param("dualflow.backends.llvm.runtime.llvm_library", marks=pytest.mark.llvm),
-        "dualflow.function.autograph.malt_conversion",
-        "malt",
+        "dualflow.function.autograph.compilation",
     ],
 )
 def test_a_fork_while_a_thread_imports(answer: Any, tmp_path: Path, module: str) -> None:

@@ -6,7 +6,7 @@ Two calls share a trace when their arguments have the same structure and equal l
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from types import MethodType
 from typing import Any, Final
 
@@ -123,9 +123,3 @@ def _reference(value: Any) -> Callable[[], Any]:
         return weakref.ref(value)
     except TypeError:
         return lambda: value
-
-
-def kinds_of(key: tuple[Hashable, Sequence[Leaf]]) -> Hashable:
-    """The part of a key that decides whether a call needs a conversion: all but the specs of tensors."""
-    structure, leaves = key
-    return structure, tuple([None if isinstance(x, TensorLeaf | VariableLeaf) else x for x in leaves])

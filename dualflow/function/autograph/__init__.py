@@ -1,10 +1,7 @@
 """Python's own control flow over tensors, as nodes of the graph.
 
-``@df.function`` converts a function before its first trace, unless its source shows that no tensor is tested,
-iterated or unpacked by it or by what it calls (``needs_conversion.py``); so its Python runs once in each
-trace.
-What is called is converted when it is called, but for functions of other packages and those marked
-:func:`do_not_convert`.
+``@df.function`` converts a function before its first trace, and what that calls when it is called, but for
+functions of other packages and those marked :func:`do_not_convert`. So the Python runs once in each trace.
 
 Where a condition is no tensor, Python's statements are Python's: they run while tracing, once for each trace.
 Where it is one:
@@ -20,9 +17,7 @@ Where it is one:
 * Unpacking and comprehensions go through the rows of a tensor one by one, if their number is known.
 * ``print`` prints while tracing; :func:`dualflow.print` prints when the graph runs.
 
-The source transformation is AutoGraph's, from the package ``diastatic-malt``, imported at the first
-conversion, and ours for what it does not know (``syntax.py``); what the transformed code calls is in this
-package.
+The conversion is a pipeline over the function's syntax tree; ``README.md`` has its steps and operators.
 """
 
 from dualflow.core.namespace import publish as _publish

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from types import CellType
 from typing import Any, Final
-
-from malt.operators.variables import UndefinedReturnValue
 
 from dualflow.core import dispatch
 from dualflow.core.dtypes import DType
@@ -16,6 +15,7 @@ from dualflow.function.autograph.merge_values import (
     as_index,
     is_same,
     is_undefined,
+    is_unreturned,
     is_value,
     spec_of,
     symbolic,
@@ -24,6 +24,7 @@ from dualflow.function.autograph.merge_values import (
     value_of,
     zeros,
 )
+from dualflow.function.autograph.state import UNRETURNED, AssignedNames, LocalVariable, SavedVariables
 from dualflow.function.autograph.unassigned import is_provisional, provisional, taken_apart
 from dualflow.function.control.bodies import Body, inner_tracer, tracer_of
 from dualflow.function.control.control_flow import cond
@@ -48,76 +49,71 @@ _UNSURE: Final = object()
 def if_stmt(
     condition: Any,
     body: Callable[[], None],
-    orelse: Callable[[], None],
-    get_state: Callable[[], tuple[Any, ...]],
-    set_state: Callable[[tuple[Any, ...]], None],
-    symbol_names: Sequence[str],
-    nouts: int,
+    orelse: Callable[[], None] | None,
+    names: AssignedNames,
+    temporaries: Sequence[str],
 ) -> None:
     """``if condition: body() else: orelse()``, as a conditional in the graph where ``condition`` is a symbol.
 
     Args:
         condition: anything that has a truth.
-        body, orelse: assign the variables of the state.
-        get_state, set_state: read and assign those variables.
-        symbol_names: their names.
-        nouts: how many of them, from the first, are needed afterwards.
+        body, orelse: generated functions, which assign variables.
+        names: those that are read afterwards.
+        temporaries: the others.
 
     Raises:
         InvalidArgumentError: a variable is None or unassigned after one branch, or differs in shape.
         DTypeError: a variable differs in dtype between the branches, or can't be a tensor.
     """
     condition = tested(condition)
+    branches = body, orelse or _nothing
     symbol = symbolic(condition)
     known = None if symbol is None else symbol.static_value()
     if symbol is None or (known is not None and not known.shape):
-        (body if (condition if symbol is None else known) else orelse)()
+        branches[0 if (condition if symbol is None else known) else 1]()
         return
     sure = settled(symbol)
     if sure is not None:
-        (body if sure else orelse)()
+        branches[0 if sure else 1]()
         return
-    choose(symbol, (body, orelse), get_state, set_state, symbol_names, nouts, fill=False)
+    choose(symbol, branches, SavedVariables((body, orelse), names, temporaries), fill=False)
+
+
+def _nothing() -> None:
+    """An ``else`` that isn't there."""
 
 
 def choose(
-    condition: Any,
-    branches: Sequence[Callable[[], None]],
-    get_state: Callable[[], tuple[Any, ...]],
-    set_state: Callable[[tuple[Any, ...]], None],
-    names: Sequence[str],
-    count: int,
-    *,
-    fill: bool,
+    condition: Any, branches: Sequence[Callable[[], None]], state: SavedVariables, *, fill: bool
 ) -> None:
     """Stage an ``if``; with ``fill`` a variable that one branch leaves unassigned is zeros there."""
     condition = truth(condition, "an if or assert statement")
-    before = get_state()
+    before = state.read()
     main = TracedBranch(inner_tracer(_NAMES[0]))
     main.trace(branches[0])
-    left = get_state()
-    set_state(before)
+    left = state.read()
+    state.write(before)
     if main.ended is not None:
         check(logical_not(condition), main)
         _go_on(branches[1])
         return
     other = TracedBranch(inner_tracer(_NAMES[1]))
     other.trace(branches[1])
-    right = get_state()
-    set_state(before)
+    right = state.read()
+    state.write(before)
     if other.ended is not None:
         check(condition, other)
-        set_state((*_brought_out(main.tracer, left[:count]), *before[count:]))
+        state.write(_brought_out(main.tracer, left))
         return
     tracers = (main.tracer, other.tracer)
     merger = _Merger(tracers, fill)
     plans = [
         merger.merge(name, *_implied(condition, a, b, tracers))
-        for name, a, b in zip(names[:count], left[:count], right[:count], strict=True)
+        for name, a, b in zip(state.names, left, right, strict=True)
     ]
     bodies = [Body(t, (), LEAF, tuple(v)) for t, v in zip(tracers, merger.outputs, strict=True)]
     results = iter(cond_node(as_index(condition), bodies[::-1]))
-    set_state((*[plan(results) for plan in plans], *before[count:]))
+    state.write([plan(results) for plan in plans])
 
 
 def _go_on(branch: Callable[[], None]) -> None:
@@ -186,7 +182,7 @@ class _Merger:
         what = _called(name)
         for which, x, y in (("main", main, other), ("else", other, main)):
             if is_undefined(x):
-                if not (self._fill or isinstance(x, UndefinedReturnValue) or name == _RESULT):
+                if not (self._fill or is_unreturned(x) or name == _RESULT):
                     raise InvalidArgumentError(
                         f"{what} must also be initialized in the {which} branch; assign it in both "
                         f"branches, or before the `if`.{here()}"
@@ -278,42 +274,31 @@ def _zeros_like(name: str, x: Any) -> Any:
 
 def if_exp(condition: Any, if_true: Callable[[], Any], if_false: Callable[[], Any], text: str) -> Any:
     """``if_true() if condition else if_false()``; ``text`` is the source of the condition."""
-    result: Any = None
-
-    def get_state() -> tuple[Any, ...]:
-        return (result,)
-
-    def set_state(values: tuple[Any, ...]) -> None:
-        nonlocal result
-        (result,) = values
+    result = CellType()
 
     def body() -> None:
-        nonlocal result
-        result = if_true()
+        result.cell_contents = if_true()
 
     def orelse() -> None:
-        nonlocal result
-        result = if_false()
+        result.cell_contents = if_false()
 
-    if_stmt(condition, body, orelse, get_state, set_state, (f"... if {text} else ...",), 1)
-    return result
+    if_stmt(condition, body, orelse, (LocalVariable(f"... if {text} else ...", result),), ())
+    return result.cell_contents
 
 
-def and_(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
-    """``first() and second()``, where the second runs only if it is needed."""
-    a = first()
-    symbol = symbolic(tested(a))
+def and_(first: Any, second: Callable[[], Any]) -> Any:
+    """``first and second()``, where the second runs only if it is needed."""
+    symbol = symbolic(tested(first))
     if symbol is None:
-        return a and second()
+        return first and second()
     return cond(truth(symbol, "`and`"), lambda: _operand(second, "`and`"), lambda: False)
 
 
-def or_(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
-    """``first() or second()``, where the second runs only if it is needed."""
-    a = first()
-    symbol = symbolic(tested(a))
+def or_(first: Any, second: Callable[[], Any]) -> Any:
+    """``first or second()``, where the second runs only if it is needed."""
+    symbol = symbolic(tested(first))
     if symbol is None:
-        return a or second()
+        return first or second()
     return cond(truth(symbol, "`or`"), lambda: True, lambda: _operand(second, "`or`"))
 
 
@@ -327,3 +312,20 @@ def _operand(operand: Callable[[], Any], what: str) -> Any:
     found = tested(operand())
     symbol = symbolic(found)
     return truth(found if symbol is None else symbol, what)
+
+
+def returned(value: Any, did_return: Any) -> Any:
+    """What a function returns at its end, where ``did_return`` tells whether a ``return`` was reached.
+
+    Raises:
+        InvalidArgumentError: that depends on a tensor.
+    """
+    symbol = symbolic(did_return)
+    if symbol is not None and value is not None and settled(symbol) is not True:
+        node = symbol._value.node
+        place = f"\n  {node.origin}" if node is not None and node.origin else here()
+        raise InvalidArgumentError(
+            f"A value is returned under a condition that is a tensor: the else branch must also have a "
+            f"return statement. Return a value of the same shape and dtype on all ways.{place}"
+        )
+    return None if value is UNRETURNED else value

@@ -132,7 +132,7 @@ def _any(x: Iterable[Any]) -> Any:
         return reduce_any(symbol, 0)
     found: Any = False
     for item in items(x):
-        found = or_(functools.partial(_itself, found), functools.partial(_bool, item))
+        found = or_(found, functools.partial(_bool, item))
         if found is True:
             break
     return found
@@ -144,14 +144,10 @@ def _all(x: Iterable[Any]) -> Any:
         return reduce_all(symbol, 0)
     found: Any = True
     for item in items(x):
-        found = and_(functools.partial(_itself, found), functools.partial(_bool, item))
+        found = and_(found, functools.partial(_bool, item))
         if found is False:
             break
     return found
-
-
-def _itself(x: Any) -> Any:
-    return x
 
 
 def _enumerate(x: Any, start: Any = 0) -> Any:

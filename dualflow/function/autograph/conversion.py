@@ -4,21 +4,48 @@ from __future__ import annotations
 
 import linecache
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
+from types import FunctionType, MethodType
 from typing import Any
 
 from dualflow.core import dispatch
-from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.errors import DualflowError, OperatorNotAllowedInGraphError
 from dualflow.core.locks import imported
 from dualflow.core.tracebacks import USER_CODE
-from dualflow.function.autograph.needs_conversion import needs_conversion
+from dualflow.function.autograph.callees import NotConverted
+from dualflow.function.autograph.do_not_convert import runs_as_written
+from dualflow.function.autograph.nodes import is_converted
+from dualflow.function.autograph.plain_functions import is_plain
+from dualflow.function.bound_method import WeakMethod
 from dualflow.function.control.raising import whole
-from dualflow.function.errors import RecursiveTraceError
+from dualflow.function.errors import RecursiveTraceError, SymbolicValueError
 from dualflow.function.tracing.tracer import Tracer
-from dualflow.graph.origin import original
+from dualflow.graph.ir import Origin
+from dualflow.graph.origin import PACKAGE
 
 
-class Converted:
+def converted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` with control flow that also takes symbols; as it is written if it can't be converted."""
+    try:
+        return _Converted(_convert(function))
+    except NotConverted as reason:
+        return _Unconverted(function, str(reason))
+
+
+def _convert(function: Any) -> Callable[..., Any]:
+    if isinstance(function, WeakMethod):
+        return function.with_function(_convert)
+    if isinstance(function, MethodType):
+        return MethodType(_convert(function.__func__), function.__self__)
+    if isinstance(function, FunctionType) and (runs_as_written(function) or is_plain(function)):
+        return function
+    compilation = imported("dualflow.function.autograph.compilation")
+    convert = compilation.convert if isinstance(function, FunctionType) else compilation.callee
+    result: Callable[..., Any] = convert(function)
+    return result
+
+
+class _Converted:
     """A converted function, whose errors name the user's lines."""
 
     __slots__ = ("_function",)
@@ -45,65 +72,51 @@ class Converted:
             raise
 
 
-def as_written(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function``, for a trace that is to end where a tensor stands in the place of a value.
+class _Unconverted:
+    """A function that can't be converted: its trace ends where a tensor stands in the place of a value.
 
     It raises the error about that also where the user's code has caught it: a trace that goes on from an
     ``except`` clause would be of another program.
     """
 
-    def run(*args: Any, **kwargs: Any) -> Any:
-        result = function(*args, **kwargs)
-        tracer = dispatch.current().innermost
-        if isinstance(tracer, Tracer) and tracer.refusal is not None:
-            raise tracer.refusal
-        return result
+    __slots__ = ("_function", "_reason")
 
-    return run
+    def __init__(self, function: Callable[..., Any], reason: str) -> None:
+        self._function = function
+        self._reason = reason
 
-
-def converted_early(
-    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> Converted | None:
-    """``function`` converted if its source doesn't show that, called so, it looks into no tensor."""
-    if not needs_conversion(function, args, kwargs):
-        return None
-    try:
-        return _convert(function)
-    except InvalidArgumentError:
-        return None
-
-
-def converted(function: Callable[..., Any], error: Exception) -> Converted:
-    """``function`` with control flow that takes symbols, after tracing it as it is raised ``error``.
-
-    Raises:
-        Exception: ``error``, with the reason as a note, if it can't be converted.
-    """
-    try:
-        return _convert(function)
-    except InvalidArgumentError as refusal:
-        reason = str(refusal)
-    error.add_note(
-        f"The function was not converted: {reason}. Define it in a file, or choose with df.cond and "
-        "df.where and loop with df.while_loop."
-    )
-    raise error  # out here the converter's own errors are not its context
-
-
-def _convert(function: Callable[..., Any]) -> Converted:
-    converter = imported("dualflow.function.autograph.malt_conversion")  # imports malt, which takes a while
-    return Converted(converter.convert(function))
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            result = self._function(*args, **kwargs)
+            tracer = dispatch.current().innermost
+            if isinstance(tracer, Tracer) and tracer.refusal is not None:
+                raise tracer.refusal
+            return result
+        except SymbolicValueError:
+            raise  # NumPy can't be converted
+        except OperatorNotAllowedInGraphError as error:
+            error.add_note(
+                f"The function was not converted: {self._reason}. Define it in a file, or choose with "
+                "df.cond and df.where and loop with df.while_loop."
+            )
+            raise
 
 
 def _add_lines(error: Exception, raised: Exception) -> None:
-    """Note the user's lines that led to ``raised``, each once, in the order of the calls."""
+    """Note the user's lines that led to ``raised``, each once, in the order of the calls.
+
+    An error that the user's code itself has raised has them in its traceback.
+    """
     if any(note.startswith(USER_CODE) for note in getattr(error, "__notes__", ())):
         return
-    frames = traceback.walk_tb(raised.__traceback__)
-    places = dict.fromkeys(original(frame.f_code.co_filename, line) for frame, line in frames)
-    lines = [
-        f"  {place}\n    {linecache.getline(place.file, place.line).strip()}" for place in places if place
-    ]
+    frames = list(traceback.walk_tb(raised.__traceback__))
+    if not isinstance(error, DualflowError) and is_converted(frames[-1][0].f_code):
+        return
+    places = dict.fromkeys(
+        Origin(frame.f_code.co_filename, line, frame.f_code.co_name)
+        for frame, line in frames
+        if is_converted(frame.f_code) and not frame.f_code.co_filename.startswith(PACKAGE)
+    )
+    lines = [f"  {place}\n    {linecache.getline(place.file, place.line).strip()}" for place in places]
     if lines:
         error.add_note("\n".join([USER_CODE, *lines]))

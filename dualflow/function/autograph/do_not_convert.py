@@ -8,9 +8,10 @@ from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any, Final
 
+_SUSPENDED: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _MARK: Final = "_dualflow_as_written"
 _AS_WRITTEN: Final = frozenset(
-    {"dualflow", "malt", "numpy", "scipy", "numba", "pandas", "matplotlib", "sklearn", "pytest", "_pytest"}
+    {"dualflow", "numpy", "scipy", "numba", "pandas", "matplotlib", "sklearn", "pytest", "_pytest"}
     | {"keras", "keras_dualflow"}
 )
 """Packages whose functions, and what these call, are written for traces, or see no tensors of ours."""
@@ -40,6 +41,11 @@ def is_as_written(function: Any) -> bool:
     return getattr(function, _MARK, False) is True
 
 
+def runs_as_written(function: FunctionType) -> bool:
+    """Whether a function is marked so, or is a generator or coroutine, whose Python runs piece by piece."""
+    return is_as_written(function) or bool(function.__code__.co_flags & _SUSPENDED)
+
+
 def python_function(function: Any) -> tuple[FunctionType, tuple[Any, ...]] | None:
     """The user's Python function behind a callable, and its first arguments; None for what runs as it is."""
     leading: tuple[Any, ...] = ()
@@ -51,9 +57,7 @@ def python_function(function: Any) -> tuple[FunctionType, tuple[Any, ...]] | Non
         function = inspect.getattr_static(type(function), "__call__", None)
     if not isinstance(function, FunctionType):
         return None
-    if hasattr(function, "autograph_info__") or is_as_written(function):
-        return None
-    if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
+    if runs_as_written(function):
         return None
     package = (function.__module__ or "").partition(".")[0]
     if package in _AS_WRITTEN or (package in sys.stdlib_module_names and package != "__main__"):

@@ -30,6 +30,7 @@ from dualflow.function.autograph.merge_values import (
     zeros,
 )
 from dualflow.function.autograph.sequences import LoopIterations, iterations_of
+from dualflow.function.autograph.state import AssignedNames, SavedVariables
 from dualflow.function.autograph.streams import StreamReading, stream_node
 from dualflow.function.autograph.unassigned import is_provisional, provisional, taken_apart
 from dualflow.function.control.bodies import Body, inner_tracer
@@ -45,16 +46,14 @@ from dualflow.ops.creation import convert_to_tensor
 _TRIALS: Final = 3
 """How often a body is traced for each variable at most: to see it, and for integers that meet floats."""
 
-State = tuple[Any, ...]
+Values = tuple[Any, ...]
 
 
 def while_stmt(
     test: Callable[[], Any],
     body: Callable[[], None],
-    get_state: Callable[[], State],
-    set_state: Callable[[State], None],
-    symbol_names: Sequence[str],
-    opts: Any,
+    names: AssignedNames,
+    temporaries: Sequence[str],
 ) -> None:
     """``while test(): body()``, as a loop in the graph from the first iteration whose test is a symbol.
 
@@ -71,7 +70,7 @@ def while_stmt(
         go_on = tested(test())
         symbol = symbolic(go_on)
         if symbol is not None:
-            _Loop(get_state, set_state, symbol_names).run(symbol, [], iteration)
+            _Loop(SavedVariables((test, body), names, temporaries)).run(symbol, [], iteration)
             return
         if not go_on:
             return
@@ -83,10 +82,8 @@ def for_stmt(
     iterated: Any,
     extra_test: Callable[[], Any] | None,
     body: Callable[[Any], None],
-    get_state: Callable[[], State],
-    set_state: Callable[[State], None],
-    symbol_names: Sequence[str],
-    opts: Any,
+    names: AssignedNames,
+    temporaries: Sequence[str],
 ) -> None:
     """``for x in iterated: body(x)`` while ``extra_test()`` holds: a loop in the graph over a symbol.
 
@@ -100,22 +97,23 @@ def for_stmt(
     """
     iterations = iterations_of(iterated)
     if iterations is not None:
-        _for_iterations(iterations, extra_test, body, _Loop(get_state, set_state, symbol_names))
+        loop = _Loop(SavedVariables((body, extra_test), names, temporaries))
+        _for_iterations(iterations, extra_test, body, loop)
         return
     if isinstance(iterated, AbstractSource) and not dispatch.current().eager:
-        _Loop(get_state, set_state, symbol_names).run_over(iterated.reading(), extra_test, body)
+        loop = _Loop(SavedVariables((body, extra_test), names, temporaries))
+        loop.run_over(iterated.reading(), extra_test, body)
         return
     with noting(None):
-        _for_in_python(iterated, extra_test, body, get_state, set_state, symbol_names)
+        _for_in_python(iterated, extra_test, body, names, temporaries)
 
 
 def _for_in_python(
     iterated: Any,
     extra_test: Callable[[], Any] | None,
     body: Callable[[Any], None],
-    get_state: Callable[[], State],
-    set_state: Callable[[State], None],
-    symbol_names: Sequence[str],
+    names: AssignedNames,
+    temporaries: Sequence[str],
 ) -> None:
     if extra_test is None:
         for x in iterated:
@@ -127,7 +125,7 @@ def _for_in_python(
             body(x)
         else:
             branches = (lambda x=x: body(x)), (lambda: None)
-            choose(go_on, branches, get_state, set_state, symbol_names, len(symbol_names), fill=True)
+            choose(go_on, branches, SavedVariables((body, extra_test), names, temporaries), fill=True)
         go_on = extra_test()
         if symbolic(go_on) is None and not go_on:
             return
@@ -179,12 +177,9 @@ class _Carried:
 class _Loop:
     """A loop whose iterations assign Python variables."""
 
-    def __init__(
-        self, get_state: Callable[[], State], set_state: Callable[[State], None], names: Sequence[str]
-    ) -> None:
-        self._get_state = get_state
-        self._set_state = set_state
-        self._names = names
+    def __init__(self, state: SavedVariables) -> None:
+        self._state = state
+        self._names = state.names
         self._most: int | None = None
 
     def run(
@@ -247,7 +242,7 @@ class _Loop:
             node: adds the loop to the graph; returns whether there was an iteration, and the variables'
             leaves.
         """
-        before = self._get_state()
+        before = self._state.read()
         plans = [_plan(*row) for row in zip(self._names, before, strict=True)]
         for _ in range(2 + _TRIALS * len(before)):
             body, plans, settled = self._trial(before, plans, leading, iteration, given)
@@ -259,11 +254,11 @@ class _Loop:
             )
         initial = [*leading, *(leaf for plan in plans if plan for leaf in _initial(plan))]
         ran, results = node(body, initial)
-        self._set_state(_packed(before, plans, iter(results), ran=ran))
+        self._state.write(_packed(before, plans, iter(results), ran=ran))
 
     def _trial(
         self,
-        before: State,
+        before: Values,
         plans: list[_Carried | None],
         leading: list[Any],
         iteration: Callable[[Sequence[Any]], tuple[list[Any], Any]],
@@ -277,20 +272,20 @@ class _Loop:
         items = [tracer.argument(spec) for spec in given]
         with tracing(tracer):
             start = _packed(before, plans, iter(leaves))
-        self._set_state(start)
+        self._state.write(start)
         options = LoopOptions()
         try:
             with noting(options):
                 counters, go_on = _turned(tracer, iteration, [*arguments[1:], *items])
         except DualflowError:  # perhaps since it was traced without the shapes that it has said
-            self._set_state(before)
+            self._state.write(before)
             open_plans = _with_invariants(plans, options.invariants(leaves))
             if open_plans == plans:
                 raise
             return Body(tracer, (), LEAF, ()), open_plans, False
         self._most = options.most
-        after = start if go_on is None else self._get_state()
-        self._set_state(before)
+        after = start if go_on is None else self._state.read()
+        self._state.write(before)
         shapes = iter(options.invariants(leaves))
         invariants = [[next(shapes) for _ in _carried_specs(p)] if p else [] for p in plans]
         rows = zip(self._names, before, after, plans, invariants, strict=True)
@@ -422,8 +417,8 @@ def _sure(plan: _Carried) -> tuple[bool, ...]:
 
 
 def _packed(
-    before: State, plans: Sequence[_Carried | None], carried: Iterator[Any], ran: Any = None
-) -> State:
+    before: Values, plans: Sequence[_Carried | None], carried: Iterator[Any], ran: Any = None
+) -> Values:
     """The state with the variables made of what is carried; after the loop, ``ran`` is if it had an
     iteration."""
     return tuple(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from malt.operators.variables import Undefined, UndefinedReturnValue
 
 from dualflow.core import dispatch
 from dualflow.core.convert import as_array, zero_array
@@ -13,6 +12,7 @@ from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVa
 from dualflow.core.dtypes import DType, bool_, int32
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
+from dualflow.function.autograph.state import UNRETURNED, Unassigned
 from dualflow.function.errors import here
 from dualflow.function.tracing.symbol import Symbol
 from dualflow.function.tracing.tracer import Tracer
@@ -63,12 +63,12 @@ def as_index(condition: Any) -> Any:
 
 def is_undefined(x: Any) -> bool:
     """Whether ``x`` stands for a variable that was not assigned."""
-    return isinstance(x, Undefined | UndefinedReturnValue)
+    return isinstance(x, Unassigned)
 
 
 def is_unreturned(x: Any) -> bool:
     """Whether ``x`` stands for the result of a function that has not returned yet."""
-    return isinstance(x, UndefinedReturnValue)
+    return x is UNRETURNED
 
 
 def is_value(x: Any) -> bool:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NoReturn
+from typing import Any
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import Engine
@@ -44,8 +43,10 @@ def catching(kinds: Callable[[], Any]) -> Iterator[None]:
         _guards.reset(token)
 
 
-def raise_stmt(kind: Any, make: Callable[..., Any], reads: Sequence[Any]) -> NoReturn:
-    """``raise make(*reads)``: now, or under a condition that is a tensor where the graph takes the branch.
+def raised(kind: Any, make: Callable[..., Any], reads: Sequence[Any]) -> Any:
+    """What the user's ``raise make(*reads)`` raises now.
+
+    Under a condition that is a tensor, it is raised where the graph takes the branch, whose trace ends here.
 
     Args:
         kind: the exception's class, where that is known before it is made.
@@ -53,28 +54,24 @@ def raise_stmt(kind: Any, make: Callable[..., Any], reads: Sequence[Any]) -> NoR
         reads: what the expression reads; tensors are given to ``make`` when the graph runs.
 
     Raises:
+        Ended: the trace of the branch ends.
         InvalidArgumentError: a ``try`` statement outside of the branch would have to catch it.
     """
     if dispatch.current().eager or not is_conditional():
-        raise make(*reads)
+        return make(*reads)
     engine = dispatch.current().innermost
     guard = next((g for g in reversed(_guards.get()) if g.catches(kind)), None)
     if guard is None or guard.engine.eager:
         raise end(make, reads)
-    if guard.engine is engine:
-        raise make(*reads)
-    refuse(
-        InvalidArgumentError(
-            "An exception raised under a condition that is a tensor can't be caught by a `try` around the "
-            "condition, which the graph no longer has. Put the `try` inside of the branch or around the call "
-            f"of the compiled function, or set a flag in the branch.{here()}"
+    if guard.engine is not engine:
+        refuse(
+            InvalidArgumentError(
+                "An exception raised under a condition that is a tensor can't be caught by a `try` around "
+                "the condition, which the graph no longer has. Put the `try` inside of the branch or around "
+                f"the call of the compiled function, or set a flag in the branch.{here()}"
+            )
         )
-    )
-
-
-def caught() -> BaseException | None:
-    """The exception of the ``except`` clause that calls this."""
-    return sys.exception()
+    return make(*reads)
 
 
 def kinds(*classes: Any) -> tuple[Any, ...]:

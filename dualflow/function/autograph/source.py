@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
-import textwrap
+import ast
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
+from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.locks import imported
+from dualflow.function.autograph.callees import NotConverted
 
 
 def to_code(
@@ -28,5 +30,15 @@ def to_code(
     >>> df.autograph.to_code(is_as_written).splitlines()[0]
     'def ag__is_as_written(function: Any) -> bool:'
     """
-    converter = imported("dualflow.function.autograph.malt_conversion")  # imports malt, which takes a while
-    return textwrap.dedent(inspect.getsource(converter.convert(getattr(entity, "python_function", entity))))
+    function = getattr(entity, "python_function", entity)
+    function = getattr(function, "__func__", function)
+    if not isinstance(function, FunctionType):
+        raise InvalidArgumentError(f"to_code takes a Python function, not a {type(function).__name__}.")
+    try:
+        tree = imported("dualflow.function.autograph.compilation").lowered_tree(function)
+    except NotConverted as reason:
+        raise InvalidArgumentError(str(reason)) from None
+    if isinstance(tree, ast.Lambda):
+        return f"ag__lambda = {ast.unparse(tree)}\n"
+    tree.name = f"ag__{tree.name}"
+    return ast.unparse(tree) + "\n"

@@ -6,14 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow.core import dispatch
-from dualflow.core.errors import OperatorNotAllowedInGraphError
 from dualflow.core.records import NamedTuple
 from dualflow.core.tree import Structure
-from dualflow.function.autograph.conversion import as_written, converted
+from dualflow.function.autograph.conversion import converted
 from dualflow.function.batching.mapped import Mapped
 from dualflow.function.batching.replay import replay_rows, shared
 from dualflow.function.control.bodies import operands
-from dualflow.function.errors import SymbolicValueError
 from dualflow.function.tracing.collect_results import collect
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.ir import Graph
@@ -34,7 +32,7 @@ def map_rows(
     """The leaves of what ``fn`` returns for each of ``count`` rows, and their structure.
 
     Args:
-        fn: runs as it is written, or with its control flow converted where it looks into a tensor.
+        fn: its control flow is converted.
         call: gives ``fn`` its arguments.
         leaves: those of the arguments: a :class:`Mapped` for a tensor, else a Python value.
         count: the number of rows.
@@ -42,7 +40,7 @@ def map_rows(
     Raises:
         UnbatchableError: something can't be done for all rows at once.
     """
-    trace = _traced(fn, call, leaves)
+    trace = _run(converted(fn), call, leaves)
     tensors = [x for x in leaves if isinstance(x, Mapped)]
     sources = [c.source for c in trace.graph.captures]
     inputs = [*tensors, *[Mapped(x, False) for x in operands(sources)]]
@@ -55,16 +53,6 @@ def map_rows(
         variable = variables[update.input]
         engine.innermost.update(variable, shared(value, variable), made)
     return outputs, trace.structure
-
-
-def _traced(fn: Callable[..., Any], call: Call, leaves: Sequence[Any]) -> _Trace:
-    try:
-        return _run(as_written(fn), call, leaves)
-    except SymbolicValueError:
-        raise  # NumPy can't be converted
-    except OperatorNotAllowedInGraphError as error:
-        instead = converted(fn, error)
-    return _run(instead, call, leaves)
 
 
 def _run(fn: Callable[..., Any], call: Call, leaves: Sequence[Any]) -> _Trace:

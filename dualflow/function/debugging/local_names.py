@@ -16,14 +16,15 @@ from typing import Any, Final
 from dualflow.core.records import NamedTuple
 from dualflow.function.tracing.symbol import Symbol
 from dualflow.graph.ir import Graph, GraphBuilder, Node, Origin, Value
-from dualflow.graph.origin import calling_frame, is_generated
+from dualflow.graph.origin import calling_frame
 from dualflow.ops.record import Op
 
 _PLAIN: Final = frozenset({bool, int, float, complex, str, bytes, type(None)})
 _MOST: Final = 16
-_CONVERTER: Final = "malt."
-"""The modules of what stands for a name that is not assigned, in converted code."""
-_OWN: Final = ("ag__", "fscope", "do_return", "retval_", "break_", "continue_", "get_state", "set_state")
+_OWN: Final = (
+    *("ag__", "do_return", "retval_", "break_", "continue_"),
+    *("if_body", "else_body", "loop_body", "loop_test", "extra_test"),
+)
 """How names of converted code begin that are not the user's."""
 _ABSENT: Final = object()
 
@@ -69,8 +70,7 @@ class _Seen:
     __slots__ = ("frames", "names", "scope", "values")
 
     def __init__(self, frame: FrameType) -> None:
-        converted = is_generated(frame.f_code.co_filename)
-        self.frames = _converted_frames(frame) if converted else [frame]
+        self.frames = _frames_of_function(frame)
         own = frozenset(name for f in self.frames for name in _names_of(f.f_code))
         self.scope = Scope(None, (), own)
         self.names: tuple[str, ...] = ()
@@ -178,13 +178,13 @@ def _names_of(code: CodeType) -> tuple[str, ...]:
     return (*code.co_varnames, *code.co_cellvars, *code.co_freevars)
 
 
-def _converted_frames(frame: FrameType) -> list[FrameType]:
-    """The frames of a function that was converted: its branches and loops have become functions inside."""
+def _frames_of_function(frame: FrameType) -> list[FrameType]:
+    """The frames of one function: where it was converted, its branches and loops are functions inside."""
     frames = [frame]
     outer = frame.f_back
     while outer is not None:
-        inside = frames[-1].f_code.co_qualname.startswith(f"{outer.f_code.co_qualname}.<locals>.")
-        if inside and outer.f_code.co_filename == frame.f_code.co_filename:
+        code = frames[-1].f_code
+        if outer.f_code.co_qualname == code.co_qualname and any(c is code for c in outer.f_code.co_consts):
             frames.append(outer)
         outer = outer.f_back
     return frames
@@ -215,8 +215,6 @@ def _kept(x: Any, deep: bool = False) -> Any:
         return _Structure(kind, [_kept(part, True) for part in x])
     if kind is dict and len(x) <= _MOST and not deep:
         return _Structure(kind, {key: _kept(part, True) for key, part in x.items()})
-    if kind.__module__.startswith(_CONVERTER):
-        return Missing("not assigned here")
     try:
         return weakref.ref(x)
     except TypeError:

@@ -1,0 +1,124 @@
+"""What converted code calls in the place of a function."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable
+from contextlib import suppress
+from types import FunctionType, MethodType
+from typing import Any, Final
+
+from dualflow.core.errors import OperatorNotAllowedInGraphError
+from dualflow.function.autograph.do_not_convert import python_function
+from dualflow.function.autograph.python_values import OVERLOADED, overloaded
+
+HIGHER_ORDER: Final = frozenset(
+    {
+        "dualflow.function.control.control_flow",
+        "dualflow.function.control.maps",
+        "dualflow.core.tree",
+        "dualflow.compat.v1.differing",
+    }
+)
+"""Modules whose functions call the user's functions inside the trace."""
+_CALLING: Final = frozenset(
+    {map, filter, sorted, min, max, functools.reduce, itertools.accumulate, itertools.starmap}
+)
+"""Python's functions that call the user's."""
+_SCOPED: Final = (eval, exec, locals, vars, dir)
+"""Python's functions that read the variables of their caller."""
+
+
+class NotConverted(Exception):
+    """A function can't be converted, and why."""
+
+
+class Callees:
+    """Finds what is called in the place of a function.
+
+    Args:
+        convert: makes a converted function of the user's, or raises ``NotConverted``.
+    """
+
+    def __init__(self, convert: Callable[[FunctionType], Callable[..., Any]]) -> None:
+        self._convert = convert
+
+    def callee(self, function: Any) -> Any:
+        """``function``, converted if it is the user's Python."""
+        kind = type(function)
+        if kind is _BUILT_IN or isinstance(function, type):
+            return self._built_in(function)
+        if isinstance(function, functools.partial):
+            return functools.partial(self.callee(function.func), *function.args, **function.keywords)
+        python = python_function(function)
+        if python is None:
+            if getattr(function, "__module__", None) in HIGHER_ORDER:
+                return self._with_converted_arguments(function)
+            return function
+        target, instance = python
+        try:
+            converted = self._convert(target)
+        except NotConverted as reason:
+            return _UnconvertedCallee(function, str(reason))
+        return MethodType(converted, *instance) if instance else converted
+
+    def scoped_callee(self, function: Any, variables: FunctionType) -> Any:
+        """The same for a function that may read the caller's variables, which are free in ``variables``."""
+        if not any(function is scoped for scoped in _SCOPED):
+            return self.callee(function)
+        names = {}
+        for name, cell in zip(variables.__code__.co_freevars, variables.__closure__ or (), strict=True):
+            with suppress(ValueError):  # a variable without value
+                names[name] = cell.cell_contents
+        return functools.partial(_in_scope, function, variables.__globals__, names)
+
+    def _built_in(self, function: Any) -> Any:
+        called = functools.partial(overloaded, function) if function in OVERLOADED else function
+        return self._with_converted_arguments(called) if function in _CALLING else called
+
+    def _with_converted_arguments(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            named = {name: self._argument(x) for name, x in kwargs.items()}
+            return function(*map(self._argument, args), **named)
+
+        return call
+
+    def _argument(self, x: Any) -> Any:
+        """``x``, converted when it is called if it is a Python function."""
+        if type(x) in (list, tuple):
+            return type(x)(map(self._argument, x))
+        if python_function(x) is None:
+            return x
+        return lambda *args, **kwargs: self.callee(x)(*args, **kwargs)
+
+
+_BUILT_IN: Final = type(len)
+
+
+def _in_scope(
+    function: Callable[..., Any], module: dict[str, Any], names: dict[str, Any], *args: Any, **kwargs: Any
+) -> Any:
+    """A call of a function of ``_SCOPED`` where the variables are ``names``."""
+    if len(args) + len(kwargs) > (function in (eval, exec)):
+        return function(*args, **kwargs)
+    if function in (eval, exec):
+        return function(*args, module, names)
+    return sorted(names) if function is dir else names
+
+
+class _UnconvertedCallee:
+    """A function that runs as it is written, with the reason in its error if it tests a tensor."""
+
+    __slots__ = ("_function", "_reason")
+
+    def __init__(self, function: Callable[..., Any], reason: str) -> None:
+        self._function = function
+        self._reason = reason
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return self._function(*args, **kwargs)
+        except OperatorNotAllowedInGraphError as error:
+            error.add_note(self._reason)
+            raise

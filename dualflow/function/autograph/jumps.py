@@ -1,0 +1,191 @@
+"""``break``, ``continue`` and ``return`` as flags.
+
+A branch that jumps ends; what follows its ``if`` becomes the other branch. Where that isn't so simple, as
+after a loop that returns, what follows is guarded by a flag. A loop that may be left has a flag for that in
+its test.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, Final, NamedTuple
+
+from dualflow.function.autograph.names import SCOPES, Namer, own_nodes
+from dualflow.function.autograph.nodes import assigned, call, load, negated, operator, placed
+
+LOOPS: Final = (ast.For, ast.While)
+_STAGED: Final = (ast.If, *LOOPS)
+
+
+class TestedFor(ast.For):
+    """A ``for`` loop that goes on while an extra test holds."""
+
+    _fields = ("target", "iter", "body", "orelse", "type_comment", "extra_test")
+    _field_types: ClassVar[dict[str, Any]] = {**getattr(ast.For, "_field_types", {}), "extra_test": ast.expr}
+    extra_test: ast.expr
+
+    @classmethod
+    def of(cls, loop: ast.For, extra_test: ast.expr) -> TestedFor:
+        """``loop``, which has no ``else``, with an extra test."""
+        fields: dict[str, Any] = {**dict(ast.iter_fields(loop)), "extra_test": extra_test}
+        return cls(**fields)
+
+
+class _Flags(NamedTuple):
+    """The flags of a loop.
+
+    Attributes:
+        left: set where the loop is left; None for a loop that nothing leaves.
+        skips: set where the rest of an iteration is skipped.
+    """
+
+    left: str | None
+    skips: str | None
+
+
+def without_jumps(body: Sequence[ast.stmt], namer: Namer) -> list[ast.stmt]:
+    """A function's statements without jumps, but for a ``return`` at the end.
+
+    Args:
+        body: the function's own.
+        namer: makes the names of flags.
+    """
+    nested = [n for s in own_nodes(body) if isinstance(s, _STAGED) for n in own_nodes([s])]
+    if not any(isinstance(n, ast.Return) for n in nested):
+        return _Jumps(namer, None, None).block(body)
+    flag, value = namer.new("do_return"), namer.new("retval_")
+    first, last = body[0], body[-1]
+    start = [
+        assigned(flag, ast.Constant(False)),
+        assigned(value, operator("UNRETURNED")),
+    ]
+    end = ast.Return(call("returned", load(value), load(flag)))
+    return [
+        *placed(start, first),
+        *_Jumps(namer, flag, value).block(body),
+        *placed([end], last),
+    ]
+
+
+class _Jumps:
+    """Lowers the jumps of one function.
+
+    Args:
+        namer: makes names.
+        returned: the flag that the function has returned; None if its ``return`` stays.
+        value: the name of what it returns.
+    """
+
+    def __init__(self, namer: Namer, returned: str | None, value: str | None) -> None:
+        self._namer = namer
+        self._returned = returned
+        self._value = value
+        self._loops: list[_Flags] = []
+
+    def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """The statements, where those behind a jump run only if it wasn't taken."""
+        result: list[ast.stmt] = []
+        for i, statement in enumerate(statements):
+            rest = list(statements[i + 1 :])
+            if rest and isinstance(statement, ast.If):
+                if self._ends(statement.body):
+                    statement.orelse += rest
+                    rest = []
+                elif self._ends(statement.orelse):
+                    statement.body += rest
+                    rest = []
+            jumps = self._jumps(statement)
+            result += self._statement(statement)
+            if not rest:
+                break
+            if jumps:
+                guard = ast.If(negated(load(self._skips())), self.block(rest), [])
+                return [*result, *placed([guard], rest[0])]
+        return result
+
+    def _skips(self) -> str:
+        """The flag that what follows a jump is skipped."""
+        flag = self._loops[-1].skips if self._loops else self._returned
+        assert flag is not None
+        return flag
+
+    def _jumps(self, statement: ast.stmt) -> bool:
+        """Whether what follows a statement may be skipped."""
+        kinds: tuple[type[ast.AST], ...] = () if self._returned is None else (ast.Return,)
+        return any(isinstance(n, kinds) for n in own_nodes([statement])) or bool(_own_jumps([statement]))
+
+    def _ends(self, block: Sequence[ast.stmt]) -> bool:
+        """Whether a block always ends with a jump."""
+        last = block[-1] if block else None
+        if isinstance(last, ast.If):
+            return self._ends(last.body) and self._ends(last.orelse)
+        if isinstance(last, ast.With):
+            return self._ends(last.body)
+        return isinstance(last, ast.Break | ast.Continue) or (
+            self._returned is not None and isinstance(last, ast.Return)
+        )
+
+    def _statement(self, node: ast.stmt) -> list[ast.stmt]:
+        if isinstance(node, ast.Return) and self._returned is not None:
+            assert self._value is not None
+            value = ast.Constant(None) if node.value is None else node.value
+            flags = [flag for loop in self._loops for flag in loop if flag is not None]
+            return placed([assigned(self._value, value), *_set(self._returned, *flags)], node)
+        if isinstance(node, ast.Break):
+            return placed(_set(*self._loops[-1]), node)
+        if isinstance(node, ast.Continue):
+            return placed(_set(self._loops[-1].skips), node)
+        if isinstance(node, LOOPS):
+            return self._loop(node)
+        for name in ("body", "orelse", "finalbody"):
+            if getattr(node, name, None) and not isinstance(node, SCOPES):
+                setattr(node, name, self.block(getattr(node, name)))
+        for handler in getattr(node, "handlers", ()):
+            handler.body = self.block(handler.body)
+        return [node]
+
+    def _loop(self, node: ast.For | ast.While) -> list[ast.stmt]:
+        own = _own_jumps(node.body)
+        returns = self._returned is not None and any(isinstance(n, ast.Return) for n in own_nodes(node.body))
+        left = self._namer.new("break_") if ast.Break in own else self._returned if returns else None
+        skips = self._namer.new("continue_") if ast.Continue in own else left
+        self._loops.append(_Flags(left, skips))
+        node.body = self.block(node.body)
+        self._loops.pop()
+        if ast.Continue in own:
+            assert skips is not None
+            node.body = [*placed([assigned(skips, ast.Constant(False))], node), *node.body]
+        orelse, node.orelse = self.block(node.orelse), []
+        if left is None:
+            return [node, *orelse]
+        before = [assigned(left, ast.Constant(False))] if ast.Break in own else []
+        after: list[ast.stmt] = [ast.If(negated(load(left)), orelse, [])] if orelse else []
+        goes_on = negated(load(left))
+        if isinstance(node, ast.While):
+            ast.copy_location(goes_on, node.test)
+            node.test = ast.copy_location(ast.BoolOp(ast.And(), [goes_on, node.test]), node.test)
+            loop: ast.stmt = node
+        else:
+            ast.copy_location(goes_on, node.iter)
+            loop = TestedFor.of(node, goes_on)
+        return [*placed(before, node), *placed([loop], node), *(placed(after, orelse[0]) if orelse else ())]
+
+
+def _set(*flags: str | None) -> list[ast.stmt]:
+    return [assigned(flag, ast.Constant(True)) for flag in dict.fromkeys(flags) if flag is not None]
+
+
+def _own_jumps(block: Iterable[ast.AST]) -> set[type[ast.AST]]:
+    """The kinds of ``break`` and ``continue`` in a block that leave the loop around it."""
+    kinds: set[type[ast.AST]] = set()
+    pending: list[Any] = list(block)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Break | ast.Continue):
+            kinds.add(type(node))
+        elif isinstance(node, LOOPS):
+            pending += node.orelse
+        elif not isinstance(node, SCOPES):
+            pending += ast.iter_child_nodes(node)
+    return kinds

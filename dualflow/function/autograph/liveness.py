@@ -1,0 +1,112 @@
+"""The names whose values are read later, for each branch and loop of a function without jumps."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+from dualflow.function.autograph.jumps import TestedFor
+from dualflow.function.autograph.names import ScopeNames, free_names, own_nodes
+
+Live = frozenset[str]
+
+
+class Liveness:
+    """Walks backwards through a function's statements.
+
+    Args:
+        body: the function's statements, without jumps.
+        at_end: the names that are read after it has returned: of other functions and of the module.
+
+    Attributes:
+        after: for each ``if``, the names that are read after it; for each loop, those that are read after an
+            iteration.
+    """
+
+    def __init__(self, body: Sequence[ast.stmt], at_end: Live) -> None:
+        self.after: dict[ast.stmt, Live] = {}
+        self._captured = _captured(body)
+        self._caught: Live = frozenset()
+        self._block(body, at_end)
+
+    def _block(self, statements: Sequence[ast.stmt], live: Live) -> Live:
+        """The names that are read from the start of a block on."""
+        for statement in reversed(statements):
+            live = self._statement(statement, live | self._caught)
+        return live
+
+    def _statement(self, node: Any, live: Live) -> Live:
+        match node:
+            case ast.If():
+                self.after[node] = live
+                return self._before(self._block(node.body, live) | self._block(node.orelse, live), node.test)
+            case ast.While():
+                return self._loop(node, live, [], node.test)
+            case ast.For():
+                extra_test = node.extra_test if isinstance(node, TestedFor) else None
+                return self._before(self._loop(node, live, [node.target], extra_test), node.iter)
+            case ast.Try() | ast.TryStar():
+                return self._try(node, live)
+            case ast.With():
+                return self._before(self._block(node.body, live), *node.items)
+            case ast.Return() | ast.Raise():
+                return self._before(self._caught, node)
+            case _:
+                return self._before(live, node)
+
+    def _loop(self, node: Any, live: Live, targets: list[ast.expr], test: ast.expr | None) -> Live:
+        parts = [] if test is None else [test]
+        bound = frozenset(ScopeNames.of(targets).binds)
+        head = self._before(live, *parts)
+        while True:
+            self.after[node] = head | live
+            inside = self._block(node.body, head | live) - bound
+            again = self._before(live | inside, *parts)
+            self.after[node] |= again | inside
+            if again <= head:
+                return head
+            head |= again
+
+    def _try(self, node: Any, live: Live) -> Live:
+        """Of a ``try`` statement, whose clauses may run after any statement of its body."""
+        outer = self._caught
+        final = self._block(node.finalbody, live)
+        on_error = self._block(node.finalbody, outer) if node.finalbody else outer
+        self._caught = on_error
+        handlers = [self._block(h.body, final) - {h.name} for h in node.handlers]
+        errors = [self._block(h.body, on_error) - {h.name} for h in node.handlers]
+        caught = on_error.union(*errors)
+        self._caught = caught
+        start = self._block(node.body, self._block(node.orelse, final))
+        self._caught = outer
+        types = [h.type for h in node.handlers if h.type is not None]
+        return self._before(start.union(*handlers), *types)
+
+    def _before(self, live: Live, *parts: ast.AST) -> Live:
+        """The names that are read from ``parts`` on, where ``live`` are read behind them."""
+        names = ScopeNames.of(parts)
+        reads = set(names.reads)
+        for name in names.loads & self._captured.keys():
+            reads |= self._captured[name]
+        return (live - names.binds) | reads
+
+
+def _captured(body: Sequence[ast.stmt]) -> dict[str, set[str]]:
+    """By the name of each function inside: the variables that a call of it may read."""
+    captured: dict[str, set[str]] = {}
+    for node in own_nodes(body):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            captured.setdefault(node.name, set()).update(free_names(node))
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    captured.setdefault(target.id, set()).update(free_names(node.value))
+    changed = True
+    while changed:  # functions that call each other read what the others do
+        changed = False
+        for names in captured.values():
+            more = set().union(*(captured[n] for n in names & captured.keys())) - names
+            names |= more
+            changed |= bool(more)
+    return captured

@@ -1,0 +1,78 @@
+"""Parts of syntax trees that the lowering builds."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from types import CodeType
+from typing import Final, TypeVar
+
+N = TypeVar("N", bound=ast.AST)
+OPERATORS_NAME: Final = "ag__"
+"""The name by which converted code finds the operators."""
+
+
+def load(name: str) -> ast.Name:
+    """A name that is read."""
+    return ast.Name(name, ast.Load())
+
+
+def operator(name: str) -> ast.Attribute:
+    """An operator that generated code calls."""
+    return ast.Attribute(load(OPERATORS_NAME), name, ast.Load())
+
+
+def call(name: str, *args: ast.expr) -> ast.Call:
+    """A call of an operator."""
+    return ast.Call(operator(name), list(args), [])
+
+
+def thunk(body: ast.expr) -> ast.Lambda:
+    """A function without parameters that returns an expression's value."""
+    return function_of([], body)
+
+
+def function_of(names: Sequence[str], body: ast.expr) -> ast.Lambda:
+    """A ``lambda`` with plain parameters."""
+    return ast.copy_location(ast.Lambda(arguments(names), body), body)
+
+
+def arguments(names: Sequence[str]) -> ast.arguments:
+    """Plain parameters."""
+    return ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
+
+
+def assigned(name: str, value: ast.expr) -> ast.Assign:
+    """An assignment of one name."""
+    return ast.Assign([ast.Name(name, ast.Store())], value)
+
+
+def negated(x: ast.expr) -> ast.UnaryOp:
+    """``not x``."""
+    return ast.UnaryOp(ast.Not(), x)
+
+
+def strings(names: Sequence[str]) -> ast.Tuple:
+    """A tuple of constant strings."""
+    return ast.Tuple([ast.Constant(name) for name in names], ast.Load())
+
+
+def placed(nodes: Sequence[N], at: ast.AST) -> list[N]:
+    """``nodes`` at the line of ``at``, with their new parts."""
+    for node in nodes:
+        ast.copy_location(node, at)
+        ast.fix_missing_locations(node)
+    return list(nodes)
+
+
+def defined(name: str, args: ast.arguments, body: Sequence[ast.stmt]) -> ast.FunctionDef:
+    """A ``def`` statement; it is made by the parser, since its fields differ between versions of Python."""
+    (function,) = ast.parse("def name(): pass").body
+    assert isinstance(function, ast.FunctionDef)
+    function.name, function.args, function.body = name, args, list(body)
+    return function
+
+
+def is_converted(code: CodeType) -> bool:
+    """Whether ``code`` is of a converted function, or of a function inside of one."""
+    return OPERATORS_NAME in code.co_names

@@ -1,0 +1,33 @@
+"""What converted code calls: its ``ag__``. An operator's module is imported when code first needs it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from dualflow.core.locks import imported
+
+_PACKAGE: Final = __name__.rpartition(".")[0]
+_MODULES: Final = {
+    "python_values": ("if_stmt", "for_stmt", "if_exp", "and_", "or_", "not_", "returned", "parts", "items"),
+    "loops": ("while_stmt",),
+    "raising": ("raised", "catching", "kinds", "caused"),
+    "unpacking": ("contains", "is_sequence"),
+    "state": ("UNRETURNED", "ObjectAttribute", "ContainerItem"),
+    "compilation": ("callee", "scoped_callee"),
+}
+_MODULE_OF: Final = {name: module for module, names in _MODULES.items() for name in names}
+
+
+class AutographOperators:
+    """The operators, as attributes."""
+
+    AssertionError = AssertionError
+    BaseException = BaseException
+
+    def __getattr__(self, name: str) -> Any:
+        operator = getattr(imported(f"{_PACKAGE}.{_MODULE_OF[name]}"), name)
+        setattr(self, name, operator)
+        return operator
+
+
+OPERATORS: Final = AutographOperators()
