@@ -102,7 +102,7 @@ class Function(Copied, Generic[P, R]):
         try:
             self._calls += 1
             if FALLBACKS.on:
-                return self._fallback(args, kwargs)
+                return self._in_mode(args, kwargs)
             if kwargs:
                 return self._named(args, kwargs)
             if dispatch.current() is EAGER and (result := self._recent.fast(*args)) is not REFUSED:
@@ -112,8 +112,8 @@ class Function(Copied, Generic[P, R]):
             hide_frames(error)
             raise
 
-    def _fallback(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """A call as Python, as part of what is around it, or one that a profiler looks at."""
+    def _in_mode(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """A call as Python, inlined into its caller, or profiled."""
         if FALLBACKS.python:
             return self.python_function(*args, **kwargs)
         if threading.get_ident() in FALLBACKS.inlining:
@@ -221,36 +221,37 @@ class Function(Copied, Generic[P, R]):
     # traces
 
     def _concrete(self, call: CallArguments, inputs: Sequence[Any]) -> ConcreteFunction:
+        """The trace for ``call``; a new one if there is none."""
         now = self._calls
-        found = self._cache.find(call, inputs, now)
-        if found is not None:
-            return found
+        concrete = self._cache.find(call, inputs, now)
+        if concrete is not None:
+            return concrete
         with tracing_lock.lock:
-            found = self._cache.find(call, inputs, now)  # another thread may have made it by now
-            if found is None:
+            concrete = self._cache.find(call, inputs, now)  # another thread may have added it
+            if concrete is None:
                 earlier = self._cache.keys
-                found = self._relaxed(call, earlier)
-                if self._options["strict"] and found.sized:
-                    _ = found.parts  # compiled now, which is refused for what has no native code
+                concrete = self._relaxed(call, earlier)
+                if self._options["strict"] and concrete.sized:
+                    _ = concrete.parts  # compiles it, which raises for an op without native code
                 self._history.add(
-                    self._signature, call.key, found.key, earlier, now, nested=self._tracer.busy
+                    self._signature, call.key, concrete.key, earlier, now, nested=self._tracer.busy
                 )
-                self._cache.add(found, now)
+                self._cache.add(concrete, now)
                 self._captured.note(self._history.count)
-            return found
+            return concrete
 
     def _relaxed(self, call: CallArguments, earlier: Sequence[Key]) -> ConcreteFunction:
-        """The trace for ``call``, of any size where earlier calls had others and the function takes it."""
+        """A new trace for ``call``, with open sizes where earlier calls had others, if that can be traced."""
         reduce = self._options["reduce_retracing"]
-        wanted = relaxed(call, earlier, reduce == BATCH) if reduce else call
-        if wanted.key == call.key or self._history.sizes_needed:
+        open_call = relaxed(call, earlier, reduce == BATCH) if reduce else call
+        if open_call.key == call.key or self._history.sizes_needed:
             return self._tracer.new(call)
         try:
-            return self._tracer.new(wanted)
+            return self._tracer.new(open_call)
         except Exception as error:
-            found = self._tracer.new(call)
+            concrete = self._tracer.new(call)
             self._history.sizes_needed = f"{type(error).__name__}: {error}"
-            return found
+            return concrete
 
     def traced(self, call: CallArguments) -> ConcreteFunction:
         """A new trace for ``call``, which nothing keeps."""

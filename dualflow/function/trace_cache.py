@@ -96,6 +96,6 @@ class TraceCache:
 
 def _forget(cache: weakref.ref[TraceCache], key: Key) -> None:
     """Called when an object dies that the traces for ``key`` were made for."""
-    found = cache()
-    if found is not None:
-        found.forget(key)
+    alive = cache()
+    if alive is not None:
+        alive.forget(key)

@@ -132,14 +132,14 @@ class _Replay:
         writes = [cell for cell, _, _, start in states if start in written]
         calls_python = any(n.effect is Effect.PYTHON for n in self._builder.nodes)
         graph = self._builder.finish(outputs, updates)
-        compiled = CompiledGraph(graph, history=AssignmentHistory(graph, self._behind, self._begun))
+        compiled = CompiledGraph(graph, history=AssignmentHistory(graph, self._holder_of, self._mark_started))
         return RunPlan(compiled, tuple(reads), tuple(writes), calls_python)
 
-    def _behind(self, variable: Any, arguments: Sequence[Any]) -> Variable:
-        """What holds the value of a graph's variable in the session."""
+    def _holder_of(self, variable: Any, arguments: Sequence[Any]) -> Variable:
+        """The variable that holds the value of a graph's variable in the session."""
         return self._cells(variable).holder
 
-    def _begun(self, variable: Any) -> None:
+    def _mark_started(self, variable: Any) -> None:
         """Note that a graph's variable has a value."""
         self._cells(variable).started = True
 

@@ -39,11 +39,11 @@ def at_the_end_of_machine_code(frame):
     return linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip() == "call(*addresses)"
 
 
-def in_leave(frame):
-    """Whether what a failed call leaves is being found out, and it is not a callback that would be ended."""
+def in_recover(frame):
+    """Whether a failed call is recovered from now, and the frame is not of a callback that would be ended."""
     if frame.f_code.co_name != "evaluate":
         return False
-    while frame is not None and frame.f_code.co_name != "leave":
+    while frame is not None and frame.f_code.co_name != "recover":
         frame = frame.f_back
     return frame is not None
 
@@ -266,7 +266,7 @@ def test_an_interrupt_while_it_is_settled_leaves_what_was_reached():
     with pytest.raises(AssertionError):
         f(df.constant(2))
     assert s.state() == [[2.0, 4.0], [3.0, 4.0], 1]
-    with interrupting(in_leave), pytest.raises(KeyboardInterrupt):
+    with interrupting(in_recover), pytest.raises(KeyboardInterrupt):
         f(df.constant(90_000_000))
     assert s.v.numpy().tolist() == [4.0, 8.0]
     assert 0 <= s.n.numpy() < 90_000_000

@@ -134,6 +134,8 @@ class Signature:
         >>> Signature(lambda x, y, z=0: x).places(1, ["z", "y"])
         [0, 2, 1]
         """
+        if not names:
+            return list(range(count))
         named = {name: count + i for i, name in enumerate(names)}
         return flatten(tuple(self.python.bind(*range(count), **named).arguments.values()))[0]
 

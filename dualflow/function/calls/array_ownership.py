@@ -1,8 +1,8 @@
 """The arrays that a compiled graph reads, and those it may write to.
 
 A call that the interpreter makes may meet Python code on its way, so it computes a variable's next value in
-new memory: tensors that were read, or are read meanwhile, keep their value. The built-in call writes to a
-variable's own buffer instead, where reference counts tell that nobody else sees it.
+new memory: tensors that were read, or are read meanwhile, keep their value. The C call writes to a
+variable's own buffer instead, where its reference counts show that nothing else refers to it.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ def gather(
 
     The other variables' values are of one moment.
     """
-    given = list(sources)
+    tensors = list(sources)
     for i, lock in zip(written, locks, strict=True):
-        given[i] = lock.tensor
-    read = [i for i, x in enumerate(given) if isinstance(x, AbstractVariable)]
-    for i, tensor in zip(read, values_of([given[i] for i in read]), strict=True):
-        given[i] = tensor
-    arrays = [array_of(x) for x in given]
+        tensors[i] = lock.tensor
+    read = [i for i, x in enumerate(tensors) if isinstance(x, AbstractVariable)]
+    for i, tensor in zip(read, values_of([tensors[i] for i in read]), strict=True):
+        tensors[i] = tensor
+    arrays = [array_of(x) for x in tensors]
     for i in written:
         arrays[i] = np.array(arrays[i], order="C")
     return arrays

@@ -37,7 +37,7 @@ class BackgroundCompile:
 
     Args:
         graph: the trace, of which no pass has changed a digit.
-        compile_it: compiles the graph, and keeps what it has made; held weakly. An error ends the thread: the
+        compile_it: compiles the graph, and keeps the result; held weakly. An error ends the thread: the
             next call compiles for itself, and raises it where the user sees it.
 
     Attributes:
@@ -99,6 +99,6 @@ class BackgroundCompile:
 
 
 def as_traced(graph: Graph) -> Graph:
-    """``graph`` without what nobody reads, and otherwise as it was traced."""
+    """``graph`` without unused nodes, and otherwise as it was traced."""
     cause = sized_by_data(graph)
     return eliminate_dead_code(drop_assignments(graph)) if cause is None else as_one_node(graph, cause)

@@ -61,7 +61,7 @@ class CallCache(Generic[T]):
         self.named: dict[tuple[int, Names], Callable[..., Any]] = {}
 
     def find(self, kind: Hashable) -> CachedCall[T] | None:
-        """What :meth:`keep` was given for ``kind``."""
+        """The call that :meth:`keep` added for ``kind``."""
         return self._known.get(kind)
 
     def keep(self, kind: Hashable, trace: T, form: CallForm | None) -> CachedCall[T]:
@@ -98,7 +98,7 @@ class CallCache(Generic[T]):
 
 
 def kind_of_call(values: Sequence[Any], names: Names) -> Hashable | None:
-    """A key that calls of different traces don't share; None where only the whole signature tells."""
+    """A key that calls of different traces don't share; None if that takes the whole signature."""
     key: list[Any] = [names]
     for x in values:
         kind = type(x)

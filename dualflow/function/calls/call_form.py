@@ -30,7 +30,7 @@ class FixedValue(NamedTuple):
     Attributes:
         place: its number among the values of the call.
         kind: its type, and
-        exact: what tells it from other values of the type: 0.0 from -0.0.
+        exact: see :func:`exact`.
         value: the object, which calls have to pass.
     """
 
@@ -79,7 +79,7 @@ def form_of(places: Sequence[int], values: Sequence[Any]) -> CallForm | None:
 
 
 def exact(value: Any) -> Any:
-    """What equals that of another value of the type where both are compiled to the same code.
+    """A key that two values of one type share if they are compiled to the same code.
 
     >>> exact(0.0) == exact(-0.0), exact(3)
     (False, 3)

@@ -68,8 +68,8 @@ class CompiledGraph:
         options = options or compile_options()
         self._requested = replace(options, backend=REFERENCE) if self._strings else options
         self._history = history
-        in_thread = self._requested.interpret_first and self._requested.backend != REFERENCE
-        self._first = BackgroundCompile(graph, self._compile) if in_thread else None
+        in_background = self._requested.interpret_first and self._requested.backend != REFERENCE
+        self._background = BackgroundCompile(graph, self._compile) if in_background else None
         self._packer = pack
         self._pack: Callable[[Sequence[Any]], Any] = pack.make if pack is not None else tuple
         self._fast_paths: dict[CallForm | None, Callable[..., Any]] = {}
@@ -99,16 +99,16 @@ class CompiledGraph:
         if self._requested.memory_budget is None:
             return None
         budgets = self._budgets
-        found: WithinBudget = budgets.keep_budget(
+        kept: WithinBudget = budgets.keep_budget(
             self._passed, self.options.memory_budget, self.backend, self.options.cost_model
         )
         if self.options.checking:
-            verify(found.graph)
-        return found
+            verify(kept.graph)
+        return kept
 
     @property
     def _budgets(self) -> Any:
-        """What plans memory, for a graph of which that can be done."""
+        """The module that plans memory; raises if no plan can be made for the graph."""
         budgets = imported("dualflow.function.calls.memory_budget")
         sized = self._sized if self._cause is not None else self.graph
         if self._strings or sized is None or has_extents(sized):
@@ -122,23 +122,23 @@ class CompiledGraph:
         Raises:
             FailedPreconditionError: sizes depend on data, or there are strings.
         """
-        found: MemoryReport = self._budgets.memory_report(
+        report: MemoryReport = self._budgets.memory_report(
             self.optimised, self._kept, self.options.memory_budget, self.backend
         )
-        return found
+        return report
 
     @computed_once(_compiling)
     def _passed(self) -> Graph:
         """The graph after all passes; one node that runs all of it where sizes depend on data.
 
-        Where there are strings only what nobody reads is dropped.
+        Of a graph with strings only unused nodes are dropped.
         """
         graph, cause = self.graph, self._cause
         if self._strings:
             return eliminate_dead_code(drop_assignments(graph))
         if cause is not None:
-            if self._by_extents is not None:
-                return self._by_extents[0]
+            if self._symbolic is not None:
+                return self._symbolic[0]
             if self._sized is None or has_extents(self._sized):
                 return as_one_node(graph, cause)
             graph = self._sized
@@ -149,22 +149,25 @@ class CompiledGraph:
 
     @computed_once(_compiling)
     def _cause(self) -> Node | None:
-        """The first node whose sizes depend on data, or on integers that have to be looked at."""
+        """The first node whose sizes depend on data or on integer values; None if there is none."""
         return sized_by_data(self.graph)
 
     @computed_once(_compiling)
     def _sized(self) -> Graph | None:
-        """The trace with numbers and extents in the place of open sizes; None where that can't be."""
+        """The graph with numbers and symbolic sizes in place of open ones; None where a size is undecided."""
         try:
             return with_extents(self.graph, self._requested)
         except UndecidedSize:
             return None
 
     @computed_once(_compiling)
-    def _by_extents(self) -> tuple[Graph, Compiled] | None:
-        """A graph with extents, optimised and compiled; None where none is open, or no code serves all."""
-        symbolic = self.options.capabilities.symbolic_sizes
-        if not symbolic or self._sized is None or not has_extents(self._sized):
+    def _symbolic(self) -> tuple[Graph, Compiled] | None:
+        """The graph with symbolic sizes, optimised and compiled; None if it has none, or no code fits all."""
+        if (
+            not self.options.capabilities.symbolic_sizes
+            or self._sized is None
+            or not has_extents(self._sized)
+        ):
             return None
         try:
             graph = optimise(self._sized, self.options)
@@ -180,13 +183,13 @@ class CompiledGraph:
 
     @property
     def text(self) -> str:
-        """The program as a person reads it, whatever compiles it."""
+        """The program as Python source, whichever backend compiles it."""
         return kernel_listing(self.of_numbers)
 
     @property
     def of_numbers(self) -> Graph:
-        """The graph after all passes, for what wants numbers for sizes: one node where there are extents."""
-        if self._cause is not None and self._by_extents is not None:
+        """The graph after all passes, with numbers for sizes: one node where there are symbolic sizes."""
+        if self._cause is not None and self._symbolic is not None:
             return as_one_node(self.graph, self._cause)
         return self.optimised
 
@@ -199,14 +202,14 @@ class CompiledGraph:
         """
         with span("compile", self.graph.name):
             backend, graph = self.backend, self.optimised
-            if self._cause is not None and self._by_extents is not None:
-                made = self._by_extents[1]
+            if self._cause is not None and self._symbolic is not None:
+                executable = self._symbolic[1]
             else:
                 with unforkable():  # a child would inherit the locks of what is imported and compiled
-                    made = backend.build(graph, self.options)
+                    executable = backend.build(graph, self.options)
         if self.options.strict:
-            imported("dualflow.function.calls.strict").require_native(made)
-        return made
+            imported("dualflow.function.calls.strict").require_native(executable)
+        return executable
 
     @property
     def executed(self) -> float:
@@ -217,7 +220,7 @@ class CompiledGraph:
 
     @computed_once(_compiling)
     def machine_code(self) -> Compiled:
-        """The graph as the default backend compiles it, whatever runs it otherwise."""
+        """The graph as the default backend compiles it, whichever backend runs it."""
         if self._requested.backend == MACHINE_CODE:
             return self.executable
         graph, options = self.of_numbers, replace(self._requested, backend=MACHINE_CODE)
@@ -239,7 +242,7 @@ class CompiledGraph:
 
         The first call has no fast path: making one costs more than it saves once.
         """
-        if self._first is not None and (interpreted := self._interpreted()) is not None:
+        if self._background is not None and (interpreted := self._interpreted()) is not None:
             return self._run(interpreted, Sources.of(interpreted.graph), arguments)
         if not self.called or WATCHED.value is not None:
             self.called = True
@@ -282,7 +285,7 @@ class CompiledGraph:
         Args:
             node: the node that failed, or the outermost loop that a signal ended.
             make: makes the error to raise; None where Python's error is set.
-            arguments: the tensors and variables that the call was given.
+            arguments: the tensors and variables of the call.
         """
         history = self._history
         effect_log = history.effect_log() if history is not None else None
@@ -291,7 +294,7 @@ class CompiledGraph:
             error = KeyboardInterrupt() if make is None else make()
         else:
             effect_log.node, effect_log.make = node, make
-            error = history.leave(KeyboardInterrupt() if make is None else Halted(), effect_log, arguments)
+            error = history.recover(KeyboardInterrupt() if make is None else Halted(), effect_log, arguments)
         if make is not None:
             raise error
 
@@ -307,20 +310,20 @@ class CompiledGraph:
     @property
     def interpreted(self) -> bool:
         """Whether NumPy runs a call that begins now, while a thread compiles the graph."""
-        return self._first is not None and not self._is_compiled and self._first.serving
+        return self._background is not None and not self._is_compiled and self._background.serving
 
     @property
     def interpreted_calls(self) -> int:
         """How many calls NumPy has run so."""
-        return 0 if self._first is None else self._first.count
+        return 0 if self._background is None else self._background.count
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the thread that compiles the graph, if there is one; whether it has ended."""
-        return self._first is None or self._first.wait(timeout)
+        return self._background is None or self._background.wait(timeout)
 
     def _interpreted(self) -> Compiled | None:
         """What NumPy runs in a call that begins now, if the graph is not compiled yet and need not be."""
-        return None if self._first is None or self._is_compiled else self._first.take()
+        return None if self._background is None or self._is_compiled else self._background.take()
 
     @property
     def _is_compiled(self) -> bool:

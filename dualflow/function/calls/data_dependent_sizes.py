@@ -23,24 +23,24 @@ def sized_by_data(graph: Graph) -> Node | None:
 
     What loops keep of their iterations is read by loops, or computed with row by row.
     """
-    given = any(not v.spec.shape.is_static for v in graph.inputs)
+    open_inputs = any(not v.spec.shape.is_static for v in graph.inputs)
     for node in graph.nodes:
         if isinstance(node.op.kind, Decompose):
             return node
-        if not given and isinstance(node.op.kind, Elementwise):
+        if not open_inputs and isinstance(node.op.kind, Elementwise):
             continue
-        if any(not spec.shape.is_static for spec in _sizes_read(node, given)):
+        if any(not spec.shape.is_static for spec in _sizes_read(node, open_inputs)):
             return node
         for _, body in node.bodies:
-            found = sized_by_data(body)
-            if found is not None:
-                return found
+            inner = sized_by_data(body)
+            if inner is not None:
+                return inner
     return None
 
 
-def _sizes_read(node: Node, given: bool) -> Sequence[TensorSpec]:
-    """The results of ``node`` whose sizes the program has to know; stacks of rows keep their own length."""
-    if given or not isinstance(node.op.kind, Loop):
+def _sizes_read(node: Node, open_inputs: bool) -> Sequence[TensorSpec]:
+    """The results of ``node`` whose sizes the program needs; stacks of rows keep their own length."""
+    if open_inputs or not isinstance(node.op.kind, Loop):
         return node.specs
     return node.specs[: loop_of(node).carried]
 

@@ -66,7 +66,7 @@ def execute(
     except BaseException as error:
         if history is None or effect_log is None:
             raise
-        recovered = history.leave(error, effect_log, arguments)
+        recovered = history.recover(error, effect_log, arguments)
     raise recovered
 
 

@@ -1,7 +1,7 @@
 """After a failed call, variables hold what the lines before the failing one have assigned, as in eager code.
 
 Compiled code writes to variables last, when nothing can fail any more, so a call that fails has changed none.
-If assignments stand before the failing line, the trace is run again by the interpreter, from the variables'
+If assignments precede the failing line, the trace is run again by the interpreter, from the variables'
 values before the call, up to that line. Calls that succeed pay nothing for this.
 """
 
@@ -33,30 +33,30 @@ class AssignmentHistory:
 
     Args:
         graph: the trace, with its assignments.
-        behind: the variable that is meant where the trace assigns one, given that and the call's arguments.
-        begun: is told of each variable that the trace assigns and that holds a value now.
+        variable_of: from a variable that the trace assigns and the call's arguments to the one to assign.
+        on_assigned: called with each variable of the trace that was assigned.
     """
 
     def __init__(
         self,
         graph: Graph,
-        behind: Callable[[Any, Sequence[Any]], Any],
-        begun: Callable[[Any], None] = lambda variable: None,
+        variable_of: Callable[[Any, Sequence[Any]], Any],
+        on_assigned: Callable[[Any], None] = lambda variable: None,
     ) -> None:
         self._graph = graph
-        self._behind = behind
-        self._begun = begun
+        self._variable_of = variable_of
+        self._on_assigned = on_assigned
 
     @cached_attribute
     def matters(self) -> bool:
-        """Whether an assignment may stand before a line that fails."""
+        """Whether an assignment may precede a line that fails."""
         return assigns_before_failure(self._graph)
 
     @cached_attribute
     def _generators(self) -> tuple[Any, ...]:
         drawing = (n for n in _all_nodes(self._graph) if n.effect is Effect.RANDOM and not n.bodies)
-        found = {id(g): g for n in drawing if (g := n.attrs.get("generator")) is not None}
-        return tuple(found.values())
+        generators = {id(g): g for n in drawing if (g := n.attrs.get("generator")) is not None}
+        return tuple(generators.values())
 
     @cached_attribute
     def _assigned(self) -> tuple[Any, ...]:
@@ -68,75 +68,75 @@ class AssignmentHistory:
         """The record that a call which begins now fills; None if nothing has to be recorded."""
         return EffectLog(self._generators) if self.matters else None
 
-    def leave(self, error: BaseException, effect_log: EffectLog, arguments: Sequence[Any]) -> BaseException:
-        """Assign to variables what a call had assigned before it failed with ``error``; return what to raise.
+    def recover(self, error: BaseException, effect_log: EffectLog, arguments: Sequence[Any]) -> BaseException:
+        """Assign to variables what a call had assigned before it failed with ``error``.
 
-        That is another error where eager code fails at an earlier line.
+        Returns the error to raise: another one where eager code fails at an earlier line.
 
         Args:
             error: what has ended the compiled call.
-            effect_log: what it has left.
-            arguments: the tensors and variables that it was given.
+            effect_log: what the call did outside of machine code.
+            arguments: its tensors and variables.
         """
-        again = _Again(error, effect_log)
-        variables = {id(v): self._behind(v, arguments) for v in self._assigned}
+        recovery = _Recovery(error, effect_log)
+        variables = {id(v): self._variable_of(v, arguments) for v in self._assigned}
         held = {id(v): v for v in variables.values()}
         step = UpdateStep(list(held.values()))
         with step.running, step as locks:
             try:
-                self._run(again, arguments)
+                self._run(recovery, arguments)
             finally:
                 lock_of = dict(zip(held, locks, strict=True))
-                for key, (variable, array) in again.left.items():
+                for key, (variable, array) in recovery.assigned.items():
                     lock_of[id(variables[key])].tensor = wrap(np.array(array, order="C"))
-                    self._begun(variable)
-        return again.make()
+                    self._on_assigned(variable)
+        return recovery.make_error()
 
-    def _run(self, again: _Again, arguments: Sequence[Any]) -> None:
+    def _run(self, recovery: _Recovery, arguments: Sequence[Any]) -> None:
         sources = (*arguments, *(c.source for c in self._graph.captures))
-        again.run(self._graph, [array_of(x) for x in sources])
+        recovery.run(self._graph, [array_of(x) for x in sources])
 
 
 class LoopHistory(AssignmentHistory):
-    """Of one iteration of a loop in Python: what a failed iteration had assigned is said with its error."""
+    """Of one iteration of a loop in Python: the error of a failed iteration carries what it had assigned."""
 
-    def leave(self, error: BaseException, effect_log: EffectLog, arguments: Sequence[Any]) -> BaseException:
-        again = _Again(error, effect_log)
-        self._run(again, arguments)
-        told = again.make()
-        note_assigned(told, again.left)
-        return told
+    def recover(self, error: BaseException, effect_log: EffectLog, arguments: Sequence[Any]) -> BaseException:
+        recovery = _Recovery(error, effect_log)
+        self._run(recovery, arguments)
+        raised = recovery.make_error()
+        note_assigned(raised, recovery.assigned)
+        return raised
 
 
 class _Ended(BaseException):
-    """The line has been reached at which the call ended."""
+    """The replay has reached the line at which the call ended."""
 
 
-class _Again:
-    """A trace that is run again after its call has failed.
+class _Recovery:
+    """Runs a trace again by the interpreter after its call has failed.
 
     Attributes:
-        left: the assigned variables by id, each with what it holds.
-        make: gives what eager code would have raised.
+        assigned: the assigned variables by id, each with its value.
+        make_error: makes the error that eager code would have raised.
     """
 
     def __init__(self, error: BaseException, effect_log: EffectLog) -> None:
-        self.left: Assigned = {}
-        self.make: Callable[[], BaseException] = effect_log.make or (lambda: error)
+        self.assigned: Assigned = {}
+        self.make_error: Callable[[], BaseException] = effect_log.make or (lambda: error)
         self._error = error
         self._effect_log = effect_log
-        self._done = iter(effect_log.done)
-        self._told = bool(effect_log.done) and effect_log.done[-1] is error
-        self._ends = not self._told and not _is_of_values(error, effect_log)
+        self._recorded = iter(effect_log.done)
+        self._ended_in_python = bool(effect_log.done) and effect_log.done[-1] is error
+        self._stops_at_line = not self._ended_in_python and not _is_of_values(error, effect_log)
         self._lines: set[Origin | None] = set()
         if effect_log.node is not None:
             self._lines = {effect_log.node.origin, *effect_log.node.also} - {None}
-        self._at_line: Assigned | None = None
-        self._failed: Node | None = None
+        self._assigned_at_line: Assigned | None = None
+        self._failing: Node | None = None
 
     def run(self, graph: Graph, arrays: Sequence[Array]) -> None:
         """Run ``graph`` up to where it fails, or to where the call failed."""
-        if self._effect_log.node is None and not self._told:  # it had not begun, or was done
+        if self._effect_log.node is None and not self._ended_in_python:  # it had not begun, or had ended
             return
         self._effect_log.rewind()
         try:
@@ -145,59 +145,59 @@ class _Again:
         except _Ended:
             pass
         except Exception as error:
-            if self._failed is None or self._failed.origin not in self._lines:
-                found = error
-                self.make = lambda: found
-        else:  # what failed in machine code does not by NumPy: it was rounded otherwise
-            self.left = self._at_line or {}
+            if self._failing is None or self._failing.origin not in self._lines:
+                raised = error
+                self.make_error = lambda: raised
+        else:  # machine code failed where NumPy does not: it rounds otherwise
+            self.assigned = self._assigned_at_line or {}
 
     def _step(self, node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
         if node.op is ASSIGNMENT:
-            self.left[id(node.attrs["variable"])] = node.attrs["variable"], arrays[0]
+            self.assigned[id(node.attrs["variable"])] = node.attrs["variable"], arrays[0]
             return ()
-        if node.origin in self._lines and self._is_alike(node):
-            if self._ends:
+        if node.origin in self._lines and self._may_be_failing(node):
+            if self._stops_at_line:
                 raise _Ended
-            if self._at_line is None:
-                self._at_line = dict(self.left)
+            if self._assigned_at_line is None:
+                self._assigned_at_line = dict(self.assigned)
         if is_told(node):
-            return self._tell(node, arrays)
+            return self._python_call(node, arrays)
         if node.effect is Effect.CHECK and not node.bodies and not node.outputs:
             if arrays[0]:
                 return ()
             if node.origin not in self._lines:
-                self.make = partial(_error_of, node, arrays)
+                self.make_error = partial(_error_of, node, arrays)
             raise _Ended
         try:
             return run_node(node, arrays)
         except Exception:
-            self._failed = self._failed or node
+            self._failing = self._failing or node
             raise
 
-    def _is_alike(self, node: Node) -> bool:
+    def _may_be_failing(self, node: Node) -> bool:
         """Whether ``node`` may be what ran when the call ended: a loop for a loop."""
-        ran = self._effect_log.node
-        assert ran is not None, "there are lines to look for"
-        if not self._ends or self._effect_log.of_memory:
+        ended = self._effect_log.node
+        assert ended is not None, "it has the lines"
+        if not self._stops_at_line or self._effect_log.of_memory:
             return True
-        return isinstance(node.op.kind, Loop) or node.op.name == ran.op.name
+        return isinstance(node.op.kind, Loop) or node.op.name == ended.op.name
 
-    def _tell(self, node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
+    def _python_call(self, node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
         """The recorded results of a Python call or a print; one that the failed call had not reached runs."""
-        found = next(self._done, None)
-        if found is None:
-            if self._ends or self._at_line is not None:
+        recorded = next(self._recorded, None)
+        if recorded is None:
+            if self._stops_at_line or self._assigned_at_line is not None:
                 raise _Ended
             return run_node(node, arrays)
-        if isinstance(found, BaseException):
-            self.left.update(take_assigned(found))
-            self._failed = node
-            raise found if found is not self._error else _Ended
-        return found
+        if isinstance(recorded, BaseException):
+            self.assigned.update(take_assigned(recorded))
+            self._failing = node
+            raise recorded if recorded is not self._error else _Ended
+        return recorded
 
 
 def _is_of_values(error: BaseException, effect_log: EffectLog) -> bool:
-    """Whether values made the call fail, so that NumPy fails too, and not a want of memory or a signal."""
+    """Whether values made the call fail, so that NumPy fails too: not a signal, nor a lack of memory."""
     if isinstance(error, Halted):
         return (
             not effect_log.of_memory
@@ -213,7 +213,7 @@ def _error_of(node: Node, arrays: Sequence[Array]) -> BaseException:
         node.op.kernel(*arrays, **node.attrs)
     except Exception as error:
         return error
-    raise InternalError(f"{node} was to fail")
+    raise InternalError(f"{node} did not fail")
 
 
 def _all_nodes(graph: Graph) -> Iterator[Node]:

@@ -38,9 +38,9 @@ def capabilities_of(name: str) -> Capabilities:
 
 
 def backend_of(name: str) -> Backend:
-    """The backend of that name: what compiles graphs."""
-    found: Backend = imported(_BACKENDS[name])
-    return found
+    """The backend of that name, which compiles graphs."""
+    backend: Backend = imported(_BACKENDS[name])
+    return backend
 
 
 def c_call(
@@ -60,26 +60,26 @@ def any_length(executable: Any) -> AnyLength | None:
 
 def features() -> Sequence[Feature]:
     """See :func:`dualflow.backends.llvm.features.features`."""
-    found: Sequence[Feature] = imported("dualflow.backends.llvm.features").features(EagerTensor)
-    return found
+    result: Sequence[Feature] = imported("dualflow.backends.llvm.features").features(EagerTensor)
+    return result
 
 
 def machine() -> dict[str, Any]:
     """See :func:`dualflow.backends.llvm.machine.machine`."""
-    found: dict[str, Any] = imported("dualflow.backends.llvm.machine").machine()
-    return found
+    result: dict[str, Any] = imported("dualflow.backends.llvm.machine").machine()
+    return result
 
 
 def numba_source(graph: Graph, constants: Sequence[Any]) -> str:
     """See :func:`dualflow.backends.numba.export.export`."""
-    found: str = imported("dualflow.backends.numba.export").export(graph, constants)
-    return found
+    result: str = imported("dualflow.backends.numba.export").export(graph, constants)
+    return result
 
 
 def kernel_listing(graph: Graph) -> str:
     """See :func:`dualflow.backends.numba.listing.listing`."""
-    found: str = imported("dualflow.backends.numba.listing").listing(graph)
-    return found
+    result: str = imported("dualflow.backends.numba.listing").listing(graph)
+    return result
 
 
 def numba_function(executable: Any, captured: Sequence[Any]) -> Any:

@@ -24,7 +24,7 @@ class MemoryReport:
     Attributes:
         peak: the most bytes that are taken at a time.
         arena: those of them that intermediate values share.
-        budget: what the function was told to take at most; None for any.
+        budget: the most that it may take; None for any.
         recomputed: the steps that compute values again: the ops of each, and the user's line.
         extra_work: about how much more work they are: 0.25 for a quarter more.
     """
@@ -36,13 +36,13 @@ class MemoryReport:
     extra_work: float = 0.0
 
     def __str__(self) -> str:
-        told = f"{_shown(self.peak)} at the peak of a call"
+        text = f"{_shown(self.peak)} at the peak of a call"
         if self.budget is None:
-            return told
-        told += f", of a budget of {_shown(self.budget)}"
+            return text
+        text += f", of a budget of {_shown(self.budget)}"
         if not self.recomputed:
-            return f"{told}; nothing is computed again"
-        return f"{told}; {len(self.recomputed)} steps run again, {self.extra_work:.0%} more work"
+            return f"{text}; nothing is computed again"
+        return f"{text}; {len(self.recomputed)} steps run again, {self.extra_work:.0%} more work"
 
 
 def keep_budget(graph: Graph, budget: int, backend: Backend, costs: CostModel) -> WithinBudget:
@@ -52,16 +52,16 @@ def keep_budget(graph: Graph, budget: int, backend: Backend, costs: CostModel) -
         ResourceExhaustedError: no plan takes so little.
         FailedPreconditionError: a size depends on data.
     """
-    found = within_budget(graph, budget, partial(_footprint, backend), costs)
-    if isinstance(found, SmallestPossible):
-        where = f"\n  {found.node.origin}" if found.node is not None else ""
-        what = "copies" if found.node is None else _named(found.node)
+    plan = within_budget(graph, budget, partial(_footprint, backend), costs)
+    if isinstance(plan, SmallestPossible):
+        where = f"\n  {plan.node.origin}" if plan.node is not None else ""
+        what = "copies" if plan.node is None else _named(plan.node)
         raise ResourceExhaustedError(
             f"{graph.name!r} can't run in a memory_budget of {budget} bytes: computing again all that may "
-            f"be, it takes {_shown(found.peak)} ({found.peak} bytes), most of it by {what}. Give it so much, "
+            f"be, it takes {_shown(plan.peak)} ({plan.peak} bytes), most of it by {what}. Give it so much, "
             f"or a smaller batch, or compute it in parts.{where}"
         )
-    return found
+    return plan
 
 
 def _footprint(backend: Backend, graph: Graph) -> Footprint:
@@ -82,7 +82,7 @@ def _has_open_sizes(node: Node) -> bool:
 
 
 def refuse_unknown(graph: Graph, cause: Node | None) -> None:
-    """Raise for a graph of which no plan can tell the memory.
+    """Raise for a graph whose memory can't be planned.
 
     Raises:
         FailedPreconditionError: ``cause`` makes a size that depends on data; or there are strings.
@@ -110,7 +110,7 @@ def memory_report(
 
 
 def _named(node: Node) -> str:
-    """A node as people know it: the ops that a kernel computes."""
+    """The name of a node: of a kernel, the ops that it computes."""
     body = body_of(node)
     return node.op.name if body is None else body.name
 

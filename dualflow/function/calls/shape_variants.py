@@ -59,5 +59,5 @@ def specialise(trace: TracedGraph, inputs: Sequence[Any]) -> TracedGraph:
             else:
                 tracer.assign(graph.captures[at - len(arguments)].source, value)
     outputs = [tracer.lift(x)._value for x in results[:count]]
-    made = eliminate_dead_code(tracer.builder.finish(outputs, [*bound, *tracer.updates()]))
-    return TracedGraph(tracer, made, options=trace.options, bound=trace.bound, pack=trace.pack)
+    recorded = eliminate_dead_code(tracer.builder.finish(outputs, [*bound, *tracer.updates()]))
+    return TracedGraph(tracer, recorded, options=trace.options, bound=trace.bound, pack=trace.pack)

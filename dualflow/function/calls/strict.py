@@ -19,7 +19,7 @@ _NAMES: Final = {PartKind.NUMPY: "through NumPy", PartKind.PYTHON: "in Python"}
 
 
 def require_native(compiled: Compiled) -> None:
-    """Refuse a compiled graph of which a part would not run natively.
+    """Raise for a compiled graph of which a part would not run natively.
 
     Raises:
         NotNativeError: it names each such op, its line, why, and what to do.
@@ -27,16 +27,16 @@ def require_native(compiled: Compiled) -> None:
     foreign = [(part.node, part) for part in compiled.parts if part.node is not None]
     if not foreign:
         return
-    told = [f"{compiled.graph.name!r} is strict, but parts of it would not run natively:"]
+    lines = [f"{compiled.graph.name!r} is strict, but parts of it would not run natively:"]
     for node, report in foreign:
-        told.append(f"{node.op.name} would run {_NAMES[report.kind]}, as {report.reason}; {_remedy(node)}.")
+        lines.append(f"{node.op.name} would run {_NAMES[report.kind]}, as {report.reason}; {_remedy(node)}.")
         if node.origin is not None:
-            told.append(f"  {node.origin}")
-    raise NotNativeError("\n".join([*told, "Without strict=True, these run between the native parts."]))
+            lines.append(f"  {node.origin}")
+    raise NotNativeError("\n".join([*lines, "Without strict=True, these run between the native parts."]))
 
 
 def _remedy(node: Node) -> str:
-    """What to do instead."""
+    """The advice for an op without native code."""
     if node.effect in _BY_EFFECT:
         return _BY_EFFECT[node.effect]
     if isinstance(node.op.kind, Cond | Loop):

@@ -103,19 +103,19 @@ class ForwardBackward:
 
     @property
     def graphs(self) -> list[CompiledGraph]:
-        """Both halves, the second as often as it has been made."""
+        """The forward graph, and the backward graphs created so far."""
         return [self.forward, *self._backward_graphs.values()]
 
     def backward_for(self, needed: Sequence[bool]) -> tuple[tuple[int, ...], CompiledGraph]:
         """The inputs among those ``needed`` that get a cotangent, and the graph that computes these."""
-        wanted = tuple([k for k, i in enumerate(self.flowing) if needed[i]])
-        found = self._backward_graphs.get(wanted)
-        if found is None:
+        outputs = tuple([k for k, i in enumerate(self.flowing) if needed[i]])
+        compiled = self._backward_graphs.get(outputs)
+        if compiled is None:
             graph = self._backward
             effects = [n for n in graph.nodes if n.effect is not None]
-            part = extract(graph, graph.arguments, [graph.outputs[k] for k in wanted], effects=effects)
-            found = self._backward_graphs[wanted] = CompiledGraph(part, self._options)
-        return tuple([self.flowing[k] for k in wanted]), found
+            part = extract(graph, graph.arguments, [graph.outputs[k] for k in outputs], effects=effects)
+            compiled = self._backward_graphs[outputs] = CompiledGraph(part, self._options)
+        return tuple([self.flowing[k] for k in outputs]), compiled
 
     def pick(
         self, inputs: Sequence[Any], cotangents: Sequence[Any], outputs: Sequence[Any], saved: Sequence[Any]
@@ -153,12 +153,12 @@ class TapedCall:
             tensors = forward(*map(wrap, arrays))
             self._saved = list(tensors[count:])
             return [t._array for t in tensors[:count]]
-        given = [a if a.flags.c_contiguous else np.ascontiguousarray(a) for a in arrays]
+        copies = [a if a.flags.c_contiguous else np.ascontiguousarray(a) for a in arrays]
         for i in written:
-            given[i] = given[i].copy()
-        results = forward.run(given, self.effect_log)
+            copies[i] = copies[i].copy()
+        results = forward.run(copies, self.effect_log)
         self._saved = [wrap(a) for a in results[count:]]
-        self.updated = [given[i] for i in written]
+        self.updated = [copies[i] for i in written]
         return results[:count]
 
     def pull(self, needed: Sequence[bool], g: Any, out: Any, inputs: Sequence[Any]) -> list[Any]:
@@ -169,11 +169,11 @@ class TapedCall:
         flows: list[Any] = [None] * len(inputs)
         if dispatch.current() is EAGER:
             places, backward = pair.backward_for(needed)
-            found = backward(*pair.pick(inputs, cotangents, outs, self._saved))
+            computed = backward(*pair.pick(inputs, cotangents, outs, self._saved))
         else:
             held = self._saved[: pair.held]
-            places, found = pair.flowing, pair.whole([*inputs, *held, *cotangents])
-        for place, flow in zip(places, found, strict=True):
+            places, computed = pair.flowing, pair.whole([*inputs, *held, *cotangents])
+        for place, flow in zip(places, computed, strict=True):
             flows[place] = flow
         return flows
 

@@ -103,21 +103,21 @@ class TracedGraph:
         tensors = _read(engine, sources)
         if not isinstance(engine, Recording) or engine.base is not EAGER:
             return self.packed(self._inline(engine, sources, tensors))
-        wanted = self._wanted(engine, tensors)
-        if not any(wanted):
+        watched = self._watched(engine, tensors)
+        if not any(watched):
             return self.compiled(*arguments)
-        return self.packed(self._record(engine, sources, wanted))
+        return self.packed(self._record(engine, sources, watched))
 
     def packed(self, outputs: Sequence[Any]) -> Any:
         """The outputs in the structure of the result."""
         return outputs if self.pack is None else self.pack(outputs)
 
-    def _wanted(self, engine: Recording, tensors: Sequence[Any]) -> tuple[bool, ...]:
+    def _watched(self, engine: Recording, tensors: Sequence[Any]) -> tuple[bool, ...]:
         """The inputs that a tape watches, if there is an output through which a gradient can flow."""
         if not any(v.spec.dtype.is_inexact for v in self._outputs):
             return ()
-        watched = [tape.watched for tape in engine.tapes]
-        return tuple([x.dtype.is_inexact and any(id(x) in ids for ids in watched) for x in tensors])
+        by_tape = [tape.watched for tape in engine.tapes]
+        return tuple([x.dtype.is_inexact and any(id(x) in ids for ids in by_tape) for x in tensors])
 
     def _inline(self, engine: Engine, sources: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
         variables = {key: sources[place] for key, place in self.bound.items()}
@@ -136,14 +136,14 @@ class TracedGraph:
             engine.innermost.update(variable, value, made)
         return results[:count]
 
-    def _record(self, engine: Recording, sources: Sequence[Any], wanted: tuple[bool, ...]) -> Sequence[Any]:
-        halves = self._by_sources.get(wanted)
-        if halves is None:
+    def _record(self, engine: Recording, sources: Sequence[Any], watched: tuple[bool, ...]) -> Sequence[Any]:
+        pair = self._by_sources.get(watched)
+        if pair is None:
             with tracing_lock.lock:
-                halves = self._by_sources.get(wanted) or self._differentiated(wanted)
-                self._by_sources[wanted] = halves
-        written = halves.written
-        call = TapedCall(halves, self._history.effect_log())
+                pair = self._by_sources.get(watched) or self._differentiated(watched)
+                self._by_sources[watched] = pair
+        written = pair.written
+        call = TapedCall(pair, self._history.effect_log())
         step = UpdateStep([sources[i] for i in written], compiled=True)
         try:
             with step.running, step as locks:
@@ -155,27 +155,27 @@ class TracedGraph:
         except BaseException as error:
             if call.effect_log is None:
                 raise
-            told = self._history.leave(error, call.effect_log, sources[: len(self.graph.arguments)])
+            recovered = self._history.recover(error, call.effect_log, sources[: len(self.graph.arguments)])
         else:
             return results
-        raise told
+        raise recovered
 
-    def _differentiated(self, wanted: Sequence[bool]) -> ForwardBackward:
-        """The graph and the gradient of its outputs with respect to the inputs ``wanted``."""
+    def _differentiated(self, watched: Sequence[bool]) -> ForwardBackward:
+        """The graph and the gradient of its outputs with respect to the inputs ``watched``."""
         tracer = self.tracer
         before = tracer.builder.finish(())
         results = [*self._outputs, *(u.value for u in self.graph.updates)]
         needed, _ = ancestors(results, self._inputs, self._effects)
         taking = [i for i, v in enumerate(self._outputs) if v.spec.dtype.is_inexact]
-        places = [i for i, w in enumerate(wanted) if w]
-        cotangents, found = differentiate(
+        places = [i for i, w in enumerate(watched) if w]
+        cotangents, gradients = differentiate(
             tracer,
             [n for n in before.nodes if n in needed],
             [self._inputs[i] for i in places],
             [self._outputs[i] for i in taking],
         )
-        flowing = [i for i, flow in zip(places, found, strict=True) if flow is not None]
-        flows = [flow for flow in found if flow is not None]
+        flowing = [i for i, flow in zip(places, gradients, strict=True) if flow is not None]
+        flows = [flow for flow in gradients if flow is not None]
         after = tracer.builder.finish(())
         effects = acting(after.nodes[len(before.nodes) :])
         held = self._held(flows, cotangents)
@@ -192,8 +192,8 @@ class TracedGraph:
             self._check_held(held, [self._inputs[i] for i in places])
             inputs = [*self._inputs, *held, *cotangents]
             graph = extract(after, inputs, flows, name=f"{self.graph.name}_gradient", effects=effects)
-            given = [*inputs, *graph.inputs[len(graph.arguments) :]]
-            return TracedGraph(tracer, graph, given, flows, effects, options=self.options).run
+            values = [*inputs, *graph.inputs[len(graph.arguments) :]]
+            return TracedGraph(tracer, graph, values, flows, effects, options=self.options).run
 
         return ForwardBackward(
             joint,
@@ -208,13 +208,13 @@ class TracedGraph:
         )
 
     def _held(self, flows: Sequence[Value], cotangents: Sequence[Value]) -> list[Value]:
-        """What random and Python ops have given, which the gradient reads and can't compute again."""
+        """Results of random and Python ops that the gradient reads: running these again would give others."""
         needed, _ = ancestors(flows, [*self._inputs, *cotangents])
         return [v for n in self._effects if n in needed for v in n.outputs]
 
     def _check_held(self, held: Sequence[Value], sources: Sequence[Value]) -> None:
         for node in dict.fromkeys(v.node for v in held):
-            assert node is not None, "held values are made by nodes"
+            assert node is not None, "held values are results of nodes"
             _, read = ancestors(node.inputs, ())
             if not read.isdisjoint(sources) and (node.op.vjp is not None or node.op.pullback is not None):
                 raise InvalidArgumentError(
@@ -229,6 +229,6 @@ def _read(engine: Engine, sources: Sequence[Any]) -> list[Any]:
 
 
 def _behind(bound: Mapping[int, int], variable: Any, arguments: Sequence[Any]) -> Any:
-    """The variable that is meant where the trace assigns one, which may stand for an argument."""
+    """The variable to assign for one of the trace: that of the call, if it is an argument."""
     place = bound.get(id(variable))
     return variable if place is None else arguments[place]
