@@ -277,14 +277,14 @@ class _Analysis:
                 case lp.Lanes(width):
                     lanes = _OpenLoop(self._constant(width), frozenset())
                     self._statements(statement.body, {**loops, KernelLoop.LANES: lanes}, blocks, around)
-                case lp.Shares(loop, size, extent):
+                case lp.Chunks(loop, size, extent):
                     self._require(Rule.AT_LEAST, size.place, self.one)
                     self._require(Rule.ROWS_WITHIN, size.place, extent.place)
-                    shares, whole = _OpenLoop(self.total, frozenset()), _OpenLoop(extent.place, frozenset())
+                    chunks, whole = _OpenLoop(self.total, frozenset()), _OpenLoop(extent.place, frozenset())
                     block = self._block(whole, loop, BlockLevel.CHUNK, size.place)
                     inside = (*around, self.total, extent.place)
                     self._statements(
-                        statement.body, {**loops, KernelLoop.CHUNKS: shares}, {**blocks, **block}, inside
+                        statement.body, {**loops, KernelLoop.CHUNKS: chunks}, {**blocks, **block}, inside
                     )
                 case lp.Choose():
                     for branch in statement.branches:

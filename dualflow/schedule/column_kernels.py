@@ -1,7 +1,7 @@
 """Kernels of folds of columns: chunks of rows give partial results of all columns, joined in order.
 
     kernel(lo, hi, ...):                          join(lo, hi, ...):
-        Shares: a chunk of rows                 For column in lo .. hi
+        Chunks: a chunk of rows                 For column in lo .. hi
             For column                                For chunk
                 For row in the chunk                    ReduceCombine accumulator, part [chunk, column]
                     ReduceUpdate accumulator          Store out [column] = accumulator
@@ -24,6 +24,7 @@ from dualflow.schedule.loop_ids import BlockLevel, KernelLoop
 from dualflow.schedule.loop_program import (
     Blocks,
     Bound,
+    Chunks,
     Edge,
     End,
     For,
@@ -31,7 +32,6 @@ from dualflow.schedule.loop_program import (
     LoopKind,
     Place,
     Run,
-    Shares,
     Statement,
     Store,
 )
@@ -62,9 +62,9 @@ class ColumnWriter(KernelWriter):
                 *self._each_column(0, lambda: self._begun()),
                 *self._rows_of_columns(nest.kept, edges, by),
             )
-        shares = Shares(nest.kept, size, self._extent(nest.kept), iteration)
+        chunks = Chunks(nest.kept, size, self._extent(nest.kept), iteration)
         join = ColumnWriter(nest, self.lanes)._join_columns(dtypes, by)
-        return self._made((*before, shares), by.number, dtypes, join, by.width)
+        return self._made((*before, chunks), by.number, dtypes, join, by.width)
 
     def _rows_of_columns(self, at: int, ends: tuple[Bound, Bound], by: ColumnChunks) -> tuple[Statement, ...]:
         """The reduced loops around the columns, from ``at`` on."""

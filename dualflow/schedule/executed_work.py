@@ -14,6 +14,7 @@ from dualflow.schedule.loop_program import (
     Blocks,
     Bound,
     Choose,
+    Chunks,
     Compute,
     Edge,
     End,
@@ -26,7 +27,6 @@ from dualflow.schedule.loop_program import (
     Repeat,
     RowGroups,
     Run,
-    Shares,
     Statement,
 )
 from dualflow.schedule.nest import Nest
@@ -81,7 +81,7 @@ def _statement(run: Run, statement: Statement, edges: Edges) -> float:
             length = _bound(run, statement.end, edges) - _bound(run, statement.begin, edges)
             blocks = math.ceil(length / _number(run, statement.size))
             return blocks * _block(run, statement, statement.level, length / blocks if blocks else 0.0, edges)
-        case Shares():
+        case Chunks():
             size = _number(run, statement.extent) / max(typical(run.total), 1)
             return typical(run.total) * _block(run, statement, BlockLevel.CHUNK, size, edges)
         case Choose():
@@ -91,7 +91,7 @@ def _statement(run: Run, statement: Statement, edges: Edges) -> float:
     return 0.0
 
 
-def _block(run: Run, statement: Blocks | Shares, level: Level, length: float, edges: Edges) -> float:
+def _block(run: Run, statement: Blocks | Chunks, level: Level, length: float, edges: Edges) -> float:
     """The additions of one block, which is of average length."""
     begin, end = (Edge(statement.loop, level, side) for side in (False, True))
     return _statements(run, statement.body, {**edges, begin: 0.0, end: length})

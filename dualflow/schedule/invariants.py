@@ -19,7 +19,7 @@ def invariants_first(kernel: lp.Kernel) -> lp.Kernel:
 
 def _moved(body: Iterable[Statement]) -> Iterator[Statement]:
     for statement in body:
-        if not isinstance(statement, lp.For | lp.Blocks | lp.Shares):
+        if not isinstance(statement, lp.For | lp.Blocks | lp.Chunks):
             yield statement
             continue
         inside = list(_moved(statement.body))

@@ -24,6 +24,7 @@ from dualflow.schedule.loop_program import (
     BoundsCheck,
     Branch,
     Choose,
+    Chunks,
     Compute,
     Edge,
     End,
@@ -46,7 +47,6 @@ from dualflow.schedule.loop_program import (
     Run,
     Scalar,
     ScratchRow,
-    Shares,
     Statement,
     Store,
 )
@@ -153,7 +153,7 @@ class KernelWriter:
         edges = self._vector_edge(False), self._vector_edge(True)
         body = (self._loop(at, *edges, lambda: (*self._steps_at(at + 1), *self._kept(at + 1))),)
         if at == 0:
-            return (Shares(at, self._lanes(), self._extent(at), body),)
+            return (Chunks(at, self._lanes(), self._extent(at), body),)
         return (Blocks(at, 0, End.ZERO, self._extent(at), self._lanes(), body),)
 
     def _vector_edge(self, end: bool) -> Edge:
@@ -287,7 +287,7 @@ class KernelWriter:
         registers = [r for accumulator in accumulators for r in accumulator]
         iteration += [Store(_partial(first + i), r) for i, r in enumerate(registers)]
         join = KernelWriter(self.nest, self.lanes)._join(dtypes)
-        return self._made((*before, Shares(0, size, extent, tuple(iteration))), count, dtypes, join)
+        return self._made((*before, Chunks(0, size, extent, tuple(iteration))), count, dtypes, join)
 
     def _buffers_used(self) -> int:
         """How many buffers of the program the nest touches: partial results come after them."""

@@ -44,13 +44,13 @@ class LoopKind(Enum):
     Attributes:
         SERIAL: one iteration at a time.
         LANES: several neighbouring iterations at once, in the lanes of a vector.
-        TRIED: as ``LANES``, by code that is right for nearly all operands; where it was not right for one of
-            them, the loop runs again by exact code. Its iterations read nothing that they write.
+        SPECULATIVE: as ``LANES``, by code that is right for nearly all operands; if it was wrong for one, the
+            loop runs again by exact code. Its iterations read nothing that they write.
     """
 
     SERIAL = "serial"
     LANES = "lanes"
-    TRIED = "tried"
+    SPECULATIVE = "speculative"
 
 
 class Register(NamedTuple):
@@ -162,7 +162,7 @@ class Lanes(NamedTuple):
     body: tuple[Statement, ...]
 
 
-class Shares(NamedTuple):
+class Chunks(NamedTuple):
     """``body`` for each chunk of ``size`` iterations of ``loop`` whose number the kernel's range has.
 
     The number is the index of loop ``CHUNKS``; the chunk is from one :class:`Edge` of level ``CHUNK`` to the
@@ -372,7 +372,7 @@ Statement = (
     | Blocks
     | Strips
     | Lanes
-    | Shares
+    | Chunks
     | RowGroups
     | Once
     | Compute
@@ -421,10 +421,10 @@ class Kernel(NamedTuple):
         return any(isinstance(statement, ReduceHorizontal) for statement in walk(self.body))
 
     @property
-    def outermost(self) -> For | Shares | RowGroups | None:
+    def outermost(self) -> For | Chunks | RowGroups | None:
         """The loop that runs over the kernel's range; None for a kernel of scalars, which runs once."""
         for statement in self.body:
-            if isinstance(statement, Shares) or (
+            if isinstance(statement, Chunks) or (
                 isinstance(statement, For | RowGroups) and statement.begin is End.LOW
             ):
                 return statement
@@ -467,7 +467,7 @@ def walk(statements: Sequence[Statement]) -> Iterator[Statement]:
 
 
 def _inside(statement: Statement) -> Iterator[tuple[Statement, ...]]:
-    if isinstance(statement, For | Blocks | Strips | Lanes | Shares | RowGroups | Once):
+    if isinstance(statement, For | Blocks | Strips | Lanes | Chunks | RowGroups | Once):
         yield statement.body
     elif isinstance(statement, Choose):
         yield from (branch.body for branch in statement.branches)

@@ -86,7 +86,7 @@ class _Strips:
     def _statement(self, statement: Statement) -> Iterator[Statement]:
         if isinstance(statement, lp.For) and statement.kind is LoopKind.LANES:
             yield from self._lanes(statement)
-        elif isinstance(statement, lp.For | lp.Blocks | lp.Shares):
+        elif isinstance(statement, lp.For | lp.Blocks | lp.Chunks):
             yield statement._replace(body=self.statements(statement.body))
         else:
             yield statement
@@ -162,7 +162,7 @@ class _Strips:
                 late.update(written(statement))
             else:
                 first.append(statement)
-        return [_Run(LoopKind.TRIED, first), *([_Run(LoopKind.LANES, behind)] if behind else [])]
+        return [_Run(LoopKind.SPECULATIVE, first), *([_Run(LoopKind.LANES, behind)] if behind else [])]
 
     def _register(self, like: Register) -> Register:
         self.registers += 1

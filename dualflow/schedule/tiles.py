@@ -24,6 +24,7 @@ from dualflow.schedule.kernels import KernelWriter
 from dualflow.schedule.loop_ids import BlockLevel
 from dualflow.schedule.loop_program import (
     Blocks,
+    Chunks,
     Edge,
     End,
     For,
@@ -33,7 +34,6 @@ from dualflow.schedule.loop_program import (
     Place,
     Run,
     ScratchRow,
-    Shares,
     Statement,
     TransposedTile,
 )
@@ -92,7 +92,7 @@ class TileWriter(KernelWriter):
             chunks = (For(loop, begin, end, LoopKind.SERIAL, chunks),)
         total = nest.loops[0].extent
         if by.loop == 0:
-            chunks = (Shares(0, side, self._extent(0), chunks),)
+            chunks = (Chunks(0, side, self._extent(0), chunks),)
             total = -(-total // nest.costs.tile_side)
         if any(loop.extent == 0 for loop in nest.loops):
             total = 0

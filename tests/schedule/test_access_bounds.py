@@ -90,7 +90,7 @@ class Interpreter:
                 self.chunks((loop, BlockLevel.STRIP), begins, self.bound(end), statement.body)
             case lp.Lanes(width):
                 self.iterations(KernelLoop.LANES, range(width), statement.body)
-            case lp.Shares(loop, size, extent):
+            case lp.Chunks(loop, size, extent):
                 for share in range(self.run.total):
                     self.loops[KernelLoop.CHUNKS] = share
                     begin, end = self.loops[KernelLoop.CHUNKS] * self.number(size), self.number(extent)

@@ -10,6 +10,7 @@ import pytest
 import dualflow as df
 from dualflow.schedule.loop_program import (
     Blocks,
+    Chunks,
     For,
     Load,
     LoopKind,
@@ -20,7 +21,6 @@ from dualflow.schedule.loop_program import (
     ReduceUpdate,
     Register,
     Run,
-    Shares,
     Statement,
     Store,
     TransposedTile,
@@ -92,8 +92,8 @@ def test_sizes_are_numbers_that_are_given(f: Callable[..., Any]) -> None:
 
 def test_a_whole_reduction_leaves_partial_results_that_are_joined_in_order() -> None:
     made = run(lambda x: df.reduce_sum(x), [1_000_000])
-    (shares,) = made.kernel.body
-    assert isinstance(shares, Shares)
+    (outer,) = made.kernel.body
+    assert isinstance(outer, Chunks)
     assert made.partials == (df.float32,)
     assert made.total > 1
     assert made.join is not None
@@ -108,9 +108,9 @@ def test_a_long_sum_runs_by_blocks_and_a_maximum_does_not() -> None:
 
 def test_what_is_read_across_rows_is_turned_tile_by_tile() -> None:
     made = run(lambda x, y: df.transpose(x) + y, [40, 50], [50, 40])
-    *_, shares = made.kernel.body
-    assert isinstance(shares, Shares)
-    (chunks,) = shares.body
+    *_, outer = made.kernel.body
+    assert isinstance(outer, Chunks)
+    (chunks,) = outer.body
     assert isinstance(chunks, Blocks)
     turned, rows = chunks.body
     assert isinstance(turned, TransposedTile)

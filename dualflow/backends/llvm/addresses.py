@@ -39,7 +39,7 @@ class Addresses:
 
     def begin_rows(self, loop: lp.For) -> None:
         """Compute where the rows begin that a loop walks."""
-        inside = {s.loop for s in lp.walk(loop.body) if isinstance(s, lp.For | lp.Blocks | lp.Shares)}
+        inside = {s.loop for s in lp.walk(loop.body) if isinstance(s, lp.For | lp.Blocks | lp.Chunks)}
         known, self._walked = self._loops.keys() - inside, loop.loop
         for statement in lp.walk(loop.body):
             if not isinstance(statement, lp.Load | lp.Store) or statement.place.begins:

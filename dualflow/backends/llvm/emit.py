@@ -145,12 +145,12 @@ class KernelEmitter(KernelValues):
             iteration.next(*self._values(registers))
         self._set(registers, iteration.results)
 
-    def _shares(self, shares: lp.Shares) -> None:
-        size, extent = self._given.numbers[shares.size.place], self._given.numbers[shares.extent.place]
+    def _chunks(self, chunks: lp.Chunks) -> None:
+        size, extent = self._given.numbers[chunks.size.place], self._given.numbers[chunks.extent.place]
         with self.b.loop(self._low, self._high) as iteration:
             self._index[KernelLoop.CHUNKS] = iteration.index
-            self._stretch((shares.loop, BlockLevel.CHUNK), iteration.index * size, size, extent)
-            self._statements(shares.body)
+            self._stretch((chunks.loop, BlockLevel.CHUNK), iteration.index * size, size, extent)
+            self._statements(chunks.body)
 
     def _row_groups(self, rows: lp.RowGroups) -> None:
         """Rows side by side; the last iteration, which may have fewer, runs the last row several times."""
@@ -279,7 +279,7 @@ class KernelEmitter(KernelValues):
 _EMITTERS: dict[type, Callable[[KernelEmitter, Any], None]] = {
     lp.For: KernelEmitter._for,
     lp.Blocks: KernelEmitter._blocks,
-    lp.Shares: KernelEmitter._shares,
+    lp.Chunks: KernelEmitter._chunks,
     lp.RowGroups: KernelEmitter._row_groups,
     lp.Once: KernelEmitter._once,
     lp.Compute: KernelEmitter._compute,

@@ -23,8 +23,8 @@ from dualflow.schedule.loop_program import Kernel, LoopKind, Number, Place, Regi
 from dualflow.schedule.registers import written
 from dualflow.schedule.strips import in_strips
 
-TRIED = 32
-"""So many calls of maths that is right for most operands a kernel computes in lanes. Each is some thirty
+MAX_SPECULATIVE = 32
+"""The most calls of maths, right for most operands, that a kernel computes in lanes. Each is some thirty
 lines, which Numba takes 0.2 s to compile; with more of them a kernel calls functions, element by element."""
 POLL_INTERVAL = 1 << 16
 """After so many iterations a loop over scalars asks whether a signal has come."""
@@ -73,8 +73,12 @@ def {name}_parallel(total, chunk, {rest}):
 def source(kernel: Kernel) -> KernelSource:
     """``kernel`` as Python source."""
     partial = sum(isinstance(s, lp.Compute) and is_partial(s.function) for s in lp.walk(kernel.body))
-    tried = (lambda compute: is_partial(compute.function)) if partial <= TRIED else lambda compute: False
-    return _Writer(in_strips(invariants_first(kernel), tried)).source()
+    speculates = partial <= MAX_SPECULATIVE
+
+    def is_speculative(compute: lp.Compute) -> bool:
+        return speculates and is_partial(compute.function)
+
+    return _Writer(in_strips(invariants_first(kernel), is_speculative)).source()
 
 
 class _KernelMaths(SourceMaths):
@@ -169,8 +173,8 @@ class _Writer:
             _WRITERS[type(statement)](self, statement)
 
     def _for(self, loop: lp.For) -> None:
-        if loop.kind is LoopKind.TRIED:
-            self._tried(loop)
+        if loop.kind is LoopKind.SPECULATIVE:
+            self._speculative(loop)
             return
         outer = self.carried
         if loop.kind is LoopKind.LANES:
@@ -197,7 +201,7 @@ class _Writer:
             yield
         self.known = outer
 
-    def _tried(self, loop: lp.For) -> None:
+    def _speculative(self, loop: lp.For) -> None:
         """A loop by code that is right in most lanes, then by the exact one if it has to be."""
         wrong = self.lines.name()
         self.lines.add(f"{wrong} = False")
@@ -238,12 +242,12 @@ class _Writer:
         with self.lines.block(f"for {_index(KernelLoop.LANES)} in range({lanes.width}):"):
             self._statements(lanes.body)
 
-    def _shares(self, shares: lp.Shares) -> None:
-        here, size = _block(shares.loop, BlockLevel.CHUNK), f"n{shares.size.place}"
+    def _chunks(self, chunks: lp.Chunks) -> None:
+        here, size = _block(chunks.loop, BlockLevel.CHUNK), f"n{chunks.size.place}"
         with self.lines.block(f"for {_index(KernelLoop.CHUNKS)} in range(lo, hi):"):
             self.lines.add(f"begin{here} = {_index(KernelLoop.CHUNKS)} * {size}")
-            self._end(here, size, f"n{shares.extent.place}")
-            self._statements(shares.body)
+            self._end(here, size, f"n{chunks.extent.place}")
+            self._statements(chunks.body)
 
     def _compute(self, compute: lp.Compute) -> None:
         self.maths.node, self.maths.positions = compute.node, compute.positions
@@ -464,7 +468,7 @@ _WRITERS: dict[type, Callable[[_Writer, Any], None]] = {
     lp.Blocks: _Writer._blocks,
     lp.Strips: _Writer._strips,
     lp.Lanes: _Writer._lanes,
-    lp.Shares: _Writer._shares,
+    lp.Chunks: _Writer._chunks,
     lp.Compute: _Writer._compute,
     lp.Choose: _Writer._choose,
     lp.Repeat: _Writer._repeat,

@@ -16,7 +16,7 @@ import pytest
 import dualflow as df
 from dualflow.backends.llvm.runtime import threads
 from dualflow.backends.numba import kernel_source
-from dualflow.backends.numba.kernel_source import TRIED
+from dualflow.backends.numba.kernel_source import MAX_SPECULATIVE
 from dualflow.backends.numba.sharing import shared
 from dualflow.backends.numba.source_files import module_of
 from dualflow.backends.numba.source_maths import SourceMaths
@@ -199,7 +199,7 @@ def test_a_kernel_has_one_branch_and_binds_each_name_once() -> None:
 
 def test_a_kernel_of_many_calls_of_maths_calls_functions() -> None:
     """Each would be thirty lines, of which Numba takes 0.2 s to compile."""
-    few, many = (len(code(ops).splitlines()) for ops in (TRIED, 4 * TRIED))
+    few, many = (len(code(ops).splitlines()) for ops in (MAX_SPECULATIVE, 4 * MAX_SPECULATIVE))
     assert many < few / 2
 
 
@@ -230,7 +230,7 @@ def test_maths_is_partial_if_its_code_in_lanes_is_wrong_for_some_operands(name: 
 
 @pytest.mark.parametrize("tried", [0, 1])
 def test_a_function_of_maths_gives_what_its_lanes_do(tried: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_source, "TRIED", tried)
+    monkeypatch.setattr(kernel_source, "MAX_SPECULATIVE", tried)
     x = np.append(np.linspace(-9, 9, 301), [1e9, np.inf, np.nan, -0.0]).astype(np.float32)
     found = df.function(df.sin, backend="numba")(df.constant(x)).numpy()
     np.testing.assert_array_max_ulp(found[:-3], np.sin(x[:-3].astype(np.float64)).astype(np.float32), 2)
