@@ -130,6 +130,18 @@ def test_the_list_of_allowed_words_only_shrinks() -> None:
     assert not stale, f"lower these numbers, or remove the entries: {stale}"
 
 
+def test_pages_have_no_retired_phrases() -> None:
+    generated = ROOT.parent / "docs" / "coverage.md"
+    folders = (ROOT.parent.glob("*.md"), ROOT.parent.glob("docs/*.md"), ROOT.rglob("*.md"))
+    listed = []
+    for page in (page for pages in folders for page in pages if page != generated):
+        text = re.sub(r"(?ms)^([ ]*)```.*?^\1```$|`[^`]*`", "", page.read_text(encoding="utf-8"))
+        for pattern, remedy in RETIRED_PHRASES.items():
+            words = re.findall(pattern, text, re.IGNORECASE)
+            listed += [f"{page.relative_to(ROOT.parent)}: {word!r}; write: {remedy}" for word in words]
+    assert not listed, "\n".join(listed)
+
+
 @pytest.mark.parametrize("package", CLEAN)
 def test_clean_packages_exist(package: str) -> None:
     assert (ROOT / package / "__init__.py").is_file()
