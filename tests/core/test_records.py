@@ -111,7 +111,7 @@ def test_named_tuple_has_fields(cls: Any) -> None:
 @BOTH_PAIRS
 def test_named_tuple_replaces_fields(cls: Any) -> None:
     assert cls(1, 5)._replace(first=3) == (3, 5)
-    with pytest.raises(ValueError, match="third"):
+    with pytest.raises((TypeError, ValueError), match="third"):  # 3.13's own raises TypeError
         cls(1)._replace(third=3)
 
 

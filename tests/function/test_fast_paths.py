@@ -135,7 +135,7 @@ def c_functions(name):
     "argument", [lambda *tensors: tensors, lambda *tensors: (list(tensors),)], ids=["tensors", "list"]
 )
 def test_a_trace_has_one_c_function(argument, request):
-    name = request.node.name.partition("[")[0]
+    name = f"one_c_function_for_{request.node.callspec.id}"
     f = df.function(lambda *args: df.add_n(df.nest.flatten(args)), name=name)
     concrete = f.get_concrete_function(*argument(X, Y))
     for _ in range(3):
