@@ -25,6 +25,8 @@ class AutographOperators:
     BaseException = BaseException
 
     def __getattr__(self, name: str) -> Any:
+        if name not in _MODULE_OF:
+            raise AttributeError(f"converted code has no operator {name!r}", name=name, obj=self)
         operator = getattr(imported(f"{_PACKAGE}.{_MODULE_OF[name]}"), name)
         setattr(self, name, operator)
         return operator

@@ -33,7 +33,7 @@ from dualflow.backends.llvm.executable import Executable
 from dualflow.graph.fused import body_of
 from dualflow.schedule.runs import run_of
 
-TURNS, CHUNK, NUMBERS = 3, 4, 5
+ITERATIONS, CHUNK, NUMBERS = 3, 4, 5
 
 def only(kind):
     (found,) = [x for x in gc.get_objects() if isinstance(x, kind)]
@@ -46,7 +46,7 @@ def step_of(executable, op):
     return found
 
 def iterations(executable, op, more):
-    for field in (TURNS, CHUNK):
+    for field in (ITERATIONS, CHUNK):
         executable.params[step_of(executable, op) + field] += more
 
 def buffer_place(executable, op, number):
@@ -157,7 +157,9 @@ def test_a_write_next_to_a_buffer_on_its_other_side_is_an_error(
 
 @pytest.mark.parametrize("side", SIDES)
 def test_what_is_not_written_has_the_pattern(side: str, tmp_path: Path) -> None:
-    program = f"{PROGRAM}\nturns(code, 'exp', -1)\nprint(*map(hex, doubled(x).numpy()[-2:].view(np.uint32)))"
+    program = (
+        f"{PROGRAM}\niterations(code, 'exp', -1)\nprint(*map(hex, doubled(x).numpy()[-2:].view(np.uint32)))"
+    )
     written, missing = printed(program, tmp_path, side).split()
     assert written == "0x40adf854"
     assert missing == "0x7ff57ff5"
@@ -182,7 +184,7 @@ print(np.isnan(sums(x).numpy()).any())
 
 
 def test_the_handler_that_was_there_before_still_runs(tmp_path: Path) -> None:
-    told = fault(f"{PROGRAM}\nturns(code, 'exp', 1)\ndoubled(x)", tmp_path, "end", "-X", "faulthandler")
+    told = fault(f"{PROGRAM}\niterations(code, 'exp', 1)\ndoubled(x)", tmp_path, "end", "-X", "faulthandler")
     assert told.index("dualflow: memory fault") < told.index("Fatal Python error: Segmentation fault")
 
 
@@ -222,7 +224,7 @@ code = only(Executable)
 
 
 def test_a_fault_in_a_loop_names_the_op_of_its_body(tmp_path: Path) -> None:
-    program = f"{LOOP}\nturns(code, 'tanh', 1)\npowers(x, df.constant(100))"
+    program = f"{LOOP}\niterations(code, 'tanh', 1)\npowers(x, df.constant(100))"
     told = fault(program, tmp_path, "end")
     assert re.search(r"computes fused\(tanh, add\) -> float32\[1000\] in graph 'powers'", told), told
     assert f"line {line_of(program)}, in powers" in told
@@ -231,7 +233,8 @@ def test_a_fault_in_a_loop_names_the_op_of_its_body(tmp_path: Path) -> None:
 def test_a_fault_in_another_thread_names_its_kernel(tmp_path: Path) -> None:
     """A loop that threads share; the last chunk is too long, whoever takes it."""
     program = (
-        PROGRAM.replace("1000", "3_000_000") + "code.params[step_of(code, 'exp') + TURNS] += 1\ndoubled(x)"
+        PROGRAM.replace("1000", "3_000_000")
+        + "code.params[step_of(code, 'exp') + ITERATIONS] += 1\ndoubled(x)"
     )
     told = fault(program, tmp_path, "end")
     assert "float32[3000000] in graph 'doubled'" in told

@@ -190,7 +190,7 @@ CASES = {
             lambda n: nn.embedding_lookup_sparse(M, df.SparseTensor([[0, 0]], [1], df.stack([n, n])), None)
         )(df.constant(2, df.int64)),
         Invalid,
-        "the number of rows",
+        "a number of rows that is known while tracing",
         "while tracing",
     ),
     # decoding
