@@ -35,7 +35,7 @@ from dualflow.schedule.loop_program import (
 )
 
 POLL_INTERVAL = 1 << 16
-"""After so many iterations a loop over scalars looks whether a signal has come; a power of two."""
+"""Iterations of a loop over scalars between two checks for a signal; a power of two."""
 
 
 class _ElementMaths(Maths):

@@ -45,7 +45,7 @@ from dualflow.schedule.statements import (
 )
 
 POLL_INTERVAL = 16
-"""After so many iterations a loop looks whether a signal has come; a power of two."""
+"""Iterations of a loop between two checks for a signal; a power of two."""
 
 _STEPS = (Launch, LaunchPieces, Multiply, ScatterRows, CheckBounds, CopyMemory)
 """What steps do where all sizes are known,"""

@@ -161,7 +161,7 @@ class Executable:
 
         Raises:
             InvalidArgumentError: a check inside the graph failed.
-            Halted: the same, where a effect_log makes the error.
+            Halted: the same, where an effect log makes the error.
             ResourceExhaustedError: there is no memory for the outputs, or for what is computed on the way.
 
         Whatever is raised, no variable has been written to.

@@ -102,7 +102,7 @@ class NumbaExecutable:
     def _fail(self, number: int, *arrays: Array) -> NoReturn:
         """End the call by the error of a check that failed, which names the op and the user's line.
 
-        Its expression may read variables, so where there is a effect_log the error is made when these are
+        Its expression may read variables, so where there is an effect log the error is made when these are
         settled.
         """
         check: ProgramCheck = self.source.checks[number - 1]

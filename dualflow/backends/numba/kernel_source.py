@@ -27,7 +27,7 @@ MAX_SPECULATIVE = 32
 """The most calls of maths, right for most operands, that a kernel computes in lanes. Each is some thirty
 lines, which Numba takes 0.2 s to compile; with more of them a kernel calls functions, element by element."""
 POLL_INTERVAL = 1 << 16
-"""After so many iterations a loop over scalars asks whether a signal has come."""
+"""Iterations of a loop over scalars between two checks for a signal."""
 
 
 @dataclass(frozen=True, slots=True)
