@@ -101,7 +101,7 @@ PY_FUNCTION: Final = Op(
     infer=_specs,
     kernel=_on_tensors,
     kind=_KIND,
-    pullback=_pull,
+    joint_vjp=_pull,
     outputs=None,
     effect=Effect.PYTHON,
 )

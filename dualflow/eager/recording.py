@@ -148,7 +148,7 @@ class Recording(DelegatingEngine):
 
     def _note(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any], result: Any) -> Any:
         """Record the op on the tapes that watch one of its inputs."""
-        if op.vjp is None and op.pullback is None:
+        if op.vjp is None and op.joint_vjp is None:
             return result
         record = None
         outputs = result if type(result) is tuple else (result,)

@@ -62,7 +62,7 @@ def _is_elementwise(
     """Whether the vjp multiplies each element of a cotangent by a real derivative, in the output's dtype."""
     dtype = outputs[0].dtype
     same = dtype.is_floating and all(inputs[i].dtype is dtype for i in flowing)
-    return same and len(outputs) == 1 and isinstance(op.kind, Elementwise) and op.pullback is None
+    return same and len(outputs) == 1 and isinstance(op.kind, Elementwise) and op.joint_vjp is None
 
 
 def _elementwise(

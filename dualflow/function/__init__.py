@@ -10,4 +10,4 @@ from dualflow.function.errors import RetracingWarning as RetracingWarning
 from dualflow.function.errors import SymbolicValueError as SymbolicValueError
 from dualflow.function.run_eagerly import functions_run_eagerly as functions_run_eagerly
 from dualflow.function.run_eagerly import run_functions_eagerly as run_functions_eagerly
-from dualflow.function.tracing.symbol import Symbol as Symbol
+from dualflow.function.tracing.symbolic_tensor import SymbolicTensor as SymbolicTensor

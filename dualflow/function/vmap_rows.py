@@ -15,7 +15,7 @@ def vmap_rows(function: Callable[[Any], list[Any]], rows: Any) -> list[Any] | No
 
     A user's gradient function that reads a tensor's value can't be batched.
     """
-    from dualflow.function.batching.mapped import UnbatchableError
+    from dualflow.function.batching.batched_value import UnbatchableError
     from dualflow.function.batching.vmap import vmap
 
     try:

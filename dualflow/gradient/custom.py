@@ -17,7 +17,7 @@ from dualflow.gradient.sweep import filled
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.cotangent_shapes import matched
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.own_gradient import CUSTOM
+from dualflow.ops.custom_vjp import CUSTOM
 
 
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:

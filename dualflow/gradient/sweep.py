@@ -67,7 +67,7 @@ def sweep(
             flowing.update(
                 {id(y): g for y, g in zip(outputs, gs, strict=True) if g is not None and id(y) in source_ids}
             )
-            g = tuple(gs) if op.pullback is not None else filled(tuple(gs), outputs)
+            g = tuple(gs) if op.joint_vjp is not None else filled(tuple(gs), outputs)
         rules = op.vjp
         if type(rules) is not tuple:
             for x, flow in zip(inputs, _flows(op, g, out, inputs, attrs, reached), strict=True):
@@ -110,7 +110,7 @@ def _flows(
 ) -> Sequence[Any]:
     """The cotangents of an op's inputs, by its one rule for all; None for inputs not in ``reached``."""
     needed = tuple([id(x) in reached for x in inputs])
-    rule = op.pullback or partial(_each, op)
+    rule = op.joint_vjp or partial(_each, op)
     try:
         flows: Sequence[Any] = rule(needed, g, out, *inputs, **attrs)
     except Exception as error:

@@ -25,17 +25,17 @@ from dualflow.ops.op_kinds import Cond, Loop
 from dualflow.ops.record import Effect, Op
 
 Array = np.ndarray[Any, Any]
-Pullback = Callable[..., Sequence[Any]]
+JointVjp = Callable[..., Sequence[Any]]
 
 
-COND_GRADIENT: Final[Slot[Pullback]] = Slot(
+COND_GRADIENT: Final[Slot[JointVjp]] = Slot(
     "the gradient of conditional", unfilled("the gradient of conditional")
 )
-LOOP_GRADIENT: Final[Slot[Pullback]] = Slot("the gradient of loop", unfilled("the gradient of loop"))
+LOOP_GRADIENT: Final[Slot[JointVjp]] = Slot("the gradient of loop", unfilled("the gradient of loop"))
 
 
-def _pullback_in(slot: Slot[Pullback]) -> Pullback:
-    """The pullback that ``slot`` has when it is called."""
+def _joint_vjp_in(slot: Slot[JointVjp]) -> JointVjp:
+    """The joint vjp that ``slot`` has when it is called."""
     return lambda *args, **attrs: slot.value(*args, **attrs)
 
 
@@ -63,14 +63,14 @@ COND: Final = Op(
     infer=_infer_cond,
     kernel=_run_cond,
     kind=Cond(),
-    pullback=_pullback_in(COND_GRADIENT),
+    joint_vjp=_joint_vjp_in(COND_GRADIENT),
     outputs=None,
     effect=Effect.INSIDE,
 )
 
 
 def _infer_loop(*specs: TensorSpec, loop: LoopSpec) -> tuple[TensorSpec, ...]:
-    rows = [v.spec for v in loop.rows]
+    rows = [v.spec for v in loop.stacked]
     carried = [
         v.spec for v in loop.body.inputs[: loop.carried]
     ]  # iterations may change sizes that it leaves open
@@ -84,14 +84,14 @@ def _run_loop(*arrays: Array, loop: LoopSpec) -> tuple[Array, ...]:
     count = loop.length if loop.length is not None else len(given[0])
     stacks: list[Any] = [
         np.empty((count, *v.spec.shape), v.spec.dtype.dtype) if v.spec.shape.is_static else [None] * count
-        for v in loop.rows
+        for v in loop.stacked
     ]
     for t in reversed(range(count)) if loop.reverse else range(count):
         found = evaluate(loop.body, [*carry, *[x[t, ...] for x in given], *rest])
         carry = found[: loop.carried]
         for stack, row in zip(stacks, found[loop.carried :], strict=True):
             stack[t] = row
-    rows = zip(loop.rows, stacks, strict=True)
+    rows = zip(loop.stacked, stacks, strict=True)
     return (*carry, *[_stacked(v.spec, stack) if type(stack) is list else stack for v, stack in rows])
 
 
@@ -107,7 +107,7 @@ def _run_while(loop: LoopSpec, condition: Graph, arrays: Sequence[Array]) -> tup
             carry = found[: loop.carried]
             kept.append(found[loop.carried :])
             iterations += 1
-        return (*carry, *[_stacked(v.spec, [k[i] for k in kept]) for i, v in enumerate(loop.rows)])
+        return (*carry, *[_stacked(v.spec, [k[i] for k in kept]) for i, v in enumerate(loop.stacked)])
     except MemoryError:
         each = sum(a.nbytes for a in kept[0]) if kept else 0
         kept.clear()
@@ -137,7 +137,7 @@ LOOP: Final = Op(
     infer=_infer_loop,
     kernel=_run_loop,
     kind=Loop(),
-    pullback=_pullback_in(LOOP_GRADIENT),
+    joint_vjp=_joint_vjp_in(LOOP_GRADIENT),
     outputs=None,
     effect=Effect.INSIDE,
 )

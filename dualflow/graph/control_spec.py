@@ -59,33 +59,32 @@ def _new_lineage() -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class LoopSpec(BodySpec):
-    """A graph runs once for each row of some inputs, or while a condition holds.
+    """A scan or a while loop: the body runs for each row of the scanned inputs, or while a condition holds.
 
-    The node's inputs are what is carried between iterations, then the stacks of which each iteration takes a
-    row, then the rest, which no iteration changes. Its outputs are what is carried in the end, then the rows
-    that the iterations gave, stacked. Where ``condition`` ends the loop, the first size of these stacks is
-    open: only the run knows it, and loops alone read such stacks.
+    The node's inputs are the initial carried values, the scanned inputs (each iteration reads one row of
+    them) and the loop invariants. Its outputs are the final carried values and the stacked outputs, which
+    have one row per iteration. The number of rows is dynamic if ``condition`` ends the loop; only other loops
+    read such stacks.
 
     Attributes:
-        body: takes what is carried, a row of each stack, and the rest; its outputs are what is carried on,
-            and rows.
-        carried: how many inputs are carried.
-        mapped: how many are stacks.
-        length: the number of iterations; None for that of the rows of the stacks. With a condition: the
-            largest number of iterations, None for any.
-        condition: takes what is carried and the rest, and tells whether there is another iteration; nothing
-            is mapped then. None where the number of iterations is known before the loop.
-        reverse: from the last row to the first; what is stacked stays beside its row.
-        recompute: the gradient keeps what each iteration begins with, and computes the iteration again from
-        it.
-        lineage: numbers that tell loops apart. A loop whose lineage begins with another's, over the same
-            inputs, has the other's results first among its own.
-        effect: what an iteration does beside its results.
+        body: maps (carried values, one row of each scanned input, invariants) to (carried values, one row of
+            each stacked output).
+        carried: the number of carried values.
+        scanned: the number of scanned inputs; 0 if there is a condition.
+        length: the number of iterations; None for the number of rows of the scanned inputs. With a
+            condition: the largest number of iterations, or None for no limit.
+        condition: maps (carried values, invariants) to whether another iteration runs; None if the number of
+            iterations is known before the loop.
+        reverse: the rows are scanned and stacked from the last to the first.
+        recompute: the gradient stores the carried values of each iteration and computes the iteration again.
+        lineage: identifies loops. If the lineage of a loop begins with that of another one over the same
+            inputs, its outputs begin with the other's outputs.
+        effect: the effects of an iteration, other than its results.
     """
 
     body: Graph
     carried: int
-    mapped: int
+    scanned: int
     length: int | None
     condition: Graph | None = None
     reverse: bool = False
@@ -103,16 +102,16 @@ class LoopSpec(BodySpec):
 
     @property
     def end(self) -> int:
-        """How many inputs stand before the rest."""
-        return self.carried + self.mapped
+        """The number of inputs before the invariants."""
+        return self.carried + self.scanned
 
     @property
     def iterations(self) -> int | None:
-        """The number of iterations, if the loop itself tells it before it runs."""
+        """The number of iterations if the loop fixes it before it runs, else None."""
         return self.length if self.condition is None else None
 
     @property
-    def rows(self) -> tuple[Value, ...]:
+    def stacked(self) -> tuple[Value, ...]:
         """The outputs of the body that are stacked."""
         return self.body.outputs[self.carried :]
 
@@ -127,7 +126,7 @@ class LoopSpec(BodySpec):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        names = ("carried", "mapped", "length", "reverse", "lineage", "recompute")
+        names = ("carried", "scanned", "length", "reverse", "lineage", "recompute")
         return {name: getattr(self, name) for name in names}
 
     def with_bodies(self, change: Callable[[Graph], Graph]) -> LoopSpec:

@@ -10,9 +10,9 @@ registers, so the number of stages and ops of a kernel is bounded.
 Numbers that fix in which order a sum is taken are no figures of a machine: results would differ from
 one to the next. The blocks of long sums (:mod:`dualflow.schedule.blocking`,
 :mod:`dualflow.graph.column_folds`), the lanes of reduction loops (:mod:`dualflow.schedule.lanes`), of Fourier
-transforms (:mod:`dualflow.graph.passes.fourier`) and of strips (:mod:`dualflow.schedule.strips`) stay where
-they are used. So do the figures of one backend's own routines, which the rest of the compiler does not
-read.
+transforms (:mod:`dualflow.graph.passes.fourier`) and of strips
+(:mod:`dualflow.schedule.strip_mining`) stay where they are used. So do the figures of one backend's own
+routines, which the rest of the compiler does not read.
 """
 
 from __future__ import annotations

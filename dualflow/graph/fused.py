@@ -18,7 +18,7 @@ Axes = tuple[int | None, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LoopDomain:
+class IterationSpace:
     """The axes of a loop nest.
 
     Attributes:
@@ -35,11 +35,11 @@ class LoopDomain:
     repeated: frozenset[Node] = frozenset()
 
 
-def _infer(*specs: TensorSpec, body: Graph, domain: LoopDomain) -> tuple[TensorSpec, ...]:
+def _infer(*specs: TensorSpec, body: Graph, domain: IterationSpace) -> tuple[TensorSpec, ...]:
     return tuple(v.spec for v in body.outputs)
 
 
-def _kernel(*arrays: Any, body: Graph, domain: LoopDomain) -> Any:
+def _kernel(*arrays: Any, body: Graph, domain: IterationSpace) -> Any:
     raise InternalError("a fused node is run by interpreting its body")
 
 

@@ -56,7 +56,7 @@ def _resized_loop(loop: LoopSpec, specs: Sequence[TensorSpec]) -> LoopSpec:
     A size of a carried value that an iteration changes is open.
     """
     carried, stacks, rest = loop.parts(specs)
-    if loop.mapped and loop.length is None:
+    if loop.scanned and loop.length is None:
         loop = replace(loop, length=stacks[0].shape[0])
     rows = [TensorSpec.of(Shape(tuple(s.shape)[1:]), s.dtype) for s in stacks]
     while True:

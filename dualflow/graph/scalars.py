@@ -21,7 +21,7 @@ def is_scalar_control(node: Node) -> bool:
         return False
     if isinstance(node.op.kind, Loop):
         loop = loop_of(node)
-        if loop.condition is None or loop.rows:
+        if loop.condition is None or loop.stacked:
             return False
     values = (*node.inputs, *node.outputs)
     return all(map(in_registers, values)) and all(map(_is_scalar_code, bodies(node)))

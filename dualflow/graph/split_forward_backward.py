@@ -1,4 +1,4 @@
-"""A graph with its gradient, cut into what runs now and what runs when the gradient is asked for."""
+"""Splits the joint graph of a computation and its gradient into a forward and a backward graph."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from dualflow.ops.op_kinds import Literal, View
 
 
 class SourceKind(Enum):
-    """What the way back reads of the joint graph."""
+    """Where the backward graph reads an argument from."""
 
     INPUT = "an input"
     OUTPUT = "one of the first outputs"
-    RESIDUAL = "a value that the way forward hands out beside them"
+    RESIDUAL = "an additional output of the forward graph"
 
 
 Source = tuple[SourceKind, int]
-"""Which, and its place among them."""
+"""A kind of source and the index within it."""
 
 
-class Halves(NamedTuple):
-    """The two graphs.
+class ForwardBackwardGraphs(NamedTuple):
+    """The forward and backward graphs of a joint graph.
 
     Attributes:
-        forward: from the first inputs to the first outputs, then the residuals.
-        backward: from ``sources`` to the remaining outputs.
-        sources: where each argument of ``backward`` comes from: an input of the joint graph (so also what
-            only the backward half reads, the cotangents), one of its first outputs, or a residual.
+        forward: computes the first outputs of the joint graph, then the residuals, from its first inputs.
+        backward: computes the remaining outputs from ``sources``.
+        sources: the source of each argument of ``backward``: an input of the joint graph (a cotangent, too),
+            one of its first outputs, or a residual.
     """
 
     forward: Graph
@@ -38,13 +38,15 @@ class Halves(NamedTuple):
     sources: tuple[Source, ...]
 
 
-def halve(joint: Graph, inputs: int, outputs: int, effects: int, lasting: Sequence[Value] = ()) -> Halves:
-    """Cut ``joint``.
+def split_forward_backward(
+    joint: Graph, inputs: int, outputs: int, effects: int, lasting: Sequence[Value] = ()
+) -> ForwardBackwardGraphs:
+    """Split ``joint`` into a forward and a backward graph.
 
-    All that the first ``outputs``, the updates and the first ``effects`` nodes with an effect need runs
-    forward, from the first ``inputs``. A residual is a value of the forward half that the backward half
-    reads; inputs, constants and views that are no smaller than what they show are taken from where they come
-    from instead. What depends on the inputs ``lasting`` alone is computed again, and so is what has no known
+    The forward graph computes what the first ``outputs``, the updates and the first ``effects`` nodes with an
+    effect need, from the first ``inputs``. A residual is a value of the forward graph that the backward graph
+    reads. Inputs, constants, and views no smaller than their operand are no residuals: the backward graph
+    reads their source. It computes again what depends on the inputs ``lasting`` alone, and values of unknown
     size.
     """
     active = [n for n in joint.nodes if n.effect is not None]
@@ -63,7 +65,7 @@ def halve(joint: Graph, inputs: int, outputs: int, effects: int, lasting: Sequen
     sources += [
         (SourceKind.OUTPUT, place[v]) if v in place else (SourceKind.RESIDUAL, slot[v]) for v in saved
     ]
-    return Halves(
+    return ForwardBackwardGraphs(
         extract(
             joint,
             joint.arguments[:inputs],
@@ -77,7 +79,7 @@ def halve(joint: Graph, inputs: int, outputs: int, effects: int, lasting: Sequen
 
 
 def _computed_again(joint: Graph, ahead: set[Node], lasting: Sequence[Value]) -> set[Node]:
-    """The nodes of ``ahead`` whose values aren't kept: see :func:`halve`."""
+    """The nodes of ``ahead`` whose values aren't kept: see :func:`split_forward_backward`."""
     known = set(lasting)
     found = {n for n in ahead if not all(v.spec.shape.is_static for v in n.outputs) and n.effect is None}
     for node in joint.nodes if lasting else ():

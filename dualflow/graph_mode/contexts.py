@@ -11,7 +11,7 @@ from dualflow.core.dispatch import TENSORS, AbstractComposite, AbstractTensor, A
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.eager.engine import EAGER
-from dualflow.function.tracing.symbol import Symbol
+from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.function.tracing.tracer import Tracer
 from dualflow.graph_mode.graph_engine import GraphEngine
 from dualflow.ops.creation import convert_to_tensor
@@ -36,7 +36,7 @@ def is_symbolic_tensor(tensor: Any) -> bool:
     >>> df.is_symbolic_tensor(df.constant(1))
     False
     """
-    return isinstance(tensor, Symbol)
+    return isinstance(tensor, SymbolicTensor)
 
 
 def inside_function() -> bool:

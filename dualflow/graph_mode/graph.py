@@ -15,7 +15,7 @@ from dualflow.core.errors import (
 )
 from dualflow.core.naming import scoped
 from dualflow.core.tracebacks import entry
-from dualflow.function.tracing.symbol import Symbol
+from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.function.tracing.tracer import tracing
 from dualflow.graph.ir import Node, Value
 from dualflow.graph_mode.graph_engine import GraphEngine
@@ -161,7 +161,7 @@ class ExplicitGraph:
             )
         return found if isinstance(found, Operation) else self.engine.operation_of(found)
 
-    def get_tensor_by_name(self, name: str) -> Symbol:
+    def get_tensor_by_name(self, name: str) -> SymbolicTensor:
         """The tensor called ``name``, an operation's name and which of its results: ``"matmul:0"``.
 
         Raises:
@@ -192,7 +192,7 @@ class ExplicitGraph:
 
     def as_graph_element(
         self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
-    ) -> Symbol | Operation:
+    ) -> SymbolicTensor | Operation:
         """The tensor or operation of this graph that ``obj`` is, or names; a variable gives its value.
 
         Raises:
@@ -201,7 +201,9 @@ class ExplicitGraph:
             DTypeError: ``obj`` is neither, or of a kind that is not allowed.
         """
         found = self._element(obj, allow_tensor)
-        if (allow_tensor and isinstance(found, Symbol)) or (allow_operation and isinstance(found, Operation)):
+        if (allow_tensor and isinstance(found, SymbolicTensor)) or (
+            allow_operation and isinstance(found, Operation)
+        ):
             return found
         wanted = " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation) or "graph element"
         raise DTypeError(f"Can not convert a {type(obj).__name__} into a {wanted}.")
@@ -219,7 +221,7 @@ class ExplicitGraph:
             return self.get_tensor_by_name(obj) if by_tensor else self.get_operation_by_name(obj)
         if isinstance(obj, Operation):
             strange = obj.graph is not self
-        elif isinstance(obj, Symbol):
+        elif isinstance(obj, SymbolicTensor):
             strange = obj._tracer is not self.engine
         elif isinstance(obj, AbstractVariable):
             value: Value | None = self.engine.value_of(obj)

@@ -11,7 +11,7 @@ from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.errors import FailedPreconditionError, InaccessibleTensorError
 from dualflow.core.spec import TensorSpec
 from dualflow.eager.updates import value_of
-from dualflow.function.tracing.symbol import Symbol
+from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.function.tracing.tracer import Tracer
 from dualflow.graph.ir import GraphBuilder, Node, Origin, Value
 from dualflow.graph.origin import caller
@@ -133,8 +133,8 @@ class GraphEngine(Tracer):
         self.assignments: list[Node] = []
         self.seeds = OpSeeds()
         self.collections: dict[str, list[Any]] = {}
-        self._first_read: dict[int, Symbol] = {}
-        self._read: dict[int, Symbol] = {}
+        self._first_read: dict[int, SymbolicTensor] = {}
+        self._read: dict[int, SymbolicTensor] = {}
         self._operations: dict[Node | Value, Operation] = {}
 
     # what ops ask of an engine
@@ -155,10 +155,10 @@ class GraphEngine(Tracer):
             return self._kept(found)
         return tuple([self._kept(s) for s in found]) or self.operation_of(self.builder.nodes[-1])
 
-    def constant(self, array: Any) -> Symbol:
+    def constant(self, array: Any) -> SymbolicTensor:
         return self._kept(super().constant(array))
 
-    def read(self, variable: AbstractVariable) -> Symbol:
+    def read(self, variable: AbstractVariable) -> SymbolicTensor:
         key = id(variable)
         if key not in self._first_read:
             if value_of(variable) is None:  # only a variable from outside of graphs has one to capture
@@ -172,7 +172,7 @@ class GraphEngine(Tracer):
             found = self._read[key] = self._add(READ, (), variable, "read")
         return found
 
-    def assign(self, variable: AbstractVariable, value: Any) -> Symbol:
+    def assign(self, variable: AbstractVariable, value: Any) -> SymbolicTensor:
         """The variable's value after the assignment, which happens in the runs that depend on it."""
         if id(variable) not in self._first_read:
             raise InaccessibleTensorError(
@@ -246,13 +246,13 @@ class GraphEngine(Tracer):
     def origin(self, value: Value) -> Origin | None:
         return self.open.origins.get(value) if value.node is None else value.node.origin
 
-    def operation(self, symbol: Symbol) -> Operation:
+    def operation(self, symbol: SymbolicTensor) -> Operation:
         return self.operation_of(symbol._value.node or symbol._value)
 
-    def graph_of(self, symbol: Symbol) -> object:
+    def graph_of(self, symbol: SymbolicTensor) -> object:
         return self.graph
 
-    def evaluate(self, symbol: Symbol, feed_dict: Mapping[Any, Any] | None, session: Any) -> Any:
+    def evaluate(self, symbol: SymbolicTensor, feed_dict: Mapping[Any, Any] | None, session: Any) -> Any:
         return session_for(session, self.graph, "evaluate tensor using `eval()`").run(symbol, feed_dict)
 
     # what a graph asks
@@ -330,17 +330,19 @@ class GraphEngine(Tracer):
         )
         return Operation(self, name, kind, [], (), [self.symbol(element)])
 
-    def _kept(self, symbol: Symbol) -> Symbol:
+    def _kept(self, symbol: SymbolicTensor) -> SymbolicTensor:
         """The one symbol that stands for its value: what operations show is what the user holds."""
         return self.symbols.setdefault(symbol._value, symbol)
 
-    def _assign(self, variable: AbstractVariable, value: Any, name: str = "assign") -> Symbol:
+    def _assign(self, variable: AbstractVariable, value: Any, name: str = "assign") -> SymbolicTensor:
         symbol = self._add(ASSIGN, (self.lift(value)._value,), variable, name)
         self.assignments.append(_made(symbol))
         self._read.pop(id(variable), None)
         return symbol
 
-    def _add(self, op: Op, inputs: tuple[Value, ...], variable: Any, name: str | None = None) -> Symbol:
+    def _add(
+        self, op: Op, inputs: tuple[Value, ...], variable: Any, name: str | None = None
+    ) -> SymbolicTensor:
         """A node about a variable, called after it."""
         node = self.builder.add(op, inputs, {"variable": variable}, caller())
         names = self.open.names
@@ -363,7 +365,7 @@ class _AppliedOp:
         return dispatch.current().run(self._op, inputs, self._attrs)
 
 
-def _made(symbol: Symbol) -> Node:
+def _made(symbol: SymbolicTensor) -> Node:
     node = symbol._value.node
     assert node is not None, "a symbol of an op's result"
     return node

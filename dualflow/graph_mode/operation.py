@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from dualflow.function.tracing.symbol import Symbol
+from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.graph.ir import Node, Origin
 from dualflow.graph_mode.default_session import session_for
 
@@ -50,8 +50,8 @@ class Operation:
         name: str,
         type: str,
         nodes: Sequence[Node],
-        inputs: Sequence[Symbol] = (),
-        outputs: Sequence[Symbol] = (),
+        inputs: Sequence[SymbolicTensor] = (),
+        outputs: Sequence[SymbolicTensor] = (),
     ) -> None:
         self._engine = engine
         self.name = name

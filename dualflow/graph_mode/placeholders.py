@@ -14,7 +14,7 @@ from dualflow.core.shape import as_shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.eager.tape import UnconnectedGradients
-from dualflow.function.tracing.symbol import Symbol
+from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.function.tracing.tracer import Tracer
 from dualflow.gradient.sweep import Record, sweep
 from dualflow.graph.ir import Value
@@ -107,7 +107,7 @@ def group(*inputs: Any, name: str = "group_deps") -> Operation | None:
     graph = graph_recording()
     if graph is None and isinstance(dispatch.current().innermost, Tracer):
         return None
-    if graph is None and not any(isinstance(x, Operation | Symbol) for x in _flat(inputs)):
+    if graph is None and not any(isinstance(x, Operation | SymbolicTensor) for x in _flat(inputs)):
         return None
     graph = graph or get_default_graph()
     nodes = [node for part in _flat(inputs) for node in graph.nodes_of(part)]
@@ -221,7 +221,7 @@ def _gradients(
     ]
 
 
-def _ones(target: Symbol) -> Any:
+def _ones(target: SymbolicTensor) -> Any:
     return postpone(ones_like, (target,), {}) if is_unknown(target) else ones_like(target)
 
 
@@ -229,10 +229,10 @@ def _listed(given: Any) -> list[Any]:
     return list(given) if isinstance(given, list | tuple) else [given]
 
 
-def _symbol(graph: ExplicitGraph, given: Any) -> Symbol:
+def _symbol(graph: ExplicitGraph, given: Any) -> SymbolicTensor:
     """The graph's one symbol for a tensor or a variable's value."""
     tensor = convert_to_tensor(given)
-    if type(tensor) is not Symbol or dispatch.current().innermost is not graph.engine:
+    if type(tensor) is not SymbolicTensor or dispatch.current().innermost is not graph.engine:
         raise DTypeError(f"gradients() takes tensors of the graph that is being built, not {given!r}.")
     return graph.engine.symbol(graph.engine.lift(tensor)._value)
 

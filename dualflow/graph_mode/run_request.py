@@ -14,7 +14,7 @@ from dualflow.core.dtypes import DType
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import LEAF, Structure, flatten, unflatten
-from dualflow.function.tracing.symbol import Symbol
+from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.graph.ir import Node, Value
 from dualflow.graph_mode.graph import ExplicitGraph
 from dualflow.graph_mode.names import UnknownNameError
@@ -162,7 +162,7 @@ def _feed(graph: ExplicitGraph, key: Any) -> Feed:
         found = _element(graph, key)
     except (InvalidArgumentError, UnknownNameError) as error:
         raise DTypeError(f"Cannot interpret feed_dict key as Tensor: {error}") from None
-    if not isinstance(found, Symbol):
+    if not isinstance(found, SymbolicTensor):
         raise DTypeError(
             f"Cannot interpret feed_dict key as Tensor: {key!r} is of type {type(key).__name__}, and keys "
             "are "
@@ -178,9 +178,9 @@ def _holds(dtype: DType, number: int) -> bool:
     return not dtype.is_integer or bool(dtype.min <= number <= dtype.max)
 
 
-def _element(graph: ExplicitGraph, given: Any) -> Symbol | Operation | None:
+def _element(graph: ExplicitGraph, given: Any) -> SymbolicTensor | Operation | None:
     """What ``given`` is in the graph; None for what can't be in any."""
-    known = isinstance(given, Symbol | Operation | AbstractVariable | str)
+    known = isinstance(given, SymbolicTensor | Operation | AbstractVariable | str)
     return graph.as_graph_element(given) if known else None
 
 

@@ -18,7 +18,7 @@ from dualflow.core.shape import UNKNOWN_RANK, Dim, Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.eager.tape import GradientTape
-from dualflow.function.tracing.symbol import Symbol
+from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.ir import GraphBuilder, Node, Value
 from dualflow.graph_mode.variable_ops import planned
@@ -36,7 +36,7 @@ _RANKS: Final = (1, 0, 2, 3, 4)
 
 def is_unknown(x: Any) -> bool:
     """Whether ``x`` is a tensor of unknown rank."""
-    return isinstance(x, Symbol) and x._value.spec.shape is UNKNOWN_RANK
+    return isinstance(x, SymbolicTensor) and x._value.spec.shape is UNKNOWN_RANK
 
 
 def takes_unknown(args: Any, kwargs: Any) -> bool:
@@ -87,7 +87,9 @@ def make(builder: GraphBuilder, node: Node, inputs: Sequence[Value]) -> Sequence
     tracer = Tracer(node.op.name)
     tracer.builder = builder
     with tracing(tracer):
-        found = [tracer.lift(x)._value for x in node.attrs["call"](*[Symbol(v, tracer) for v in inputs])]
+        found = [
+            tracer.lift(x)._value for x in node.attrs["call"](*[SymbolicTensor(v, tracer) for v in inputs])
+        ]
     for value, spec in zip(found, node.specs, strict=True):
         if not spec.is_compatible_with(value.spec):
             raise InternalError(
@@ -188,6 +190,6 @@ POSTPONED: Final = Op(
     infer=lambda *inputs, call, specs, called: specs,
     kernel=planned,
     kind=Opaque("a run makes the call before it compiles, so no compiled graph has this op"),
-    pullback=_pull,
+    joint_vjp=_pull,
     outputs=None,
 )

@@ -14,11 +14,11 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Dim, Shape, check_size, normalize_axes, normalize_axis
 from dualflow.core.size_functions import inferred_size
 from dualflow.core.spec import TensorSpec
+from dualflow.ops.batching_rules import ALONG, OF_SHAPE, BatchingRule
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.measuring import sizes_of
 from dualflow.ops.op_kinds import Decompose, View
 from dualflow.ops.record import Op, register
-from dualflow.ops.rows import ALONG, OF_SHAPE, RowRule
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import ints, known_elements, known_value, open_shape, shape_of, sizes
 
@@ -69,7 +69,7 @@ RESHAPE = register(
         infer=_reshape_infer,
         kernel=lambda x, shape: x.reshape(shape),
         kind=View(lambda x, shape: x.reshape(shape, copy=False)),
-        rows=OF_SHAPE,
+        batching_rule=OF_SHAPE,
         vjp=(lambda g, out, x, shape: _reshape_like(g, x),),
         samples=(
             Sample(_any(2, 3), {"shape": (3, 2)}),
@@ -195,7 +195,7 @@ EXPAND_DIMS = register(
         infer=lambda x, axis: TensorSpec.of(Shape(_expanded(x.shape, axis)), x.dtype),
         kernel=lambda x, axis: x.reshape(_expanded(x.shape, axis)),
         kind=View(lambda x, axis: x.reshape(_expanded(x.shape, axis), copy=False)),
-        rows=ALONG,
+        batching_rule=ALONG,
         vjp=(lambda g, out, x, axis: _without(g, axis),),
         samples=(Sample(_any(2, 3), {"axis": (1,)}), Sample(_any(2, 3), {"axis": (0, 3)})),
     )
@@ -241,7 +241,7 @@ SQUEEZE = register(
         infer=lambda x, axis: TensorSpec.of(Shape(_squeezed(x.shape, axis)), x.dtype),
         kernel=lambda x, axis: x.reshape(_squeezed(x.shape, axis)),
         kind=View(lambda x, axis: x.reshape(_squeezed(x.shape, axis), copy=False)),
-        rows=ALONG,
+        batching_rule=ALONG,
         vjp=(lambda g, out, x, axis: expand_dims(g, axis),),
         samples=(Sample(_any(2, 1, 3), {"axis": (1,)}), Sample(_any(1, 2, 1), {"axis": (0, 2)})),
     )
@@ -295,7 +295,7 @@ TRANSPOSE: Op = register(
         infer=_transpose_infer,
         kernel=lambda x, perm: x.transpose(perm),
         kind=View(lambda x, perm: x.transpose(perm)),
-        rows=RowRule(axes=("perm",), first={"perm": 0}),
+        batching_rule=BatchingRule(axes=("perm",), first={"perm": 0}),
         vjp=(lambda g, out, x, perm: dispatch.current().apply(TRANSPOSE, (g,), {"perm": _inverse(perm)}),),
         samples=(Sample(_any(2, 3), {"perm": (1, 0)}), Sample(_any(2, 3, 4), {"perm": (2, 0, 1)})),
     )

@@ -12,11 +12,11 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, broadcast, check_size, normalize_axes
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import expand_dims
+from dualflow.ops.batching_rules import BatchingRule
 from dualflow.ops.docstrings import REDUCTION, documented
 from dualflow.ops.elementwise import anything, elementwise
 from dualflow.ops.op_kinds import Decompose, Reduce, View
 from dualflow.ops.record import REGISTRY, Op, register
-from dualflow.ops.rows import RowRule
 from dualflow.ops.samples import Domain, Sample, numbers
 from dualflow.ops.static import ints, open_shape, shape_of
 from dualflow.ops.summation import total
@@ -79,7 +79,7 @@ BROADCAST_TO = register(
         infer=_broadcast_infer,
         kernel=_spread,
         kind=View(lambda x, shape: np.broadcast_to(x, shape)),
-        rows=RowRule(sizes=("shape",), broadcasts=True),
+        batching_rule=BatchingRule(sizes=("shape",), broadcasts=True),
         vjp=(lambda g, out, x, shape: sum_like(g, x),),
         samples=(
             Sample(_any(3), {"shape": (2, 3)}),

@@ -12,10 +12,10 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError, UnassignedError
 from dualflow.core.spec import TensorSpec
+from dualflow.ops.batching_rules import LEADING
 from dualflow.ops.comparison import greater_equal
 from dualflow.ops.op_kinds import Elementwise
 from dualflow.ops.record import Op, register
-from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
 
 
@@ -43,7 +43,7 @@ ASSIGNED: Final[Op] = register(
         infer=lambda x, ran, name: TensorSpec.of(x.shape, x.dtype),
         kernel=_kernel,
         kind=Elementwise(_code, error=UnassignedError),
-        rows=LEADING,
+        batching_rule=LEADING,
         vjp=(lambda g, out, x, ran, name: assigned(g, ran, name), None),
         strings=True,
         samples=(
@@ -76,7 +76,7 @@ REQUIRED: Final[Op] = register(
         infer=lambda x, ok, message: TensorSpec.of(x.shape, x.dtype),
         kernel=_required,
         kind=Elementwise(_required_code, error=InvalidArgumentError),
-        rows=LEADING,
+        batching_rule=LEADING,
         vjp=(lambda g, out, x, ok, message: required(g, ok, message), None),
         strings=True,
         samples=(

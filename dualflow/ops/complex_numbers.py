@@ -16,10 +16,10 @@ from dualflow.core.dtypes import DType, complex64, complex128, of_array
 from dualflow.core.errors import DTypeError
 from dualflow.core.shape import broadcast
 from dualflow.core.spec import TensorSpec
+from dualflow.ops.batching_rules import LEADING
 from dualflow.ops.conversion import cast
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import REGISTRY, Op, Promotion, register
-from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample, reals
 from dualflow.ops.static import dtype_of, shape_of
 
@@ -48,7 +48,7 @@ def _of_complex(
             infer=infer,
             kernel=ufunc,
             kind=_KIND,
-            rows=LEADING,
+            batching_rule=LEADING,
             vjp=(vjp,),
             samples=samples,
         )
@@ -102,7 +102,7 @@ COMPLEX = register(
         infer=lambda x, y: TensorSpec.of(broadcast([x.shape, y.shape]), _joined(x.dtype)),
         kernel=join,
         kind=_KIND,
-        rows=LEADING,
+        batching_rule=LEADING,
         vjp=(lambda g, out, x, y: real(g), lambda g, out, x, y: -imag(g)),
         promotion=Promotion.FLOAT,
         samples=(Sample((reals(-5, 5), reals(-5, 5))),),

@@ -15,12 +15,12 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import UNKNOWN_RANK, Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.symbolic_sizes import SymInt
+from dualflow.ops.batching_rules import APART
 from dualflow.ops.broadcasting import BROADCAST_TO, broadcast_like, reduce_sum, sum_to
 from dualflow.ops.comparison import equal
 from dualflow.ops.masking import size_as_tensor
 from dualflow.ops.op_kinds import Decompose
 from dualflow.ops.record import Op, register
-from dualflow.ops.rows import APART
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.selection import where
 from dualflow.ops.summation import total
@@ -72,7 +72,7 @@ SUM_LIKE: Final = register(
         infer=_sum_infer,
         kernel=_sum_kernel,
         kind=Decompose(_summed),
-        rows=APART,
+        batching_rule=APART,
         vjp=(lambda g, out, flow, like: broadcast_like(g, flow), None),
         samples=(
             Sample((Domain(-50, 50, "f", (2, 3)), Domain(-50, 50, "f", (3,)))),
@@ -110,7 +110,7 @@ MATCHED: Final = register(
         infer=lambda x, like, message, repeats: TensorSpec.of(like.shape, x.dtype),
         kernel=_match_kernel,
         kind=Decompose(_matched),
-        rows=APART,
+        batching_rule=APART,
         vjp=(
             lambda g, out, x, like, message, repeats: dispatch.current().apply(SUM_LIKE, (g, x), {}),
             None,

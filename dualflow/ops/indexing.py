@@ -19,13 +19,13 @@ from dualflow.core.tracebacks import hide_frames
 from dualflow.ops.arithmetic import add
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.assembly import assembling
+from dualflow.ops.batching_rules import BatchingRule
 from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.masking import boolean_mask
 from dualflow.ops.op_kinds import CopyPieces, View
 from dualflow.ops.open_slices import slice_by
 from dualflow.ops.picking import as_indices, pick, places
 from dualflow.ops.record import Op, Promotion, register
-from dualflow.ops.rows import RowRule
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.selection import where
 from dualflow.ops.static import dtype_of, known_value, shape_of, static_int
@@ -84,7 +84,7 @@ GETITEM = register(
         infer=_getitem_infer,
         kernel=lambda x, key: x[_as_index(key)],
         kind=View(lambda x, key: x[_as_index(key)]),
-        rows=RowRule(first={"key": _ALL}),
+        batching_rule=BatchingRule(first={"key": _ALL}),
         vjp=(lambda g, out, x, key: _place(g, x, key),),
         samples=tuple(Sample(_X, {"key": key}) for key in _KEYS),
     )
@@ -106,7 +106,7 @@ PLACE = register(
         infer=_place_infer,
         kernel=assembling(_place_infer, _place_pieces),
         kind=CopyPieces(_place_pieces),
-        rows=RowRule(sizes=("shape",), first={"key": _ALL}),
+        batching_rule=BatchingRule(sizes=("shape",), first={"key": _ALL}),
         vjp=(lambda g, out, x, key, shape: dispatch.current().apply(GETITEM, (g,), {"key": key}),),
         samples=(
             Sample((Domain(-50, 50, "fi", (2, 5)),), {"key": ((1, 3, 1),), "shape": Shape((4, 5))}),
@@ -143,7 +143,7 @@ REPLACE = register(
         infer=_replace_infer,
         kernel=assembling(_replace_infer, _replace_pieces),
         kind=CopyPieces(_replace_pieces),
-        rows=RowRule(first={"key": _ALL}),
+        batching_rule=BatchingRule(first={"key": _ALL}),
         vjp=(
             lambda g, out, x, part, key: _replace(g, np.zeros((), g.dtype.dtype), key),
             lambda g, out, x, part, key: dispatch.current().apply(GETITEM, (g,), {"key": key}),

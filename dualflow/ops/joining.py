@@ -13,12 +13,12 @@ from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Dim, Shape, normalize_axis
 from dualflow.core.spec import TensorSpec
+from dualflow.ops.batching_rules import ALONG
 from dualflow.ops.indexing import GETITEM, Key
 from dualflow.ops.measuring import sizes_of
 from dualflow.ops.op_kinds import CopyPieces
 from dualflow.ops.open_slices import slice_by
 from dualflow.ops.record import Op, Promotion, register
-from dualflow.ops.rows import ALONG
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.shapes import ensure_shape
 from dualflow.ops.static import ints, known_sizes, shape_of, static_int
@@ -95,7 +95,7 @@ CONCAT = register(
         infer=_concat_infer,
         kernel=lambda *inputs, axis: np.concatenate(inputs, axis),
         kind=CopyPieces(_concat_pieces),
-        rows=ALONG,
+        batching_rule=ALONG,
         vjp=_concat_vjp,
         promotion=Promotion.TOGETHER,
         samples=(
@@ -180,7 +180,7 @@ STACK = register(
         infer=_stack_infer,
         kernel=_stack,
         kind=CopyPieces(_stack_pieces),
-        rows=ALONG,
+        batching_rule=ALONG,
         vjp=lambda i, g, out, *inputs, axis: _at(g, axis, i),
         promotion=Promotion.TOGETHER,
         samples=(

@@ -26,8 +26,8 @@ from dualflow.ops.families import load_families
 from dualflow.ops.widening import refuse_strings, run_widened, widens
 
 if TYPE_CHECKING:
+    from dualflow.ops.batching_rules import BatchingRule
     from dualflow.ops.op_kinds import OpKind
-    from dualflow.ops.rows import RowRule
     from dualflow.ops.samples import Sample
 
 Specs = tuple[TensorSpec, ...]
@@ -68,24 +68,24 @@ class Op:
         infer: ``infer(*specs, **attrs)`` returns the output's spec, or a tuple of them; it raises
             InvalidArgumentError for shapes and DTypeError for dtypes the op can't take.
         kernel: ``kernel(*arrays, **attrs)`` in NumPy; never writes to its inputs.
-        form: how a graph lowers it.
+        kind: how a graph lowers it.
         vjp: per-input rules ``rule(g, out, *inputs, **attrs)`` written in ops, None where no gradient flows;
             or one ``rule(i, g, out, *inputs, **attrs)`` for any input ``i``; or None: not differentiable.
-        pullback: instead of ``vjp``, for gradients that are one computation:
-            ``pullback(needed, g, out, *inputs, **attrs)`` returns one cotangent for each input, which may be
+        joint_vjp: instead of ``vjp``, for gradients that are one computation:
+            ``joint_vjp(needed, g, out, *inputs, **attrs)`` returns one cotangent for each input, which may be
             None where ``needed`` (a tuple of bools) is false or no gradient flows. Where the op has several
             outputs, ``g`` is a tuple, with None for those that nothing flows back to.
-        rows: how it computes for each row of inputs that have one more axis; None where its form says so, or
-            where rows are computed one by one.
+        batching_rule: how its attributes change for inputs with one more axis, the batch axis; None if this
+            follows from its kind, or if batch elements are computed one by one.
         promotion: how inputs agree on a dtype before the op sees them.
         samples: inputs that the op matrix tests it with.
         variadic: takes any number of inputs.
         outputs: number of outputs; None when the attributes decide.
         effect: set when the op is more than its value; see also :attr:`dualflow.graph.ir.Node.effect`.
-        strings: whether the kernel takes strings too; those of the forms that only move elements do.
-        partly: ``partly(needed, **attrs)`` returns the attributes with which the op computes only the outputs
-            that are ``needed`` (a tuple of bools, some of them false), to the same bits but where LAPACK has
-            a shorter way to these alone; None where it computes all.
+        strings: whether the kernel takes strings too; those of the kinds that only move elements do.
+        prune_outputs: ``prune_outputs(needed, **attrs)`` returns the attributes with which the op computes
+            only the outputs that are ``needed`` (a tuple of bools, some of them false), or None if it always
+            computes all. The bits are the same, except where LAPACK has a faster routine for fewer outputs.
     """
 
     name: str
@@ -94,14 +94,14 @@ class Op:
     kernel: Callable[..., Any]
     kind: OpKind
     vjp: tuple[Callable[..., Any] | None, ...] | Callable[..., Any] | None = None
-    pullback: Callable[..., Sequence[Any]] | None = None
-    rows: RowRule | None = None
+    joint_vjp: Callable[..., Sequence[Any]] | None = None
+    batching_rule: BatchingRule | None = None
     promotion: Promotion = Promotion.NONE
     samples: tuple[Sample, ...] = ()
     outputs: int | None = 1
     effect: Effect | None = None
     strings: bool = False
-    partly: Callable[..., dict[str, Any] | None] | None = None
+    prune_outputs: Callable[..., dict[str, Any] | None] | None = None
 
     @entry
     def __reduce__(self) -> tuple[Any, ...]:
@@ -157,7 +157,7 @@ class Op:
     def differentiable(self, i: int) -> bool:
         """Whether a gradient can reach input ``i``."""
         if self.vjp is None:
-            return self.pullback is not None
+            return self.joint_vjp is not None
         return not isinstance(self.vjp, tuple) or self.vjp[i] is not None
 
     def _shown(self, inputs: Sequence[TensorSpec], attrs: dict[str, Any]) -> str:

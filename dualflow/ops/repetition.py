@@ -15,6 +15,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import maximum, mod
 from dualflow.ops.arrangement import expand_dims, reshape
 from dualflow.ops.assembly import assembling
+from dualflow.ops.batching_rules import BatchingRule
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import convert_to_tensor, ones_like
@@ -26,7 +27,6 @@ from dualflow.ops.op_kinds import CopyPieces, Decompose
 from dualflow.ops.open_slices import slice_by
 from dualflow.ops.positions import range as count_up
 from dualflow.ops.record import Op, holds_tensors, register
-from dualflow.ops.rows import RowRule
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.selection import where
 from dualflow.ops.static import ints, ints_or_symbols, known_sizes, known_value, shape_of, static_int
@@ -78,7 +78,7 @@ PAD = register(
         infer=_pad_infer,
         kernel=assembling(_pad_infer, _pad_pieces),
         kind=CopyPieces(_pad_pieces, surrounds=True),
-        rows=RowRule(first={"paddings": (0, 0)}),
+        batching_rule=BatchingRule(first={"paddings": (0, 0)}),
         vjp=(_pad_vjp,),
         samples=(
             Sample((Domain(-50, 50, "fi", (2, 3)),), {"paddings": ((1, 2), (0, 1)), "value": 0}),

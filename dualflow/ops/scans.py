@@ -12,10 +12,10 @@ from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError
 from dualflow.core.shape import normalize_axis
 from dualflow.core.spec import TensorSpec
+from dualflow.ops.batching_rules import ALONG
 from dualflow.ops.docstrings import SCAN, documented
 from dualflow.ops.op_kinds import Reduce, Scan
 from dualflow.ops.record import Op, register
-from dualflow.ops.rows import ALONG
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import shape_of, static_int
 
@@ -74,7 +74,7 @@ CUMSUM = register(
         infer=_infer,
         kernel=_cumsum,
         kind=running(operator.add, -0.0, 0.0),  # -0.0 + x is x, also for -0.0
-        rows=ALONG,
+        batching_rule=ALONG,
         vjp=(_vjp,),
         samples=tuple(
             Sample(

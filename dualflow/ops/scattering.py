@@ -14,13 +14,13 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import squeeze
+from dualflow.ops.batching_rules import BatchingRule
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.creation import convert_to_tensor, zeros, zeros_like
 from dualflow.ops.joining import concat
 from dualflow.ops.op_kinds import Opaque, Scatter
 from dualflow.ops.record import Op, register
 from dualflow.ops.row_joins import join_rows
-from dualflow.ops.rows import RowRule
 from dualflow.ops.samples import Domain, Sample, integers
 from dualflow.ops.static import dtype_of, known_value, shape_of, static_int, static_shape
 from dualflow.ops.taking import check_indices, gather
@@ -140,7 +140,7 @@ GATHER_ND = register(
         infer=_gather_infer,
         kernel=_picked,
         kind=Opaque("positions span several axes"),
-        rows=RowRule(positions=1),
+        batching_rule=BatchingRule(positions=1),
         vjp=(lambda g, out, params, indices: _scatter_like(params, indices, g), None),
         strings=True,
         samples=(
@@ -159,7 +159,7 @@ SCATTER_ND = register(
         infer=_scatter_infer,
         kernel=_scatter,
         kind=Scatter(onto=False, join="add"),
-        rows=RowRule(sizes=("shape",), positions=0),
+        batching_rule=BatchingRule(sizes=("shape",), positions=0),
         vjp=(None, lambda g, out, indices, updates, shape: _gather_nd(g, indices)),
         strings=True,
         samples=(
@@ -179,7 +179,7 @@ UPDATE_ND = register(
         infer=update_infer,
         kernel=updated,
         kind=Scatter(onto=True, join="put"),
-        rows=RowRule(positions=1),
+        batching_rule=BatchingRule(positions=1),
         vjp=(
             lambda g, out, tensor, indices, updates: _update(g, indices, zeros_like(updates)),
             None,
@@ -197,7 +197,7 @@ ADD_ND = register(
         infer=update_infer,
         kernel=lambda tensor, indices, updates: updated(tensor, indices, updates, np.add),
         kind=Scatter(onto=True, join="add"),
-        rows=RowRule(positions=1),
+        batching_rule=BatchingRule(positions=1),
         vjp=(
             lambda g, out, tensor, indices, updates: g,
             None,

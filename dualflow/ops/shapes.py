@@ -11,12 +11,12 @@ from dualflow.core.dtypes import as_dtype, int32
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape, as_shape
 from dualflow.core.spec import TensorSpec
+from dualflow.ops.batching_rules import BatchingRule
 from dualflow.ops.broadcasting import broadcast_like, reduce_sum
 from dualflow.ops.conversion import identity
 from dualflow.ops.measuring import SHAPE
 from dualflow.ops.op_kinds import View
 from dualflow.ops.record import Op, register
-from dualflow.ops.rows import RowRule
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import shape_of
 
@@ -101,7 +101,7 @@ ENSURED: Final = register(
         infer=lambda x, sizes: TensorSpec.of(x.shape.merge_with(sizes), x.dtype),
         kernel=_ensured,
         kind=View(lambda x, sizes: x),
-        rows=RowRule(sizes=("sizes",)),
+        batching_rule=BatchingRule(sizes=("sizes",)),
         vjp=(lambda g, out, x, sizes: g,),
         strings=True,
         samples=(Sample((Domain(-50, 50, "fib", (2, 3)),), {"sizes": Shape((None, 3))}),),

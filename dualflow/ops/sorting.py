@@ -13,9 +13,9 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape, normalize_axis
 from dualflow.core.spec import TensorSpec
+from dualflow.ops.batching_rules import ALONG, BatchingRule
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
-from dualflow.ops.rows import ALONG, RowRule
 from dualflow.ops.samples import Domain, Sample, integers
 from dualflow.ops.static import known_sizes, shape_of, static_int
 from dualflow.ops.taking import check_indices
@@ -210,7 +210,7 @@ ARGSORT = register(
         infer=_argsort_infer,
         kernel=_argsort,
         kind=Opaque("NumPy sorts"),
-        rows=ALONG,
+        batching_rule=ALONG,
         samples=tuple(
             Sample((Domain(-5, 5, "fi", (3, 7)),), {"axis": axis, "descending": descending})
             for axis in (0, 1)
@@ -227,7 +227,7 @@ SORT = register(
         infer=_sort_infer,
         kernel=_sort,
         kind=Opaque("NumPy sorts"),
-        rows=ALONG,
+        batching_rule=ALONG,
         vjp=(
             lambda g, out, x, axis, descending: _add_rows(_positions(x, axis, descending), g, axis, x.shape),
         ),
@@ -285,7 +285,7 @@ TAKE_ALONG = register(
         infer=_along_infer,
         kernel=_take_along,
         kind=Opaque("each row has positions of its own"),
-        rows=ALONG,
+        batching_rule=ALONG,
         vjp=(_take_along_vjp, None),
         samples=(Sample(_ROWS, {"axis": 1}),),
     )
@@ -300,7 +300,7 @@ ADD_ALONG = register(
         ),
         kernel=_add_along,
         kind=Opaque("several updates may meet in one place, which NumPy's add.at sums"),
-        rows=RowRule(axes=("axis",), sizes=("shape",)),
+        batching_rule=BatchingRule(axes=("axis",), sizes=("shape",)),
         vjp=(None, lambda g, out, indices, updates, axis, shape: take_along_axis(g, indices, axis)),
         samples=(
             Sample(

@@ -270,7 +270,7 @@ class _Analysis:
                     whole = self._range(begin, end, blocks)
                     block = self._block(whole, loop, level, size.place)
                     self._statements(statement.body, loops, {**blocks, **block}, (*around, whole.iterations))
-                case lp.Strips(loop, begin, end, width):
+                case lp.StripMinedLoop(loop, begin, end, width):
                     whole = self._range(begin, end, blocks)
                     block = self._block(whole, loop, BlockLevel.STRIP, self._constant(width))
                     self._statements(statement.body, loops, {**blocks, **block}, (*around, whole.iterations))
@@ -326,7 +326,7 @@ class _Analysis:
                 self._guarded(load.place, inside, loops, blocks, around)
             case lp.ScratchRow(buffer, _, length):
                 self.own[buffer] = tuple([n.place for n in length])
-            case lp.Slots(buffer, _, width):
+            case lp.StackScratch(buffer, _, width):
                 self.own[buffer] = (self._constant(width),)
             case lp.TransposedTile():
                 self._tile(statement, loops, blocks, around)

@@ -10,7 +10,7 @@ import numpy as np
 from dualflow.core.dtypes import DType
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.graph.fused import FUSED, Axes, LoopDomain
+from dualflow.graph.fused import FUSED, Axes, IterationSpace
 from dualflow.graph.ir import Graph, Node, Origin, Value
 from dualflow.graph.loop_dtypes import in_loops
 from dualflow.ops.op_kinds import Elementwise, Opaque
@@ -79,5 +79,5 @@ def _nest(node: Node, inputs: list[Value], outside: list[Value]) -> Node:
     own: Axes = tuple(None if d == 1 else next(axes) for d in node.output.spec.shape)
     extents = tuple(d for d in node.output.spec.shape if d is not None and d != 1)
     body = Graph(node.op.name, tuple(inputs), (node,), (node.output,))
-    attrs = {"body": body, "domain": LoopDomain(extents, frozenset(), {node: own})}
+    attrs = {"body": body, "domain": IterationSpace(extents, frozenset(), {node: own})}
     return Node(FUSED, outside, attrs, node.specs, node.origin)

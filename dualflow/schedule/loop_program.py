@@ -140,12 +140,12 @@ class Blocks(NamedTuple):
     body: tuple[Statement, ...]
 
 
-class Strips(NamedTuple):
+class StripMinedLoop(NamedTuple):
     """``body`` for each chunk of ``width`` iterations of a lane loop, the last one cut short.
 
     Inside, the chunk is from one :class:`Edge` of level ``STRIP`` to the other. This statement,
-    :class:`Slots`, :class:`Lanes` and :class:`ReduceLanes` are for renderers that ask for strips
-    (:mod:`dualflow.schedule.strips`); a nest's own kernel has none.
+    :class:`StackScratch`, :class:`Lanes` and :class:`ReduceLanes` are for renderers that ask for strips
+    (:mod:`dualflow.schedule.strip_mining`); a nest's own kernel has none.
     """
 
     loop: LoopId
@@ -358,7 +358,7 @@ class ScratchRow(NamedTuple):
     length: tuple[Number, ...]
 
 
-class Slots(NamedTuple):
+class StackScratch(NamedTuple):
     """Memory of the kernel's own for an element of each of ``width`` iterations, as a buffer that only it
     sees."""
 
@@ -370,7 +370,7 @@ class Slots(NamedTuple):
 Statement = (
     For
     | Blocks
-    | Strips
+    | StripMinedLoop
     | Lanes
     | Chunks
     | RowGroups
@@ -390,7 +390,7 @@ Statement = (
     | ReduceHorizontal
     | ReduceFinalize
     | ScratchRow
-    | Slots
+    | StackScratch
 )
 
 
@@ -467,7 +467,7 @@ def walk(statements: Sequence[Statement]) -> Iterator[Statement]:
 
 
 def _inside(statement: Statement) -> Iterator[tuple[Statement, ...]]:
-    if isinstance(statement, For | Blocks | Strips | Lanes | Chunks | RowGroups | Once):
+    if isinstance(statement, For | Blocks | StripMinedLoop | Lanes | Chunks | RowGroups | Once):
         yield statement.body
     elif isinstance(statement, Choose):
         yield from (branch.body for branch in statement.branches)

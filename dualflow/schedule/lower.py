@@ -10,7 +10,7 @@ from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.axes import base_of, is_scalar_literal
 from dualflow.graph.column_folds import folds_columns
 from dualflow.graph.cost_model import CPU, CostModel
-from dualflow.graph.fused import Axes, LoopDomain, axis_set, input_axes, output_axes, reduced_axes
+from dualflow.graph.fused import Axes, IterationSpace, axis_set, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops.op_kinds import Elementwise, Gather, Reduce
 from dualflow.schedule.nest import Access, Layout, Nest, NestLoop, NestOperand, NestStep, NestStore, Pick
@@ -19,7 +19,7 @@ from dualflow.schedule.nest import Access, Layout, Nest, NestLoop, NestOperand, 
 def lower(node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout], costs: CostModel = CPU) -> Nest:
     """The loop nest of a fused node whose inputs and outputs lie as given."""
     body: Graph = node.attrs["body"]
-    domain: LoopDomain = node.attrs["domain"]
+    domain: IterationSpace = node.attrs["domain"]
     where = dict(zip(body.inputs, inputs, strict=True))
     raw = _LoweredBody(body, domain, where)
     stores = [(v, layout) for v, layout in zip(body.outputs, outputs, strict=True)]
@@ -34,7 +34,7 @@ def lower(node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout], costs
 class _LoweredBody:
     """The body of a fused node, its accesses still in terms of the domain's axes."""
 
-    def __init__(self, body: Graph, domain: LoopDomain, where: Mapping[Value, Layout]) -> None:
+    def __init__(self, body: Graph, domain: IterationSpace, where: Mapping[Value, Layout]) -> None:
         self.domain, self.where = domain, where
         self.nodes = [n for n in body.nodes if n in domain.own]
         self.made = {v: output_axes(n, domain.own[n]) for n in self.nodes for v in n.outputs}
@@ -95,7 +95,7 @@ def _loop_order(body: _LoweredBody, outputs: Sequence[Value], written: Mapping[V
 
 def _in_order(
     name: str,
-    domain: LoopDomain,
+    domain: IterationSpace,
     order: list[int],
     steps: list[NestStep],
     stores: list[NestStore],

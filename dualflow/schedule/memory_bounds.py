@@ -83,7 +83,7 @@ class MemoryBounds:
         """Note whose number of iterations a loop has, and how many rows the stacks have that grow in it."""
         counted = loop.counted if loop.condition is None else None
         self._counts[loop.counter] = loop.counter if counted is None else self._counts[counted]
-        self._rows.update((row.stack.buffer, self._counts[loop.counter]) for row in loop.grown)
+        self._rows.update((row.stack.buffer, self._counts[loop.counter]) for row in loop.growable)
 
     # Statements
 

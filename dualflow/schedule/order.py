@@ -10,7 +10,7 @@ from dualflow.core.records import NamedTuple
 from dualflow.core.symbolic_sizes import SizeVariable, is_static, size_variables
 from dualflow.graph.axes import base_of, is_view, sizes
 from dualflow.graph.failing import may_fail
-from dualflow.graph.fused import FUSED, LoopDomain, input_axes, output_axes
+from dualflow.graph.fused import FUSED, IterationSpace, input_axes, output_axes
 from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.graph.run_time_sizes import measures
 from dualflow.ops.op_kinds import Literal, Scatter
@@ -274,7 +274,7 @@ def _may_overwrite(old: Value, new: Value, place: dict[Node, int], last_read: di
 def _is_elementwise_update(node: Node, old: Value, new: Value) -> bool:
     """Whether the nest reads an element of ``old`` only to compute the same element of ``new``."""
     graph: Graph = node.attrs["body"]
-    domain: LoopDomain = node.attrs["domain"]
+    domain: IterationSpace = node.attrs["domain"]
     producer = graph.outputs[new.index].node
     written = (
         output_axes(producer, domain.own[producer])

@@ -335,18 +335,18 @@ class _Scope:
     ) -> PlannedCall:
         node = step.node
         loop = loop_of(node)
-        carried, mapped = loop.carried, loop.mapped
+        carried, scanned = loop.carried, loop.scanned
         carry, invariant = outputs[:carried], inputs[loop.end :]
         *tests, body = self.bodies[step]
         values = [*step.inputs[carried : loop.end], *node.outputs[carried:]]
         stacks = [*inputs[carried : loop.end], *outputs[carried:]]
-        grows = [*[False] * mapped, *[not v.spec.shape.is_static for v in node.outputs[carried:]]]
+        grows = [*[False] * scanned, *[not v.spec.shape.is_static for v in node.outputs[carried:]]]
         rows = [self._row(*row, places) for row in zip(values, stacks, grows, strict=True)]
         row_layouts = [Layout(r.slot, 0, stack.strides[1:]) for r, stack in zip(rows, stacks, strict=True)]
         growing = _growing(loop)
         following = [self._following(loop.body.outputs[i], places) for i in growing]
-        body_inputs = (*carry, *row_layouts[:mapped], *invariant)
-        body_outputs = (*row_layouts[mapped:], *following)
+        body_inputs = (*carry, *row_layouts[:scanned], *invariant)
+        body_outputs = (*row_layouts[scanned:], *following)
         blocks = [
             PlannedBody(body.calls(_Places(places.starts, body.allocations, base, body_inputs, body_outputs)))
         ]
@@ -363,7 +363,7 @@ class _Scope:
                 strict=False,
             )
         ]
-        counted = next((v.node for v in values[:mapped] if not v.spec.shape.is_static), None)
+        counted = next((v.node for v in values[:scanned] if not v.spec.shape.is_static), None)
         iterations = PlannedLoop(
             tuple(start),
             tuple(rows),
@@ -395,7 +395,7 @@ def _scopes(node: Node, table: _Table) -> list[_Scope]:
     growing = _growing(loop)
     pairs = enumerate(zip(body.inputs, body.outputs[: loop.carried], strict=False))
     updates = tuple([Update(x, y) for i, (x, y) in pairs if i not in growing])
-    outputs = (*loop.rows, *[body.outputs[i] for i in growing])
+    outputs = (*loop.stacked, *[body.outputs[i] for i in growing])
     iteration = _Scope(replace(body, outputs=outputs, updates=updates), table)
     return (
         [iteration] if test is None else [_Scope(replace(test, outputs=()), table, test.outputs), iteration]

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from dualflow.core.records import NamedTuple
 from dualflow.graph.axes import base_of, is_view
-from dualflow.graph.fused import FUSED, LoopDomain
+from dualflow.graph.fused import FUSED, IterationSpace
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.ops.op_kinds import Literal, Reduce
@@ -78,9 +78,9 @@ def _part(node: Node, values: tuple[Value, ...]) -> Part:
             needed.update(inner.inputs)
     read = [i for i, v in enumerate(body.inputs) if v in needed]
     smaller = Graph(body.name, tuple([body.inputs[i] for i in read]), tuple(kept[::-1]), outputs)
-    domain: LoopDomain = node.attrs["domain"]
+    domain: IterationSpace = node.attrs["domain"]
     own = {n: domain.own[n] for n in kept if n in domain.own}
-    attrs = {"body": smaller, "domain": LoopDomain(domain.extents, domain.reduced, own, domain.repeated)}
+    attrs = {"body": smaller, "domain": IterationSpace(domain.extents, domain.reduced, own, domain.repeated)}
     inputs = tuple([node.inputs[i] for i in read])
     return Part(Node(FUSED, inputs, attrs, [v.spec for v in values], node.origin, node.also), inputs, values)
 

@@ -210,12 +210,12 @@ class RunLoop(NamedTuple):
     stacks: tuple[tuple[int, list[int]], ...]
 
     @property
-    def grown(self) -> tuple[StackRow, ...]:
+    def growable(self) -> tuple[StackRow, ...]:
         """The rows that the loop stacks without knowing how many there will be."""
         return tuple([row for row in self.rows if row.grows])
 
     @property
-    def grown_bytes(self) -> int:
+    def growable_bytes(self) -> int:
         """What an iteration adds to the stacks that grow."""
         return sum(row.nbytes for row in self.rows if row.grows)
 

@@ -12,7 +12,7 @@ import dualflow as df
 from dualflow.ops.random_numbers import draws
 from dualflow.ops.random_numbers.streams import Stream
 
-_PLAIN = ["add", "halve", "swap", "count", "again", "gather", "scatter", "check"]
+_PLAIN = ["add", "split_forward_backward", "swap", "count", "again", "gather", "scatter", "check"]
 STEPS = st.sampled_from([*_PLAIN, "draw", "roll", "print", "python"])
 PROGRAMS = st.lists(
     st.recursive(
@@ -76,7 +76,7 @@ class World:
     def add(self):
         self.v.assign_add(self.w)
 
-    def halve(self):
+    def split_forward_backward(self):
         self.w.assign(self.w * 0.5)
 
     def swap(self):

@@ -140,10 +140,10 @@ def test_a_loop_of_known_length_costs_all_its_iterations(traced):
 
 
 def test_a_loop_whose_iterations_only_the_run_knows_counts_as_one(traced):
-    def halve(x):
+    def split_forward_backward(x):
         return df.while_loop(lambda y: df.reduce_sum(y) > 1.0, lambda y: (y * 0.5,), (x,))
 
-    found = workload(traced(halve, [10]))
+    found = workload(traced(split_forward_backward, [10]))
     assert not found.complete
     assert found.operations == 10 + 2 + 10  # the sum; the comparison, as a bool; the product
 

@@ -180,7 +180,7 @@ def test_the_inputs_of_a_loop_come_in_three_parts(traced):
     body = traced(lambda i, row, rest: (i + rest, row), [], [], [])
     spec = LoopSpec(body, 1, 1, None)
     assert spec.parts("abc") == ("a", "b", "c")
-    assert (spec.end, spec.rows, spec.iterations) == (2, (body.outputs[1],), None)
+    assert (spec.end, spec.stacked, spec.iterations) == (2, (body.outputs[1],), None)
     test = traced(lambda i, rest: i < rest, [], [])
     assert LoopSpec(traced(lambda i, rest: i, [], []), 1, 0, 5, condition=test).iterations is None, (
         "at most 5"

@@ -8,7 +8,7 @@ import dualflow as df
 from dualflow.graph.extract import extract
 from dualflow.graph.interpret import evaluate
 from dualflow.graph.ir import verify
-from dualflow.graph.split_forward_backward import SourceKind, halve
+from dualflow.graph.split_forward_backward import SourceKind, split_forward_backward
 
 A, B = np.float32([1, 2, 3]), np.float32([4, 5, 6])
 
@@ -45,7 +45,7 @@ def test_other_arguments_follow_if_they_are_needed(traced):
 
 def test_the_halves_compute_the_whole(traced):
     whole = traced(model, [3], [3])
-    halves = halve(whole, inputs=1, outputs=1, effects=0)
+    halves = split_forward_backward(whole, inputs=1, outputs=1, effects=0)
     verify(halves.forward)
     verify(halves.backward)
     first, *residuals = evaluate(halves.forward, [A])
@@ -61,7 +61,7 @@ def test_inputs_constants_and_views_are_not_saved(traced):
         y = df.reshape(x, [3, 1])
         return df.exp(y), df.reshape(g, [3, 1]) * y * 2.0
 
-    halves = halve(traced(f, [3], [3]), inputs=1, outputs=1, effects=0)
+    halves = split_forward_backward(traced(f, [3], [3]), inputs=1, outputs=1, effects=0)
     assert len(halves.forward.outputs) == 1
     assert [kind for kind, _ in halves.sources] == [SourceKind.INPUT] * 2
 
@@ -71,6 +71,6 @@ def test_an_output_is_not_saved_twice(traced):
         y = df.exp(x)
         return y, g * y
 
-    halves = halve(traced(f, [3], [3]), inputs=1, outputs=1, effects=0)
+    halves = split_forward_backward(traced(f, [3], [3]), inputs=1, outputs=1, effects=0)
     assert len(halves.forward.outputs) == 1
     assert (SourceKind.OUTPUT, 0) in halves.sources

@@ -38,15 +38,15 @@ def simplified(graph):
     return optimise(graph, CompileOptions(), passes=SIMPLIFICATIONS)
 
 
-def looped(traced, iteration, specs, carried, mapped, length, *, test=None, reverse=False):
+def looped(traced, iteration, specs, carried, scanned, length, *, test=None, reverse=False):
     """The graph of one loop: ``iteration`` of what is carried, rows and the rest, while ``test`` holds."""
     specs = [s if isinstance(s, TensorSpec) else TensorSpec(s) for s in specs]
-    rows = [TensorSpec(s.shape[1:], s.dtype) for s in specs[carried : carried + mapped]]
-    body = traced(iteration, *specs[:carried], *rows, *specs[carried + mapped :])
+    rows = [TensorSpec(s.shape[1:], s.dtype) for s in specs[carried : carried + scanned]]
+    body = traced(iteration, *specs[:carried], *rows, *specs[carried + scanned :])
     condition = traced(test, *specs) if test is not None else None
     builder = GraphBuilder("looped")
     inputs = [builder.argument(s) for s in specs]
-    attrs = {"loop": LoopSpec(body, carried, mapped, length, condition=condition, reverse=reverse)}
+    attrs = {"loop": LoopSpec(body, carried, scanned, length, condition=condition, reverse=reverse)}
     return builder.finish(builder.add(LOOP, inputs, attrs).outputs)
 
 

@@ -25,7 +25,7 @@ from dualflow.schedule.lower import lower
 from dualflow.schedule.plan import plan
 from dualflow.schedule.runs import run_of
 from dualflow.schedule.statements import Launch, launches, statements, walk
-from dualflow.schedule.strips import in_strips
+from dualflow.schedule.strip_mining import in_strips
 
 LANES = 16
 WIDE = (-(10**15), 10**15)
@@ -85,7 +85,7 @@ class Interpreter:
             case lp.Blocks(loop, level, begin, end, size):
                 begins = range(self.bound(begin), self.bound(end), self.number(size))
                 self.chunks((loop, level), begins, self.bound(end), statement.body)
-            case lp.Strips(loop, begin, end, width):
+            case lp.StripMinedLoop(loop, begin, end, width):
                 begins = range(self.bound(begin), self.bound(end), width)
                 self.chunks((loop, BlockLevel.STRIP), begins, self.bound(end), statement.body)
             case lp.Lanes(width):

@@ -239,14 +239,14 @@ def test_a_loop_over_rows_has_their_number() -> None:
 def test_a_gradient_takes_the_iterations_that_there_were_from_the_last_to_the_first() -> None:
     function = with_gradient(looped(lambda i, h: df.sin(h) * h))
     forward, backward = [s for s in program(function, SPEC, COUNT) if isinstance(s, RunLoop)]
-    assert forward.grown
-    assert forward.grown_bytes == sum(row.nbytes for row in forward.grown)
+    assert forward.growable
+    assert forward.growable_bytes == sum(row.nbytes for row in forward.growable)
     assert not forward.backwards
     assert backward.backwards
     assert backward.counted == forward.counter
     assert backward.length is None
     read = {row.stack.buffer for row in backward.rows}
-    assert read >= {row.stack.buffer for row in forward.grown} & {x.buffer for x in backward.inputs}
+    assert read >= {row.stack.buffer for row in forward.growable} & {x.buffer for x in backward.inputs}
 
 
 # Properties of every program

@@ -117,7 +117,7 @@ class _Control:
         if self.entry.function is None:
             return
         b = self.entry.b
-        for row in (row for s in walk(program) if isinstance(s, RunLoop) for row in s.grown):
+        for row in (row for s in walk(program) if isinstance(s, RunLoop) for row in s.growable):
             free = b.symbols.declare("free", VOID, [PTR])
             b.call(free, [b.load(self.entry.buffers, row.stack.buffer, PTR)])
         b.ret()
@@ -255,7 +255,9 @@ class _Control:
             run_time_sizes.give(self.entry, size.extent, self.entry.param(size.start))
         for buffer, sizes in loop.stacks:
             self.entry.make_room(buffer, sizes, loop.node)
-        if not is_static(row.nbytes for row in loop.grown):  # rows may be longer than when the loop last ran
+        if not is_static(
+            row.nbytes for row in loop.growable
+        ):  # rows may be longer than when the loop last ran
             assert self.room is not None
             b.store(b.constant(I64, 0), self.room, loop.counter)
         self.run(loop.start)
@@ -266,7 +268,7 @@ class _Control:
             goes_on = self._fine() if count is None else self._fine() & (iteration < count)
             if loop.condition is not None:
                 goes_on = self._tested(loop.test, loop.condition, goes_on)
-            if loop.grown:
+            if loop.growable:
                 goes_on = self._grow(loop, iteration, goes_on)
             iterations.test(goes_on)
             for row in loop.rows:
@@ -339,7 +341,7 @@ class _Control:
         ends."""
         entry, b, unit = self.entry, self.entry.b, self.entry.unit
         assert self.room is not None
-        room, each = b.load(self.room, loop.counter, I64), loop.grown_bytes
+        room, each = b.load(self.room, loop.counter, I64), loop.growable_bytes
         most = entry.param(unit.memory_bytes // largest(each, 1))
         unit.messages.append((memory_message(each), loop.node))
         failure = b.constant(I64, len(unit.messages))
@@ -349,7 +351,7 @@ class _Control:
                 b.store(failure, entry.status, 0)
             with b.if_then(wanted <= most):
                 realloc = b.symbols.declare("realloc", PTR, [PTR, I64])
-                for row in loop.grown:
+                for row in loop.growable:
                     old = b.load(entry.buffers, row.stack.buffer, PTR)
                     new = b.call(realloc, [old, wanted * entry.param(largest(row.nbytes, 1))])
                     missing = new.cast(I64).eq(0)

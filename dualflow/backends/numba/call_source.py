@@ -344,7 +344,7 @@ class CallWriter(ABC):
     def _loop(self, loop: RunLoop) -> None:
         iteration = self.begin_iterations(loop.counter)
         self.statements(loop.start)
-        for row in loop.grown:
+        for row in loop.growable:
             self.lines.add(f"{self.begin_stack(row)} = np.empty(0, {dtype_name(row.dtype)})")
         self.lines.add(f"{iteration} = 0", (loop.node,))
         limit = self._limit(loop)
@@ -391,7 +391,7 @@ class CallWriter(ABC):
         """Room for the row of this iteration."""
         self.routines.add("grown")
         stack, count = self.buffer(row.stack.buffer, row.dtype), row.nbytes // row.dtype.size
-        each = loop.grown_bytes
+        each = loop.growable_bytes
         with self.lines.block(f"if {iteration} * {self.number(count)} == len({stack}):"):
             most = f"max({FIRST_ROWS}, 2 * {iteration}) <= {self.rows_within(each)}"
             self.require(f"({most})", ProgramCheck(loop.node, memory_message(each)))

@@ -148,9 +148,9 @@ class _FunctionWriter(CallWriter):
     def _results(self, statement: Statement) -> None:
         """What later loops read: it is there wherever the function returns."""
         for loop in walk((statement,)):
-            if not isinstance(loop, RunLoop) or not loop.grown:
+            if not isinstance(loop, RunLoop) or not loop.growable:
                 continue
-            for row in loop.grown:
+            for row in loop.growable:
                 if any(row.stack.buffer == x.buffer for x in statement.outputs):
                     self.lines.add(f"{self.begin_stack(row)} = np.empty(0, {dtype_name(row.dtype)})")
                     self.results += (self.begin_stack(row),)

@@ -21,7 +21,7 @@ from dualflow.schedule.invariants import invariants_first
 from dualflow.schedule.loop_ids import BlockLevel, KernelLoop, Level, LoopId
 from dualflow.schedule.loop_program import Kernel, LoopKind, Number, Place, Register, Statement
 from dualflow.schedule.registers import written
-from dualflow.schedule.strips import in_strips
+from dualflow.schedule.strip_mining import in_strips
 
 MAX_SPECULATIVE = 32
 """The most calls of maths, right for most operands, that a kernel computes in lanes. Each is some thirty
@@ -223,10 +223,10 @@ class _Writer:
     def _blocks(self, blocks: lp.Blocks) -> None:
         self._stretches(blocks, _block(blocks.loop, blocks.level), f"n{blocks.size.place}")
 
-    def _strips(self, strips: lp.Strips) -> None:
+    def _strips(self, strips: lp.StripMinedLoop) -> None:
         self._stretches(strips, _block(strips.loop, BlockLevel.STRIP), str(strips.width))
 
-    def _stretches(self, of: lp.Blocks | lp.Strips, here: str, size: str) -> None:
+    def _stretches(self, of: lp.Blocks | lp.StripMinedLoop, here: str, size: str) -> None:
         begin, end = self._bound(of.begin), self._bound(of.end)
         with self.lines.block(f"for begin{here} in range({begin}, {end}, {size}):"):
             self._end(here, size, end)
@@ -299,7 +299,7 @@ class _Writer:
         self.dtypes[row.buffer] = row.dtype
         self.lines.add(f"x{row.buffer} = np.empty({length}, {type_name(row.dtype)})")
 
-    def _slots(self, slots: lp.Slots) -> None:
+    def _slots(self, slots: lp.StackScratch) -> None:
         self.dtypes[slots.buffer] = slots.dtype
         room = self.support.room(slots.dtype, slots.width)
         self.lines.add(f"x{slots.buffer} = {room}()")
@@ -466,7 +466,7 @@ def _block(loop: LoopId, level: Level) -> str:
 _WRITERS: dict[type, Callable[[_Writer, Any], None]] = {
     lp.For: _Writer._for,
     lp.Blocks: _Writer._blocks,
-    lp.Strips: _Writer._strips,
+    lp.StripMinedLoop: _Writer._strips,
     lp.Lanes: _Writer._lanes,
     lp.Chunks: _Writer._chunks,
     lp.Compute: _Writer._compute,
@@ -484,5 +484,5 @@ _WRITERS: dict[type, Callable[[_Writer, Any], None]] = {
     lp.ReduceHorizontal: _Writer._reduce_horizontal,
     lp.ReduceFinalize: _Writer._reduce_finalize,
     lp.ScratchRow: _Writer._row,
-    lp.Slots: _Writer._slots,
+    lp.StackScratch: _Writer._slots,
 }

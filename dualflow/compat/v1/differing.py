@@ -12,7 +12,7 @@ from dualflow.core.dtypes import DType, as_dtype, float32, float64, int32, int64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.function.control.control_flow import while_loop as repeat
-from dualflow.function.tracing.symbol import Symbol
+from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.ops.arithmetic import divide, floordiv
 from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.conversion import cast
@@ -285,9 +285,9 @@ def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
     return ones_of_sizes(shape, dtype) if x is None else ones_like(x, dtype)
 
 
-def _sized(shape: Any) -> Symbol | None:
+def _sized(shape: Any) -> SymbolicTensor | None:
     """The tensor of open sizes whose ``shape(x)`` this is; None for any other shape."""
-    node = shape._value.node if isinstance(shape, Symbol) else None
+    node = shape._value.node if isinstance(shape, SymbolicTensor) else None
     return shape._tracer.symbol(node.inputs[0]) if node is not None and node.op is SHAPE else None
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from dualflow.compat.v1.arguments import ArgumentTranslation
 from dualflow.core.tracebacks import entry, hide_frames
-from dualflow.function.tracing.symbol import Symbol
+from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.graph.ir import Node
 from dualflow.graph_mode import ExplicitGraph, Operation, graph_recording
 from dualflow.graph_mode.names import checked
@@ -102,7 +102,7 @@ def _call(graph: ExplicitGraph, name: str, function: Callable[..., Any], args: A
         result = function(*args, **kwargs)
     added = graph.engine.builder.nodes[before:]
     results = result if isinstance(result, list | tuple) else [result]
-    makers = {x._value.node for x in results if isinstance(x, Symbol)} or set(_effects(added))
+    makers = {x._value.node for x in results if isinstance(x, SymbolicTensor)} or set(_effects(added))
     if len(makers) == 1:
         (node,) = makers
         if node is not None and node in added:

@@ -34,7 +34,7 @@ from dualflow.function.control.raising import Ended, TracedBranch, check, condit
 from dualflow.function.control.spec_checks import MAIN_AND_ELSE, check_spec, check_structure
 from dualflow.function.control.tensor_array import TensorArray
 from dualflow.function.errors import here
-from dualflow.function.tracing.symbol import Symbol
+from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.function.tracing.tracer import Tracer
 from dualflow.graph.ir import Value
 from dualflow.ops.comparison import logical_not
@@ -128,7 +128,7 @@ def _go_on(branch: Callable[[], None]) -> None:
 def _brought_out(tracer: Tracer, values: Sequence[Any]) -> list[Any]:
     """The results of a branch that always runs, moved from its own trace to the current one."""
     flat = [flatten(x) for x in values]
-    own = [x for leaves, _ in flat for x in leaves if type(x) is Symbol and x._tracer is tracer]
+    own = [x for leaves, _ in flat for x in leaves if type(x) is SymbolicTensor and x._tracer is tracer]
     outputs = tuple([x._value for x in own])
     results = cond_node(convert_to_tensor(0), [Body(tracer, (), LEAF, outputs)])
     found = {id(x): result for x, result in zip(own, results, strict=True)}
@@ -148,7 +148,7 @@ def _implied(condition: Any, main: Any, other: Any, tracers: Sequence[Tracer]) -
         flag, truthful = flag.node.inputs[0], not truthful
 
     def known(x: Any, holds: bool, branch: Tracer) -> Any:
-        if type(x) is not Symbol or x._tracer is branch:
+        if type(x) is not SymbolicTensor or x._tracer is branch:
             return x
         return holds is truthful if engine.lift(x)._value is flag else x  # type: ignore[attr-defined]  # as above
 

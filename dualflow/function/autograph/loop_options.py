@@ -11,7 +11,7 @@ from dualflow.core.shape import UNKNOWN_RANK, Shape, as_shape
 from dualflow.core.tracebacks import entry
 from dualflow.function.control.open_shapes import keeps
 from dualflow.function.errors import here
-from dualflow.function.tracing.symbol import Symbol
+from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.ops.static import static_int
 
 
@@ -36,7 +36,7 @@ class LoopOptions:
         """
         found: list[Shape | None] = [None] * len(leaves)
         for x, shape in self.shapes:
-            at = [i for i, leaf in enumerate(leaves) if type(x) is Symbol and x._value is leaf._value]
+            at = [i for i, leaf in enumerate(leaves) if type(x) is SymbolicTensor and x._value is leaf._value]
             if not at:
                 raise InvalidArgumentError(
                     f"set_loop_options is given the shape of {x!r}, which is no variable of the loop as it "

@@ -14,7 +14,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.function.autograph.state import UNRETURNED, Unassigned
 from dualflow.function.errors import here
-from dualflow.function.tracing.symbol import Symbol
+from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.function.tracing.tracer import Tracer
 from dualflow.graph.ir import Value
 from dualflow.ops.conversion import cast
@@ -25,13 +25,13 @@ _VALUES: Final = (AbstractTensor, AbstractVariable, *_NUMBERS, str, bytes, np.ge
 _PLAIN: Final = frozenset({bool, int, str, bytes, type(None)})
 
 
-def symbolic(x: Any) -> Symbol | None:
+def symbolic(x: Any) -> SymbolicTensor | None:
     """``x`` as a symbol if its value is unknown while tracing: a symbol, or a variable that a trace reads."""
-    if type(x) is Symbol:
+    if type(x) is SymbolicTensor:
         return x
     if isinstance(x, AbstractVariable) and not dispatch.current().eager:
         found = dispatch.current().read(x)
-        return found if type(found) is Symbol else None
+        return found if type(found) is SymbolicTensor else None
     return None
 
 

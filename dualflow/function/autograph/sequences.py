@@ -13,7 +13,7 @@ from dualflow.core.errors import DTypeError
 from dualflow.core.records import dataclass
 from dualflow.function.autograph.merge_values import symbolic
 from dualflow.function.errors import here
-from dualflow.function.tracing.symbol import Symbol
+from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.ops.arithmetic import minimum
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
@@ -114,7 +114,7 @@ def _rows(tensor: Any) -> Rows:
     return Rows(shape(tensor)[0] if size is None else int(size), int32, tensor)
 
 
-def _range_iterations(symbol: Symbol) -> Progression | None:
+def _range_iterations(symbol: SymbolicTensor) -> Progression | None:
     """The iterations over ``df.range``, whose limits may be unknown; None for any other tensor."""
     node = symbol._value.node
     if node is None:
@@ -124,7 +124,7 @@ def _range_iterations(symbol: Symbol) -> Progression | None:
         return Progression(node.attrs["shape"][0], dtype if dtype.is_integer else int32, 0, 1, dtype)
     if node.op is not RANGE or symbol.dtype.is_unsigned:
         return None
-    start, limit, step = (_plain(Symbol(v, symbol._tracer)) for v in node.inputs)
+    start, limit, step = (_plain(SymbolicTensor(v, symbol._tracer)) for v in node.inputs)
     dtype = symbol.dtype
     if not dtype.is_integer:
         return Progression(cast(ceil((limit - start) / step), int32), int32, start, step, dtype)
@@ -133,7 +133,7 @@ def _range_iterations(symbol: Symbol) -> Progression | None:
     return Progression(count, dtype, start, step, dtype)
 
 
-def _constant_iterations(symbol: Symbol) -> Progression | None:
+def _constant_iterations(symbol: SymbolicTensor) -> Progression | None:
     """The iterations over a vector of known numbers at equal distances; None for any other."""
     known = symbol.static_value()
     if known is None or known.ndim != 1 or known.dtype.kind not in "iu" or known.size < 2:
@@ -144,11 +144,11 @@ def _constant_iterations(symbol: Symbol) -> Progression | None:
     return Progression(known.size, symbol.dtype, known[0].item(), steps[0].item(), symbol.dtype)
 
 
-def _plain(symbol: Symbol) -> Any:
+def _plain(symbol: SymbolicTensor) -> Any:
     """A Python number for a scalar that is known."""
     known = symbol.static_value()
     return symbol if known is None else known.item()
 
 
 def _is(x: Any, number: int) -> bool:
-    return not isinstance(x, Symbol) and bool(x == number)
+    return not isinstance(x, SymbolicTensor) and bool(x == number)

@@ -144,7 +144,7 @@ STREAM_LOOP: Final = Op(
     infer=_infer,
     kernel=_run,
     kind=Opaque("it reads elements in Python; each iteration is compiled"),
-    pullback=_refuse_gradient,
+    joint_vjp=_refuse_gradient,
     outputs=None,
     effect=Effect.PYTHON,
 )

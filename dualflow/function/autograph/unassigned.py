@@ -6,7 +6,7 @@ from typing import Any
 
 from dualflow.core import dispatch
 from dualflow.function.control.bodies import tracer_of
-from dualflow.function.tracing.symbol import Provisional, Symbol
+from dualflow.function.tracing.symbolic_tensor import Provisional, SymbolicTensor
 from dualflow.ops.checks import assigned
 
 
@@ -22,7 +22,7 @@ def provisional(x: Any, ran: Any, name: str) -> Any:
 
 def is_provisional(x: Any) -> bool:
     """Whether ``x`` is a value that may be missing."""
-    return type(x) is Symbol and x._value in x._tracer.provisional
+    return type(x) is SymbolicTensor and x._value in x._tracer.provisional
 
 
 def taken_apart(x: Any) -> tuple[Any, Any]:

@@ -9,7 +9,7 @@ from dualflow.core.errors import DTypeError, OperatorNotAllowedInGraphError
 from dualflow.function.autograph.merge_values import is_value, symbolic
 from dualflow.function.autograph.sequences import LoopIterations, Progression, Zipped
 from dualflow.function.errors import here
-from dualflow.function.tracing.symbol import Symbol
+from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.ops.comparison import equal
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import unstack
@@ -64,7 +64,7 @@ def is_sequence(x: Any, length: int) -> bool:
     return isinstance(x, Sequence) and not isinstance(x, str | bytes | bytearray) and len(x) == length
 
 
-def _rows(symbol: Symbol) -> list[Any]:
+def _rows(symbol: SymbolicTensor) -> list[Any]:
     if not symbol.shape:
         raise DTypeError(f"{symbol} is a scalar, which can't be taken apart.{here()}")
     if symbol.shape[0] is None:

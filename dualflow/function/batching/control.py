@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dualflow.function.batching.batched_value import BatchedValue, UnbatchableError, moved_axis
 from dualflow.function.batching.dependence import by_row, carried_by_row
-from dualflow.function.batching.mapped import Mapped, UnbatchableError, moved_axis
 from dualflow.function.control.control_flow import cond, switch_case
 from dualflow.function.control.row_loop import repeat, repeat_while
 from dualflow.graph.control_spec import CondSpec, LoopSpec
@@ -26,11 +26,13 @@ from dualflow.ops.reduction import argmax, reduce_any
 from dualflow.ops.selection import where
 from dualflow.ops.taking import gather
 
-Run = Callable[[Graph, Sequence[Mapped]], list[Mapped]]
+Run = Callable[[Graph, Sequence[BatchedValue]], list[BatchedValue]]
 """The outputs of a graph for all rows."""
 
 
-def choose(spec: CondSpec, index: Mapped, operands: Sequence[Mapped], count: int, run: Run) -> list[Any]:
+def choose(
+    spec: CondSpec, index: BatchedValue, operands: Sequence[BatchedValue], count: int, run: Run
+) -> list[Any]:
     """The outputs of a spec for each of ``count`` rows, stacked."""
     if index.by_row:
         return _choose_by_row(spec, index.tensor, operands, count, run)
@@ -43,7 +45,9 @@ def choose(spec: CondSpec, index: Mapped, operands: Sequence[Mapped], count: int
     return found
 
 
-def _choose_by_row(spec: CondSpec, index: Any, operands: Sequence[Mapped], count: int, run: Run) -> list[Any]:
+def _choose_by_row(
+    spec: CondSpec, index: Any, operands: Sequence[BatchedValue], count: int, run: Run
+) -> list[Any]:
     *first, last = spec.branches
     masks = [equal(index, i) for i in range(len(first))]
     rest = logical_not(reduce_any(stack(masks), 0)) if masks else equal(index, index)
@@ -54,11 +58,13 @@ def _choose_by_row(spec: CondSpec, index: Any, operands: Sequence[Mapped], count
     return found
 
 
-def _where_taken(graph: Graph, mask: Any, operands: Sequence[Mapped], count: int, run: Run) -> list[Any]:
+def _where_taken(
+    graph: Graph, mask: Any, operands: Sequence[BatchedValue], count: int, run: Run
+) -> list[Any]:
     """The outputs for the rows of ``mask``; for others anything."""
 
     def taken() -> list[Any]:
-        given = [Mapped(_with_valid(mask, x.tensor), True) if x.by_row else x for x in operands]
+        given = [BatchedValue(_with_valid(mask, x.tensor), True) if x.by_row else x for x in operands]
         return [y.stacked(count) for y in run(graph, given)]
 
     shapes = [v.spec.shape for v in graph.outputs]
@@ -83,7 +89,7 @@ def _select(mask: Any, new: Any, old: Any) -> Any:
     return where(expand_dims(mask, tuple(range(1, 1 + missing))) if missing else mask, new, old)
 
 
-def iteration(loop: LoopSpec, inputs: Sequence[Mapped], count: int, run: Run) -> list[Mapped]:
+def iteration(loop: LoopSpec, inputs: Sequence[BatchedValue], count: int, run: Run) -> list[BatchedValue]:
     """The outputs of a loop for all rows."""
     if loop.condition is not None:
         return _iteration_while(loop, loop.condition, inputs, count, run)
@@ -94,8 +100,8 @@ def iteration(loop: LoopSpec, inputs: Sequence[Mapped], count: int, run: Run) ->
     rows_differ = by_row(loop.body, [*differ, *others])[loop.carried :]
 
     def step(state: list[Any], row: list[Any]) -> tuple[list[Any], list[Any]]:
-        given = [Mapped(x, kind) for x, kind in zip(state, differ, strict=True)]
-        read = [Mapped(x, stack.by_row) for x, stack in zip(row, stacks, strict=False)]
+        given = [BatchedValue(x, kind) for x, kind in zip(state, differ, strict=True)]
+        read = [BatchedValue(x, stack.by_row) for x, stack in zip(row, stacks, strict=False)]
         found = run(loop.body, [*given, *read, *rest])
         after = _as_kinds(found[: loop.carried], differ, count)
         if active is not None:
@@ -108,15 +114,15 @@ def iteration(loop: LoopSpec, inputs: Sequence[Mapped], count: int, run: Run) ->
     end, found = repeat(step, start, xs, length, loop.reverse)
     of_iterations = any(x.of_iterations for x in stacks)
     kept = [
-        Mapped(moved_axis(y, 1, 0) if kind and not of_iterations else y, kind, of_iterations, active)
+        BatchedValue(moved_axis(y, 1, 0) if kind and not of_iterations else y, kind, of_iterations, active)
         for y, kind in zip(found, rows_differ, strict=True)
     ]
-    return [*map(Mapped, end, differ), *kept]
+    return [*map(BatchedValue, end, differ), *kept]
 
 
 def _iteration_while(
-    loop: LoopSpec, condition: Graph, inputs: Sequence[Mapped], count: int, run: Run
-) -> list[Mapped]:
+    loop: LoopSpec, condition: Graph, inputs: Sequence[BatchedValue], count: int, run: Run
+) -> list[BatchedValue]:
     carry, _, rest = loop.parts(inputs)
     others = [x.by_row for x in rest]
     differ = carried_by_row(loop.body, [x.by_row for x in carry], others)
@@ -125,8 +131,8 @@ def _iteration_while(
         return _iteration_masked(loop, condition, carry, rest, count, run)
     rows_differ = by_row(loop.body, [*differ, *others])[loop.carried :]
 
-    def mapped(state: Sequence[Any]) -> list[Mapped]:
-        return [*map(Mapped, state, differ), *rest]
+    def mapped(state: Sequence[Any]) -> list[BatchedValue]:
+        return [*map(BatchedValue, state, differ), *rest]
 
     def step(state: list[Any]) -> tuple[list[Any], list[Any]]:
         found = run(loop.body, mapped(state))
@@ -139,12 +145,20 @@ def _iteration_while(
         _as_kinds(carry, differ, count),
         loop.length,
     )
-    return [*map(Mapped, end, differ), *[Mapped(y, k, True) for y, k in zip(found, rows_differ, strict=True)]]
+    return [
+        *map(BatchedValue, end, differ),
+        *[BatchedValue(y, k, True) for y, k in zip(found, rows_differ, strict=True)],
+    ]
 
 
 def _iteration_masked(
-    loop: LoopSpec, condition: Graph, carry: Sequence[Mapped], rest: Sequence[Mapped], count: int, run: Run
-) -> list[Mapped]:
+    loop: LoopSpec,
+    condition: Graph,
+    carry: Sequence[BatchedValue],
+    rest: Sequence[BatchedValue],
+    count: int,
+    run: Run,
+) -> list[BatchedValue]:
     """Rows that are done keep what they have, until all are."""
 
     def goes_on(state: Sequence[Any]) -> Any:
@@ -153,23 +167,24 @@ def _iteration_masked(
     def step(before: list[Any]) -> tuple[list[Any], list[Any]]:
         active, *state = before
         given = [
-            Mapped(_with_valid(active, x.tensor), True) if x.by_row else x for x in (*_rows(state), *rest)
+            BatchedValue(_with_valid(active, x.tensor), True) if x.by_row else x
+            for x in (*_rows(state), *rest)
         ]
         found = [y.stacked(count) for y in run(loop.body, given)]
         after = [_select(active, new, old) for new, old in zip(found, state, strict=False)]
-        kept = [*found[loop.carried :], active] if loop.rows else []
+        kept = [*found[loop.carried :], active] if loop.stacked else []
         return [logical_and(active, goes_on(after)), *after], kept
 
     start = [x.stacked(count) for x in carry]
     (_, *end), kept = repeat_while(
         lambda active, *_: reduce_any(active), step, [goes_on(start), *start], loop.length
     )
-    return [*_rows(end), *[Mapped(y, True, True, kept[-1]) for y in kept[:-1]]]
+    return [*_rows(end), *[BatchedValue(y, True, True, kept[-1]) for y in kept[:-1]]]
 
 
-def _rows(state: Sequence[Any]) -> list[Mapped]:
-    return [Mapped(x, True) for x in state]
+def _rows(state: Sequence[Any]) -> list[BatchedValue]:
+    return [BatchedValue(x, True) for x in state]
 
 
-def _as_kinds(values: Sequence[Mapped], kinds: Sequence[bool], count: int) -> list[Any]:
+def _as_kinds(values: Sequence[BatchedValue], kinds: Sequence[bool], count: int) -> list[Any]:
     return [x.stacked(count) if kind else x.tensor for x, kind in zip(values, kinds, strict=True)]

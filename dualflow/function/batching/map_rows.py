@@ -9,8 +9,8 @@ from dualflow.core import dispatch
 from dualflow.core.records import NamedTuple
 from dualflow.core.tree import Structure
 from dualflow.function.autograph.conversion import converted
-from dualflow.function.batching.mapped import Mapped
-from dualflow.function.batching.replay import replay_rows, shared
+from dualflow.function.batching.batched_value import BatchedValue
+from dualflow.function.batching.evaluate import evaluate_batched, shared
 from dualflow.function.control.bodies import operands
 from dualflow.function.tracing.collect_results import collect
 from dualflow.function.tracing.tracer import Tracer, tracing
@@ -28,24 +28,24 @@ class _Trace(NamedTuple):
 
 def map_rows(
     fn: Callable[..., Any], call: Call, leaves: Sequence[Any], count: int
-) -> tuple[list[Mapped], Structure]:
+) -> tuple[list[BatchedValue], Structure]:
     """The leaves of what ``fn`` returns for each of ``count`` rows, and their structure.
 
     Args:
         fn: its control flow is converted.
         call: gives ``fn`` its arguments.
-        leaves: those of the arguments: a :class:`Mapped` for a tensor, else a Python value.
+        leaves: those of the arguments: a :class:`BatchedValue` for a tensor, else a Python value.
         count: the number of rows.
 
     Raises:
         UnbatchableError: something can't be done for all rows at once.
     """
     trace = _run(converted(fn), call, leaves)
-    tensors = [x for x in leaves if isinstance(x, Mapped)]
+    tensors = [x for x in leaves if isinstance(x, BatchedValue)]
     sources = [c.source for c in trace.graph.captures]
-    inputs = [*tensors, *[Mapped(x, False) for x in operands(sources)]]
+    inputs = [*tensors, *[BatchedValue(x, False) for x in operands(sources)]]
     engine = dispatch.current()
-    found = replay_rows(trace.graph, inputs, count, engine.innermost.record_assignment)
+    found = evaluate_batched(trace.graph, inputs, count, engine.innermost.record_assignment)
     outputs, news = found[: len(trace.graph.outputs)], found[len(trace.graph.outputs) :]
     variables = dict(zip(trace.graph.inputs[len(tensors) :], sources, strict=True))
     made = [x.tensor for x, v in zip(outputs, trace.graph.outputs, strict=True) if v.node is not None]
@@ -57,7 +57,7 @@ def map_rows(
 
 def _run(fn: Callable[..., Any], call: Call, leaves: Sequence[Any]) -> _Trace:
     tracer = Tracer(getattr(fn, "__name__", "row"), around=dispatch.current())
-    given = [tracer.argument(x.row_spec) if isinstance(x, Mapped) else x for x in leaves]
+    given = [tracer.argument(x.row_spec) if isinstance(x, BatchedValue) else x for x in leaves]
     with tracing(tracer):
         structure, outputs = collect(call(fn, given), tracer)
     return _Trace(eliminate_dead_code(tracer.builder.finish(outputs, tracer.updates())), structure)

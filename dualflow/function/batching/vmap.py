@@ -11,8 +11,8 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.core.tree import flatten, unflatten
 from dualflow.core.warning import warn_user
+from dualflow.function.batching.batched_value import BatchedValue, UnbatchableError, moved_axis
 from dualflow.function.batching.map_rows import map_rows
-from dualflow.function.batching.mapped import Mapped, UnbatchableError, moved_axis
 from dualflow.function.control.maps import map_in_iteration
 from dualflow.ops.creation import convert_to_tensor
 
@@ -56,7 +56,7 @@ def vmap(
         values, structure = flatten((args, kwargs))
         axes = [*_in_axes(args, in_axes), *[0] * len(flatten(kwargs)[0])]
         given = [_argument(x, axis) for x, axis in zip(values, axes, strict=True)]
-        count = _count([x for x in given if isinstance(x, Mapped)], axis_size)
+        count = _count([x for x in given if isinstance(x, BatchedValue)], axis_size)
 
         def call(function: Callable[..., Any], leaves: Sequence[Any]) -> Any:
             row_args, row_kwargs = unflatten(structure, leaves)
@@ -103,7 +103,7 @@ def vectorized_map(
 def _argument(value: Any, axis: int | None) -> Any:
     """The rows of an argument along its first axis; Python values that all rows share stay as they are."""
     if axis is None:
-        return Mapped(convert_to_tensor(value), False) if isinstance(value, TENSORS) else value
+        return BatchedValue(convert_to_tensor(value), False) if isinstance(value, TENSORS) else value
     tensor = convert_to_tensor(value)
     rank = len(tensor.shape)
     if not -rank <= axis < rank:
@@ -111,10 +111,10 @@ def _argument(value: Any, axis: int | None) -> Any:
             f"an argument of shape {tensor.shape} has no axis {axis}, along which its rows would lie; give "
             "in_axes, with None for what all rows share."
         )
-    return Mapped(moved_axis(tensor, axis % rank, 0), True)
+    return BatchedValue(moved_axis(tensor, axis % rank, 0), True)
 
 
-def _count(arguments: Sequence[Mapped], asked: int | None) -> int:
+def _count(arguments: Sequence[BatchedValue], asked: int | None) -> int:
     counts = {x.tensor.shape[0] for x in arguments if x.by_row}
     if asked is not None:
         counts.add(asked)
@@ -166,10 +166,10 @@ def _children(value: Any) -> dict[Any, Any]:
 
 
 def _is_mapped(value: Any) -> bool:
-    return isinstance(value, Mapped)
+    return isinstance(value, BatchedValue)
 
 
-def _result(found: Mapped, axis: int | None, count: int) -> Any:
+def _result(found: BatchedValue, axis: int | None, count: int) -> Any:
     if axis is None:
         if found.by_row:
             raise InvalidArgumentError(

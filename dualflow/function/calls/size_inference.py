@@ -227,7 +227,7 @@ class _Sizing:
         """A loop; a size that iterations change is a symbol, which has another number in each iteration."""
         loop = loop_of(node)
         carried, stacks, rest = loop.parts(list(inputs))
-        if loop.mapped and loop.length is None and stacks[0].spec.shape[0] is not None:
+        if loop.scanned and loop.length is None and stacks[0].spec.shape[0] is not None:
             loop = replace(loop, length=stacks[0].spec.shape[0])
         carry = [v.spec for v in carried]
         rows = [TensorSpec.of(Shape(tuple(v.spec.shape)[1:]), v.spec.dtype) for v in stacks]

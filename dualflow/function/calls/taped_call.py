@@ -1,7 +1,7 @@
 """The gradient of a traced function under a tape that runs eagerly.
 
 The trace is extended by the reverse sweep over its nodes, then cut in two: a forward graph that also hands
-out what the gradient needs, and a backward graph. The tape records the call as one op, whose pullback runs
+out what the gradient needs, and a backward graph. The tape records the call as one op, whose joint vjp runs
 the second.
 """
 
@@ -24,7 +24,7 @@ from dualflow.graph.extract import extract
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise
-from dualflow.graph.split_forward_backward import SourceKind, halve
+from dualflow.graph.split_forward_backward import SourceKind, split_forward_backward
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Effect, Op
 
@@ -84,14 +84,16 @@ class ForwardBackward:
         whole: Callable[[], Callable[[Sequence[Any]], Sequence[Any]]],
         options: CompileOptions,
     ) -> None:
-        halves = halve(optimise(joint, options, passes=SIMPLIFICATIONS), inputs, outputs + held, effects)
-        self.forward = CompiledGraph(halves.forward, options)
-        place = {v: i for i, v in enumerate(halves.forward.inputs)}
-        self.written = tuple([place[u.input] for u in halves.forward.updates])
+        graphs = split_forward_backward(
+            optimise(joint, options, passes=SIMPLIFICATIONS), inputs, outputs + held, effects
+        )
+        self.forward = CompiledGraph(graphs.forward, options)
+        place = {v: i for i, v in enumerate(graphs.forward.inputs)}
+        self.written = tuple([place[u.input] for u in graphs.forward.updates])
         self.inputs, self.outputs, self.held = inputs, outputs, held
         self.flowing, self.taking = tuple(flowing), tuple(taking)
-        self._backward = halves.backward
-        self._sources = halves.sources
+        self._backward = graphs.backward
+        self._sources = graphs.sources
         self._backward_graphs: dict[tuple[int, ...], CompiledGraph] = {}
         self._make_whole = whole
         self._options = options
@@ -184,7 +186,7 @@ CALL: Final = Op(
     infer=lambda *specs, call: (),
     kernel=lambda *arrays, call: call.run(arrays),
     kind=Opaque("a call inside a trace is inlined, so no graph has this op"),
-    pullback=lambda needed, g, out, *inputs, call: call.pull(needed, g, out, inputs),
+    joint_vjp=lambda needed, g, out, *inputs, call: call.pull(needed, g, out, inputs),
     outputs=None,
     effect=Effect.PYTHON,
 )

@@ -216,7 +216,7 @@ class TracedGraph:
         for node in dict.fromkeys(v.node for v in held):
             assert node is not None, "held values are results of nodes"
             _, read = ancestors(node.inputs, ())
-            if not read.isdisjoint(sources) and (node.op.vjp is not None or node.op.pullback is not None):
+            if not read.isdisjoint(sources) and (node.op.vjp is not None or node.op.joint_vjp is not None):
                 raise InvalidArgumentError(
                     f"The second derivative of {self.graph.name!r} goes through {node.op.name}, which can't "
                     f"be run again to compute it. Call it outside of the traced function.\n  {node.origin}"

@@ -26,7 +26,12 @@ from dualflow.graph.interpret import replay
 from dualflow.graph.ir import Graph, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise
-from dualflow.graph.split_forward_backward import Halves, Source, SourceKind, halve
+from dualflow.graph.split_forward_backward import (
+    ForwardBackwardGraphs,
+    Source,
+    SourceKind,
+    split_forward_backward,
+)
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.creation import zeros_like
 from dualflow.ops.op_kinds import Decompose
@@ -40,7 +45,7 @@ class _Pulled(NamedTuple):
 
     Attributes:
         moving: the carried values that a cotangent goes back through,
-        mapping: the mapped inputs, and
+        mapping: the scanned inputs, and
         resting: the other inputs that get one.
         taking: the results that have one: those moving, then rows.
     """
@@ -77,18 +82,18 @@ def pull_loop(needed: Sequence[bool], g: Any, out: Any, *inputs: Any, loop: Loop
         taking=(*moving, *rows),
     )
     options = tracer_of(dispatch.current()).options
-    halves = _halves(pulled, options)
-    kept = _kept(loop, halves)
+    graphs = _forward_backward(pulled, options)
+    kept = _kept(loop, graphs)
     if _has_sizes_of_its_own(loop.body) and any(
         not v.spec.shape.is_static for (kind, _), v in kept.items() if kind is SourceKind.RESIDUAL
     ):  # rows of several sizes make no stack
         loop = replace(loop, recompute=True)
         pulled = pulled._replace(loop=loop)
-        halves = _halves(pulled, options)
-        kept = _kept(loop, halves)
+        graphs = _forward_backward(pulled, options)
+        kept = _kept(loop, graphs)
     iterations = _segment(loop, kept, options)
     if iterations is None:
-        found = _go_back(pulled, halves, _keep(pulled, halves, kept), gs, out)
+        found = _go_back(pulled, graphs, _keep(pulled, graphs, kept), gs, out)
     else:
         found = _in_segments(pulled, iterations, gs)
     for i, flow in zip((*moving, *pulled.resting, *pulled.mapping), found, strict=True):
@@ -136,7 +141,7 @@ def _active(loop: LoopSpec, wanted: Sequence[int]) -> tuple[int, ...]:
         reached |= more
 
 
-def _halves(pulled: _Pulled, options: CompileOptions) -> Halves:
+def _forward_backward(pulled: _Pulled, options: CompileOptions) -> ForwardBackwardGraphs:
     """The body and its gradient, cut into a forward and a backward body."""
     loop = pulled.loop
     count = len(loop.body.inputs)
@@ -157,18 +162,18 @@ def _halves(pulled: _Pulled, options: CompileOptions) -> Halves:
     if all(v.spec.shape.is_static for v in joint.inputs):  # else it is simplified for the sizes of a call
         joint = optimise(joint, options, passes=SIMPLIFICATIONS)
     lasting = joint.inputs[0 if loop.recompute else loop.end : count]
-    return halve(joint, count, len(loop.body.outputs), 0, lasting)
+    return split_forward_backward(joint, count, len(loop.body.outputs), 0, lasting)
 
 
-def _kept(loop: LoopSpec, halves: Halves) -> dict[Source, Value]:
+def _kept(loop: LoopSpec, graphs: ForwardBackwardGraphs) -> dict[Source, Value]:
     """The values of each iteration that the backward loop reads, beside those that are stacked anyway."""
-    first, carried, count = halves.forward, loop.carried, len(loop.body.outputs)
-    before = [i for kind, i in halves.sources if kind is SourceKind.INPUT and i < carried]
+    first, carried, count = graphs.forward, loop.carried, len(loop.body.outputs)
+    before = [i for kind, i in graphs.sources if kind is SourceKind.INPUT and i < carried]
     if (
-        not before and loop.iterations is None and not loop.mapped
+        not before and loop.iterations is None and not loop.scanned
     ):  # a stack also tells how many iterations there were
         before = [min(range(carried), key=lambda i: _bytes(loop.body.inputs[i].spec))]
-    after = [i for kind, i in halves.sources if kind is SourceKind.OUTPUT and i < carried]
+    after = [i for kind, i in graphs.sources if kind is SourceKind.OUTPUT and i < carried]
     residuals = range(len(first.outputs) - count)
     return {
         **{(SourceKind.INPUT, i): first.inputs[i] for i in before},
@@ -194,7 +199,7 @@ def _segment(loop: LoopSpec, kept: dict[Source, Value], options: CompileOptions)
     budget = options.loop_budget
     if loop.recompute or not each or (loop.condition is None and loop.length is None):
         return None
-    if loop.condition is not None and loop.rows:
+    if loop.condition is not None and loop.stacked:
         return None
     start = max(1, sum(v.spec.nbytes for v in loop.body.inputs[: loop.carried]))
     if loop.length is None:
@@ -219,12 +224,12 @@ def _in_segments(pulled: _Pulled, iterations: int, gs: Sequence[Any]) -> Tensors
     return [conj(x) for x in found]
 
 
-def _keep(pulled: _Pulled, halves: Halves, stacked: dict[Source, Value]) -> dict[Source, Any]:
+def _keep(pulled: _Pulled, graphs: ForwardBackwardGraphs, stacked: dict[Source, Value]) -> dict[Source, Any]:
     """Run the loop once more with stacks of what is kept; return the stacks by the value that they stack."""
     loop = pulled.loop
-    first, carried, count = halves.forward, loop.carried, len(loop.body.outputs)
+    first, carried, count = graphs.forward, loop.carried, len(loop.body.outputs)
     rows: list[Source] = [(SourceKind.OUTPUT, i) for i in range(carried, count)]
-    if not stacked and not any(source in rows for source in halves.sources):
+    if not stacked and not any(source in rows for source in graphs.sources):
         return {}
     graph = replace(first, outputs=(*first.outputs[:count], *stacked.values()))
     results = run_loop(loop.extended(graph), pulled.inputs)
@@ -232,7 +237,7 @@ def _keep(pulled: _Pulled, halves: Halves, stacked: dict[Source, Value]) -> dict
 
 
 def _go_back(
-    pulled: _Pulled, halves: Halves, stacks: dict[Source, Any], gs: Sequence[Any], out: Any
+    pulled: _Pulled, graphs: ForwardBackwardGraphs, stacks: dict[Source, Any], gs: Sequence[Any], out: Any
 ) -> Tensors:
     """The cotangents of the inputs :attr:`_Pulled.wanted`: moving, resting, then mapping."""
     loop, inputs = pulled.loop, pulled.inputs
@@ -243,7 +248,7 @@ def _go_back(
     rows = [gs[i] for i in pulled.taking[moving:]]
     rest: Tensors = []
     where: list[tuple[str, int]] = []  # of each argument of the second half
-    for source in halves.sources:
+    for source in graphs.sources:
         kind, i = source
         if source in stacks or (kind is SourceKind.INPUT and loop.carried <= i < loop.end):
             where.append(("rows", len(rows)))
@@ -255,7 +260,7 @@ def _go_back(
             where.append(("rest", len(rest)))
             rest.append(inputs[i])
     if loop.iterations is None and not rows:
-        rows.append(inputs[loop.carried] if loop.mapped else next(iter(stacks.values())))
+        rows.append(inputs[loop.carried] if loop.scanned else next(iter(stacks.values())))
 
     def iteration(*symbols: Any) -> Tensors:
         tables = {
@@ -263,7 +268,7 @@ def _go_back(
             "rows": symbols[moving + sums : moving + sums + len(rows)],
             "rest": symbols[moving + sums + len(rows) :],
         }
-        found = replay(halves.backward, [tables[kind][i] for kind, i in where])
+        found = replay(graphs.backward, [tables[kind][i] for kind, i in where])
         flows, of_rows, shares = found[:moving], found[moving : len(found) - sums], found[len(found) - sums :]
         totals = [a + b for a, b in zip(tables["carry"][moving:], shares, strict=True)]
         return [*flows, *totals, *of_rows]

@@ -25,7 +25,7 @@ from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
 from dualflow.function.control.bodies import Body, inner_tracer, operands, tracer_of
 from dualflow.function.control.control_nodes import cond_node
-from dualflow.function.tracing.symbol import Symbol
+from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph import origin
 from dualflow.graph.ir import Origin, Value
@@ -146,8 +146,8 @@ def end(make: Callable[..., Any], reads: Sequence[Any]) -> Ended:
     engine = dispatch.current()
     leaves, structure = flatten(list(reads))
     leaves = [engine.read(x) if isinstance(x, AbstractVariable) else x for x in leaves]
-    tensors = [x for x in leaves if type(x) is Symbol]
-    kept = [_GIVEN if type(x) is Symbol else x for x in leaves]
+    tensors = [x for x in leaves if type(x) is SymbolicTensor]
+    kept = [_GIVEN if type(x) is SymbolicTensor else x for x in leaves]
     return Ended(Raising(make, structure, tuple(kept), origin.caller()), tensors)
 
 
@@ -218,7 +218,7 @@ def stop(ended: Ended) -> Ended:
     return Ended(None)
 
 
-def settled(symbol: Symbol) -> bool | None:
+def settled(symbol: SymbolicTensor) -> bool | None:
     """The value of a bool ``symbol`` that an earlier check implies; None if none does."""
     flag, truth = stripped(symbol)
     tracer: Tracer | None = tracer_of(dispatch.current())
@@ -229,7 +229,7 @@ def settled(symbol: Symbol) -> bool | None:
     return None
 
 
-def stripped(symbol: Symbol) -> tuple[Value, bool]:
+def stripped(symbol: SymbolicTensor) -> tuple[Value, bool]:
     """``symbol`` without negations: a value, and whether it is that value or its negation."""
     flag, truth = symbol._value, True
     while flag.node is not None and flag.node.op is logical_not.op:
@@ -238,7 +238,7 @@ def stripped(symbol: Symbol) -> tuple[Value, bool]:
 
 
 def _is_of(x: Any, tracer: Tracer) -> bool:
-    return type(x) is Symbol and x._tracer is tracer
+    return type(x) is SymbolicTensor and x._tracer is tracer
 
 
 def _stop_unless(holds: Any, raising: Raising, tensors: Sequence[Any]) -> Any:

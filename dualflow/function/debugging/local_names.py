@@ -14,7 +14,7 @@ from types import CodeType, FrameType
 from typing import Any, Final
 
 from dualflow.core.records import NamedTuple
-from dualflow.function.tracing.symbol import Symbol
+from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.graph.ir import Graph, GraphBuilder, Node, Origin, Value
 from dualflow.graph.origin import calling_frame
 from dualflow.ops.record import Op
@@ -207,7 +207,7 @@ class _Structure(NamedTuple):
 
 def _kept(x: Any, deep: bool = False) -> Any:
     kind = type(x)
-    if kind is Symbol:
+    if kind is SymbolicTensor:
         return x._value
     if kind in _PLAIN:
         return x

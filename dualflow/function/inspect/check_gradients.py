@@ -26,7 +26,7 @@ from dualflow.graph.ir import Origin
 from dualflow.graph.origin import caller
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.own_gradient import CUSTOM
+from dualflow.ops.custom_vjp import CUSTOM
 from dualflow.ops.record import Op
 
 Array = np.ndarray[Any, Any]

@@ -63,7 +63,7 @@ def _as_tuple(results: Any) -> tuple[Any, ...]:
     return results if isinstance(results, tuple) else (results,)
 
 
-def _pullback(
+def _joint_vjp(
     needed: Sequence[bool],
     g: Any,
     out: Any,
@@ -114,7 +114,7 @@ LATE: Final = Op(
     infer=_infer,
     kernel=_kernel,
     kind=Decompose(_resolved),
-    pullback=_pullback,
+    joint_vjp=_joint_vjp,
     outputs=None,
 )
 
@@ -134,7 +134,7 @@ def held_op(name: str | None, *, checked: bool) -> Op:
         infer=_infer,
         kernel=_kernel,
         kind=LATE.kind,
-        pullback=_pullback,
+        joint_vjp=_joint_vjp,
         outputs=None,
         effect=Effect.CHECK if checked else None,
     )

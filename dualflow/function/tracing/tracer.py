@@ -20,7 +20,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
 from dualflow.function.options import compile_options
-from dualflow.function.tracing.symbol import Provisional, Symbol, SymbolicEngine
+from dualflow.function.tracing.symbolic_tensor import Provisional, SymbolicEngine, SymbolicTensor
 from dualflow.function.tracing.variable_creation import VariableCreation
 from dualflow.graph.extract import extract
 from dualflow.graph.interpret import evaluate, run_node
@@ -44,7 +44,7 @@ class _State:
 
     variable: AbstractVariable
     input: Value
-    current: Symbol
+    current: SymbolicTensor
 
 
 class Tracer(SymbolicEngine):
@@ -100,7 +100,7 @@ class Tracer(SymbolicEngine):
         )
         self.refusal: Exception | None = None
         self.settled: dict[Value, bool] = {}
-        self._captured: dict[int, tuple[AbstractTensor, Symbol]] = {}
+        self._captured: dict[int, tuple[AbstractTensor, SymbolicTensor]] = {}
         self._constants: dict[tuple[Any, ...], Value] = {}
         self._states: dict[int, _State] = {}
         self._static: dict[Value, Array | None] = {}
@@ -111,52 +111,52 @@ class Tracer(SymbolicEngine):
         return super().is_traced(value) or (self._around is not None and self._around.is_traced(value))
 
     def unary(self, op: Op, x: Any) -> Any:
-        if type(x) is Symbol and x._tracer is self and x._value.spec.dtype.computes:
-            return Symbol(self.builder.add(op, (x._value,), _NOTHING, caller()).outputs[0], self)
+        if type(x) is SymbolicTensor and x._tracer is self and x._value.spec.dtype.computes:
+            return SymbolicTensor(self.builder.add(op, (x._value,), _NOTHING, caller()).outputs[0], self)
         return op.run_on(self, (x,), _NOTHING)
 
     def binary(self, op: Op, x: Any, y: Any) -> Any:
-        a = x._value if type(x) is Symbol and x._tracer is self else None
-        b = y._value if type(y) is Symbol and y._tracer is self else None
+        a = x._value if type(x) is SymbolicTensor and x._tracer is self else None
+        b = y._value if type(y) is SymbolicTensor and y._tracer is self else None
         if a is not None and b is None:
             b = self._number(y, a.spec.dtype)
         elif b is not None and a is None:
             a = self._number(x, b.spec.dtype)
         if a is not None and b is not None and a.spec.dtype is b.spec.dtype and a.spec.dtype.computes:
-            return Symbol(self.builder.add(op, (a, b), _NOTHING, caller()).outputs[0], self)
+            return SymbolicTensor(self.builder.add(op, (a, b), _NOTHING, caller()).outputs[0], self)
         return op.run_on(self, (x, y), _NOTHING)
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         node = self.builder.add(op, [x._value for x in inputs], attrs, caller())
-        outputs = [Symbol(v, self) for v in node.outputs]
+        outputs = [SymbolicTensor(v, self) for v in node.outputs]
         return outputs[0] if op.outputs == 1 else tuple(outputs)
 
-    def constant(self, array: Array) -> Symbol:
-        return Symbol(self._literal(array), self)
+    def constant(self, array: Array) -> SymbolicTensor:
+        return SymbolicTensor(self._literal(array), self)
 
     def shallow_copy(self, tensor: Any) -> Any:
         return self.run(identity.op, (tensor,), {})
 
-    def lift(self, tensor: AbstractTensor) -> Symbol:
-        if type(tensor) is Symbol and tensor._tracer is self:
+    def lift(self, tensor: AbstractTensor) -> SymbolicTensor:
+        if type(tensor) is SymbolicTensor and tensor._tracer is self:
             return tensor
         known = self._captured.get(id(tensor))
         if known is not None:
             return known[1]
         if type(tensor) is EagerTensor:
             symbol = self._constant_or_capture(tensor)
-        elif type(tensor) is Symbol and self._is_inside(tensor._tracer):
+        elif type(tensor) is SymbolicTensor and self._is_inside(tensor._tracer):
             symbol = self._inherit(tensor)
         else:
             raise InaccessibleTensorError(self._out_of_scope(tensor))
         self._captured[id(tensor)] = tensor, symbol
         return symbol
 
-    def read(self, variable: AbstractVariable) -> Symbol:
+    def read(self, variable: AbstractVariable) -> SymbolicTensor:
         return self._state(variable).current
 
     def assign(self, variable: AbstractVariable, value: Any) -> Any:
-        state, symbol = self._state(variable), Symbol(self.lift(value)._value, self)
+        state, symbol = self._state(variable), SymbolicTensor(self.lift(value)._value, self)
         if symbol._value is not state.current._value:
             self.record_assignment(variable, symbol)
         state.current = symbol
@@ -183,14 +183,14 @@ class Tracer(SymbolicEngine):
             tracer.refusal = tracer.refusal or error
             tracer = tracer.outer
 
-    def argument(self, spec: TensorSpec) -> Symbol:
+    def argument(self, spec: TensorSpec) -> SymbolicTensor:
         """A new input that the caller gives."""
         return self.symbol(self.builder.argument(spec))
 
     def bind(self, variable: AbstractVariable) -> Value:
         """A new input for the value of a variable that is an argument."""
         value = self.builder.argument(_variable_spec(variable))
-        self._states[id(variable)] = _State(variable, value, Symbol(value, self))
+        self._states[id(variable)] = _State(variable, value, SymbolicTensor(value, self))
         return value
 
     @property
@@ -228,7 +228,7 @@ class Tracer(SymbolicEngine):
             InaccessibleTensorError: it depends on an argument.
         """
         graph = extract(self.builder.finish(()), (), [value])
-        if graph.arguments or any(type(c.source) is Symbol for c in graph.captures):
+        if graph.arguments or any(type(c.source) is SymbolicTensor for c in graph.captures):
             raise InaccessibleTensorError(
                 f"The {what} of a variable depends on an argument of the traced function {self.name!r}, "
                 "which has no value yet. Compute it from Python values, or create the variable outside."
@@ -254,18 +254,20 @@ class Tracer(SymbolicEngine):
     def _literal(self, array: Array) -> Value:
         return self.builder.add(REGISTRY["constant"], (), {"value": array}).output
 
-    def _inherit(self, symbol: Symbol) -> Symbol:
+    def _inherit(self, symbol: SymbolicTensor) -> SymbolicTensor:
         """A value of a trace around this one."""
         made = symbol._tracer.provisional.get(symbol._value)
         return self._capture(symbol) if made is None else self.provide(made)
 
-    def provide(self, made: Provisional) -> Symbol:
+    def provide(self, made: Provisional) -> SymbolicTensor:
         """A value that a loop may not have assigned."""
-        found: Symbol = self.run(ASSIGNED, (self.lift(made.x), self.lift(made.ran)), {"name": made.name})
+        found: SymbolicTensor = self.run(
+            ASSIGNED, (self.lift(made.x), self.lift(made.ran)), {"name": made.name}
+        )
         self.provisional[found._value] = made
         return found
 
-    def _constant_or_capture(self, tensor: EagerTensor) -> Symbol:
+    def _constant_or_capture(self, tensor: EagerTensor) -> SymbolicTensor:
         """A tensor of few elements is a constant, unless a tape may ask for a gradient with respect to it."""
         array = tensor._array
         if array.size > _INLINED:
@@ -276,7 +278,7 @@ class Tracer(SymbolicEngine):
         self._static[symbol._value] = array
         return symbol
 
-    def _capture(self, tensor: AbstractTensor) -> Symbol:
+    def _capture(self, tensor: AbstractTensor) -> SymbolicTensor:
         return self.symbol(self.builder.capture(tensor.spec, tensor, variable=False))
 
     def _state(self, variable: AbstractVariable) -> _State:
@@ -295,7 +297,7 @@ class Tracer(SymbolicEngine):
 
     def _out_of_scope(self, tensor: AbstractTensor) -> str:
         shown = f"{tensor!r} is out of scope and cannot be used in {self.name!r}."
-        if type(tensor) is not Symbol:
+        if type(tensor) is not SymbolicTensor:
             return f"{shown} Only tensors can be captured by a traced function."
         inside = tensor._tracer
         if isinstance(inside, Tracer) and inside.outer is not None:
@@ -359,7 +361,7 @@ class tracing:
         _active.reset(self._token)
 
 
-def values(symbols: Sequence[Symbol]) -> list[Value]:
+def values(symbols: Sequence[SymbolicTensor]) -> list[Value]:
     """The graph's values that ``symbols`` stand for."""
     return [s._value for s in symbols]
 

@@ -23,9 +23,9 @@ from dualflow.graph.passes.complex_parts import part_complex
 from dualflow.graph.passes.constant_folding import fold_constants
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.epilogues import add_in_products
+from dualflow.graph.passes.float16 import widen_float16
 from dualflow.graph.passes.fourier import transform_in_steps
 from dualflow.graph.passes.fusion import fuse
-from dualflow.graph.passes.halves import widen_halves
 from dualflow.graph.passes.hoist_random import draw_before_loops
 from dualflow.graph.passes.invariants import hoist_invariants
 from dualflow.graph.passes.loops import merge_loops
@@ -120,7 +120,7 @@ PASSES: Final = (
         _with_complex_kernels,
     ),
     Pass(
-        "halves", "algebra and gradients see each op once; no later pass sees float16", _plain(widen_halves)
+        "float16", "algebra and gradients see each op once; no later pass sees float16", _plain(widen_float16)
     ),
     Pass(
         "products",

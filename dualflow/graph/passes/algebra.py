@@ -21,7 +21,7 @@ from dualflow.ops.arrangement import EXPAND_DIMS, RESHAPE, SQUEEZE, TRANSPOSE
 from dualflow.ops.broadcasting import BROADCAST_TO, REDUCE_SUM
 from dualflow.ops.conversion import CAST, identity, stop_gradient
 from dualflow.ops.creation import CONSTANT
-from dualflow.ops.own_gradient import CUSTOM
+from dualflow.ops.custom_vjp import CUSTOM
 from dualflow.ops.powers import pow
 from dualflow.ops.record import Op
 from dualflow.ops.reduction import REDUCE_ALL, REDUCE_ANY, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD

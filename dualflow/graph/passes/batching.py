@@ -103,7 +103,7 @@ class _LoopRewriter:
             tuple([n for n in nodes if n in needed]),
             tuple(results),
         )
-        attrs = {"loop": found.loop.another(body=iteration, mapped=found.loop.mapped + len(new))}
+        attrs = {"loop": found.loop.another(body=iteration, scanned=found.loop.scanned + len(new))}
         inputs = (*self.node.inputs[:end], *rows, *self.node.inputs[end:])
         specs = LOOP.specs([v.spec for v in inputs], attrs)
         return Node(LOOP, inputs, attrs, specs, self.node.origin, self.node.also)

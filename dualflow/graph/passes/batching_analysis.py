@@ -57,7 +57,7 @@ class Batchable:
         node: the loop, whose number of iterations is known.
         room: how many bytes new stacks may still take.
         costs: say which products are faster together.
-        before: products of rows of mapped inputs.
+        before: products of rows of scanned inputs.
         behind: products that are rows of the result, by their place there.
         sums: carried sums of products.
         stacked: the values whose rows the loop has to keep for that.
@@ -92,7 +92,7 @@ class Batchable:
 
     @property
     def rows(self) -> tuple[Value, ...]:
-        """The rows of mapped inputs, inside."""
+        """The rows of scanned inputs, inside."""
         return self.body.inputs[self.carried : self.loop.end]
 
     @property

@@ -12,7 +12,7 @@ from dualflow.graph.axes import base_of, is_generated, is_scalar_literal, is_vie
 from dualflow.graph.column_folds import LEAST_ELEMENTS
 from dualflow.graph.cost_model import CostModel
 from dualflow.graph.failing import may_fail
-from dualflow.graph.fused import FUSED, Axes, LoopDomain, input_axes, output_axes, reduced_axes
+from dualflow.graph.fused import FUSED, Axes, IterationSpace, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.ops.op_kinds import Elementwise, Gather, Reduce, Scan
 
@@ -145,7 +145,7 @@ class _Rebuild:
             nodes=tuple(body.nodes),
             outputs=tuple(body.new[v] for v in results),
         )
-        domain = LoopDomain(group.extents, group.reduced, body.own, frozenset(body.again))
+        domain = IterationSpace(group.extents, group.reduced, body.own, frozenset(body.again))
         outside = [self.value(v) for v in body.inputs]
         origin = next((n.origin for n in reversed(group.nodes) if n.origin), None)
         fused = Node(FUSED, outside, {"body": graph, "domain": domain}, [v.spec for v in results], origin)

@@ -32,7 +32,7 @@ def _drawn_before(node: Node, room: int) -> Expansion | None:
     if draw is None or loop.iterations is None:
         return None
     many = _drawn(draw, loop.iterations)
-    reading = replace(loop, body=with_rows(loop.body, draw, loop.end), mapped=loop.mapped + 1)
+    reading = replace(loop, body=with_rows(loop.body, draw, loop.end), scanned=loop.scanned + 1)
     inputs = (*node.inputs[: loop.end], many.output, *node.inputs[loop.end :])
     made = Node(LOOP, inputs, {"loop": reading}, node.specs, node.origin, node.also)
     return Expansion((many, made), made.outputs)

@@ -30,9 +30,9 @@ def _looped(node: Node) -> Expansion | None:
     rows = {v: Value(_row(v.spec)) for v in stacks} | {v: Value(v.spec) for v in rest}
     one = Node(node.op, [rows[v] for v in node.inputs], node.attrs, [_row(node.output.spec)], node.origin)
     body = Graph(node.op.name, tuple(rows.values()), (one,), one.outputs)
-    mapped, others = [v for v in rows if v in stacks], [v for v in rows if v not in stacks]
-    loop = LoopSpec(body, carried=0, mapped=len(mapped), length=None)
-    return by(Node(LOOP, [*mapped, *others], {"loop": loop}, node.specs, node.origin, node.also))
+    scanned, others = [v for v in rows if v in stacks], [v for v in rows if v not in stacks]
+    loop = LoopSpec(body, carried=0, scanned=len(scanned), length=None)
+    return by(Node(LOOP, [*scanned, *others], {"loop": loop}, node.specs, node.origin, node.also))
 
 
 def _is_stack(value: Value, rank: int) -> bool:

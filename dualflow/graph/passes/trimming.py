@@ -52,7 +52,9 @@ def trim_control(graph: Graph) -> Graph:
 def _partly(node: Node, live: Container[Value]) -> dict[str, Any] | None:
     """The attributes with which a node computes only what is live; None where it has to compute all."""
     needed = tuple([v in live for v in node.outputs])
-    return None if node.op.partly is None or all(needed) else node.op.partly(needed, **node.attrs)
+    return (
+        None if node.op.prune_outputs is None or all(needed) else node.op.prune_outputs(needed, **node.attrs)
+    )
 
 
 def _part_of(node: Node, attrs: dict[str, Any], outputs: Sequence[int]) -> Expansion:
@@ -115,11 +117,11 @@ def _loop_needs(node: Node, live: Container[Value]) -> _Needs:
         if found <= read:
             break
         read |= found
-    mapped = [i for i in range(carried, end) if i in read]
-    if not mapped and end > carried and loop.length is None:
-        mapped = [carried]  # its rows are counted
+    scanned = [i for i in range(carried, end) if i in read]
+    if not scanned and end > carried and loop.length is None:
+        scanned = [carried]  # its rows are counted
     rest = [i for i in sorted(read) if i >= end or i in constant]
-    return _Needs((*sorted(needed), *mapped, *rest), (*sorted(needed), *stacks), constant)
+    return _Needs((*sorted(needed), *scanned, *rest), (*sorted(needed), *stacks), constant)
 
 
 def _read(graph: Graph, wanted: Iterable[Value]) -> set[int]:
@@ -147,7 +149,7 @@ def _loop(loop: LoopSpec, needs: _Needs, outputs: int) -> LoopSpec:
         loop,
         body=_part(body, needs.inputs, [body.outputs[i] for i in needs.outputs]),
         carried=sum(o < loop.carried for o in needs.outputs),
-        mapped=sum(loop.carried <= i < loop.end for i in needs.inputs),
+        scanned=sum(loop.carried <= i < loop.end for i in needs.inputs),
         condition=None if test is None else _part(test, needs.inputs, test.outputs),
     )
     return trimmed if len(needs.outputs) == outputs else trimmed.another()

@@ -35,8 +35,8 @@ def _counted(node: Node) -> Expansion | None:
     loop = loop_of(node)
     iterations = _iterations(node)
     if has_extents(loop.body):  # what is carried may change its size
-        return _of_known_stacks(node, iterations) if loop.mapped and loop.length is None else None
-    if iterations == 0 and all(v.spec.shape.is_static for v in loop.rows):
+        return _of_known_stacks(node, iterations) if loop.scanned and loop.length is None else None
+    if iterations == 0 and all(v.spec.shape.is_static for v in loop.stacked):
         return _none(node)
     if iterations == 1 and _one_is_static(node):
         return _one(node)
@@ -67,7 +67,7 @@ def _takes_little(node: Node, iterations: int) -> bool:
     loop = loop_of(node)
     if loop.condition is None:
         return True  # the rows that it reads are no fewer
-    rows = [v.spec for v in loop.rows]
+    rows = [v.spec for v in loop.stacked]
     return (
         all(r.shape.is_static for r in rows)
         and iterations * sum(r.nbytes for r in rows) <= COUNTED_STACK_BYTES
@@ -76,7 +76,7 @@ def _takes_little(node: Node, iterations: int) -> bool:
 
 def _iterations(node: Node) -> int | None:
     loop = loop_of(node)
-    if loop.mapped and loop.length is None:
+    if loop.scanned and loop.length is None:
         rows: int | None = node.inputs[loop.carried].spec.shape[0]
         return rows
     return trip_count(loop, [_literal(v) for v in node.inputs])

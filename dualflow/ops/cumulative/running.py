@@ -13,6 +13,7 @@ from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError
 from dualflow.core.shape import normalize_axis
 from dualflow.core.spec import TensorSpec
+from dualflow.ops.batching_rules import ALONG
 from dualflow.ops.comparison import greater, isfinite
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.docstrings import SCAN, documented
@@ -22,7 +23,6 @@ from dualflow.ops.op_kinds import Opaque, OpKind
 from dualflow.ops.powers import log
 from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.repetition import pad
-from dualflow.ops.rows import ALONG
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.scans import accumulated, running
 from dualflow.ops.selection import masked, where
@@ -62,7 +62,7 @@ def _running(
             infer=infer,
             kernel=kernel,
             kind=kind,
-            rows=ALONG,
+            batching_rule=ALONG,
             vjp=(vjp,),
             promotion=promotion,
             samples=tuple(

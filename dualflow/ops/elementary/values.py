@@ -14,6 +14,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, broadcast
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import add, add_n, multiply
+from dualflow.ops.batching_rules import LEADING
 from dualflow.ops.clipping import clip_by_value
 from dualflow.ops.comparison import less
 from dualflow.ops.complex_numbers import complex as complex_of
@@ -22,7 +23,6 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.op_kinds import Elementwise, Opaque
 from dualflow.ops.record import Op, Promotion, register
-from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.selection import where
 from dualflow.ops.trigonometric import atan2
@@ -252,7 +252,7 @@ BITCAST = register(
         infer=_bits_infer,
         kernel=_bits,
         kind=Opaque("it reads memory as another dtype"),
-        rows=LEADING,
+        batching_rule=LEADING,
         samples=(
             Sample((Domain(-50, 50, "fi", (3, 2)),), {"dtype": as_dtype("uint8")}),
             Sample((Domain(0, 200, "u", (3, 4)),), {"dtype": as_dtype("int32")}),

@@ -15,6 +15,7 @@ from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape, broadcast
 from dualflow.core.spec import TensorSpec
+from dualflow.ops.batching_rules import LEADING
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.joining import stack
@@ -22,7 +23,6 @@ from dualflow.ops.linear_algebra.matrices import matrices, not_invertible, requi
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, Promotion, agreed, register
 from dualflow.ops.repetition import pad
-from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _tridiagonal(bands: Any, b: Any, band: Band, transpose: bool) -> Any:
     return np.full_like(b, np.nan) if failed else x
 
 
-def _pullback(
+def _joint_vjp(
     needed: Any, g: Any, out: Any, bands: Any, b: Any, band: Band, transpose: bool
 ) -> tuple[Any, ...]:
     back = solve_banded(bands, g, band, not transpose)
@@ -126,8 +126,8 @@ BANDED_SOLVE = register(
         infer=_infer,
         kernel=_kernel,
         kind=Opaque("LAPACK solves systems of equations"),
-        rows=LEADING,
-        pullback=_pullback,
+        batching_rule=LEADING,
+        joint_vjp=_joint_vjp,
         promotion=Promotion.TOGETHER,
         samples=tuple(
             Sample(

@@ -9,6 +9,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.arrangement import matrix_transpose
+from dualflow.ops.batching_rules import LEADING
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.complex_numbers import conj, real
 from dualflow.ops.contraction import matmul
@@ -19,7 +20,6 @@ from dualflow.ops.linear_algebra.triangular import triangular_solve
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.powers import log
 from dualflow.ops.record import Op, agreed, register
-from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ CHOLESKY = register(
         infer=same_squares,
         kernel=_kernel,
         kind=Opaque("LAPACK factors matrices"),
-        rows=LEADING,
+        batching_rule=LEADING,
         vjp=(_vjp,),
         samples=(
             Sample((Domain(shape=(3, 3), values=_MATRIX, symmetric=True),)),

@@ -13,6 +13,7 @@ from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import abs
 from dualflow.ops.arrangement import expand_dims, matrix_transpose
+from dualflow.ops.batching_rules import LEADING
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.comparison import equal
 from dualflow.ops.complex_numbers import conj, imag, real
@@ -26,7 +27,6 @@ from dualflow.ops.linear_algebra.solving import solve
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import argmax
-from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.selection import masked
 from dualflow.ops.static import dtype_of
@@ -65,7 +65,7 @@ def not_decomposed(what: str) -> InvalidArgumentError:
     )
 
 
-def _eigh_pullback(needed: Any, g: Any, out: Any, x: Any, compute_v: bool) -> tuple[Any, ...]:
+def _eigh_joint_vjp(needed: Any, g: Any, out: Any, x: Any, compute_v: bool) -> tuple[Any, ...]:
     """After Giles, "An extended collection of matrix derivative results" (2008), for the lower triangle."""
     values, vectors = out if compute_v else dispatch.current().apply(EIGH, (x,), {"compute_v": True})
     g_values, g_vectors = g if compute_v else (g, None)
@@ -88,10 +88,10 @@ EIGH = register(
         infer=_eigh_infer,
         kernel=_eigh,
         kind=Opaque("LAPACK decomposes matrices"),
-        rows=LEADING,
-        pullback=_eigh_pullback,
+        batching_rule=LEADING,
+        joint_vjp=_eigh_joint_vjp,
         outputs=None,
-        partly=_values_alone,
+        prune_outputs=_values_alone,
         samples=(
             Sample((Domain(shape=(3, 3), values=_SYMMETRIC),), {"compute_v": True}),
             Sample((Domain(shape=(1, 3, 3), values=[_SYMMETRIC]),), {"compute_v": False}),
@@ -171,7 +171,7 @@ def _eig(x: Any, compute_v: bool) -> tuple[Any, ...]:
     return tuple([np.asarray(y, target) for y in decomposition])
 
 
-def _eig_pullback(needed: Any, g: Any, out: Any, x: Any, compute_v: bool) -> tuple[Any, ...]:
+def _eig_joint_vjp(needed: Any, g: Any, out: Any, x: Any, compute_v: bool) -> tuple[Any, ...]:
     """After van der Aa et al., "Computation of eigenvalue and eigenvector derivatives" (2007)."""
     values, vectors = out if compute_v else dispatch.current().apply(EIG, (x,), {"compute_v": True})
     g_values, g_vectors = g if compute_v else (g, None)
@@ -209,8 +209,8 @@ EIG = register(
         infer=_eig_infer,
         kernel=_eig,
         kind=Opaque("LAPACK decomposes matrices"),
-        rows=LEADING,
-        pullback=_eig_pullback,
+        batching_rule=LEADING,
+        joint_vjp=_eig_joint_vjp,
         outputs=None,
         samples=(
             Sample((Domain(shape=(3, 3), values=_GENERAL),), {"compute_v": True}),

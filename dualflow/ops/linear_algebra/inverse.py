@@ -10,6 +10,7 @@ from dualflow.core import dispatch
 from dualflow.core.records import NamedTuple
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import expand_dims, matrix_transpose
+from dualflow.ops.batching_rules import LEADING
 from dualflow.ops.complex_numbers import complex, imag
 from dualflow.ops.contraction import matmul
 from dualflow.ops.conversion import cast
@@ -25,7 +26,6 @@ from dualflow.ops.linear_algebra.matrices import (
 )
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
-from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ INV = register(
         infer=same_squares,
         kernel=_inv,
         kind=Opaque("LAPACK inverts matrices"),
-        rows=LEADING,
+        batching_rule=LEADING,
         vjp=(_inv_vjp,),
         samples=_SAMPLES,
     )
@@ -101,7 +101,7 @@ def _determinant(x: Any, log: bool) -> tuple[Any, ...]:
     return logarithm, sign
 
 
-def _determinant_pullback(needed: Any, g: Any, out: Any, x: Any, log: bool) -> tuple[Any, ...]:
+def _determinant_joint_vjp(needed: Any, g: Any, out: Any, x: Any, log: bool) -> tuple[Any, ...]:
     """The real part of the trace of ``inv(x) @ dx`` changes the logarithm, its imaginary part the sign."""
     if not log:
         back = g * out
@@ -120,8 +120,8 @@ DETERMINANT = register(
         infer=_determinant_infer,
         kernel=_determinant,
         kind=Opaque("LAPACK factors matrices"),
-        rows=LEADING,
-        pullback=_determinant_pullback,
+        batching_rule=LEADING,
+        joint_vjp=_determinant_joint_vjp,
         outputs=None,
         samples=tuple(
             Sample(sample.inputs, {"log": log}) for sample in _SAMPLES[:2] for log in (False, True)

@@ -13,6 +13,7 @@ from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import expand_dims, matrix_transpose
+from dualflow.ops.batching_rules import LEADING
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.comparison import equal
 from dualflow.ops.contraction import matmul
@@ -32,7 +33,6 @@ from dualflow.ops.linear_algebra.triangular import triangular_solve
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.positions import eye
 from dualflow.ops.record import Op, agreed, register
-from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.sorting import argsort
 from dualflow.ops.taking import gather
@@ -60,7 +60,7 @@ def _kernel(x: Any) -> tuple[Any, ...]:
     return factors, perm
 
 
-def _pullback(needed: Any, g: Any, out: Any, x: Any) -> tuple[Any, ...]:
+def _joint_vjp(needed: Any, g: Any, out: Any, x: Any) -> tuple[Any, ...]:
     """After de Hoog et al., "Differentiation of matrix functionals using triangular factorization" (2011)."""
     (factors, perm), (g_factors, _) = out, g
     if g_factors is None:
@@ -83,8 +83,8 @@ LU = register(
         infer=_infer,
         kernel=_kernel,
         kind=Opaque("LAPACK factors matrices"),
-        rows=LEADING,
-        pullback=_pullback,
+        batching_rule=LEADING,
+        joint_vjp=_joint_vjp,
         outputs=2,
         samples=(
             Sample((Domain(shape=(3, 3), values=_MATRIX),)),

@@ -11,6 +11,7 @@ from dualflow.core.errors import DTypeError
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import abs, maximum
 from dualflow.ops.arrangement import matrix_transpose
+from dualflow.ops.batching_rules import LEADING
 from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import zeros_like
 from dualflow.ops.joining import concat
@@ -19,7 +20,6 @@ from dualflow.ops.linear_algebra.matrices import require_squares, squares
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import reduce_max
-from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.selection import where
 
@@ -86,7 +86,7 @@ MATRIX_FUNCTION = register(
         infer=_infer,
         kernel=_kernel,
         kind=Opaque("SciPy computes functions of matrices"),
-        rows=LEADING,
+        batching_rule=LEADING,
         vjp=(_vjp,),
         samples=(
             Sample((Domain(shape=(3, 3), values=_MATRIX),), {"function": "expm"}),

@@ -10,6 +10,7 @@ from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import matrix_transpose
+from dualflow.ops.batching_rules import LEADING
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.contraction import matmul
 from dualflow.ops.creation import zeros_like
@@ -20,7 +21,6 @@ from dualflow.ops.linear_algebra.matrices import matrices, require_matrices
 from dualflow.ops.linear_algebra.triangular import triangular_solve
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
-from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def _kernel(x: Any, full_matrices: bool, only_r: bool = False) -> tuple[Any, ...
     return lapack_qr(x, full_matrices, only_r)
 
 
-def _pullback(needed: Any, g: Any, out: Any, x: Any, full_matrices: bool) -> tuple[Any, ...]:
+def _joint_vjp(needed: Any, g: Any, out: Any, x: Any, full_matrices: bool) -> tuple[Any, ...]:
     """After Roberts and Roberts, "QR and LQ decomposition matrix backpropagation algorithms" (2020)."""
     q, r = out
     g_q, g_r = (zeros_like(y) if c is None else conj(c) for c, y in zip(g, out, strict=True))
@@ -78,10 +78,10 @@ QR = register(
         infer=_infer,
         kernel=_kernel,
         kind=Opaque("LAPACK decomposes matrices"),
-        rows=LEADING,
-        pullback=_pullback,
+        batching_rule=LEADING,
+        joint_vjp=_joint_vjp,
         outputs=None,
-        partly=_partly,
+        prune_outputs=_partly,
         samples=(
             Sample(
                 (Domain(shape=(4, 3), values=[[2, 1, 0.5], [-1, 3, 0.2], [0.3, 1, 2], [1, -2, 1]]),),

@@ -12,6 +12,7 @@ from dualflow.core.dtypes import int32
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import expand_dims, matrix_transpose
+from dualflow.ops.batching_rules import LEADING
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.complex_numbers import conj, imag
 from dualflow.ops.contraction import matmul
@@ -23,7 +24,6 @@ from dualflow.ops.linear_algebra.matrices import matrices, only, require_matrice
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.reduction import reduce_max
-from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.selection import where
 from dualflow.ops.shapes import shape
@@ -68,7 +68,7 @@ def _decomposed(x: Any, compute_uv: bool, full_matrices: bool) -> tuple[Any, ...
     return s, u, np.conjugate(np.swapaxes(vh, -1, -2))
 
 
-def _pullback(
+def _joint_vjp(
     needed: Any, g: Any, out: Any, x: Any, compute_uv: bool, full_matrices: bool
 ) -> tuple[Any, ...]:
     """After Townsend, "Differentiating the Singular Value Decomposition" (2016), and Wan and Zhang (2019)."""
@@ -122,10 +122,10 @@ SVD = register(
         infer=_infer,
         kernel=_kernel,
         kind=Opaque("LAPACK decomposes matrices"),
-        rows=LEADING,
-        pullback=_pullback,
+        batching_rule=LEADING,
+        joint_vjp=_joint_vjp,
         outputs=None,
-        partly=_values_alone,
+        prune_outputs=_values_alone,
         samples=(
             Sample((Domain(-3, 3, "f", (4, 3)),), {"compute_uv": True, "full_matrices": False}),
             Sample((Domain(-3, 3, "f", (2, 2, 4)),), {"compute_uv": True, "full_matrices": False}),

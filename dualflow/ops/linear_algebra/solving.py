@@ -8,12 +8,12 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.ops.arrangement import matrix_transpose
+from dualflow.ops.batching_rules import LEADING
 from dualflow.ops.contraction import matmul
 from dualflow.ops.linear_algebra.eliminations import lapack_solve
 from dualflow.ops.linear_algebra.matrices import first_singular, not_invertible, require_matrices, solution
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, Promotion, agreed, register
-from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def _kernel(a: Any, b: Any) -> Any:
         raise not_invertible(first_singular(a)) from None
 
 
-def _pullback(needed: Any, g: Any, out: Any, a: Any, b: Any) -> tuple[Any, ...]:
+def _joint_vjp(needed: Any, g: Any, out: Any, a: Any, b: Any) -> tuple[Any, ...]:
     back = dispatch.current().apply(SOLVE, (matrix_transpose(a), g), {})
     return (-matmul(back, out, transpose_b=True) if needed[0] else None), back
 
@@ -42,8 +42,8 @@ SOLVE = register(
         infer=solution,
         kernel=_kernel,
         kind=Opaque("LAPACK solves systems of equations"),
-        rows=LEADING,
-        pullback=_pullback,
+        batching_rule=LEADING,
+        joint_vjp=_joint_vjp,
         promotion=Promotion.TOGETHER,
         samples=(
             Sample((Domain(shape=(3, 3), values=_MATRIX), Domain(-3, 3, "f", (3, 2)))),

@@ -9,13 +9,13 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arrangement import matrix_transpose
+from dualflow.ops.batching_rules import LEADING
 from dualflow.ops.contraction import matmul
 from dualflow.ops.linear_algebra.diagonals import band_part
 from dualflow.ops.linear_algebra.matrices import require_matrices, solution
 from dualflow.ops.linear_algebra.triangular_blas import solve
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, Promotion, agreed, register
-from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _row_by_row(a: Any, b: Any, lower: bool, shape: tuple[int, ...]) -> Any:
     return out
 
 
-def _pullback(needed: Any, g: Any, out: Any, a: Any, b: Any, lower: bool) -> tuple[Any, ...]:
+def _joint_vjp(needed: Any, g: Any, out: Any, a: Any, b: Any, lower: bool) -> tuple[Any, ...]:
     back = dispatch.current().apply(TRIANGULAR_SOLVE, (matrix_transpose(a), g), {"lower": not lower})
     if not needed[0]:
         return None, back
@@ -74,8 +74,8 @@ TRIANGULAR_SOLVE = register(
         infer=_infer,
         kernel=_kernel,
         kind=Opaque("BLAS solves systems of equations"),
-        rows=LEADING,
-        pullback=_pullback,
+        batching_rule=LEADING,
+        joint_vjp=_joint_vjp,
         promotion=Promotion.TOGETHER,
         samples=(
             Sample((Domain(shape=(3, 3), values=_LOWER), Domain(-3, 3, "f", (3, 2))), {"lower": True}),

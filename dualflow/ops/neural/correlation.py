@@ -23,6 +23,7 @@ from dualflow.ops.arithmetic import multiply
 from dualflow.ops.arrangement import expand_dims, reshape, transpose
 from dualflow.ops.broadcasting import broadcast_to, reduce_sum
 from dualflow.ops.contraction import matmul
+from dualflow.ops.custom_vjp import custom_vjp
 from dualflow.ops.neural.windows import (
     Geometry,
     interleaved,
@@ -33,7 +34,6 @@ from dualflow.ops.neural.windows import (
     sum_windows,
     windows,
 )
-from dualflow.ops.own_gradient import with_gradient
 from dualflow.ops.repetition import pad, reverse
 
 _FEW: Final = 16
@@ -96,7 +96,7 @@ def correlated(x: Any, w: Any, geometry: Geometry) -> Any:
         InvalidArgumentError: the filter's channels do not divide the input's, or the groups its outputs.
     """
     _groups(x.shape[-1], w.shape)
-    return with_gradient(_OfCorrelation(geometry), lambda x, w: _correlated(x, w, geometry), x, w)
+    return custom_vjp(_OfCorrelation(geometry), lambda x, w: _correlated(x, w, geometry), x, w)
 
 
 def transposed(y: Any, w: Any, geometry: Geometry, shape: Shape) -> Any:
@@ -115,14 +115,12 @@ def transposed(y: Any, w: Any, geometry: Geometry, shape: Shape) -> Any:
         InvalidArgumentError: the groups do not fit, or an axis whose size must be known is unknown.
     """
     _groups(shape[-1], w.shape)
-    return with_gradient(_OfTransposed(geometry), lambda y, w: _transposed(y, w, geometry, shape), y, w)
+    return custom_vjp(_OfTransposed(geometry), lambda y, w: _transposed(y, w, geometry, shape), y, w)
 
 
 def filter_product(x: Any, y: Any, geometry: Geometry, shape: Shape) -> Any:
     """The sum over all windows of ``x`` times the outputs ``y`` there, with the ``shape`` of a filter."""
-    return with_gradient(
-        _OfFilterProduct(geometry), lambda x, y: _filter_product(x, y, geometry, shape), x, y
-    )
+    return custom_vjp(_OfFilterProduct(geometry), lambda x, y: _filter_product(x, y, geometry, shape), x, y)
 
 
 def _groups(channels: Any, shape: Shape) -> int:

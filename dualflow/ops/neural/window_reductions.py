@@ -19,8 +19,8 @@ from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.comparison import equal, logical_and, logical_or, not_equal
 from dualflow.ops.creation import constant, convert_to_tensor, ones_like
+from dualflow.ops.custom_vjp import custom_vjp
 from dualflow.ops.neural.windows import Geometry, interleaved, over_strides, windows
-from dualflow.ops.own_gradient import with_gradient
 from dualflow.ops.reduction import reduce_max, reduce_min
 from dualflow.ops.selection import masked, where
 
@@ -76,7 +76,7 @@ def maxima(x: Any, layout: Geometry) -> Any:
     def largest(x: Any) -> Any:
         return reduce_max(windows(x, layout, lowest(x)), layout.inner)
 
-    return with_gradient(_OfMaximum(layout), largest, x)
+    return custom_vjp(_OfMaximum(layout), largest, x)
 
 
 def lowest(x: Any) -> float:
@@ -118,7 +118,7 @@ def _positions(layout: Geometry, axis: int, count: Any) -> Any:
 
 def _routed(g: Any, choice: Any, layout: Geometry, shape: Shape) -> Any:
     """Each window's ``g`` at the place of its chosen element, added up in a tensor of ``shape``."""
-    return with_gradient(_OfRouted(layout), lambda g, choice: _route(g, choice, layout, shape), g, choice)
+    return custom_vjp(_OfRouted(layout), lambda g, choice: _route(g, choice, layout, shape), g, choice)
 
 
 def _route(g: Any, choice: Any, layout: Geometry, shape: Shape) -> Any:
@@ -159,17 +159,17 @@ def _picked(x: Any, choice: Any, layout: Geometry) -> Any:
         here = equal(expand_dims(choice, layout.inner), _places(layout))
         return reduce_sum(masked(here, windows(x, layout)), layout.inner)
 
-    return with_gradient(_OfPicked(layout), picked, x, choice)
+    return custom_vjp(_OfPicked(layout), picked, x, choice)
 
 
 def sums(x: Any, layout: Geometry) -> Any:
     """The sum of each window."""
-    return with_gradient(_OfSum(layout), lambda x: reduce_sum(windows(x, layout), layout.inner), x)
+    return custom_vjp(_OfSum(layout), lambda x: reduce_sum(windows(x, layout), layout.inner), x)
 
 
 def _shared(g: Any, layout: Geometry, shape: Shape) -> Any:
     """For each position of a tensor of ``shape`` the sum of ``g`` over the windows that hold it."""
-    return with_gradient(_OfShared(layout), lambda g: _share(g, layout, shape), g)
+    return custom_vjp(_OfShared(layout), lambda g: _share(g, layout, shape), g)
 
 
 def _share(g: Any, layout: Geometry, shape: Shape) -> Any:

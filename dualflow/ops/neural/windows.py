@@ -14,11 +14,11 @@ from dualflow.core.shape import Dim, Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import add_n
 from dualflow.ops.arrangement import reshape, transpose
+from dualflow.ops.batching_rules import BatchingRule
 from dualflow.ops.indexing import getitem
 from dualflow.ops.op_kinds import View
 from dualflow.ops.record import Op, register
 from dualflow.ops.repetition import PAD
-from dualflow.ops.rows import RowRule
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import known_sizes
 
@@ -100,7 +100,7 @@ WINDOWS = register(
         infer=_infer,
         kernel=_view,
         kind=View(_view, sliding=True),
-        rows=RowRule(merged=True),
+        batching_rule=BatchingRule(merged=True),
         vjp=(_vjp,),
         samples=(
             Sample(

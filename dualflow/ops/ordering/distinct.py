@@ -78,7 +78,7 @@ FILLED = register(
         kind=Opaque("NumPy looks for equal elements"),
         outputs=None,
         strings=True,
-        partly=lambda needed, results: _leading(needed, 1),
+        prune_outputs=lambda needed, results: _leading(needed, 1),
         samples=(
             *[Sample((Domain(-3, 3, "ib", (7,)),), {"results": results}) for results in range(4)],
             Sample((Domain(values=[0.5, -1, 0.5, 0, -0.0]),), {"results": 3}),
@@ -106,7 +106,7 @@ UNIQUE = register(
         kind=Decompose(_by_filled),
         outputs=None,
         strings=True,
-        partly=lambda needed, results: _leading(needed, 0),
+        prune_outputs=lambda needed, results: _leading(needed, 0),
         samples=(
             *[Sample((Domain(-3, 3, "iub", (7,)),), {"results": results}) for results in (1, 2, 3)],
             Sample((Domain(-3, 3, "fi", (0,)),), {"results": 3}),

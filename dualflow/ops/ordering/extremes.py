@@ -12,11 +12,11 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
+from dualflow.ops.batching_rules import LEADING
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
-from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.sorting import order, take_along_axis
 from dualflow.ops.static import static_int
@@ -75,7 +75,7 @@ TOP_PLACES = register(
         infer=_infer,
         kernel=_places,
         kind=Opaque("NumPy looks for the best elements and sorts these"),
-        rows=LEADING,
+        batching_rule=LEADING,
         samples=(
             Sample((Domain(-5, 5, "fi", (3, 7)),), {"count": 3, "descending": True}),
             Sample((Domain(-5, 5, "fi", (2, 70)),), {"count": 2, "descending": False}),

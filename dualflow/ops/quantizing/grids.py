@@ -15,7 +15,7 @@ from dualflow.ops.broadcasting import broadcast_like
 from dualflow.ops.comparison import greater, greater_equal, less
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.own_gradient import with_gradient
+from dualflow.ops.custom_vjp import custom_vjp
 from dualflow.ops.record import agreed
 from dualflow.ops.rounding import floor, trunc
 from dualflow.ops.rounding import round as round_to_even
@@ -25,7 +25,7 @@ from dualflow.ops.selection import where
 def straight_through(value: Any, x: Any) -> Any:
     """``value``, broadcast to ``x``, with the gradient of ``x`` (the straight-through estimator)."""
     value, x = agreed(value, x)
-    return with_gradient(_to_the_second, broadcast_like, value, x)
+    return custom_vjp(_to_the_second, broadcast_like, value, x)
 
 
 def _to_the_second(needed: Any, g: Any, out: Any, value: Any, x: Any) -> list[Any]:

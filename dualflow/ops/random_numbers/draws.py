@@ -21,6 +21,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, check_size
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import add, maximum, minimum, multiply
+from dualflow.ops.batching_rules import LEADING, OF_SHAPE, BatchingRule
 from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
@@ -36,7 +37,6 @@ from dualflow.ops.random_numbers.distributions import (
 )
 from dualflow.ops.random_numbers.states import DrawState
 from dualflow.ops.record import Effect, Op, register
-from dualflow.ops.rows import LEADING, OF_SHAPE, RowRule
 from dualflow.ops.static import ints_or_symbols, known_value, open_shape, shape_of, static_int, static_shape
 
 if TYPE_CHECKING:
@@ -72,11 +72,19 @@ def _record(
     doc: str,
     kernel: Callable[..., Any],
     infer: Callable[..., TensorSpec] = _drawn,
-    rows: RowRule | None = OF_SHAPE,
+    batching_rule: BatchingRule | None = OF_SHAPE,
     kind: Opaque = _KIND,
 ) -> Op:
     return register(
-        Op(name=name, doc=doc, infer=infer, kernel=kernel, kind=kind, rows=rows, effect=Effect.RANDOM)
+        Op(
+            name=name,
+            doc=doc,
+            infer=infer,
+            kernel=kernel,
+            kind=kind,
+            batching_rule=batching_rule,
+            effect=Effect.RANDOM,
+        )
     )
 
 
@@ -151,7 +159,7 @@ CATEGORICAL = _record(
     """Class numbers drawn by the softmax of each row of logits.""",
     _categorical,
     _categorical_infer,
-    RowRule(merged=True),
+    BatchingRule(merged=True),
 )
 
 

@@ -17,9 +17,9 @@ from dualflow.core.dtypes import uint32, uint64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, check_size
 from dualflow.core.spec import TensorSpec
+from dualflow.ops.batching_rules import APART
 from dualflow.ops.op_kinds import Decompose, Elementwise
 from dualflow.ops.record import Op, register
-from dualflow.ops.rows import APART
 from dualflow.ops.samples import Domain, Sample
 
 Array = np.ndarray[Any, Any]
@@ -148,7 +148,7 @@ PHILOX: Final = register(
         infer=_infer,
         kernel=_kernel,
         kind=Elementwise(_code, cost=90),
-        rows=APART,
+        batching_rule=APART,
         samples=(
             Sample(state_sample(7, 0, 1 << 30), {"count": 6}),
             Sample(state_sample(-2, 3, -1), {"count": 21}),
@@ -170,7 +170,7 @@ LONG_PHILOX: Final = register(
         infer=_long_infer,
         kernel=_long_kernel,
         kind=Elementwise(_long_code, cost=90),
-        rows=APART,
+        batching_rule=APART,
         samples=(
             Sample(state_sample(7, 0, 1 << 30), {"count": 3}),
             Sample(state_sample(-2, 3, -1), {"count": 21}),

@@ -12,11 +12,11 @@ from dualflow.core.dtypes import int32
 from dualflow.core.errors import DTypeError
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import maximum
+from dualflow.ops.batching_rules import BatchingRule
 from dualflow.ops.comparison import equal
 from dualflow.ops.conversion import cast
 from dualflow.ops.op_kinds import Scatter
 from dualflow.ops.record import Op, register
-from dualflow.ops.rows import RowRule
 from dualflow.ops.samples import Domain, Sample, integers
 from dualflow.ops.scattering import adapted, gather_nd, tensor_scatter_nd_add, update_infer, updated
 from dualflow.ops.selection import masked, where
@@ -41,7 +41,7 @@ def _kernel(tensor: Any, indices: Any, updates: Any, join: str) -> Any:
     return updated(tensor, indices, updates, _UFUNCS[join])
 
 
-def _pullback(
+def _joint_vjp(
     needed: Sequence[bool], g: Any, out: Any, tensor: Any, indices: Any, updates: Any, join: str
 ) -> tuple[Any, None, Any]:
     shares = _factors if join == "multiply" else _ties
@@ -95,8 +95,8 @@ JOIN_ND = register(
         infer=_infer,
         kernel=_kernel,
         kind=Scatter(onto=True, join=None),
-        rows=RowRule(positions=1),
-        pullback=_pullback,
+        batching_rule=BatchingRule(positions=1),
+        joint_vjp=_joint_vjp,
         samples=(
             Sample((_fi(3, 2), integers(0, 3, shape=(4, 1)), _fi(4, 2)), {"join": "maximum"}),
             Sample((_fi(3, 4), integers(0, 3, shape=(5, 2)), _fi(5)), {"join": "minimum"}),

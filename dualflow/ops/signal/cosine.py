@@ -12,12 +12,12 @@ import scipy.fft
 from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
+from dualflow.ops.batching_rules import LEADING
 from dualflow.ops.creation import constant, convert_to_tensor
 from dualflow.ops.joining import concat, split
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.repetition import pad, reverse
-from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.signal.framing import frame, overlap_and_add
 from dualflow.ops.signal.windows import vorbis_window
@@ -75,7 +75,7 @@ COSINE: Final = register(
         infer=_infer,
         kernel=_kernel,
         kind=Opaque("cosine transforms are SciPy's"),
-        rows=LEADING,
+        batching_rule=LEADING,
         vjp=(_vjp,),
         samples=(
             _sample(1, None, (2, 5)),

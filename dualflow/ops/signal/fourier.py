@@ -17,6 +17,7 @@ from dualflow.core.dtypes import complex64, complex128, float32
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Dim, Shape, normalize_axes, normalize_axis
 from dualflow.core.spec import TensorSpec
+from dualflow.ops.batching_rules import BatchingRule
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant, convert_to_tensor
@@ -24,7 +25,6 @@ from dualflow.ops.docstrings import documented
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, register
 from dualflow.ops.repetition import pad, roll
-from dualflow.ops.rows import RowRule
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.signal.fourier_sections import ANY_AXES, COMPLEX, FFT, FULL, ONE, REAL, RFFT, THREE, TWO
 from dualflow.ops.static import ints, known_sizes, static_int
@@ -145,7 +145,7 @@ FOURIER: Final = register(
         infer=_infer,
         kernel=_kernel,
         kind=Opaque("Fourier transforms are SciPy's", _is_long_row),
-        rows=RowRule(axes=("axes",)),
+        batching_rule=BatchingRule(axes=("axes",)),
         vjp=(_vjp,),
         samples=(
             _sample("rfft", (2, 6), (1,)),

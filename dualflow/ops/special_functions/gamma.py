@@ -11,6 +11,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.ops import maths_reference
 from dualflow.ops.arithmetic import add_n
+from dualflow.ops.batching_rules import LEADING
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.elementwise import UnaryFunction, as_real_float, elementwise
@@ -18,7 +19,6 @@ from dualflow.ops.exponential import exp
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.powers import log
 from dualflow.ops.record import Op, Promotion, register
-from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Sample, numbers
 from dualflow.ops.special_functions import gamma_elements
 from dualflow.ops.special_functions.incomplete_gamma import derivative_by_order
@@ -121,7 +121,7 @@ BY_ORDER = register(
         infer=lambda a, x, times: of_floats("igamma", a, x),
         kernel=lambda a, x, times: computed(partial(derivative_by_order, times=times), a, x),
         kind=Opaque("SciPy computes parts of it"),
-        rows=LEADING,
+        batching_rule=LEADING,
         vjp=(
             lambda g, out, a, x, times: g * _by_order(a, x, times + 1),
             lambda g, out, a, x, times: g * _density_by_order(a, x, times),

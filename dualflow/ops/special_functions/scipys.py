@@ -16,9 +16,9 @@ from dualflow.core.locks import imported
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import broadcast
 from dualflow.core.spec import TensorSpec
+from dualflow.ops.batching_rules import LEADING
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op, Promotion, register
-from dualflow.ops.rows import LEADING
 from dualflow.ops.samples import Domain, Sample
 
 
@@ -80,7 +80,7 @@ def by_scipy(name: str, doc: str, functions: Mapping[str, SpecialFunction]) -> O
             infer=lambda *specs, function: of_floats(function, *specs),
             kernel=kernel,
             kind=Opaque("SciPy computes it"),
-            rows=LEADING,
+            batching_rule=LEADING,
             vjp=(*before, by_last),
             promotion=Promotion.FLOAT,
             samples=tuple(Sample(f.domains, {"function": key}) for key, f in functions.items()),

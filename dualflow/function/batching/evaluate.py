@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow.core import dispatch
+from dualflow.function.batching.batched_value import BatchedValue, UnbatchableError
 from dualflow.function.batching.control import choose, iteration
-from dualflow.function.batching.mapped import Mapped, UnbatchableError
 from dualflow.function.batching.rules import over_rows
 from dualflow.graph import origin
 from dualflow.graph.ir import Graph, Node, Value
@@ -19,7 +19,9 @@ from dualflow.ops.record import Effect
 Note = Callable[[Any, Any], None]
 
 
-def replay_rows(graph: Graph, inputs: Sequence[Mapped], count: int, note: Note | None = None) -> list[Mapped]:
+def evaluate_batched(
+    graph: Graph, inputs: Sequence[BatchedValue], count: int, note: Note | None = None
+) -> list[BatchedValue]:
     """The results of ``graph`` (outputs, then updates) for each of ``count`` rows, or for all together.
 
     ``note`` is told of each assignment outside of bodies: the variable, and the tensor that it holds from
@@ -28,7 +30,7 @@ def replay_rows(graph: Graph, inputs: Sequence[Mapped], count: int, note: Note |
     Raises:
         UnbatchableError: what can't be done for all rows at once, with the user's line.
     """
-    known: dict[Value, Mapped] = dict(zip(graph.inputs, inputs, strict=True))
+    known: dict[Value, BatchedValue] = dict(zip(graph.inputs, inputs, strict=True))
     for node in graph.nodes:
         given = [known[v] for v in node.inputs]
         with origin.forced(node.origin):
@@ -42,9 +44,9 @@ def replay_rows(graph: Graph, inputs: Sequence[Mapped], count: int, note: Note |
     return [known[v] for v in graph.results]
 
 
-def _outputs(node: Node, given: Sequence[Mapped], count: int, note: Note | None) -> list[Mapped]:
+def _outputs(node: Node, given: Sequence[BatchedValue], count: int, note: Note | None) -> list[BatchedValue]:
     if isinstance(node.op.kind, Literal):
-        return [Mapped(dispatch.current().constant(node.attrs["value"]), False)]
+        return [BatchedValue(dispatch.current().constant(node.attrs["value"]), False)]
     if node.effect is Effect.ASSIGN:
         if note is not None:
             note(node.attrs["variable"], shared(given[0], node.attrs["variable"]))
@@ -52,14 +54,14 @@ def _outputs(node: Node, given: Sequence[Mapped], count: int, note: Note | None)
     attrs = dict(attrs_for(node, [x.row_spec for x in given]))
     if not any(x.by_row for x in given) and node.effect is not Effect.RANDOM:
         found = dispatch.current().apply(node.op, tuple([x.tensor for x in given]), attrs)
-        return [Mapped(y, False) for y in (found if isinstance(found, tuple) else (found,))]
+        return [BatchedValue(y, False) for y in (found if isinstance(found, tuple) else (found,))]
 
     if node.op is SHAPE:  # all rows of a tensor have the same sizes
         sizes: Any = sizes_of(given[0].rows_first.tensor, attrs["dtype"])
-        return [Mapped(sizes[1:], False)]
+        return [BatchedValue(sizes[1:], False)]
 
-    def run(body: Graph, inputs: Sequence[Mapped]) -> list[Mapped]:
-        return replay_rows(body, inputs, count)
+    def run(body: Graph, inputs: Sequence[BatchedValue]) -> list[BatchedValue]:
+        return evaluate_batched(body, inputs, count)
 
     if isinstance(node.op.kind, Loop):
         return iteration(attrs["loop"], given, count, run)
@@ -70,10 +72,10 @@ def _outputs(node: Node, given: Sequence[Mapped], count: int, note: Note | None)
         stacks = choose(attrs["cond"], index, operands, count, run)
     else:
         stacks = over_rows(node.op, given, attrs, count)
-    return [Mapped(y, True, active=active) for y in stacks]
+    return [BatchedValue(y, True, active=active) for y in stacks]
 
 
-def shared(value: Mapped, variable: Any) -> Any:
+def shared(value: BatchedValue, variable: Any) -> Any:
     """The tensor that all rows assign.
 
     Raises:

@@ -75,7 +75,7 @@ class _Strips:
 
     def __init__(self, kernel: lp.Kernel, partial: Callable[[lp.Compute], bool]) -> None:
         self.partial = partial
-        self.memory: list[lp.Slots] = []
+        self.memory: list[lp.StackScratch] = []
         found = list(lp.walk(kernel.body))
         self.buffers = len(kernel.buffers) + sum(isinstance(s, lp.ScratchRow) for s in found)
         self.registers = 1 + max((r.number for s in found for r in written(s)), default=-1)
@@ -129,12 +129,12 @@ class _Strips:
 
     def _strip(
         self, loop: lp.For, body: Sequence[Statement], slots: dict[Register, int], width: int
-    ) -> lp.Strips:
+    ) -> lp.StripMinedLoop:
         """The loop by strips; registers that have ``slots`` are there before it and behind it."""
         parts = self._parts(body)
         slots = slots | {r: self._slot(r, width) for r in _crossing(parts) if r not in slots}
         iterations = tuple(_loops(loop.loop, parts, slots))
-        return lp.Strips(loop.loop, loop.begin, loop.end, width, iterations)
+        return lp.StripMinedLoop(loop.loop, loop.begin, loop.end, width, iterations)
 
     def _parts(self, body: Sequence[Statement]) -> list[Part]:
         """Runs of simple statements, and the loops between them."""
@@ -171,7 +171,7 @@ class _Strips:
     def _slot(self, register: Register, width: int) -> int:
         """Memory for a register's values in all iterations of a strip."""
         self.buffers += 1
-        self.memory.append(lp.Slots(self.buffers - 1, register.dtype, width))
+        self.memory.append(lp.StackScratch(self.buffers - 1, register.dtype, width))
         return self.buffers - 1
 
 

@@ -19,7 +19,7 @@ from dualflow.ops.conversion import CAST
 from dualflow.ops.op_kinds import Elementwise, MatMul, Reduce
 
 
-def widen_halves(graph: Graph) -> Graph:
+def widen_float16(graph: Graph) -> Graph:
     """``graph`` where float32 is computed with in the place of float16, each result rounded to float16."""
     widened = _widen_everywhere(graph)
     return graph if widened is graph else hoist_invariants(widened)

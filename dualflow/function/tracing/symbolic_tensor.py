@@ -75,17 +75,17 @@ class SymbolicEngine(Engine):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.symbols: dict[Value, Symbol] = {}
+        self.symbols: dict[Value, SymbolicTensor] = {}
         self.provisional: dict[Value, Provisional] = {}
 
     def is_traced(self, value: Any) -> bool:
-        return isinstance(value, Symbol | AbstractVariable)
+        return isinstance(value, SymbolicTensor | AbstractVariable)
 
-    def symbol(self, value: Value) -> Symbol:
+    def symbol(self, value: Value) -> SymbolicTensor:
         """The one symbol of ``value`` in gradient sweeps, which tell tensors apart by identity."""
         found = self.symbols.get(value)
         if found is None:
-            found = self.symbols[value] = Symbol(value, self)
+            found = self.symbols[value] = SymbolicTensor(value, self)
         return found
 
     def refuse(self, error: Exception) -> None:
@@ -114,15 +114,15 @@ class SymbolicEngine(Engine):
         """The user's line that made ``value``; None for an argument."""
         return None if value.node is None else value.node.origin
 
-    def operation(self, symbol: Symbol) -> Any:
+    def operation(self, symbol: SymbolicTensor) -> Any:
         """What an explicit graph calls the maker of ``symbol``."""
         raise MissingAttributeError(f"{symbol!r} has no .op: only tensors of a Graph have.")
 
-    def graph_of(self, symbol: Symbol) -> Any:
+    def graph_of(self, symbol: SymbolicTensor) -> Any:
         """The explicit graph of ``symbol``."""
         raise MissingAttributeError(f"{symbol!r} has no .graph: only tensors of a Graph have.")
 
-    def evaluate(self, symbol: Symbol, feed_dict: Any, session: Any) -> Any:
+    def evaluate(self, symbol: SymbolicTensor, feed_dict: Any, session: Any) -> Any:
         """The value of ``symbol`` by a session."""
         raise FailedPreconditionError(
             f"{symbol!r} can't be evaluated {self.pending()}: only tensors of a Graph have eval(). "
@@ -130,7 +130,7 @@ class SymbolicEngine(Engine):
         )
 
 
-class Symbol(Tensor):
+class SymbolicTensor(Tensor):
     """A tensor inside a traced function: its shape and dtype are known, its elements only when it runs.
 
     Ops take it like any tensor. What needs its elements now (``if``, ``for``, ``int()``, ``.numpy()``, NumPy)
@@ -192,7 +192,7 @@ class Symbol(Tensor):
 
     def __getattr__(self, name: str) -> NoReturn:
         """Raise an error that says what to use in place of an attribute of arrays or eager tensors."""
-        if isinstance(declared := getattr(Symbol, name, None), property):
+        if isinstance(declared := getattr(SymbolicTensor, name, None), property):
             declared.__get__(self)  # raises again what has led here
         if hasattr(EagerTensor, name):
             raise self._valueless(name)
@@ -294,11 +294,11 @@ class Symbol(Tensor):
     def __hash__(self) -> int:  # type: ignore[override]  # the base has none: its elements are seen by ==
         return id(self) if self._tracer.keys_feeds else super().__hash__()
 
-    def __copy__(self) -> Symbol:
-        return Symbol(self._value, self._tracer)
+    def __copy__(self) -> SymbolicTensor:
+        return SymbolicTensor(self._value, self._tracer)
 
-    def __deepcopy__(self, memo: Any) -> Symbol:
-        return Symbol(self._value, self._tracer)
+    def __deepcopy__(self, memo: Any) -> SymbolicTensor:
+        return SymbolicTensor(self._value, self._tracer)
 
     def __str__(self) -> str:
         return f'Tensor("{self.name}", shape={self.shape}, dtype={self.dtype.name})'

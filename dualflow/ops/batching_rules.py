@@ -1,7 +1,7 @@
-"""How an op computes for each row of its inputs: which attributes change when a new axis comes first.
+"""Batching rules: how the attributes of an op change when its inputs get a batch axis, the first.
 
-Elements, folds, contractions, picks and scatters say it by their kind. Views, assemblies and library calls
-have a record of it; one without a record computes row by row.
+The kinds of elementwise ops, reductions, contractions, gathers and scatters imply their rule. Views,
+assemblies and library calls have one in their record; without it, batch elements are computed one by one.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from dualflow.core.records import NamedTuple
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
-class RowRule(NamedTuple):
-    """What the attributes of an op become when all inputs get one more axis, the first, of rows.
+class BatchingRule(NamedTuple):
+    """How the attributes of an op change when all of its inputs get a batch axis, the first.
 
     Attributes:
-        axes: attributes that hold an axis, or several; each moves by one.
-        sizes: attributes that hold a shape, which begins with the number of rows then.
-        first: what the sequence in an attribute begins with then.
+        axes: attributes that hold an axis, or several; each grows by one.
+        sizes: attributes that hold a shape; the batch size is put before it.
+        first: per attribute, the item that is put before its sequence.
         broadcasts: inputs of fewer axes than another, or than the shape in ``sizes``, get axes of size 1
-            after the batch.
-        merged: the first axis of each input is one of rows already; the new axis is merged with it.
-        positions: the input whose last axis names a place in others, which begins with the number of the row
-            then.
-        apart: each row is computed by itself.
+            after the batch axis.
+        merged: the first axis of each input is a batch axis already; the new axis is merged with it.
+        positions: the input whose last axis holds indices into another; the batch element's index is put
+            before them.
+        apart: each batch element is computed by itself.
     """
 
     axes: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class RowRule(NamedTuple):
     apart: bool = False
 
     def attributes(self, attrs: Mapping[str, Any], count: int) -> dict[str, Any]:
-        """``attrs`` for ``count`` rows."""
+        """``attrs`` for a batch of ``count`` elements."""
         batched = dict(attrs)
         for name in self.axes:
             batched[name] = _moved(batched[name])
@@ -57,11 +57,11 @@ def _moved(axis: Any) -> Any:
     return tuple([a + 1 if a >= 0 else a for a in axis])
 
 
-ALONG: Final = RowRule(axes=("axis",))
+ALONG: Final = BatchingRule(axes=("axis",))
 """The op works along the axes that ``axis`` names."""
-LEADING: Final = RowRule(broadcasts=True)
+LEADING: Final = BatchingRule(broadcasts=True)
 """The op works on the last axes, or on elements: those before them are rows already."""
-APART: Final = RowRule(apart=True)
+APART: Final = BatchingRule(apart=True)
 """What the op computes depends on places in its result, or on all of it."""
-OF_SHAPE: Final = RowRule(sizes=("shape",))
+OF_SHAPE: Final = BatchingRule(sizes=("shape",))
 """The op makes what has the shape ``shape``."""

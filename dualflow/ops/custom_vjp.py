@@ -10,7 +10,7 @@ from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Op
 
 GradientRule = Callable[..., Sequence[Any]]
-"""``rule(needed, g, out, *inputs)`` returns one cotangent for each input, as :attr:`Op.pullback` does."""
+"""``rule(needed, g, out, *inputs)`` returns one cotangent for each input, as :attr:`Op.joint_vjp` does."""
 
 
 def _pull(
@@ -25,12 +25,12 @@ CUSTOM: Final = Op(
     infer=lambda *specs, grad, outputs: specs[:outputs],
     kernel=lambda *arrays, grad, outputs: arrays[:outputs],
     kind=Opaque("it is gone from a graph as soon as gradients have been taken"),
-    pullback=_pull,
+    joint_vjp=_pull,
     outputs=None,
 )
 
 
-def with_gradient(rule: GradientRule, function: Callable[..., Any], *inputs: Any) -> Any:
+def custom_vjp(rule: GradientRule, function: Callable[..., Any], *inputs: Any) -> Any:
     """``function(*inputs)``, one tensor, whose gradient ``rule`` computes.
 
     The rule is written in ops, so that there are gradients of any order. It and the function capture nothing

@@ -21,14 +21,14 @@ from dualflow.schedule.loop_program import (
     ReduceLanes,
     ReduceUpdate,
     ScratchRow,
-    Slots,
+    StackScratch,
     Statement,
     Store,
-    Strips,
+    StripMinedLoop,
     walk,
 )
 from dualflow.schedule.runs import run_of
-from dualflow.schedule.strips import in_strips
+from dualflow.schedule.strip_mining import in_strips
 
 
 def kernel(f: Callable[..., Any], *specs: Any) -> Kernel:
@@ -46,8 +46,8 @@ def loops(body: tuple[Statement, ...]) -> Iterator[For]:
     yield from (s for s in walk(body) if isinstance(s, For))
 
 
-def strips(found: Kernel) -> list[Strips]:
-    return [s for s in walk(found.body) if isinstance(s, Strips)]
+def strips(found: Kernel) -> list[StripMinedLoop]:
+    return [s for s in walk(found.body) if isinstance(s, StripMinedLoop)]
 
 
 MATRIX = df.TensorSpec([300, 400])
@@ -111,7 +111,7 @@ def test_accumulators_side_by_side_are_joined_behind_the_strips() -> None:
 def test_code_that_may_run_again_writes_to_slots_only() -> None:
     found = kernel(lambda x: df.sin(x) * 2.0, df.TensorSpec([1000]))
     made = in_strips(found, lambda compute: compute.node.op.name == "sin")
-    slots = {s.buffer for s in made.body if isinstance(s, Slots)}
+    slots = {s.buffer for s in made.body if isinstance(s, StackScratch)}
     speculative = [loop for loop in loops(made.body) if loop.kind is LoopKind.SPECULATIVE]
     assert len(speculative) == 1
     written = {s.place.buffer for s in speculative[0].body if isinstance(s, Store)}
@@ -126,7 +126,7 @@ def test_slots_are_buffers_of_their_own() -> None:
     found = kernel(lambda x: df.nn.softmax(x, 0), MATRIX)
     made = in_strips(found, exact)
     first = len(found.buffers) + sum(isinstance(s, ScratchRow) for s in walk(found.body))
-    numbers = [s.buffer for s in walk(made.body) if isinstance(s, Slots)]
+    numbers = [s.buffer for s in walk(made.body) if isinstance(s, StackScratch)]
     assert sorted(numbers) == list(range(first, first + len(numbers)))
 
 

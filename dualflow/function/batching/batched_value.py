@@ -17,7 +17,7 @@ class UnbatchableError(InvalidArgumentError):
     """What a function does can't be done for all rows at once."""
 
 
-class Mapped(NamedTuple):
+class BatchedValue(NamedTuple):
     """A tensor.
 
     Attributes:
@@ -48,12 +48,12 @@ class Mapped(NamedTuple):
         return TensorSpec.of(Shape(tuple(sizes)), self.tensor.dtype)
 
     @property
-    def rows_first(self) -> Mapped:
+    def rows_first(self) -> BatchedValue:
         """The same with the rows along the first axis."""
         if not self.of_iterations:
             return self
         tensor = moved_axis(self.tensor, 1, 0) if self.by_row else self.tensor
-        return Mapped(tensor, self.by_row, active=self.active)
+        return BatchedValue(tensor, self.by_row, active=self.active)
 
     @property
     def iteration_by_iteration(self) -> Any:
@@ -64,15 +64,15 @@ class Mapped(NamedTuple):
         """One for each of ``count`` rows, stacked."""
         return self.tensor if self.by_row else broadcast_to(self.tensor, (count, *self.tensor.shape))
 
-    def with_rank(self, rank: int) -> Mapped:
+    def with_rank(self, rank: int) -> BatchedValue:
         """Rows of at least ``rank`` axes, with axes of size 1 first; what all rows share stays as it is."""
         missing = rank - self.rank
         if not self.by_row or missing <= 0:
             return self
-        return Mapped(expand_dims(self.tensor, tuple(range(1, 1 + missing))), True)
+        return BatchedValue(expand_dims(self.tensor, tuple(range(1, 1 + missing))), True)
 
 
-def with_common_rank(values: Sequence[Mapped], least: int = 0) -> list[Mapped]:
+def with_common_rank(values: Sequence[BatchedValue], least: int = 0) -> list[BatchedValue]:
     """The values with as many axes, behind that of the rows, as the one that has most."""
     rank = max([least, *[x.rank for x in values]])
     return [x.with_rank(rank) for x in values]
