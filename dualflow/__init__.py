@@ -17,6 +17,7 @@ from dualflow import eager as eager
 from dualflow import errors as errors
 from dualflow import version as version
 from dualflow.core.after_import import import_after as _import_after
+from dualflow.core.deferred_calls import DEFER as _DEFER
 from dualflow.core.dtypes import DType as DType
 from dualflow.core.dtypes import as_dtype as as_dtype
 from dualflow.core.dtypes import bool_ as bool_
@@ -33,7 +34,6 @@ from dualflow.core.dtypes import uint8 as uint8
 from dualflow.core.dtypes import uint16 as uint16
 from dualflow.core.dtypes import uint32 as uint32
 from dualflow.core.dtypes import uint64 as uint64
-from dualflow.core.held_calls import HOLD as _HOLD
 from dualflow.core.namespace import publish as _publish
 from dualflow.core.numpy_protocols import OVERRIDES as _OVERRIDES
 from dualflow.core.shape import Shape as Shape
@@ -186,7 +186,7 @@ from keras_dualflow.startup import watch as _await_keras
 _await_keras()
 _install_drawing()
 _OVERRIDES.fill("dualflow.numpy.protocols")
-_HOLD.fill_from("dualflow.function.held_calls")
+_DEFER.fill_from("dualflow.function.deferred_calls")
 _KERNELS.fill_from("dualflow.function.eager_kernels")
 _VMAP.fill_from("dualflow.function.vmap_rows")
 _COND_GRADIENT.fill_from("dualflow.function.control_gradients")

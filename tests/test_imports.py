@@ -93,7 +93,7 @@ LATE = {
     "dualflow.schedule.plan": "10 ms: what NumPy runs is planned only where somebody asks about memory",
     "dualflow.function.calls.strict": "only functions that are strict need it",
     "dualflow.function.tracing.late_sizes": "only what reads sizes that a trace leaves open needs it",
-    "dualflow.function.tracing.held_calls": "only a call that fails in a trace needs it",
+    "dualflow.function.tracing.deferred_calls": "only a call that fails in a trace needs it",
     "dualflow.function.calls.memory_budget": "only functions that have a budget need it",
     "dualflow.function.debugging.debug": "only Function.debug needs it",
     "dualflow.function.debugging.pdb_prompt": "imports pdb, 0.05 s",

@@ -19,8 +19,8 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from dualflow.core.deferred_calls import DEFER
 from dualflow.core.errors import DualflowError, InternalError
-from dualflow.core.held_calls import HOLD
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -168,9 +168,9 @@ def op_entry(function: F) -> F:
         try:
             return function(*args, **kwargs)
         except Exception as error:
-            held = HOLD.value(function, args, kwargs, error)
-            if held is not None:
-                return held
+            deferred = DEFER.value(function, args, kwargs, error)
+            if deferred is not None:
+                return deferred
             hide_frames_of(function, error)
             raise
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from dualflow.core import dispatch
-from dualflow.core.held_calls import HOLD
+from dualflow.core.deferred_calls import DEFER
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import UNKNOWN_RANK
 from dualflow.ops.arithmetic import add
@@ -82,7 +82,7 @@ def sweep(
                 try:
                     flow = rule(g, out, *inputs, **attrs) if attrs else rule(g, out, *inputs)
                 except Exception as error:
-                    flow = HOLD.value(rule, (g, out, *inputs), attrs, error)
+                    flow = DEFER.value(rule, (g, out, *inputs), attrs, error)
                     if flow is None:
                         raise
                 if flow is not None:
@@ -114,7 +114,7 @@ def _flows(
     try:
         flows: Sequence[Any] = rule(needed, g, out, *inputs, **attrs)
     except Exception as error:
-        flows = HOLD.value(rule, (needed, g, out, *inputs), attrs, error)
+        flows = DEFER.value(rule, (needed, g, out, *inputs), attrs, error)
         if flows is None:
             raise
     return flows

@@ -120,7 +120,7 @@ LATE: Final = Op(
 
 
 @functools.cache
-def held_op(name: str | None, *, checked: bool) -> Op:
+def deferred_op(name: str | None, *, checked: bool) -> Op:
     """:data:`LATE` for calls of the function ``name``, which graphs and errors show.
 
     Args:

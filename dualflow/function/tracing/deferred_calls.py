@@ -3,7 +3,7 @@
 Where such a call fails, the function is traced aside for numbers in the place of the open sizes, twice, and
 then for as many others as its constants suggest. What it returns there says what the call returns: sizes
 that differ are open. The call becomes a
-:func:`~dualflow.function.tracing.late_sizes.held_op` node.
+:func:`~dualflow.function.tracing.late_sizes.deferred_op` node.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from dualflow.core.shape import UNKNOWN_RANK, Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import named_error, public_name
 from dualflow.core.tree import Structure, flatten, unflatten
-from dualflow.function.tracing.late_sizes import held_op
+from dualflow.function.tracing.late_sizes import deferred_op
 from dualflow.function.tracing.size_probes import (
     PAIRS,
     SizeProbe,
@@ -49,7 +49,7 @@ _MOST_INTEGERS: Final = 64
 """The largest tensor of integers whose values a held call takes as Python's."""
 
 
-class HeldCall(NamedTuple):
+class DeferredCall(NamedTuple):
     """A call whose tensors are taken out of its arguments.
 
     Attributes:
@@ -92,7 +92,7 @@ class _Results(NamedTuple):
     specs: tuple[TensorSpec, ...]
 
 
-def hold(
+def defer(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: Exception
 ) -> Any:
     """The results of a call whose sizes a later recording of the trace knows; None where it can't be held.
@@ -118,7 +118,7 @@ def hold(
     leaves = list(_leaves(arguments))
     if not any(isinstance(x, AbstractTensor) for x in leaves) or any(map(_is_foreign, leaves)):
         return None
-    call = HeldCall(function, *_mapped(arguments, taken))
+    call = DeferredCall(function, *_mapped(arguments, taken))
     if any(x.shape is UNKNOWN_RANK for x in tensors):
         return None
     symbolic = {i: x.dtype for i, x in enumerate(tensors) if _may_be_sizes(x)}
@@ -171,7 +171,7 @@ def _count(x: Any) -> int:
     return int(np.prod(x.shape, dtype=np.int64))
 
 
-def _results(call: HeldCall, tensors: Sequence[Any]) -> _Results | None:
+def _results(call: DeferredCall, tensors: Sequence[Any]) -> _Results | None:
     """What a call returns; None where it fails for all numbers, or is no pure function of tensors."""
     constants = set(_constants(call, tensors))
     largest = 2 * max(constants, default=0)
@@ -190,7 +190,7 @@ def _results(call: HeldCall, tensors: Sequence[Any]) -> _Results | None:
     return None
 
 
-def _constants(call: HeldCall, tensors: Sequence[Any]) -> Iterator[int]:
+def _constants(call: DeferredCall, tensors: Sequence[Any]) -> Iterator[int]:
     """The integers that sizes may be compared with: known sizes, and those among the arguments."""
     for leaf in _leaves((call.args, call.kwargs)):
         if type(leaf) is int:
@@ -205,7 +205,7 @@ def _constants(call: HeldCall, tensors: Sequence[Any]) -> Iterator[int]:
 
 def _constant_in_all(
     results: _Results,
-    call: HeldCall,
+    call: DeferredCall,
     tensors: Sequence[Any],
     constants: set[int],
     pinned: Mapping[tuple[int, int], int],
@@ -258,7 +258,7 @@ def _pinned(tensors: Sequence[Any], totals: set[int]) -> Iterator[dict[tuple[int
 
 
 def _traced(
-    call: HeldCall, tensors: Sequence[Any], probe: SizeProbe, pinned: Mapping[tuple[int, int], int]
+    call: DeferredCall, tensors: Sequence[Any], probe: SizeProbe, pinned: Mapping[tuple[int, int], int]
 ) -> _Results | None:
     """What a call returns where sizes are those of ``probe``."""
     aside = Tracer("sizes")
@@ -306,7 +306,7 @@ def _merged(first: _Results, second: _Results, pinned: set[int] | None) -> _Resu
     return _Results(first.structure, first.present, tuple(specs))
 
 
-def _held(call: HeldCall, tensors: Sequence[Any], results: _Results) -> Any:
+def _held(call: DeferredCall, tensors: Sequence[Any], results: _Results) -> Any:
     order = [i for i in range(len(tensors)) if i not in call.integers] + list(call.integers)
 
     def compute(*values: Any) -> tuple[Any, ...]:
@@ -320,12 +320,12 @@ def _held(call: HeldCall, tensors: Sequence[Any], results: _Results) -> Any:
         return tensors
 
     attrs = {"compute": compute, "result": lambda *specs: results.specs, "integers": len(call.integers)}
-    op = held_op(public_name(call.function), checked=_claims_sizes(results))
+    op = deferred_op(public_name(call.function), checked=_claims_sizes(results))
     held = iter(dispatch.current().apply(op, tuple([tensors[i] for i in order]), attrs))
     return unflatten(results.structure, [next(held) if is_tensor else None for is_tensor in results.present])
 
 
-def _check(call: HeldCall, found: _Results, results: _Results) -> None:
+def _check(call: DeferredCall, found: _Results, results: _Results) -> None:
     if found[:2] != results[:2]:
         raise InternalError(f"{call.function} returned another structure for the sizes of a call")
     for spec, declared in zip(found.specs, results.specs, strict=True):

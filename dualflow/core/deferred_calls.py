@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from dualflow.core.slot import Slot
 
-Hold = Callable[[Callable[..., Any], Sequence[Any], Mapping[str, Any], Exception], Any]
+DeferCall = Callable[[Callable[..., Any], Sequence[Any], Mapping[str, Any], Exception], Any]
 """Defers a failed call: takes a function of ops, the call's arguments and keywords, and its error; returns
 symbolic results, or None if the error stands."""
 
-HOLD: Final[Slot[Hold]] = Slot("holding failed calls", lambda function, args, kwargs, error: None)
+DEFER: Final[Slot[DeferCall]] = Slot("holding failed calls", lambda function, args, kwargs, error: None)

@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dualflow.core import dispatch
-from dualflow.core.held_calls import HOLD
+from dualflow.core.deferred_calls import DEFER
 from dualflow.core.locks import imported
 from dualflow.function.tracing.tracer import Tracer
 
 
-@HOLD.fill
-def hold(
+@DEFER.fill
+def defer(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: Exception
 ) -> Any:
-    """See :mod:`dualflow.function.tracing.held_calls`; None where nothing is traced."""
+    """See :mod:`dualflow.function.tracing.deferred_calls`; None where nothing is traced."""
     if not isinstance(dispatch.current().innermost, Tracer):
         return None
-    return imported("dualflow.function.tracing.held_calls").hold(function, args, kwargs, error)
+    return imported("dualflow.function.tracing.deferred_calls").defer(function, args, kwargs, error)

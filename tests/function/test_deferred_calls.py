@@ -212,7 +212,7 @@ def test_a_size_that_examples_do_not_tell_is_an_error_and_no_value() -> None:
         traced(df.ones([1_000_000]))
 
 
-def test_a_check_that_fails_after_a_held_call_leaves_variables_as_eager_would() -> None:
+def test_a_check_that_fails_after_a_deferred_call_leaves_variables_as_eager_would() -> None:
     v = df.Variable(0.0)
 
     def program(x: Any, n: Any) -> Any:
@@ -232,7 +232,7 @@ def test_a_check_that_fails_after_a_held_call_leaves_variables_as_eager_would() 
 
 
 @pytest.mark.parametrize("masked", [False, True])
-def test_an_error_of_a_held_call_names_the_line_and_the_function(masked: bool) -> None:
+def test_an_error_of_a_deferred_call_names_the_line_and_the_function(masked: bool) -> None:
     traced = df.function(
         lambda x: df.split(x[x > 0.0] if masked else x, 4, 0)[0], input_signature=[df.TensorSpec([None])]
     )
@@ -256,7 +256,7 @@ def test_sizes_that_do_not_fit_when_the_function_is_called_name_the_function() -
         traced(df.ones([6]))
 
 
-def test_what_returns_as_many_tensors_as_an_open_size_is_not_held() -> None:
+def test_what_returns_as_many_tensors_as_an_open_size_is_not_deferred() -> None:
     traced = df.function(lambda x: df.unstack(x)[0], input_signature=[df.TensorSpec([None, 3])])
     with pytest.raises(df.errors.InvalidArgumentError, match="axis 0 of shape"):
         traced(df.ones([4, 3]))
