@@ -226,7 +226,7 @@ class ExplicitGraph:
         elif isinstance(obj, AbstractVariable):
             value: Value | None = self.engine.value_of(obj)
             if value is not None:
-                return self.engine.symbol(value)
+                return self.engine.tensor_of(value)
             strange = True
         else:
             return None

@@ -322,17 +322,17 @@ class GraphEngine(Tracer):
     def _operation(self, element: Node | Value) -> Operation:
         name = self.open.names.of(element)
         if isinstance(element, Node):
-            inputs, outputs = ([self.symbol(v) for v in vs] for vs in (element.inputs, element.outputs))
+            inputs, outputs = ([self.tensor_of(v) for v in vs] for vs in (element.inputs, element.outputs))
             return Operation(self, name, element.op.name, [element], inputs, outputs)
         sources = dict(self.builder.captures)
         kind = (
             "Placeholder" if element not in sources else "Variable" if sources[element].variable else "Const"
         )
-        return Operation(self, name, kind, [], (), [self.symbol(element)])
+        return Operation(self, name, kind, [], (), [self.tensor_of(element)])
 
     def _kept(self, symbol: SymbolicTensor) -> SymbolicTensor:
         """The one symbol that stands for its value: what operations show is what the user holds."""
-        return self.symbols.setdefault(symbol._value, symbol)
+        return self.tensors.setdefault(symbol._value, symbol)
 
     def _assign(self, variable: AbstractVariable, value: Any, name: str = "assign") -> SymbolicTensor:
         symbol = self._add(ASSIGN, (self.lift(value)._value,), variable, name)
@@ -348,7 +348,7 @@ class GraphEngine(Tracer):
         names = self.open.names
         if name is not None:
             names.rename(node, names.numbered(f"{variable._name}/{name}"))
-        return self.symbol(node.output)
+        return self.tensor_of(node.output)
 
 
 class _AppliedOp:

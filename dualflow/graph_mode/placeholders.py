@@ -209,12 +209,17 @@ def _gradients(
     stops = dict.fromkeys(_symbol(graph, s)._value for s in _listed(stop_gradients or []))
     behind = needed({}, [y._value for y in targets], (), stops)
     records = [
-        Record(n.op, tuple(map(engine.symbol, n.inputs)), tuple(map(engine.symbol, n.outputs)), dict(n.attrs))
+        Record(
+            n.op,
+            tuple(map(engine.tensor_of, n.inputs)),
+            tuple(map(engine.tensor_of, n.outputs)),
+            dict(n.attrs),
+        )
         for n in engine.builder.nodes
         if n in behind
     ]
     flat = [v for values in places for v in values]
-    flows = iter(sweep(records, targets, cotangents, [engine.symbol(v) for v in flat]))
+    flows = iter(sweep(records, targets, cotangents, [engine.tensor_of(v) for v in flat]))
     return [
         _total([next(flows) for _ in values], source, unconnected)
         for values, source in zip(places, sources, strict=True)
@@ -234,7 +239,7 @@ def _symbol(graph: ExplicitGraph, given: Any) -> SymbolicTensor:
     tensor = convert_to_tensor(given)
     if type(tensor) is not SymbolicTensor or dispatch.current().innermost is not graph.engine:
         raise DTypeError(f"gradients() takes tensors of the graph that is being built, not {given!r}.")
-    return graph.engine.symbol(graph.engine.lift(tensor)._value)
+    return graph.engine.tensor_of(graph.engine.lift(tensor)._value)
 
 
 def _places(graph: ExplicitGraph, source: Any) -> list[Value]:

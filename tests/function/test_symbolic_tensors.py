@@ -47,7 +47,7 @@ def test_the_error_names_the_users_lines_and_a_remedy():
     with pytest.raises(TypeError) as caught:
         traced(f)
     first = f.__code__.co_firstlineno
-    assert f'test_symbols.py", line {first + 2}' in str(caught.value)
+    assert f'test_symbolic_tensors.py", line {first + 2}' in str(caught.value)
     assert "df.where" in str(caught.value)
 
 

@@ -288,7 +288,7 @@ def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
 def _sized(shape: Any) -> SymbolicTensor | None:
     """The tensor of open sizes whose ``shape(x)`` this is; None for any other shape."""
     node = shape._value.node if isinstance(shape, SymbolicTensor) else None
-    return shape._tracer.symbol(node.inputs[0]) if node is not None and node.op is SHAPE else None
+    return shape._tracer.tensor_of(node.inputs[0]) if node is not None and node.op is SHAPE else None
 
 
 def _drawn(op: Op, x: Any, dtype: DType, seed: int | None) -> Any:

@@ -25,7 +25,7 @@ from dualflow.function.autograph.merge_values import (
     zeros,
 )
 from dualflow.function.autograph.state import UNRETURNED, AssignedNames, LocalVariable, SavedVariables
-from dualflow.function.autograph.unassigned import is_provisional, provisional, taken_apart
+from dualflow.function.autograph.unassigned import is_maybe_unassigned, maybe_unassigned, taken_apart
 from dualflow.function.control.bodies import Body, inner_tracer, tracer_of
 from dualflow.function.control.control_flow import cond
 from dualflow.function.control.control_nodes import cond_node
@@ -204,7 +204,7 @@ class _Merger:
         if is_same(main, other):
             return main
         what = _called(name)
-        if name != _RESULT and (any(missing) or is_provisional(main) or is_provisional(other)):
+        if name != _RESULT and (any(missing) or is_maybe_unassigned(main) or is_maybe_unassigned(other)):
             (main, main_has), (other, other_has) = taken_apart(main), taken_apart(other)
             self._join(what, main, other)
             self._join(
@@ -235,7 +235,7 @@ def _merged(name: str, leaf: Any, results: Iterator[Any]) -> Any:
     """A leaf of the variable ``name``, of the conditional's results where it differs between the branches."""
     if leaf is _UNSURE:
         x = next(results)
-        return provisional(x, next(results), name)
+        return maybe_unassigned(x, next(results), name)
     return next(results) if leaf is _NOTHING else leaf
 
 

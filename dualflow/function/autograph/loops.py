@@ -32,7 +32,7 @@ from dualflow.function.autograph.merge_values import (
 from dualflow.function.autograph.sequences import LoopIterations, iterations_of
 from dualflow.function.autograph.state import AssignedNames, SavedVariables
 from dualflow.function.autograph.streams import StreamReading, stream_node
-from dualflow.function.autograph.unassigned import is_provisional, provisional, taken_apart
+from dualflow.function.autograph.unassigned import is_maybe_unassigned, maybe_unassigned, taken_apart
 from dualflow.function.control.bodies import Body, inner_tracer
 from dualflow.function.control.control_nodes import loop_node
 from dualflow.function.control.raising import Ended, TracedBranch, stop
@@ -332,7 +332,7 @@ def _carried(name: str, x: Any) -> _Carried | None:
     leaves, structure = flatten(x)
     if not leaves or not all(map(is_value, leaves)):
         return None
-    specs, unsure = tuple(map(spec_of, leaves)), tuple(map(is_provisional, leaves))
+    specs, unsure = tuple(map(spec_of, leaves)), tuple(map(is_maybe_unassigned, leaves))
     return _Carried(name, structure, specs, tuple(leaves), unsure)
 
 
@@ -369,7 +369,7 @@ def _seen(
     rows = zip(leaves, plan.initial, plan.specs, invariants, strict=False)  # these are of bools too
     specs = [_leaf_spec(name, *row) for row in rows]
     unsure = tuple(
-        u or (i is None and is_provisional(x))
+        u or (i is None and is_maybe_unassigned(x))
         for u, i, x in zip(plan.unsure, plan.initial, leaves, strict=True)
     )
     same = unsure == plan.unsure and all(a is b for a, b in zip(specs, plan.specs, strict=True))
@@ -431,7 +431,8 @@ def _leaves(plan: _Carried, carried: Iterator[Any], ran: Any) -> list[Any]:
     leaves = [next(carried) for _ in plan.specs]
     holds = [next(carried) if u else ran if i is None else None for u, i in _guards(plan)]
     return [
-        x if has is None else provisional(x, has, plan.name) for x, has in zip(leaves, holds, strict=True)
+        x if has is None else maybe_unassigned(x, has, plan.name)
+        for x, has in zip(leaves, holds, strict=True)
     ]
 
 

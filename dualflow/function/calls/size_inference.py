@@ -120,7 +120,7 @@ class _Sizing:
     def _recorded(self, node: Node, inputs: Sequence[Value]) -> Sequence[Value]:
         kind, add = node.op.kind, self.tracer.builder.add
         if isinstance(kind, Decompose):
-            given = [self.tracer.symbol(v) for v in inputs]
+            given = [self.tracer.tensor_of(v) for v in inputs]
             try:
                 found = kind.resolve(self, *given, **node.attrs)
             except InvalidArgumentError:
@@ -137,7 +137,7 @@ class _Sizing:
             made = add(node.op, inputs, node.attrs, node.origin)
         except (InvalidArgumentError, UndecidedSize):
             if node.op is RESHAPE:
-                found = reshaped_by(self, self.tracer.symbol(inputs[0]), node.attrs["shape"])
+                found = reshaped_by(self, self.tracer.tensor_of(inputs[0]), node.attrs["shape"])
                 return [self.tracer.lift(found)._value]
             if node.op is ENSURED:
                 return [self._ensured(inputs[0], node.attrs["sizes"])]
@@ -162,7 +162,7 @@ class _Sizing:
         pairs = zip(sizes_of(value), sizes, strict=True)
         shape = [own if size is None else size for own, size in pairs]
         message = f"the shape of a tensor and {sizes} are incompatible; reshape it"
-        return self.tracer.lift(self.of_shape(self.tracer.symbol(value), shape, message))._value
+        return self.tracer.lift(self.of_shape(self.tracer.tensor_of(value), shape, message))._value
 
     # conditionals and loops
 

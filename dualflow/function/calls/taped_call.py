@@ -41,7 +41,7 @@ def differentiate(
         A new argument for the cotangent of each target, and the cotangent of each source, None where none
         flows.
     """
-    symbol = tracer.symbol
+    symbol = tracer.tensor_of
     with tracing(tracer):
         cotangents = [tracer.argument(v.spec) for v in targets]
         records = [

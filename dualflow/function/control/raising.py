@@ -208,7 +208,7 @@ def check(holds: Any, branch: TracedBranch) -> None:
         nothing = Body(inner_tracer("nothing"), (), LEAF, ())
         cond_node(cast(holds, int32), [Body(inner, (), LEAF, ()), nothing])
     flag, truth = stripped(holds)
-    tracer.settled[flag] = truth
+    tracer.proven[flag] = truth
 
 
 def stop(ended: Ended) -> Ended:
@@ -223,8 +223,8 @@ def settled(symbol: SymbolicTensor) -> bool | None:
     flag, truth = stripped(symbol)
     tracer: Tracer | None = tracer_of(dispatch.current())
     while tracer is not None:
-        if flag in tracer.settled:
-            return tracer.settled[flag] is truth
+        if flag in tracer.proven:
+            return tracer.proven[flag] is truth
         tracer = tracer.outer
     return None
 

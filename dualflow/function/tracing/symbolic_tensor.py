@@ -36,7 +36,7 @@ from dualflow.ops.shapes import ENSURED
 from dualflow.ops.tensor import Tensor
 
 
-class Provisional(NamedTuple):
+class MaybeUnassigned(NamedTuple):
     """The value ``x`` of the variable ``name``, if the bool scalar ``ran`` holds."""
 
     x: Any
@@ -49,12 +49,12 @@ class SymbolicEngine(Engine):
 
     Attributes:
         name: the traced function's.
-        symbols: the one symbol of each value that :meth:`symbol` was asked for.
+        tensors: the one symbolic tensor of each value, as returned by :meth:`tensor_of`.
         provisional: values that a loop may not have assigned, each with what it is made of: a trace inside
             makes it anew, so that it fails where it is read.
     """
 
-    __slots__ = ("name", "provisional", "symbols")
+    __slots__ = ("maybe_unassigned", "name", "tensors")
 
     overrides_numpy = True
     keys_feeds = False
@@ -75,17 +75,17 @@ class SymbolicEngine(Engine):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.symbols: dict[Value, SymbolicTensor] = {}
-        self.provisional: dict[Value, Provisional] = {}
+        self.tensors: dict[Value, SymbolicTensor] = {}
+        self.maybe_unassigned: dict[Value, MaybeUnassigned] = {}
 
     def is_traced(self, value: Any) -> bool:
         return isinstance(value, SymbolicTensor | AbstractVariable)
 
-    def symbol(self, value: Value) -> SymbolicTensor:
+    def tensor_of(self, value: Value) -> SymbolicTensor:
         """The one symbol of ``value`` in gradient sweeps, which tell tensors apart by identity."""
-        found = self.symbols.get(value)
+        found = self.tensors.get(value)
         if found is None:
-            found = self.symbols[value] = SymbolicTensor(value, self)
+            found = self.tensors[value] = SymbolicTensor(value, self)
         return found
 
     def refuse(self, error: Exception) -> None:
@@ -114,18 +114,18 @@ class SymbolicEngine(Engine):
         """The user's line that made ``value``; None for an argument."""
         return None if value.node is None else value.node.origin
 
-    def operation(self, symbol: SymbolicTensor) -> Any:
-        """What an explicit graph calls the maker of ``symbol``."""
-        raise MissingAttributeError(f"{symbol!r} has no .op: only tensors of a Graph have.")
+    def operation(self, tensor: SymbolicTensor) -> Any:
+        """What an explicit graph calls the maker of ``tensor``."""
+        raise MissingAttributeError(f"{tensor!r} has no .op: only tensors of a Graph have.")
 
-    def graph_of(self, symbol: SymbolicTensor) -> Any:
-        """The explicit graph of ``symbol``."""
-        raise MissingAttributeError(f"{symbol!r} has no .graph: only tensors of a Graph have.")
+    def graph_of(self, tensor: SymbolicTensor) -> Any:
+        """The explicit graph of ``tensor``."""
+        raise MissingAttributeError(f"{tensor!r} has no .graph: only tensors of a Graph have.")
 
-    def evaluate(self, symbol: SymbolicTensor, feed_dict: Any, session: Any) -> Any:
-        """The value of ``symbol`` by a session."""
+    def evaluate(self, tensor: SymbolicTensor, feed_dict: Any, session: Any) -> Any:
+        """The value of ``tensor`` by a session."""
         raise FailedPreconditionError(
-            f"{symbol!r} can't be evaluated {self.pending()}: only tensors of a Graph have eval(). "
+            f"{tensor!r} can't be evaluated {self.pending()}: only tensors of a Graph have eval(). "
             f"{self.way_to_value()}."
         )
 

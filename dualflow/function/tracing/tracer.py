@@ -20,7 +20,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor
 from dualflow.function.options import compile_options
-from dualflow.function.tracing.symbolic_tensor import Provisional, SymbolicEngine, SymbolicTensor
+from dualflow.function.tracing.symbolic_tensor import MaybeUnassigned, SymbolicEngine, SymbolicTensor
 from dualflow.function.tracing.variable_creation import VariableCreation
 from dualflow.graph.extract import extract
 from dualflow.graph.interpret import evaluate, run_node
@@ -61,7 +61,7 @@ class Tracer(SymbolicEngine):
 
     Attributes:
         refusal: the first error about a symbol whose value Python wanted, here or in a trace inside.
-        settled: bool scalars that checks have made sure of, for what follows.
+        proven: bool scalars whose value a check has established for the ops after it.
     """
 
     __slots__ = (
@@ -74,9 +74,9 @@ class Tracer(SymbolicEngine):
         "creation",
         "options",
         "outer",
+        "proven",
         "refusal",
         "seeds_begin_anew",
-        "settled",
     )
 
     def __init__(
@@ -99,7 +99,7 @@ class Tracer(SymbolicEngine):
             GraphBuilder(name) if self.outer is None else self.outer.builder.inner(name)
         )
         self.refusal: Exception | None = None
-        self.settled: dict[Value, bool] = {}
+        self.proven: dict[Value, bool] = {}
         self._captured: dict[int, tuple[AbstractTensor, SymbolicTensor]] = {}
         self._constants: dict[tuple[Any, ...], Value] = {}
         self._states: dict[int, _State] = {}
@@ -172,7 +172,9 @@ class Tracer(SymbolicEngine):
             raise InaccessibleTensorError(
                 f"{self.name!r}, which may run any number of times, can't create variables; create it before."
             )
-        self.creation.create(variable, self.known(self.lift(initial)._value, "initial value"), caller())
+        self.creation.create(
+            variable, self.evaluate_now(self.lift(initial)._value, "initial value"), caller()
+        )
 
     # what the function room asks
 
@@ -185,7 +187,7 @@ class Tracer(SymbolicEngine):
 
     def argument(self, spec: TensorSpec) -> SymbolicTensor:
         """A new input that the caller gives."""
-        return self.symbol(self.builder.argument(spec))
+        return self.tensor_of(self.builder.argument(spec))
 
     def bind(self, variable: AbstractVariable) -> Value:
         """A new input for the value of a variable that is an argument."""
@@ -221,7 +223,7 @@ class Tracer(SymbolicEngine):
             static.update(zip(node.outputs, self._fold(node), strict=True))
         return static[value]
 
-    def known(self, value: Value, what: str) -> Array:
+    def evaluate_now(self, value: Value, what: str) -> Array:
         """``value`` computed now, from constants, captured tensors and the variables as they are.
 
         Raises:
@@ -256,15 +258,15 @@ class Tracer(SymbolicEngine):
 
     def _inherit(self, symbol: SymbolicTensor) -> SymbolicTensor:
         """A value of a trace around this one."""
-        made = symbol._tracer.provisional.get(symbol._value)
+        made = symbol._tracer.maybe_unassigned.get(symbol._value)
         return self._capture(symbol) if made is None else self.provide(made)
 
-    def provide(self, made: Provisional) -> SymbolicTensor:
+    def provide(self, made: MaybeUnassigned) -> SymbolicTensor:
         """A value that a loop may not have assigned."""
         found: SymbolicTensor = self.run(
             ASSIGNED, (self.lift(made.x), self.lift(made.ran)), {"name": made.name}
         )
-        self.provisional[found._value] = made
+        self.maybe_unassigned[found._value] = made
         return found
 
     def _constant_or_capture(self, tensor: EagerTensor) -> SymbolicTensor:
@@ -279,13 +281,13 @@ class Tracer(SymbolicEngine):
         return symbol
 
     def _capture(self, tensor: AbstractTensor) -> SymbolicTensor:
-        return self.symbol(self.builder.capture(tensor.spec, tensor, variable=False))
+        return self.tensor_of(self.builder.capture(tensor.spec, tensor, variable=False))
 
     def _state(self, variable: AbstractVariable) -> _State:
         state = self._states.get(id(variable))
         if state is None:
             value = self.builder.capture(_variable_spec(variable), variable, variable=True)
-            state = self._states[id(variable)] = _State(variable, value, self.symbol(value))
+            state = self._states[id(variable)] = _State(variable, value, self.tensor_of(value))
         return state
 
     def _is_inside(self, other: SymbolicEngine) -> bool:
@@ -361,9 +363,9 @@ class tracing:
         _active.reset(self._token)
 
 
-def values(symbols: Sequence[SymbolicTensor]) -> list[Value]:
-    """The graph's values that ``symbols`` stand for."""
-    return [s._value for s in symbols]
+def values(tensors: Sequence[SymbolicTensor]) -> list[Value]:
+    """The graph's value of each of ``tensors``."""
+    return [x._value for x in tensors]
 
 
 tracing_lock: Final = SharedLock()
