@@ -20,6 +20,7 @@ import dualflow
 ROOT = Path(dualflow.__file__).parent
 
 CLEAN = (
+    "array_api",
     "cli",
     "config",
     "core",
@@ -31,6 +32,7 @@ CLEAN = (
     "io",
     "math",
     "nn",
+    "numpy",
     "profiler",
     "random",
     "sequences",

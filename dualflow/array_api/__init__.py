@@ -4,7 +4,7 @@ All functions return :class:`Array`, which holds a tensor and can be assigned to
 variables and NumPy's arrays. Inside traced functions they make nodes, and on tapes they are differentiated.
 Python's numbers have the default dtypes int64, float64 and complex128.
 
-The functions check arguments and choose dtypes as the standard says, and compute by an op or a function of
+The functions check arguments and choose dtypes by the standard, and compute by an op or a function of
 :mod:`dualflow.numpy`. All of them raise ``DTypeError`` for what is no array or has a dtype that they are not
 for, ``OutOfRangeError`` for an axis that an array doesn't have, and ``InvalidArgumentError`` for an axis that
 is named twice or another device than the CPU; their docstrings name the other errors.

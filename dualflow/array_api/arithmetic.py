@@ -37,8 +37,8 @@ def exponential_minus_1(x: Any) -> Any:
         return expm1(x)
     a, b = real(x), imag(x)
     on_axis, grows, vanishes = equal(b, 0), equal(a, math.inf), equal(a, -math.inf)
-    turned = where(isfinite(b), b, 0)  # what is chosen where b is not finite says where below
-    across = subtract(multiply(expm1(a), cos(turned)), 2 * square(sin(turned / 2)))
+    angle = where(isfinite(b), b, 0)  # the selections below replace what this gives where b is not finite
+    across = subtract(multiply(expm1(a), cos(angle)), 2 * square(sin(angle / 2)))
     across = where(isfinite(b), across, where(grows, a, where(vanishes, -1.0, b - b)))
-    along = where(isfinite(b), multiply(exp(a), sin(turned)), where(vanishes, 0.0, b - b))
+    along = where(isfinite(b), multiply(exp(a), sin(angle)), where(vanishes, 0.0, b - b))
     return complex_of(where(on_axis, expm1(a) + 0.0, across), where(on_axis, b, along))

@@ -100,7 +100,7 @@ class Array(AbstractComposite):
 
     @property
     def values(self) -> Tensor:
-        """What gradients flow to: the tensor."""
+        """The tensor, to which gradients flow."""
         return self.tensor
 
     def with_values(self, new_values: Any) -> Any:
@@ -108,10 +108,10 @@ class Array(AbstractComposite):
         return Array(new_values)
 
     def as_tensor(self) -> Tensor:
-        """What ops take: the tensor."""
+        """The tensor, which ops take."""
         return self.tensor
 
-    # What it is
+    # Properties
 
     @property
     def dtype(self) -> DType:
@@ -120,7 +120,7 @@ class Array(AbstractComposite):
 
     @property
     def device(self) -> str:
-        """The device that holds the elements: the CPU, by the name that tensors tell."""
+        """The device that holds the elements: the CPU, by the name that tensors report."""
         return self.tensor.device
 
     @property
@@ -229,7 +229,7 @@ class Array(AbstractComposite):
         self.tensor = assigned(self.tensor, key, value)
 
     def _hold(self, tensor: Any) -> None:
-        """Let ``tensor`` take the place of the one that is held, whose dtype and shape stay."""
+        """Replace the tensor by another one of the same dtype and shape."""
         if tensor.shape != self.tensor.shape or tensor.dtype is not self.tensor.dtype:
             raise DTypeError(
                 f"An array of {self.tensor.spec} stays so: an operator such as += can't put {tensor.spec} in "
@@ -246,7 +246,7 @@ class Array(AbstractComposite):
             raise DTypeError("An array without axes can't be iterated over; reshape it to (1,) first.")
         return (self[i] for i in range(len(self)))
 
-    # What Python, NumPy and other libraries ask of it
+    # Protocols of Python, NumPy and other libraries
 
     def __bool__(self, /) -> bool:
         return bool(self.tensor)
@@ -347,20 +347,20 @@ def in_floats(x: Any) -> Tensor:
 def operands(x1: Any, x2: Any) -> tuple[Any, Any]:
     """The tensors of two arrays, of which one may be a number, or NumPy's, that adapts to the other's dtype.
 
-    Beside integers, Python's floats and complex numbers have the default dtypes, float64 and complex128.
+    With integers, Python's floats and complex numbers have the default dtypes, float64 and complex128.
 
     Raises:
         DTypeError: neither is an array.
     """
     if isinstance(x1, _ARRAYS):
         x = tensor_of(x1)
-        return x, _beside(x2, x)
+        return x, _other_operand(x2, x)
     y = tensor_of(x2)
-    return _beside(x1, y), y
+    return _other_operand(x1, y), y
 
 
-def _beside(value: Any, tensor: Tensor) -> Any:
-    """What stands beside ``tensor`` for an operand."""
+def _other_operand(value: Any, tensor: Tensor) -> Any:
+    """The operand that is combined with ``tensor``."""
     if isinstance(value, _NUMPY):
         return value
     if isinstance(value, _SCALARS):

@@ -52,18 +52,18 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
            [3, 4]], dtype=int64)
     """
     check_device(device)
-    wanted = None if dtype is None else as_dtype(dtype)
-    if type(obj) is Array and (wanted is None or wanted is obj.dtype):
+    target = None if dtype is None else as_dtype(dtype)
+    if type(obj) is Array and (target is None or target is obj.dtype):
         return Array(obj.tensor) if copy else obj
     if copy is False and not isinstance(obj, AbstractTensor):
         raise InvalidArgumentError(
             f"A value of type {type(obj).__name__} becomes an array only by a copy; leave copy=False out."
         )
     if isinstance(obj, _ARRAYS):
-        return Array(_converted(convert_to_tensor(obj), wanted))
+        return Array(_converted(convert_to_tensor(obj), target))
     if isinstance(obj, list | tuple) and holds_tensors(obj):
-        return Array(_converted(convert_to_tensor(_widened(obj)), wanted))
-    return Array(dispatch.current().constant(_values(obj, wanted)))
+        return Array(_converted(convert_to_tensor(_widened(obj)), target))
+    return Array(dispatch.current().constant(_values(obj, target)))
 
 
 def _converted(tensor: Tensor, dtype: DType | None) -> Tensor:
@@ -99,8 +99,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     Args:
         x: an object with ``__dlpack__`` and ``__dlpack_device__``.
         device: the CPU, which is the only device.
-        copy: True for memory of its own; False to share the memory with ``x``, which nobody may write to from
-            then on. By default a copy is made where the memory can be written to.
+        copy: True for memory of its own; False to share the memory with ``x``, which must not be written to
+            afterwards. By default a copy is made where the memory can be written to.
 
     Raises:
         BufferError: ``copy=False`` where ``x`` has to be copied.
@@ -266,7 +266,7 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
 
     Args:
         start: the first number, or ``stop`` if that is not given; inside a traced function these may be
-            arrays whose value only the run will tell.
+            arrays whose value is known at run time only.
         stop: where to end.
         step: the distance of two numbers; 1 by default.
         dtype: int64, or float64 if one of the three is a float.

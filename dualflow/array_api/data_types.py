@@ -34,7 +34,7 @@ KINDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class FloatRange:
-    """What :func:`finfo` tells of a floating dtype; of a complex one, of its parts.
+    """The result of :func:`finfo`: the limits of a floating dtype; of a complex one, of its parts.
 
     Attributes:
         bits: of one number.
@@ -55,7 +55,7 @@ class FloatRange:
 
 @dataclass(frozen=True, slots=True)
 class IntegerRange:
-    """What :func:`iinfo` tells of an integer dtype.
+    """The result of :func:`iinfo`: the limits of an integer dtype.
 
     Attributes:
         bits: of one number.
@@ -90,14 +90,14 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
     [1, -1]
     """
     check_device(device)
-    wanted, tensor = as_dtype(dtype), tensor_of(x)
-    if tensor.dtype is wanted:
+    target, tensor = as_dtype(dtype), tensor_of(x)
+    if tensor.dtype is target:
         return x if type(x) is Array and not copy else Array(tensor)
-    if tensor.dtype.is_complex and not (wanted.is_complex or wanted.is_bool):
+    if tensor.dtype.is_complex and not (target.is_complex or target.is_bool):
         raise DTypeError(
-            f"{tensor.dtype.name} becomes {wanted.name} only without its imaginary part; use real(x)."
+            f"{tensor.dtype.name} becomes {target.name} only without its imaginary part; use real(x)."
         )
-    return Array(cast(tensor, wanted))
+    return Array(cast(tensor, target))
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
@@ -109,7 +109,7 @@ def can_cast(from_: Any, to: Any, /) -> bool:
     """
     source, target = _dtype(from_), as_dtype(to)
     if source.is_integer and target.is_inexact:
-        return True  # as they promote where they meet
+        return True  # as they promote together
     return bool(np.can_cast(source.dtype, target.dtype))
 
 
@@ -129,7 +129,7 @@ def finfo(type: Any, /) -> FloatRange:
     """
     dtype = _dtype(type)
     if not dtype.is_inexact:
-        raise DTypeError(f"finfo tells of floating dtypes, not of {dtype.name}; use iinfo for integers.")
+        raise DTypeError(f"finfo takes floating dtypes, not {dtype.name}; use iinfo for integers.")
     info = np.finfo(dtype.dtype)
     eps, largest, lowest, normal = (float(x) for x in (info.eps, info.max, info.min, info.smallest_normal))
     return FloatRange(info.bits, eps, largest, lowest, normal, dtype.real)
@@ -147,7 +147,7 @@ def iinfo(type: Any, /) -> IntegerRange:
     """
     dtype = _dtype(type)
     if not dtype.is_integer:
-        raise DTypeError(f"iinfo tells of integer dtypes, not of {dtype.name}; use finfo for floats.")
+        raise DTypeError(f"iinfo takes integer dtypes, not {dtype.name}; use finfo for floats.")
     return IntegerRange(8 * dtype.size, int(dtype.max), int(dtype.min), dtype)
 
 
@@ -178,10 +178,10 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
-    """The dtype in which arrays, dtypes and Python numbers meet.
+    """The common dtype of arrays, dtypes and Python numbers.
 
-    Python numbers adapt to the dtypes of their own kind or a higher one. Beside those of lower kinds they
-    have the default dtypes int64, float64 and complex128; complex beside real floats is complex of their
+    Python numbers adapt to dtypes of their own kind or a higher one. With dtypes of lower kinds they have
+    the default dtypes int64, float64 and complex128; a complex number with real floats is complex of their
     precision.
 
     Raises:
@@ -195,29 +195,29 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     if not arrays_and_dtypes:
         raise InvalidArgumentError("result_type takes one array or dtype, or more.")
     strong = [_dtype(x) for x in arrays_and_dtypes if type(x) not in _SCALARS]
-    found = functools.reduce(promote, strong) if strong else None
+    common = functools.reduce(promote, strong) if strong else None
     for kind in [_SCALARS[type(x)] for x in arrays_and_dtypes if type(x) in _SCALARS]:
-        if found is None or _RANK[kind] > _RANK[found.kind]:
-            found = _beside(kind, found)
-    assert found is not None, "there is an argument"
-    return found
+        if common is None or _RANK[kind] > _RANK[common.kind]:
+            common = _with_number(kind, common)
+    assert common is not None, "there is an argument"
+    return common
 
 
 def of_one_dtype(*arrays: Any) -> list[Tensor]:
-    """The tensors of arrays, of which there are one or more, in the dtype in which they meet.
+    """The tensors of arrays, of which there are one or more, in their common dtype.
 
     Raises:
         InvalidArgumentError: there are no arrays.
     """
     tensors = [tensor_of(x) for x in arrays]
     if not tensors:
-        raise InvalidArgumentError("Arrays meet where there is one array or more, but the list is empty.")
+        raise InvalidArgumentError("A common dtype needs one array or more, but the list is empty.")
     dtype = functools.reduce(promote, [x.dtype for x in tensors])
     return [x if x.dtype is dtype else cast(x, dtype) for x in tensors]
 
 
-def _beside(kind: str, dtype: DType | None) -> DType:
-    """The dtype where a Python number meets a dtype of a lower kind, or none."""
+def _with_number(kind: str, dtype: DType | None) -> DType:
+    """The common dtype of a Python number and a dtype of a lower kind, or of the number alone."""
     if kind == "c" and dtype is not None and dtype.is_floating:
         return promote(dtype, complex64)
     return {"b": as_dtype(bool), "i": int64, "f": float64, "c": complex128}[kind]

@@ -1,6 +1,6 @@
-"""What einops asks of a library: its functions take tensors, variables and arrays by this class.
+"""einops's interface to a library: with this class, its functions take tensors, variables and arrays.
 
-einops looks for subclasses of its ``AbstractBackend``; this module is imported behind einops, and by nothing
+einops looks for subclasses of its ``AbstractBackend``; this module is imported after einops, and by nothing
 else.
 """
 
@@ -85,8 +85,8 @@ class EinopsBackend(AbstractBackend):
         return _like(tensors[0], concat(list(tensors), axis))
 
     def is_float_type(self, x: Any) -> bool:
-        found: bool = x.dtype.is_inexact
-        return found
+        is_float: bool = x.dtype.is_inexact
+        return is_float
 
     def einsum(self, pattern: str, *x: Any) -> Any:
         return _like(x[0], einsum(pattern, *x))

@@ -40,8 +40,8 @@ def _of_one(
             hide_frames(error)
             raise
 
-    given, result = example
-    _name(apply, name, doc, f"xp.{name}(xp.asarray({given}))", result)
+    operand, result = example
+    _name(apply, name, doc, f"xp.{name}(xp.asarray({operand}))", result)
     return apply
 
 
@@ -68,10 +68,10 @@ def _name(apply: Any, name: str, doc: str, call: str, result: str) -> None:
     apply.__doc__ = f"{doc}\n\n{_CONTRACT}\n{shown}"
 
 
-_CONTRACT = """Elementwise; shapes broadcast, and dtypes promote as :func:`result_type` says.
+_CONTRACT = """Elementwise; shapes broadcast, and dtypes promote as by :func:`result_type`.
 
 Raises:
-    DTypeError: a dtype that the function is not for, or what is no array.
+    DTypeError: a dtype that the function doesn't take, or an argument that is no array.
     InvalidArgumentError: shapes that do not broadcast.
 """
 
@@ -176,7 +176,7 @@ floor_divide = _of_two(
 remainder = _of_two(
     "remainder",
     arithmetic.mod,
-    "What :func:`floor_divide` leaves, with the sign of ``x2``.",
+    "The remainder of :func:`floor_divide`, with the sign of ``x2``.",
     ("[7, -7]", "2", "[1, 1]"),
 )
 pow = _of_two("pow", powers.pow, "``x1`` to the power ``x2``.", ("[2, 3]", "2", "[4, 9]"))
@@ -207,7 +207,7 @@ copysign = _of_two(
 nextafter = _of_two(
     "nextafter",
     nextafter_of,
-    "The float that follows ``x1`` on the way to ``x2``.",
+    "The float that follows ``x1`` towards ``x2``.",
     ("[1.0]", "xp.asarray([2.0])", "[1.0000000000000002]"),
 )
 maximum = _of_two("maximum", arithmetic.maximum, "The larger; nan if either is.", ("[1, 5]", "3", "[3, 5]"))
@@ -249,7 +249,7 @@ bitwise_right_shift = _of_two(
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:
-    """``x`` with what is below ``min`` replaced by it, and what is above ``max``.
+    """``x`` limited to the range from ``min`` to ``max``.
 
     Args:
         x: real numbers, whose dtype the result has.
@@ -263,14 +263,14 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:
     >>> xp.clip(xp.asarray([1, 5, 9]), 2, 7).tolist()
     [2, 5, 7]
     """
-    found = tensor_of(x)
-    if found.dtype.is_complex:
+    clipped = tensor_of(x)
+    if clipped.dtype.is_complex:
         raise DTypeError(
-            f"clip compares numbers, which {found.dtype.name} have no order for; clip both parts."
+            f"clip compares numbers, which {clipped.dtype.name} have no order for; clip both parts."
         )
-    dtype = found.dtype
+    dtype = clipped.dtype
     for bound, choose in ((min, arithmetic.maximum), (max, arithmetic.minimum)):
         if bound is not None:
-            first, second = operands(Array(found), bound)
-            found = choose(first, second)
-    return Array(conversion.cast(found, dtype))
+            first, second = operands(Array(clipped), bound)
+            clipped = choose(first, second)
+    return Array(conversion.cast(clipped, dtype))

@@ -77,7 +77,7 @@ class Inspection:
 
 
 def __array_namespace_info__() -> Inspection:
-    """What the namespace can do, as the standard's inspection functions tell it.
+    """The namespace's dtypes, defaults, devices and capabilities, by the standard's inspection functions.
 
     >>> import dualflow.array_api as xp
     >>> xp.__array_namespace_info__().default_dtypes()["integral"]

@@ -52,23 +52,23 @@ def assigned(x: Tensor, key: Any, value: Any) -> Any:
         DTypeError: ``value`` is of a kind of numbers that the array can't hold, or an index of no integers.
     """
     inner = _of_tensors(key)
-    given = _fitting(value, x.dtype)
+    fitted = _fitting(value, x.dtype)
     if _is_mask(inner):
         _check_mask(inner, x)
-        if len(given.shape) <= len(x.shape) - len(inner.shape):
-            return _masked(x, inner, given)
+        if len(fitted.shape) <= len(x.shape) - len(inner.shape):
+            return _masked(x, inner, fitted)
     elif all(_is_plain(item) for item in (inner if isinstance(inner, tuple) else (inner,))):
-        return replace(x, inner, given)
-    return _scattered(x, inner, given)
+        return replace(x, inner, fitted)
+    return _scattered(x, inner, fitted)
 
 
 def _masked(x: Tensor, mask: Tensor, value: Tensor) -> Tensor:
     """``value``, which has no axis for the elements that are picked, wherever ``mask`` holds."""
-    rest = x.shape[len(mask.shape) :]
-    _check_fits(value, rest)
+    inner_shape = x.shape[len(mask.shape) :]
+    _check_fits(value, inner_shape)
     if 0 in mask.shape:
         return x
-    for _ in rest:
+    for _ in inner_shape:
         mask = expand_dims(mask, -1)
     return where(mask, value, x)
 
@@ -83,8 +83,8 @@ def _scattered(x: Tensor, key: Any, value: Tensor) -> Tensor:
     count = math.prod(n for n in x.shape if n is not None)
     position = read_item(reshape(iota((count,), 0, int64), x.shape), key)
     _check_fits(value, position.shape)
-    spread = broadcast_like(value, position)
-    flat = tensor_scatter_nd_update(reshape(x, [count]), reshape(position, [-1, 1]), reshape(spread, [-1]))
+    values = broadcast_like(value, position)
+    flat = tensor_scatter_nd_update(reshape(x, [count]), reshape(position, [-1, 1]), reshape(values, [-1]))
     return reshape(flat, x.shape)
 
 

@@ -10,7 +10,7 @@ from dualflow.array_api.axes import axes_of, axis_of, ints_of
 from dualflow.array_api.data_types import of_one_dtype
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import manipulation
-from dualflow.numpy.operands import flat, spread
+from dualflow.numpy.operands import broadcast_together, flat
 from dualflow.ops import arrangement, broadcasting, joining, repetition
 
 
@@ -37,7 +37,7 @@ def broadcast_arrays(*arrays: Any) -> list[Array]:
     >>> [x.tolist() for x in xp.broadcast_arrays(xp.asarray([1, 2]), xp.asarray([[3]]))]
     [[[1, 2]], [[3, 3]]]
     """
-    return [Array(x) for x in spread(*map(tensor_of, arrays))]
+    return [Array(x) for x in broadcast_together(*map(tensor_of, arrays))]
 
 
 def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
@@ -57,7 +57,7 @@ def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
 
 
 def stack(arrays: Any, /, *, axis: int = 0) -> Array:
-    """The arrays, of one shape, beside each other along a new axis.
+    """The arrays, of one shape, joined along a new axis.
 
     Raises:
         InvalidArgumentError: no arrays, or shapes that differ.

@@ -1,8 +1,9 @@
 """NumPy's functions on tensors, by NumPy's names, arguments and promotion: ``df.numpy``.
 
 Arguments are tensors, variables, arrays, Python numbers or lists of them; results are tensors. Dtypes are
-those of NumPy 2: Python's numbers are of 64 bits on their own, and adapt to a tensor beside them. All are
-made of ops, so they have gradients and compile. Tensors don't change: no function takes ``out``.
+those of NumPy 2: Python's numbers have 64 bits on their own, and adapt to a tensor that they are combined
+with. All are composed of ops, so they have gradients and compile. Tensors don't change: no function takes
+``out``.
 
 >>> import dualflow as df
 >>> import dualflow.numpy as dnp
@@ -101,7 +102,6 @@ if TYPE_CHECKING:
     from dualflow.numpy.data_types import uint64 as uint64
     from dualflow.numpy.editing import delete as delete
     from dualflow.numpy.editing import insert as insert
-    from dualflow.numpy.editing import known_places as known_places
     from dualflow.numpy.editing import pad as pad
     from dualflow.numpy.editing import trim_zeros as trim_zeros
     from dualflow.numpy.elementwise import abs as abs
@@ -418,7 +418,7 @@ _publish(
             "finfo float16 float32 float64 float_ half iinfo int8 int16 int32 int64 int_ isdtype issubdtype "
             "min_scalar_type ndarray promote_types result_type single uint uint8 uint16 uint32 uint64"
         ),
-        "dualflow.numpy.editing": "delete insert known_places pad trim_zeros",
+        "dualflow.numpy.editing": "delete insert pad trim_zeros",
         "dualflow.numpy.elementwise": (
             "abs absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh "
             "atan atan2 atanh bitwise_and bitwise_count bitwise_invert bitwise_left_shift bitwise_not "

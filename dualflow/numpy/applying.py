@@ -1,4 +1,4 @@
-"""Functions of users' own along axes and over elements."""
+"""Python functions applied along axes and to elements."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import make_entries
-from dualflow.numpy.operands import agreed, spread, tensor
+from dualflow.numpy.operands import agreed, broadcast_together, tensor
 from dualflow.ops.arrangement import expand_dims, reshape, transpose
 from dualflow.ops.joining import stack
 from dualflow.ops.static import ints, static_int
@@ -18,7 +18,7 @@ from dualflow.ops.tensor import Tensor
 
 
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Tensor:
-    """``func1d`` of each vector along ``axis``, whose results stand in its place.
+    """``func1d`` applied to each vector along ``axis``; its results replace the vectors.
 
     >>> import dualflow as df
     >>> df.numpy.apply_along_axis(df.numpy.max, 1, [[1, 5], [7, 2]]).numpy()
@@ -26,33 +26,33 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
     """
     x = tensor(arr)
     where = normalize_axis(axis, len(x.shape))
-    rest = [i for i in range(len(x.shape)) if i != where]
-    sizes = [static_int(x.shape[i], "a size of the other axes") for i in rest]
+    other_axes = [i for i in range(len(x.shape)) if i != where]
+    sizes = [static_int(x.shape[i], "a size of the other axes") for i in other_axes]
     if 0 in sizes:
         raise InvalidArgumentError(f"There is no vector along axis {axis} of shape {x.shape} to apply to.")
-    rows = reshape(transpose(x, [*rest, where]), [-1, x.shape[where]])
+    rows = reshape(transpose(x, [*other_axes, where]), [-1, x.shape[where]])
     results = agreed(*[tensor(func1d(rows[i], *args, **kwargs)) for i in range(int(np.prod(sizes)))])
-    found = reshape(stack(results), [*sizes, *results[0].shape])
+    result = reshape(stack(results), [*sizes, *results[0].shape])
     new = len(results[0].shape)
-    count = len(found.shape)
-    inner = list(range(len(rest), len(rest) + new))
-    outer = list(range(len(rest)))
+    count = len(result.shape)
+    inner = list(range(len(other_axes), len(other_axes) + new))
+    outer = list(range(len(other_axes)))
     order = [*outer[:where], *inner, *outer[where:]]
-    return transpose(found, order) if order != list(range(count)) else found
+    return transpose(result, order) if order != list(range(count)) else result
 
 
 def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Tensor:
-    """``func(x, axis)`` for each of ``axes`` in turn, whose axis is kept."""
+    """``func(x, axis)`` applied for each of ``axes`` one after another; the axes are kept, with size 1."""
     x = tensor(a)
     for axis in ints(axes, "axes"):
         where = normalize_axis(axis, len(x.shape))
-        found = tensor(func(x, where))
-        x = found if len(found.shape) == len(x.shape) else expand_dims(found, where)
+        reduced = tensor(func(x, where))
+        x = reduced if len(reduced.shape) == len(x.shape) else expand_dims(reduced, where)
     return x
 
 
 class vectorize:
-    """``pyfunc``, a function of numbers, as one of tensors, which broadcast: it is called for each element.
+    """A function of tensors that calls ``pyfunc``, a function of numbers, for each element; inputs broadcast.
 
     >>> import dualflow as df
     >>> df.numpy.vectorize(lambda x, y: x if x > y else y)([1, 5], 3).numpy()
@@ -66,7 +66,7 @@ class vectorize:
 
     def __call__(self, *args: Any) -> Tensor:
         """The results, in the shape to which the arguments broadcast."""
-        values = spread(*[tensor(x) for x in args])
+        values = broadcast_together(*[tensor(x) for x in args])
         shape = values[0].shape
         rows = [reshape(x, [-1]) for x in values]
         count = static_int(shape.num_elements(), "the number of elements")

@@ -1,4 +1,4 @@
-"""NumPy's methods on tensors, for programs that ask for them."""
+"""NumPy's methods on tensors, for programs that enable them."""
 
 from __future__ import annotations
 

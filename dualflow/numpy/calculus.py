@@ -59,7 +59,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 
 
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tensor:
-    """The differences of neighbouring elements, between what is put before and behind them."""
+    """The differences of neighbouring elements, with ``to_begin`` before them and ``to_end`` after them."""
     x = flat(tensor(ary))
     parts = [] if to_begin is None else [to(flat(tensor(to_begin)), x.dtype)]
     parts.append(x[1:] - x[:-1])
@@ -98,8 +98,8 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
         raise InvalidArgumentError(
             f"gradient takes a distance for each of {len(axes)} axes, not {len(steps)}."
         )
-    found = [_slope(x, where, step, edge_order) for where, step in zip(axes, steps, strict=True)]
-    return found[0] if len(found) == 1 else tuple(found)
+    slopes = [_slope(x, where, step, edge_order) for where, step in zip(axes, steps, strict=True)]
+    return slopes[0] if len(slopes) == 1 else tuple(slopes)
 
 
 def _slope(x: Any, axis: int, step: Any, edge_order: int) -> Tensor:
@@ -108,10 +108,10 @@ def _slope(x: Any, axis: int, step: Any, edge_order: int) -> Tensor:
         raise InvalidArgumentError(
             f"gradient needs {edge_order + 1} samples or more along axis {axis}, not {size}."
         )
-    given = tensor(step)
-    if len(given.shape) > 1 or (given.shape and given.shape[0] != size):
-        raise InvalidArgumentError(f"Places of shape {given.shape} are not those of {size} samples.")
-    places = to(given, np.result_type(given.dtype.dtype, x.dtype.dtype)) if given.shape else None
+    spacing = tensor(step)
+    if len(spacing.shape) > 1 or (spacing.shape and spacing.shape[0] != size):
+        raise InvalidArgumentError(f"Places of shape {spacing.shape} are not those of {size} samples.")
+    places = to(spacing, np.result_type(spacing.dtype.dtype, x.dtype.dtype)) if spacing.shape else None
     h = to(places[1:] - places[:-1], x.dtype) if places is not None else None
 
     def at(i: int) -> Any:
@@ -169,8 +169,8 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
         else:
             step = diff(places, axis=axis)
     total = v[(*front, slice(1, None))] + v[(*front, slice(None, -1))]
-    found = _times(step, total)
-    return reduce_sum(found if found.dtype.is_inexact else to(found, np.float64), where) / 2
+    areas = _times(step, total)
+    return reduce_sum(areas if areas.dtype.is_inexact else to(areas, np.float64), where) / 2
 
 
 def _times(x: Any, y: Any) -> Any:
@@ -186,7 +186,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         xp: the points' places, which rise.
         fp: the points' values.
         left: the value before the first point, by default its own.
-        right: the value behind the last point, by default its own.
+        right: the value after the last point, by default its own.
         period: the period of the places, which then need not rise.
 
     >>> import dualflow as df
@@ -212,7 +212,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     kind = np.result_type(at.dtype.dtype, values.dtype.dtype)
     last = operands.sizes(places)[0] - 1
     if isinstance(last, int) and last == 0:
-        found = broadcast_like(to(values[0], kind), at)
+        values_at = broadcast_like(to(values[0], kind), at)
     else:
         index = sorting.searchsorted(places, at, "right") - 1
         index = choose(index < 0, 0, choose(index > last - 1, last - 1, index))
@@ -220,12 +220,12 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         y0, y1 = to(gather(values, index), kind), to(gather(values, index + 1), kind)
         wide = equal(x0, x1)
         share = to((at - x0) / choose(wide, tensor(1, at.dtype), x1 - x0), kind)
-        found = y0 + (y1 - y0) * share
-        found = choose(equal(at, x1), y1, found)
+        values_at = y0 + (y1 - y0) * share
+        values_at = choose(equal(at, x1), y1, values_at)
     first_value, last_value = to(values[0], kind), to(values[-1], kind)
-    found = choose(at < places[0], first_value if left is None else tensor(left, kind), found)
-    found = choose(at > places[-1], last_value if right is None else tensor(right, kind), found)
-    return found if last == 0 else choose(equal(at, at), found, tensor(math.nan, kind))
+    values_at = choose(at < places[0], first_value if left is None else tensor(left, kind), values_at)
+    values_at = choose(at > places[-1], last_value if right is None else tensor(right, kind), values_at)
+    return values_at if last == 0 else choose(equal(at, at), values_at, tensor(math.nan, kind))
 
 
 def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * math.pi) -> Tensor:
@@ -240,8 +240,8 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * mat
     high: Any
     low: Any
     if whole:
-        high, rest = builtins.divmod(period, 2)
-        boundary = rest == 0
+        high, remainder = builtins.divmod(period, 2)
+        boundary = remainder == 0
     else:
         high, boundary = period / 2, True
     low = -high
@@ -262,7 +262,7 @@ def _convolved(a: Any, v: Any, mode: str) -> Tensor:
     x, w = agreed(a, v)
     if len(x.shape) != 1 or len(w.shape) != 1 or 0 in (x.shape[0], w.shape[0]):
         raise InvalidArgumentError(
-            f"Vectors of one element or more are wanted, not shapes {x.shape} and {w.shape}."
+            f"Vectors of one element or more are required, not shapes {x.shape} and {w.shape}."
         )
     if mode not in ("full", "same", "valid"):
         raise InvalidArgumentError(f"mode is 'full', 'same' or 'valid', not {mode!r}.")
@@ -274,7 +274,7 @@ def _convolved(a: Any, v: Any, mode: str) -> Tensor:
     padded = pad(x, [[m - 1, m - 1]])
     places = np.arange(n + m - 1)[:, None] + np.arange(m)
     windows = gather(padded, places)
-    inside = (places >= m - 1) & (places < n + m - 1)  # beside the ends there is no product, not even of nan
+    inside = (places >= m - 1) & (places < n + m - 1)  # outside of ``x`` there is no product, not even of nan
     full = reduce_sum(choose(tensor(inside), windows * w[::-1], tensor(0, x.dtype)), 1)
     if mode == "full":
         return full
@@ -305,9 +305,9 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
     """The sums of products of two vectors, the second conjugated, at each offset; see :func:`convolve`."""
     x, w = tensor(a), tensor(v)
     turned = (conj(w) if w.dtype.is_complex else w)[::-1]
-    found = _convolved(x, turned, mode)
+    products = _convolved(x, turned, mode)
     n, m = x.shape[0], w.shape[0]
-    return _same_of_shorter(x, turned) if mode == "same" and m > n else found
+    return _same_of_shorter(x, turned) if mode == "same" and m > n else products
 
 
 def _same_of_shorter(x: Any, turned: Any) -> Tensor:

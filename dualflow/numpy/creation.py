@@ -57,9 +57,9 @@ def array(
     (dualflow.int64, dualflow.float32)
     """
     refuse("array", like=like)
-    found = tensor(object, dtype)
-    missing = ndmin - len(found.shape)
-    return found[(None,) * missing] if missing > 0 else found
+    x = tensor(object, dtype)
+    missing = ndmin - len(x.shape)
+    return x[(None,) * missing] if missing > 0 else x
 
 
 def asarray(
@@ -92,8 +92,8 @@ def asanyarray(
 def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Tensor:
     """``a`` as a tensor of one axis at least."""
     refuse("ascontiguousarray", like=like)
-    found = tensor(a, dtype)
-    return found if found.shape else found[None]
+    x = tensor(a, dtype)
+    return x if x.shape else x[None]
 
 
 def copy(a: Any, order: str = "K", subok: bool = False) -> Tensor:
@@ -164,8 +164,8 @@ def zeros_like(
 ) -> Tensor:
     """Zeros of the shape and dtype of ``a``."""
     x = tensor(a)
-    wanted = x.dtype if dtype is None else as_dtype(numpy_dtype(dtype))
-    return like_zeros(x, wanted) if shape is None else zeros(shape, wanted)
+    target = x.dtype if dtype is None else as_dtype(numpy_dtype(dtype))
+    return like_zeros(x, target) if shape is None else zeros(shape, target)
 
 
 def ones_like(
@@ -179,8 +179,8 @@ def ones_like(
 ) -> Tensor:
     """Ones of the shape and dtype of ``a``."""
     x = tensor(a)
-    wanted = x.dtype if dtype is None else as_dtype(numpy_dtype(dtype))
-    return like_ones(x, wanted) if shape is None else ones(shape, wanted)
+    target = x.dtype if dtype is None else as_dtype(numpy_dtype(dtype))
+    return like_ones(x, target) if shape is None else ones(shape, target)
 
 
 def empty_like(
@@ -209,10 +209,10 @@ def full_like(
 ) -> Tensor:
     """``fill_value``, which broadcasts, in the shape and dtype of ``a``."""
     x = tensor(a)
-    wanted = x.dtype if dtype is None else as_dtype(numpy_dtype(dtype))
-    value = tensor(fill_value, wanted)
+    target = x.dtype if dtype is None else as_dtype(numpy_dtype(dtype))
+    value = tensor(fill_value, target)
     if shape is None and not x.shape.is_static:
-        return value * like_ones(x, wanted)
+        return value * like_ones(x, target)
     return broadcast_to(value, tuple(x.shape) if shape is None else _shape(shape))
 
 
@@ -268,22 +268,22 @@ def linspace(
     if count < 0:
         raise InvalidArgumentError(f"linspace gives 0 numbers or more, not {count}.")
     first, last = agreed(_floating(start), _floating(stop))
-    first, last = operands.spread(first, last)
+    first, last = operands.broadcast_together(first, last)
     pieces = count - 1 if endpoint else count
     shape = (-1, *[1] * len(first.shape))
     place = reshape(tensor(np.arange(count), first.dtype), shape)
     step = (last - first) / pieces if pieces > 0 else last * math.nan
-    found = first + (place * step if pieces > 0 else place * (last - first))
+    numbers = first + (place * step if pieces > 0 else place * (last - first))
     if endpoint and count > 1:
-        found = concat([found[:-1], last[None]], 0)
+        numbers = concat([numbers[:-1], last[None]], 0)
     if dtype is not None:
-        wanted = numpy_dtype(dtype)
-        found = to(floor(found) if wanted.kind in "iu" else found, wanted)
-    where = normalize_axis(axis, len(found.shape))
+        target = numpy_dtype(dtype)
+        numbers = to(floor(numbers) if target.kind in "iu" else numbers, target)
+    where = normalize_axis(axis, len(numbers.shape))
     if where:
-        order = list(range(1, len(found.shape)))
-        found = transpose(found, [*order[:where], 0, *order[where:]])
-    return (found, step) if retstep else found
+        order = list(range(1, len(numbers.shape)))
+        numbers = transpose(numbers, [*order[:where], 0, *order[where:]])
+    return (numbers, step) if retstep else numbers
 
 
 def logspace(
@@ -302,8 +302,8 @@ def logspace(
     array([  1.,  10., 100.])
     """
     ground, powers = agreed(base, linspace(start, stop, num, endpoint, axis=axis))
-    found = pow(ground, powers)
-    return found if dtype is None else to(found, dtype)
+    numbers = pow(ground, powers)
+    return numbers if dtype is None else to(numbers, dtype)
 
 
 def geomspace(
@@ -316,23 +316,23 @@ def geomspace(
     array([1., 2., 4., 8.])
     """
     first, last = agreed(_floating(start), _floating(stop))
-    first, last = operands.spread(first, last)
+    first, last = operands.broadcast_together(first, last)
     if first.dtype.is_complex:
         factor = first
-        found = exp(linspace(like_zeros(first), log(last / first), num, endpoint, axis=axis))
+        numbers = exp(linspace(like_zeros(first), log(last / first), num, endpoint, axis=axis))
     else:
         factor = sign(first)
-        found = exp(linspace(log(magnitude(first)), log(magnitude(last)), num, endpoint, axis=axis))
-    where = normalize_axis(axis, len(found.shape))
-    found = found * expand_dims(factor, where)
+        numbers = exp(linspace(log(magnitude(first)), log(magnitude(last)), num, endpoint, axis=axis))
+    where = normalize_axis(axis, len(numbers.shape))
+    numbers = numbers * expand_dims(factor, where)
     ends = [expand_dims(first, where), expand_dims(last, where)]
     count = static_int(num, "num")
     inner = [slice(None)] * where
     if count > 0:
-        found = concat([ends[0], found[(*inner, slice(1, None))]], where)
+        numbers = concat([ends[0], numbers[(*inner, slice(1, None))]], where)
     if endpoint and count > 1:
-        found = concat([found[(*inner, slice(None, -1))], ends[1]], where)
-    return found if dtype is None else to(found, dtype)
+        numbers = concat([numbers[(*inner, slice(None, -1))], ends[1]], where)
+    return numbers if dtype is None else to(numbers, dtype)
 
 
 def _floating(x: Any) -> Any:
@@ -400,10 +400,10 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     vectors = [operands.flat(tensor(x)) for x in xi]
     count = len(vectors)
     swap = {0: 1, 1: 0} if indexing == "xy" and count > 1 else {}
-    found = [
+    coordinates = [
         reshape(v, [-1 if a == swap.get(i, i) else 1 for a in range(count)]) for i, v in enumerate(vectors)
     ]
-    return tuple(found) if sparse else tuple(operands.spread(*found))
+    return tuple(coordinates) if sparse else tuple(operands.broadcast_together(*coordinates))
 
 
 def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:

@@ -56,22 +56,26 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Tensor:
     x = flat(tensor(arr)) if axis is None else tensor(arr)
     where = 0 if axis is None else normalize_axis(axis, len(x.shape))
     size = x.shape[where]
-    places = np.arange(size)[obj] if isinstance(obj, slice) else np.asarray(known_places(obj))
+    places = np.arange(size)[obj] if isinstance(obj, slice) else np.asarray(static_positions(obj))
     if places.dtype.kind == "b":
         places = np.flatnonzero(places)
-    given = tensor(values, x.dtype)
-    if places.ndim == 0 and given.shape:
-        given = moveaxis(at_least(given, len(x.shape)), 0, where)
-    count = places.size if places.ndim else (given.shape[where] if len(given.shape) == len(x.shape) else 1)
+    new_values = tensor(values, x.dtype)
+    if places.ndim == 0 and new_values.shape:
+        new_values = moveaxis(at_least(new_values, len(x.shape)), 0, where)
+    count = (
+        places.size
+        if places.ndim
+        else (new_values.shape[where] if len(new_values.shape) == len(x.shape) else 1)
+    )
     target = [count if a == where else d for a, d in enumerate(x.shape)]
-    new = broadcasting.broadcast_to(given, target)
+    new = broadcasting.broadcast_to(new_values, target)
     if places.ndim == 0:
         places = np.repeat(places, count)
-    found = np.where(places < 0, places + size, places)
-    if found.size and (found.min() < 0 or found.max() > size):
+    positions = np.where(places < 0, places + size, places)
+    if positions.size and (positions.min() < 0 or positions.max() > size):
         raise InvalidArgumentError(f"A place of {obj!r} is outside of an axis of size {size}.")
     # the rows of both, in the order in which they stand
-    order = np.argsort(np.concatenate([np.arange(size) + 0.5, found.astype(float)]), kind="stable")
+    order = np.argsort(np.concatenate([np.arange(size) + 0.5, positions.astype(float)]), kind="stable")
     return gather(joining.concat([x, new], where), order, axis=where)
 
 
@@ -85,7 +89,7 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Tensor:
     x = flat(tensor(arr)) if axis is None else tensor(arr)
     where = 0 if axis is None else normalize_axis(axis, len(x.shape))
     size = x.shape[where]
-    places = obj if isinstance(obj, slice) else np.asarray(known_places(obj))
+    places = obj if isinstance(obj, slice) else np.asarray(static_positions(obj))
     try:
         kept = np.delete(np.arange(size), places)
     except (IndexError, ValueError) as error:
@@ -93,12 +97,12 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Tensor:
     return gather(x, kept, axis=where)
 
 
-def known_places(value: Any) -> Any:
+def static_positions(value: Any) -> Any:
     """Places, which decide the shape."""
-    found = known_value(value)
-    if found is None:
+    positions = known_value(value)
+    if positions is None:
         raise DTypeError(f"Places must be known while tracing, but {value!r} is symbolic.")
-    return found if found.size else found.astype(np.int64)
+    return positions if positions.size else positions.astype(np.int64)
 
 
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Tensor:
@@ -245,8 +249,8 @@ def _with_statistic(x: Any, widths: np.ndarray[Any, Any], mode: str, length: Any
     reduction = statistics.reduce_mean if mode == "mean" else reduction
     for axis, (before, after) in enumerate(widths.tolist()):
         wide = x if mode != "mean" or x.dtype.is_inexact else cast(x, np.float64)
-        found = reduction(wide, axis, keepdims=True)
-        edge = cast(round(found) if wide is not x else found, x.dtype)
+        statistic = reduction(wide, axis, keepdims=True)
+        edge = cast(round(statistic) if wide is not x else statistic, x.dtype)
         x = joining.concat([_slab(edge, x, axis, before), x, _slab(edge, x, axis, after)], axis)
     return x
 

@@ -123,12 +123,12 @@ def _gcd(x: Any, y: Any) -> Any:
     shape = (a + b).shape
     if shape.is_static:
         a, b = a + zeros_like(b), b + zeros_like(a)
-    found, _ = while_loop(
+    divisor, _ = while_loop(
         lambda a, b: reduce_any(comparison.not_equal(b, 0)),
         lambda a, b: (where(comparison.equal(b, 0), a, b), _remainder(a, b)),
         (a, b),
     )
-    return arithmetic.abs(found)
+    return arithmetic.abs(divisor)
 
 
 def _lcm(x: Any, y: Any) -> Any:
@@ -178,8 +178,8 @@ def _exp2(x: Any) -> Any:
 def _logaddexp2(x: Any, y: Any) -> Any:
     high = arithmetic.maximum(x, y)
     low = -arithmetic.abs(x - y)
-    found = high + exponential.log1p(exponentials.exp2(low)) / _LN2
-    return where(comparison.equal(x, y), x + 1, found)
+    result = high + exponential.log1p(exponentials.exp2(low)) / _LN2
+    return where(comparison.equal(x, y), x + 1, result)
 
 
 def _cbrt(x: Any) -> Any:
@@ -255,8 +255,8 @@ def _spacing(x: Any) -> Any:
 
 def _modf(x: Any) -> Any:
     whole = rounding.trunc(x)
-    rest = where(comparison.isinf(x), zeros_like(x), x - whole)
-    return parts.copysign(rest, x), parts.copysign(whole, x)
+    fraction = where(comparison.isinf(x), zeros_like(x), x - whole)
+    return parts.copysign(fraction, x), parts.copysign(whole, x)
 
 
 def _scaled(x: Any, exponent: Any) -> Any:

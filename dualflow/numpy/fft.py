@@ -49,7 +49,7 @@ def _signal(a: Any, of_reals: bool) -> Any:
 
 
 def _transformed(kind: str, a: Any, lengths: Any, axes: Any, norm: Any, out: Any) -> Tensor:
-    """The transform over several axes, scaled as ``norm`` says.
+    """The transform over several axes, scaled by ``norm``.
 
     Raises:
         InvalidArgumentError: another ``norm``, a length that is not positive, or not as many as axes.
@@ -60,18 +60,18 @@ def _transformed(kind: str, a: Any, lengths: Any, axes: Any, norm: Any, out: Any
     if axes is None:
         axes = range(rank) if lengths is None else range(rank - len(lengths), rank)
     over = axes_in_order(axes, rank, "axes")
-    wanted = [None] * len(over) if lengths is None else [_length(n) for n in lengths]
-    if len(wanted) != len(over):
+    requested = [None] * len(over) if lengths is None else [_length(n) for n in lengths]
+    if len(requested) != len(over):
         raise InvalidArgumentError(
             f"s has one size for each axis, not {lengths} for {len(over)} axes: a transform over axes has as "
             "many lengths."
         )
-    sizes = [x.shape[i] if n is None else n for i, n in zip(over, wanted, strict=True)]
-    if kind == "irfft" and over and wanted[-1] is None and sizes[-1] is not None:
+    sizes = [x.shape[i] if n is None else n for i, n in zip(over, requested, strict=True)]
+    if kind == "irfft" and over and requested[-1] is None and sizes[-1] is not None:
         sizes[-1] = 2 * (sizes[-1] - 1)
     if any(n is not None and n < 1 for n in sizes):
         raise InvalidArgumentError(f"A transform's lengths are positive, not {sizes}.")
-    return fourier.transform(kind, x, over, tuple(wanted), norm)
+    return fourier.transform(kind, x, over, tuple(requested), norm)
 
 
 def _length(n: Any) -> int | None:

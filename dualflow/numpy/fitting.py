@@ -34,11 +34,11 @@ def roots(p: Any) -> Tensor:
     x = inexact(p)
     if len(x.shape) != 1:
         raise InvalidArgumentError(f"roots takes coefficients as a vector, not shape {x.shape}.")
-    known, after = known_value(x), 0
-    if known is not None:
-        there = np.flatnonzero(known)
+    coefficients, after = known_value(x), 0
+    if coefficients is not None:
+        there = np.flatnonzero(coefficients)
         first, last = (there[0], there[-1] + 1) if there.size else (0, 0)
-        after = len(known) - int(last) if there.size else 0
+        after = len(coefficients) - int(last) if there.size else 0
         x = x[int(first) : int(last)]
     kind = np.result_type(x.dtype.dtype, np.complex64)
     zeros = filled_with_zeros([after], kind)
@@ -86,15 +86,15 @@ def polyfit(
         values = values * (weights if len(values.shape) == 1 else weights[:, None])
     scale = sqrt(reduce_sum(rows * rows, 0))
     scaled = rows / scale
-    found, rests, rank, singular = linalg.lstsq(scaled, values, bound)
-    found = transpose(transpose(found) / scale)
+    coefficients, rests, rank, singular = linalg.lstsq(scaled, values, bound)
+    coefficients = transpose(transpose(coefficients) / scale)
     if full:
-        return found, rests, rank, singular, bound
+        return coefficients, rests, rank, singular, bound
     if not cov:
-        return found
+        return coefficients
     base = linalg.inv(products.matmul(transpose(scaled), scaled)) / products.outer(scale, scale)
     factor = 1.0 if cov == "unscaled" else rests / (count - order)
-    return found, base[..., None] * factor if len(values.shape) > 1 else base * factor
+    return coefficients, base[..., None] * factor if len(values.shape) > 1 else base * factor
 
 
 make_entries(globals())

@@ -13,7 +13,10 @@ from dualflow.ops.joining import stack
 
 
 class Grid:
-    """Positions of a grid: slices say from where, to where, and how far apart (``5j``: how many)."""
+    """Positions of a grid, by slices of start, stop and step.
+
+    An imaginary step such as ``5j`` is the number of positions, the last of which is ``stop``.
+    """
 
     def __init__(self, sparse: bool) -> None:
         self._sparse = sparse
@@ -33,7 +36,7 @@ def _row(part: slice) -> Any:
 
 
 class Concatenation:
-    """What stands in the brackets, slices as ranges, joined along an axis."""
+    """The indices in the brackets, slices as ranges, joined along an axis."""
 
     def __init__(self, columns: bool) -> None:
         self._columns = columns
@@ -50,7 +53,7 @@ class Concatenation:
 
 
 class IndexExpression:
-    """What stands in the brackets, as Python hands it on."""
+    """The key in the brackets, as Python passes it."""
 
     def __init__(self, as_tuple: bool) -> None:
         self._as_tuple = as_tuple

@@ -44,7 +44,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Tensor:
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Tensor:
-    """The edges of the bins of :func:`histogram`: given, or of so many bins of one width.
+    """The edges of the bins of :func:`histogram`: ``bins`` itself, or those of ``bins`` bins of one width.
 
     Raises:
         InvalidArgumentError: less than one bin, edges that fall, or a range that isn't finite or falls.
@@ -52,16 +52,16 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     """
     x = flat(tensor(a))
     if isinstance(bins, str):
-        known = known_value(x)
-        if known is None:
+        static = known_value(x)
+        if static is None:
             raise DTypeError(
                 f"bins={bins!r} chooses the number of bins by the data; give a number while tracing."
             )
-        return tensor(np.histogram_bin_edges(known, bins, range))
+        return tensor(np.histogram_bin_edges(static, bins, range))
     edges = tensor(bins)
     if len(edges.shape) == 1:
-        known = known_value(edges)
-        if known is not None and (np.diff(known) < 0).any():
+        static = known_value(edges)
+        if static is not None and (np.diff(static) < 0).any():
             raise InvalidArgumentError("The edges of bins rise all the way; sort them.")
         return edges
     count = ints(bins, "bins")[0]
@@ -70,16 +70,16 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     kind = np.result_type(x.dtype.dtype, np.float64) if x.dtype.kind in "biu" else x.dtype.dtype
     low, high = _limits(x, range, kind)
     steps = tensor(np.arange(count + 1), np.float64) / count
-    found = to(low, np.float64) + steps * (to(high, np.float64) - to(low, np.float64))
-    return to(concat([found[:-1], reshape(to(high, np.float64), [1])], 0), kind)
+    computed = to(low, np.float64) + steps * (to(high, np.float64) - to(low, np.float64))
+    return to(concat([computed[:-1], reshape(to(high, np.float64), [1])], 0), kind)
 
 
 def _limits(x: Any, limits: Any, kind: Any) -> tuple[Any, Any]:
     """The lowest and the highest edge, which are apart."""
     if limits is not None:
         low, high = (tensor(v) for v in limits)
-        known = [known_value(v) for v in (low, high)]
-        if all(v is not None for v in known) and not (np.isfinite(known).all() and known[0] <= known[1]):  # type: ignore[arg-type,operator]  # none is None
+        ends = [known_value(v) for v in (low, high)]
+        if all(v is not None for v in ends) and not (np.isfinite(ends).all() and ends[0] <= ends[1]):  # type: ignore[arg-type,operator]  # none is None
             raise InvalidArgumentError(f"A range is two finite numbers that rise, not {limits!r}.")
     elif x.shape[0] == 0:
         low, high = tensor(0.0), tensor(1.0)
@@ -124,12 +124,12 @@ def _in_bins(columns: list[Any], edges: list[Any], weights: Any) -> Tensor:
     for x, row in zip(columns, edges, strict=True):
         count = row.shape[0] - 1
         left, right = agreed(row, x)
-        found = sorting.searchsorted(left, right, "right") - 1
+        index = sorting.searchsorted(left, right, "right") - 1
         last = right == left[-1]
-        found = choose(last, count - 1, found)
-        within = logical_and(found >= 0, found < count)
+        index = choose(last, count - 1, index)
+        within = logical_and(index >= 0, index < count)
         inside = within if inside is None else logical_and(inside, within)
-        place = place * count + choose(within, found, 0)
+        place = place * count + choose(within, index, 0)
         shape.append(count)
     total = int(np.prod(shape))
     w = None if weights is None else flat(tensor(weights))

@@ -52,8 +52,8 @@ def _inside(indices: Any, size: Any, mode: str) -> Any:
 
 def _places(indices: Any) -> Any:
     """Indices as int64: those of an empty list are floats otherwise."""
-    found = tensor(indices)
-    return to(found, np.int64) if found.dtype.kind != "i" or found.dtype.size < 4 else found
+    places = tensor(indices)
+    return to(places, np.int64) if places.dtype.kind != "i" or places.dtype.size < 4 else places
 
 
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Tensor:
@@ -89,13 +89,13 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Tensor:
             f"{places.shape} for {x.shape}."
         )
     places = _inside(places, operands.sizes(x)[where], "raise")
-    sizes, given = list(x.shape), list(places.shape)
+    sizes, index_sizes = list(x.shape), list(places.shape)
     if builtins.any(
-        m != n and 1 in (m, n) for i, (m, n) in enumerate(zip(sizes, given, strict=True)) if i != where
+        m != n and 1 in (m, n) for i, (m, n) in enumerate(zip(sizes, index_sizes, strict=True)) if i != where
     ):
-        target = [builtins.max(m, n) for m, n in zip(sizes, given, strict=True)]
+        target = [builtins.max(m, n) for m, n in zip(sizes, index_sizes, strict=True)]
         x = broadcast_to(x, [*target[:where], sizes[where], *target[where + 1 :]])
-        places = broadcast_to(places, [*target[:where], given[where], *target[where + 1 :]])
+        places = broadcast_to(places, [*target[:where], index_sizes[where], *target[where + 1 :]])
     return sorting.take_along_axis(x, places, where)
 
 
@@ -107,14 +107,14 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Tensor
     array([1, 9, 3])
     """
     refuse("choose", out=out)
-    options = operands.spread(
+    options = operands.broadcast_together(
         *agreed(*(choices if isinstance(choices, list | tuple) else unstack(tensor(choices))))
     )
     which = _inside(_places(a), len(options), mode)
     if mode == "raise":
         ok = reduce_all(logical_and(which >= 0, which < len(options)))
         which = required(which, ok, f"choose has {len(options)} choices, and a number is none of theirs.")
-    which, *options = operands.spread(which, *options)
+    which, *options = operands.broadcast_together(which, *options)
     return take_along_axis(stacked(options), expand_dims(which, 0), 0)[0]
 
 
@@ -159,8 +159,8 @@ def nonzero(a: Any) -> tuple[Tensor, ...]:
         raise InvalidArgumentError(
             "nonzero takes a tensor of one axis or more; use atleast_1d, or reshape it to (1,)."
         )
-    found = argwhere(x)
-    return tuple(found[:, i] for i in range(len(x.shape)))
+    places = argwhere(x)
+    return tuple(places[:, i] for i in range(len(x.shape)))
 
 
 def argwhere(a: Any) -> Tensor:
@@ -186,10 +186,10 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
             f"select takes as many conditions as choices, and one at least, not {len(condlist)} and "
             f"{len(choicelist)}."
         )
-    *choices, found = agreed(*choicelist, default)
+    *choices, selected = agreed(*choicelist, default)
     for condition, value in zip(reversed(list(condlist)), reversed(choices), strict=True):
-        found = picked(tensor(condition), value, found)
-    return found
+        selected = picked(tensor(condition), value, selected)
+    return selected
 
 
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Tensor:
@@ -214,15 +214,17 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
             f"piecewise takes as many functions as conditions, or one more, not {len(funclist)} for "
             f"{len(tests)}."
         )
-    rest = funclist[-1] if len(funclist) > len(tests) else 0
+    default = funclist[-1] if len(funclist) > len(tests) else 0
 
     def value(function: Any) -> Any:
         return to(tensor(function(v, *args, **kw) if callable(function) else function), v.dtype)
 
-    found = broadcast_to(value(rest), tuple(v.shape)) if v.shape.is_static else value(rest) + zeros_like(v)
+    result = (
+        broadcast_to(value(default), tuple(v.shape)) if v.shape.is_static else value(default) + zeros_like(v)
+    )
     for test, function in zip(tests, funclist, strict=False):
-        found = picked(test, value(function), found)
-    return found
+        result = picked(test, value(function), result)
+    return result
 
 
 # Grids of indices
@@ -230,14 +232,14 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
 
 def ix_(*args: Any) -> tuple[Tensor, ...]:
     """Vectors of indices, each along an axis of its own, that pick the rows, columns, ... they name."""
-    found = []
-    for i, given in enumerate(args):
-        x = tensor(given)
+    grid = []
+    for i, vector in enumerate(args):
+        x = tensor(vector)
         if len(x.shape) != 1:
             raise InvalidArgumentError(f"ix_ takes vectors, not shape {x.shape}.")
         places = flatnonzero(x) if x.dtype.is_bool else to(x, np.int64) if not x.shape[0] else x
-        found.append(reshape(places, [-1 if axis == i else 1 for axis in range(len(args))]))
-    return tuple(found)
+        grid.append(reshape(places, [-1 if axis == i else 1 for axis in range(len(args))]))
+    return tuple(grid)
 
 
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Tensor, ...]:
@@ -251,11 +253,11 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Tensor, .
     total = int(np.prod(sizes))
     ok = reduce_all(logical_and(places >= 0, places < total))
     places = required(places, ok, f"An index is outside of shape {sizes}.")
-    found = []
+    along_axes = []
     for size in reversed(sizes) if _order(order) == "C" else sizes:
-        found.append(mod(places, builtins.max(size, 1)))
+        along_axes.append(mod(places, builtins.max(size, 1)))
         places = floordiv(places, builtins.max(size, 1))
-    return tuple(reversed(found)) if order == "C" else tuple(found)
+    return tuple(reversed(along_axes)) if order == "C" else tuple(along_axes)
 
 
 def _order(order: str) -> str:
@@ -270,7 +272,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     modes = mode if isinstance(mode, tuple) else (mode,) * len(sizes)
     parts = list(multi_index) if isinstance(multi_index, list | tuple) else unstack(tensor(multi_index))
     steps = np.cumprod((1, *(sizes[:0:-1] if _order(order) == "C" else sizes[:-1])))
-    found: Any = 0
+    flat_index: Any = 0
     for part, size, how, step in zip(
         parts, sizes, modes, steps[::-1] if order == "C" else steps, strict=True
     ):
@@ -278,8 +280,8 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
         if how == "raise":
             ok = reduce_all(logical_and(places >= 0, places < size))
             places = required(places, ok, f"An index is outside of an axis of size {size}.")
-        found = found + (places if how == "raise" else _inside(places, size, how)) * int(step)
-    return tensor(found)
+        flat_index = flat_index + (places if how == "raise" else _inside(places, size, how)) * int(step)
+    return tensor(flat_index)
 
 
 def diag_indices(n: Any, ndim: Any = 2) -> tuple[Tensor, ...]:
@@ -295,8 +297,8 @@ def diag_indices_from(arr: Any) -> tuple[Tensor, ...]:
     return diag_indices(shape[0], len(shape))
 
 
-def _constants(found: Any) -> tuple[Tensor, ...]:
-    return tuple(convert_to_tensor(x) for x in found)
+def _constants(arrays: Any) -> tuple[Tensor, ...]:
+    return tuple(convert_to_tensor(x) for x in arrays)
 
 
 def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Tensor, ...]:
@@ -312,7 +314,7 @@ def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Tensor, ...]:
 def _of_matrix(arr: Any) -> Any:
     shape = tensor(arr).shape
     if len(shape) != 2:
-        raise InvalidArgumentError(f"A matrix is wanted, not shape {shape}.")
+        raise InvalidArgumentError(f"A matrix is required, not shape {shape}.")
     return shape
 
 
@@ -352,8 +354,8 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     i, j = normalize_axis(axis1, rank), normalize_axis(axis2, rank)
     if i == j:
         raise InvalidArgumentError(f"diagonal's two axes are not one: {axis1} and {axis2}.")
-    rest = [axis for axis in range(rank) if axis not in (i, j)]
-    x = transpose(x, [*rest, i, j])
+    other_axes = [axis for axis in range(rank) if axis not in (i, j)]
+    x = transpose(x, [*other_axes, i, j])
     rows, columns = (static_int(size, "a size of the matrices") for size in x.shape[-2:])
     count = builtins.max(
         0, builtins.min(rows, columns - offset) if offset >= 0 else builtins.min(rows + offset, columns)

@@ -225,8 +225,8 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Tensor:
         InvalidArgumentError: a matrix is not positive definite.
     """
     x = as_matrices(a, square=True)
-    found = factors.cholesky(_adjoint(x) if upper else x)
-    return _adjoint(found) if upper else found
+    triangle = factors.cholesky(_adjoint(x) if upper else x)
+    return _adjoint(triangle) if upper else triangle
 
 
 def qr(a: Any, mode: str = "reduced") -> Any:
@@ -266,8 +266,8 @@ def eigh(a: Any, UPLO: str = "L") -> EigenPairs[Tensor]:
         InvalidArgumentError: ``UPLO`` is neither "L" nor "U", or a matrix is not square.
     """
     x = _lower(a, UPLO)
-    _, vectors = found = eigenvalues.eigh(x)
-    return EigenPairs(to(found[0], x.dtype.real), vectors)
+    _, vectors = pairs = eigenvalues.eigh(x)
+    return EigenPairs(to(pairs[0], x.dtype.real), vectors)
 
 
 def eigvalsh(a: Any, UPLO: str = "L") -> Tensor:
@@ -335,8 +335,8 @@ def solve(a: Any, b: Any) -> Tensor:
     y = y[:, None] if alone else y
     batch = np.broadcast_shapes(tuple(x.shape[:-2]), tuple(y.shape[:-2]))
     x, y = (broadcast_to(v, [*batch, *v.shape[-2:]]) if v.shape[:-2] != batch else v for v in (x, y))
-    found = solving.solve(x, y)
-    return found[..., 0] if alone else found
+    solution = solving.solve(x, y)
+    return solution[..., 0] if alone else solution
 
 
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Tensor:
@@ -388,12 +388,12 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Tensor, Tensor, Tensor, Te
     bound = reduce_max(s) * (unit * max(rows, columns) if rcond is None else unit if rcond < 0 else rcond)
     kept = s > bound
     scale = to(where(kept, 1.0 / where(kept, s, 1.0), 0.0), x.dtype)
-    found = products.matmul(v, scale[:, None] * products.matmul(_adjoint(u), y))
-    rests = reduce_sum(squared_magnitude(products.matmul(x, found) - y), 0)
+    solution = products.matmul(v, scale[:, None] * products.matmul(_adjoint(u), y))
+    rests = reduce_sum(squared_magnitude(products.matmul(x, solution) - y), 0)
     rank = reduce_sum(to(kept, np.int32))
     if rows <= columns:
         rests = rests[:0]
-    return (found[:, 0] if alone else found), rests, rank, s
+    return (solution[:, 0] if alone else solution), rests, rank, s
 
 
 def tensorinv(a: Any, ind: int = 2) -> Tensor:

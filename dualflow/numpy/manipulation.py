@@ -1,4 +1,4 @@
-"""Tensors under other shapes, joined, cut, repeated and turned."""
+"""Tensors under other shapes, joined, split, repeated and reordered."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dualflow.ops.tensor import Tensor
 
 
 def shape(a: Any) -> tuple[Any, ...]:
-    """The sizes, as Python ints; where only the run of a function will tell, a scalar tensor."""
+    """The sizes: Python ints, or scalar tensors where they are known at run time only."""
     return operands.sizes(tensor(a))
 
 
@@ -35,8 +35,8 @@ def size(a: Any, axis: Any = None) -> Any:
     x = tensor(a)
     if axis is None:
         return operands.length(x)
-    known = operands.sizes(x)
-    return reduce(lambda m, n: m * n, [known[i] for i in normalize_axes(axis, len(known))], 1)
+    sizes = operands.sizes(x)
+    return reduce(lambda m, n: m * n, [sizes[i] for i in normalize_axes(axis, len(sizes))], 1)
 
 
 def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None) -> Tensor:
@@ -54,8 +54,8 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
         return arrangement.reshape(x, shape if isinstance(shape, list | tuple) else _listed(shape))
     if order != "F":
         raise InvalidArgumentError(f"reshape's order is 'C', 'F' or 'A', not {order!r}.")
-    wanted = tuple(shape) if isinstance(shape, list | tuple) else tuple(_listed(shape))
-    return arrangement.transpose(arrangement.reshape(arrangement.transpose(x), wanted[::-1]))
+    new_shape = tuple(shape) if isinstance(shape, list | tuple) else tuple(_listed(shape))
+    return arrangement.transpose(arrangement.reshape(arrangement.transpose(x), new_shape[::-1]))
 
 
 def _listed(shape: Any) -> Any:
@@ -139,8 +139,8 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Tensor:
 def expand_dims(a: Any, axis: Any) -> Tensor:
     """New axes of size 1, at these places of the result."""
     x = tensor(a)
-    given = ints(axis, "axis")
-    return arrangement.expand_dims(x, normalize_axes(given, len(x.shape) + len(given)))
+    new_axes = ints(axis, "axis")
+    return arrangement.expand_dims(x, normalize_axes(new_axes, len(x.shape) + len(new_axes)))
 
 
 def squeeze(a: Any, axis: Any = None) -> Tensor:
@@ -161,8 +161,8 @@ _FRONTS: dict[int, Any] = {0: (None, None, None), 1: (None,), 2: (..., None)}
 
 
 def _each(arrays: tuple[Any, ...], rank: int) -> Any:
-    found = tuple(at_least(x, rank) for x in arrays)
-    return found[0] if len(found) == 1 else found
+    tensors = tuple(at_least(x, rank) for x in arrays)
+    return tensors[0] if len(tensors) == 1 else tensors
 
 
 def atleast_1d(*arys: Any) -> Any:
@@ -192,7 +192,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Tensor:
 
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Tensor, ...]:
     """The tensors repeated up to their common shape."""
-    return tuple(operands.spread(*[tensor(x) for x in args]))
+    return tuple(operands.broadcast_together(*[tensor(x) for x in args]))
 
 
 def broadcast_shapes(*args: Any) -> tuple[int, ...]:
@@ -209,7 +209,7 @@ def _all(arrays: Any) -> list[Any]:
         return list(arrays)
     x = tensor(arrays)
     if not x.shape:
-        raise DTypeError("A sequence of tensors is wanted, not one number.")
+        raise DTypeError("A sequence of tensors is required, not one number.")
     return list(joining.unstack(x))
 
 
@@ -277,7 +277,7 @@ def column_stack(tup: Any) -> Tensor:
 
 
 def append(arr: Any, values: Any, axis: Any = None) -> Tensor:
-    """``values`` behind ``arr`` along ``axis``; without one, all elements in one axis."""
+    """``arr`` and ``values`` joined along ``axis``; without one, all elements in one axis."""
     return concatenate([arr, values], axis)
 
 
@@ -311,7 +311,7 @@ def block(arrays: Any) -> Tensor:
 
 
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    """``ary`` cut along ``axis``: into so many parts, of which the first are longer, or at these places."""
+    """The parts of ``ary`` along ``axis``: a number of parts, the first ones longer, or split at indices."""
     x = tensor(ary)
     where = normalize_axis(axis, len(x.shape))
     (size,) = known_sizes(x.shape, "array_split", [where])
@@ -328,7 +328,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tenso
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    """``ary`` cut along ``axis``: into so many equal parts, or at these places.
+    """The parts of ``ary`` along ``axis``: a number of equal parts, or split at indices.
 
     Raises:
         InvalidArgumentError: the parts can't be equal.
@@ -372,11 +372,11 @@ def _ranked(ary: Any, rank: int, name: str) -> Tensor:
     return x
 
 
-# Repeating, turning, filling up
+# Repeating and reordering
 
 
 def tile(A: Any, reps: Any) -> Tensor:
-    """``A`` repeated as a whole, so many times along each axis."""
+    """``A`` repeated as a whole, ``reps`` times along each axis."""
     x, counts = tensor(A), ints(reps, "reps")
     rank = builtins.max(len(x.shape), len(counts))
     if rank > len(x.shape):
@@ -432,24 +432,24 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Tensor:
     """
     x = tensor(m)
     i, j = operands.axes_in_order(axes, len(x.shape), "axes")
-    turns = static_int(k, "k") % 4
-    if turns == 0:
+    quarters = static_int(k, "k") % 4
+    if quarters == 0:
         return x
-    if turns == 2:
+    if quarters == 2:
         return flip(x, (i, j))
-    return swapaxes(flip(x, j), i, j) if turns == 1 else flip(swapaxes(x, i, j), j)
+    return swapaxes(flip(x, j), i, j) if quarters == 1 else flip(swapaxes(x, i, j), j)
 
 
 def resize(a: Any, new_shape: Any) -> Tensor:
     """The elements, repeated as often as it takes, under another shape."""
-    wanted = ints(new_shape, "new_shape")
-    if builtins.min(wanted, default=0) < 0:
+    new_sizes = ints(new_shape, "new_shape")
+    if builtins.min(new_sizes, default=0) < 0:
         raise InvalidArgumentError(f"Sizes are 0 or more, not {new_shape!r}.")
-    x, count = flat(tensor(a)), int(np.prod(wanted))
+    x, count = flat(tensor(a)), int(np.prod(new_sizes))
     have = static_int(operands.length(x), "the number of elements")
     if not have or not count:
-        return filled_with_zeros(wanted, x.dtype)
-    return arrangement.reshape(repetition.tile(x, [-(-count // have)])[:count], wanted)
+        return filled_with_zeros(new_sizes, x.dtype)
+    return arrangement.reshape(repetition.tile(x, [-(-count // have)])[:count], new_sizes)
 
 
 make_entries(globals())

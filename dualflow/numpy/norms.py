@@ -43,8 +43,8 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> T
     v = inexact(x)
     rank = len(v.shape)
     if axis is None and ord is None:
-        found = sqrt(reduce_sum(squared_magnitude(flat(v))))
-        return reshape(found, [1] * rank) if keepdims else found
+        root = sqrt(reduce_sum(squared_magnitude(flat(v))))
+        return reshape(root, [1] * rank) if keepdims else root
     where = axes_in_order(range(rank) if axis is None else axis, rank)
     if len(where) == 1:
         return of_vectors(v, ord, where, keepdims)
@@ -80,20 +80,20 @@ def of_matrices(x: Any, ord: Any, rows: int, columns: int, keepdims: bool) -> Te
     """The norms of matrices of floats or complex numbers; see :func:`norm`."""
     if ord in (None, "fro", "f"):
         return sqrt(reduce_sum(squared_magnitude(x), (rows, columns), keepdims))
-    found: Any
+    norms: Any
     if ord in (2, -2, "nuc"):
         others = [i for i in range(len(x.shape)) if i not in (rows, columns)]
         singular = singular_values.singular_values(transpose(x, [*others, rows, columns]))
         last = (len(others),)
-        found = reduce_sum(singular, last) if ord == "nuc" else _extreme(singular, ord, last)
-        return expand_dims(found, sorted((rows, columns))) if keepdims else found
+        norms = reduce_sum(singular, last) if ord == "nuc" else _extreme(singular, ord, last)
+        return expand_dims(norms, sorted((rows, columns))) if keepdims else norms
     if ord not in (1, -1, math.inf, -math.inf):
         raise InvalidArgumentError(
             f"The norm of matrices has ord None, 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, not {ord!r}."
         )
     first, second = (rows, columns) if ord in (1, -1) else (columns, rows)
-    found = _extreme(reduce_sum(magnitude(x), first, keepdims=True), ord, (second,), keepdims=True)
-    return found if keepdims else manipulation.squeeze(found, (rows, columns))
+    norms = _extreme(reduce_sum(magnitude(x), first, keepdims=True), ord, (second,), keepdims=True)
+    return norms if keepdims else manipulation.squeeze(norms, (rows, columns))
 
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Tensor:

@@ -1,7 +1,7 @@
-"""NumPy's values as tensors: dtypes are NumPy's defaults, and values meet as NumPy 2 promotes them.
+"""NumPy's values as tensors: dtypes are NumPy's defaults, and promote as in NumPy 2.
 
-A Python number beside a tensor or an array takes the other's dtype, unless its kind is a higher one; a NumPy
-scalar is as strong as an array.
+A Python number takes the dtype of the tensor or array that it is combined with, unless its kind is a higher
+one; a NumPy scalar promotes as an array does.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _DEFAULTS: Final[dict[Any, str]] = {int: "int64", float: "float64", complex: "co
 
 
 def numpy_dtype(dtype: Any) -> np.dtype[Any]:
-    """The dtype that ``dtype`` is to NumPy, for which Python's types and "float" are 64 bits wide.
+    """The NumPy dtype of ``dtype``; Python's types and names such as "float" are 64 bits wide.
 
     Raises:
         DTypeError: it is no dtype that tensors can have.
@@ -52,17 +52,17 @@ def numpy_dtype(dtype: Any) -> np.dtype[Any]:
 
 
 def tensor(x: Any, dtype: Any = None) -> Tensor:
-    """``x`` as a tensor, in NumPy's dtype for it where none is given."""
-    found: Any
+    """``x`` as a tensor of ``dtype``; of NumPy's dtype for it by default."""
+    result: Any
     if isinstance(x, AbstractTensor):
-        found = x
+        result = x
     elif isinstance(x, AbstractVariable):
-        found = convert_to_tensor(x)
+        result = convert_to_tensor(x)
     elif isinstance(x, _LISTS) and holds_tensors(list(x)):
-        found = stack(agreed(*x))
+        result = stack(agreed(*x))
     else:
-        found = convert_to_tensor(_array(x))
-    return found if dtype is None else to(found, dtype)
+        result = convert_to_tensor(_array(x))
+    return result if dtype is None else to(result, dtype)
 
 
 def _array(x: Any) -> np.ndarray[Any, Any]:
@@ -70,12 +70,12 @@ def _array(x: Any) -> np.ndarray[Any, Any]:
     try:
         array = np.asarray(x)
     except ValueError:
-        return as_array(x)  # says what is wrong with it
+        return as_array(x)  # raises an error with the reason
     return as_array(x if array.dtype.kind not in "biufc" else array)
 
 
 def to(x: Any, dtype: Any) -> Tensor:
-    """``x`` cast to ``dtype``, of which a tensor that has it is not copied."""
+    """``x`` cast to ``dtype``; ``x`` itself if it has that dtype."""
     target = dtype if isinstance(dtype, DType) else as_dtype(numpy_dtype(dtype))
     if x.dtype is target:
         return x
@@ -85,12 +85,12 @@ def to(x: Any, dtype: Any) -> Tensor:
 
 
 def result_type(*values: Any) -> np.dtype[Any]:
-    """The dtype in which values meet."""
+    """The common dtype of values."""
     return np.result_type(*[x if type(x) in _WEAK else tensor(x).dtype.dtype for x in values])
 
 
 def agreed(*values: Any, dtype: Any = None) -> list[Tensor]:
-    """The values as tensors of one dtype, which is given or the one in which they meet.
+    """The values as tensors of ``dtype``, or of their common dtype.
 
     Raises:
         InvalidArgumentError: a Python integer is outside of the dtype.
@@ -113,14 +113,14 @@ def number(x: Any, dtype: np.dtype[Any]) -> Tensor:
         return convert_to_tensor(np.asarray(x, dtype))
     except OverflowError:
         raise InvalidArgumentError(
-            f"{x} is outside of {dtype.name}, the dtype of what stands beside it; cast that first."
+            f"{x} is outside of {dtype.name}, the dtype of the other operand; cast that first."
         ) from None
 
 
 def inexact(x: Any, dtype: Any = None) -> Tensor:
     """``x`` as floats or complex numbers: in ``dtype``, in its own, or in float64 for integers and bools."""
-    found = tensor(x, dtype)
-    return found if found.dtype.is_inexact else to(found, np.float64)
+    result = tensor(x, dtype)
+    return result if result.dtype.is_inexact else to(result, np.float64)
 
 
 def as_matrices(a: Any, square: bool = False) -> Any:
@@ -135,7 +135,7 @@ def as_matrices(a: Any, square: bool = False) -> Any:
         raise DTypeError("Matrices are decomposed in float32 or more, not float16; convert them with astype.")
     if len(x.shape) < 2 or (square and x.shape[-1] != x.shape[-2]):
         kind = "square matrices" if square else "matrices"
-        raise InvalidArgumentError(f"{kind} are wanted, not shape {x.shape}.")
+        raise InvalidArgumentError(f"{kind} are required, not shape {x.shape}.")
     return x
 
 
@@ -145,22 +145,22 @@ def default_rtol(x: Any) -> float:
 
 
 def axes_in_order(axis: Any, rank: int, what: str = "axis") -> tuple[int, ...]:
-    """Axes counted from 0, in the order in which they are given.
+    """The axes of ``axis``, counted from 0, in the same order.
 
     Raises:
-        InvalidArgumentError: one is named twice, or is out of range.
+        InvalidArgumentError: an axis occurs twice, or is out of range.
     """
-    given = ints(axis, what)
-    normalize_axes(given, rank)
-    return tuple(normalize_axis(a, rank) for a in given)
+    axes = ints(axis, what)
+    normalize_axes(axes, rank)
+    return tuple(normalize_axis(a, rank) for a in axes)
 
 
 def sizes(x: Any) -> tuple[Any, ...]:
-    """The sizes of a tensor: Python ints, and scalar tensors where only the run will tell."""
+    """The sizes of a tensor: Python ints, and scalar tensors where they are known at run time only."""
     if x.shape.is_static:
         return tuple(x.shape)
-    known = shape(x, np.int64)
-    return tuple(known[axis] if size is None else size for axis, size in enumerate(x.shape))
+    dynamic = shape(x, np.int64)
+    return tuple(dynamic[axis] if size is None else size for axis, size in enumerate(x.shape))
 
 
 def has_axes(x: Any) -> bool:
@@ -169,7 +169,7 @@ def has_axes(x: Any) -> bool:
 
 
 def length(x: Any) -> Any:
-    """The number of elements: a Python int, or a scalar tensor where only the run will tell."""
+    """The number of elements: a Python int, or a scalar tensor where it is known at run time only."""
     return x.size if x.size is not None else count(x, np.int64)
 
 
@@ -178,7 +178,7 @@ def flat(x: Any) -> Tensor:
     return x if len(x.shape) == 1 else reshape(x, [-1])
 
 
-def spread(*values: Any) -> list[Tensor]:
+def broadcast_together(*values: Any) -> list[Tensor]:
     """Tensors broadcast to their common shape."""
     target = broadcast([x.shape for x in values])
     if target.is_static:
@@ -187,7 +187,7 @@ def spread(*values: Any) -> list[Tensor]:
 
 
 def refuse(name: str, **options: Any) -> None:
-    """Refuse the options of ``name`` that are given, of which tensors have no equivalent.
+    """Raise an error for options of ``name`` that tensors have no equivalent of.
 
     Raises:
         DTypeError: an option is neither None nor False.

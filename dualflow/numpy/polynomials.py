@@ -33,10 +33,10 @@ def polyval(p: Any, x: Any) -> Tensor:
     76
     """
     coefficients, at = agreed(_row(p), tensor(x))
-    found = zeros_like(at)
+    value = zeros_like(at)
     for i in range(static_int(coefficients.shape[0], "the number of coefficients")):
-        found = found * at + coefficients[i]
-    return found
+        value = value * at + coefficients[i]
+    return value
 
 
 def _aligned(a1: Any, a2: Any) -> tuple[Any, Any]:
@@ -137,12 +137,12 @@ def poly(seq_of_zeros: Any) -> Tensor:
     roots = inexact(seq_of_zeros)
     if len(roots.shape) != 1:
         raise InvalidArgumentError(f"poly takes the roots as a vector, not shape {roots.shape}.")
-    found = ones_like(roots[:1]) if roots.shape[0] else to(tensor([1.0]), roots.dtype)
+    coefficients = ones_like(roots[:1]) if roots.shape[0] else to(tensor([1.0]), roots.dtype)
     for i in range(static_int(roots.shape[0], "the number of roots")):
-        found = concat([found, zeros_like(found[:1])], 0) - concat(
-            [zeros_like(found[:1]), found * roots[i]], 0
+        coefficients = concat([coefficients, zeros_like(coefficients[:1])], 0) - concat(
+            [zeros_like(coefficients[:1]), coefficients * roots[i]], 0
         )
-    return found
+    return coefficients
 
 
 make_entries(globals())

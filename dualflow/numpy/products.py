@@ -149,8 +149,8 @@ def kron(a: Any, b: Any) -> Tensor:
         rank = builtins.max(len(x.shape), len(y.shape))
         x, y = (v[(None,) * (rank - len(v.shape))] for v in (x, y))
         left, right = operands.sizes(x), operands.sizes(y)
-        found = x[(slice(None), None) * rank] * y[(None, slice(None)) * rank]
-        return reshape(found, [m * n for m, n in zip(left, right, strict=True)])
+        blocks = x[(slice(None), None) * rank] * y[(None, slice(None)) * rank]
+        return reshape(blocks, [m * n for m, n in zip(left, right, strict=True)])
 
     return _product(a, b, of_numbers)
 
@@ -182,10 +182,10 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     third = a0 * b1 - a1 * b0
     if flat_pair:
         return third
-    found = stacked([_minus(a1, b2, a2, b1), _minus(a2, b0, a0, b2), third], -1)
-    at = normalize_axis(axisc, len(found.shape))
-    order = list(range(len(found.shape) - 1))
-    return transpose(found, [*order[:at], len(order), *order[at:]])
+    product = stacked([_minus(a1, b2, a2, b1), _minus(a2, b0, a0, b2), third], -1)
+    at = normalize_axis(axisc, len(product.shape))
+    order = list(range(len(product.shape) - 1))
+    return transpose(product, [*order[:at], len(order), *order[at:]])
 
 
 def _minus(a: Any, b: Any, c: Any, d: Any) -> Any:
@@ -282,32 +282,32 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any
     """
     refuse("einsum", out=out)
     subscripts, tensors = _spelt(operands)
-    found = agreed(*[tensor(x) for x in tensors], dtype=kwargs.get("dtype"))
+    factors = agreed(*[tensor(x) for x in tensors], dtype=kwargs.get("dtype"))
     if "->" not in subscripts:
         letters = [c for c in subscripts if c.isalpha()]
         alone = "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
         subscripts += "->" + ("..." if "..." in subscripts else "") + alone
-    if found[0].dtype.is_bool:
-        return to(products.einsum(subscripts, *[to(x, np.int64) for x in found]), bool)
-    return products.einsum(subscripts, *found)
+    if factors[0].dtype.is_bool:
+        return to(products.einsum(subscripts, *[to(x, np.int64) for x in factors]), bool)
+    return products.einsum(subscripts, *factors)
 
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def _spelt(given: tuple[Any, ...]) -> tuple[str, list[Any]]:
+def _spelt(arguments: tuple[Any, ...]) -> tuple[str, list[Any]]:
     """The subscripts as text, and the tensors."""
-    if not given:
+    if not arguments:
         raise DTypeError("einsum takes subscripts and tensors.")
-    if isinstance(given[0], str):
-        return given[0].replace(" ", ""), list(given[1:])
+    if isinstance(arguments[0], str):
+        return arguments[0].replace(" ", ""), list(arguments[1:])
 
     def text(axes: Any) -> str:
         return "".join("..." if i is Ellipsis else _LETTERS[i] for i in axes)
 
-    pairs = list(zip(given[::2], given[1::2], strict=False))
+    pairs = list(zip(arguments[::2], arguments[1::2], strict=False))
     subscripts = ",".join(text(axes) for _, axes in pairs)
-    return subscripts + ("->" + text(given[-1]) if len(given) % 2 else ""), [x for x, _ in pairs]
+    return subscripts + ("->" + text(arguments[-1]) if len(arguments) % 2 else ""), [x for x, _ in pairs]
 
 
 def _known_sizes(x: Any) -> tuple[int, ...]:

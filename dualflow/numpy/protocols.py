@@ -1,8 +1,8 @@
-"""NumPy's functions on tensors: those of ``df.numpy`` run in their place where a tape or a trace records.
+"""NumPy's functions on tensors: those of ``df.numpy`` run instead where a tape or a trace records.
 
-Beside a tensor, an array takes the tensor's precision, as it does with Python's operators:
-``np.add(array, x)`` is ``array + x``. A function for which ``df.numpy`` has none gets arrays; a tape that
-watches the tensor warns of that, and a symbol, which has no values, is refused.
+An array that is combined with a tensor takes the tensor's precision, as with Python's operators:
+``np.add(array, x)`` is ``array + x``. A function that ``df.numpy`` lacks gets arrays; a tape that watches the
+tensor warns of that, and a symbolic tensor, which has no values, raises an error.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _THEIR_SPACES: Final = {
 
 @cache
 def overrides() -> dict[Any, Callable[..., Any]]:
-    """For each of NumPy's functions, the one of ``df.numpy`` that runs in its place."""
+    """For each of NumPy's functions, the one of ``df.numpy`` that replaces it."""
     functions: dict[Any, Callable[..., Any]] = {}
     for place, theirs in _THEIR_SPACES.values():
         space: Any = getattr(ours, place) if place else ours
@@ -133,7 +133,7 @@ def _is_update_in_place(inputs: tuple[Any, ...], options: dict[str, Any], caller
     """Whether the call is ``x += y`` or the like, of an array ``x`` and a tensor ``y``.
 
     NumPy passes on the same arguments for ``np.add(x, y, out=x)``, which must write the array or be refused,
-    where ``x += y`` binds the name to a tensor: only the instruction that the caller is at tells them apart.
+    where ``x += y`` binds the name to a tensor: only the caller's current instruction differs.
     """
     out = options.get("out")
     if len(options) != 1 or out is None or out[0] is not inputs[0]:

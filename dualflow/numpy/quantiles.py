@@ -78,9 +78,9 @@ def _to_last(x: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
     """``x`` with the axes to reduce joined as the last one, and these axes."""
     rank = len(x.shape)
     axes = tuple(range(rank)) if axis is None else normalize_axes(ints(axis, "axis"), rank)
-    rest = [i for i in range(rank) if i not in axes]
+    kept_axes = [i for i in range(rank) if i not in axes]
     sizes = operands.sizes(x)
-    return reshape(transpose(x, [*rest, *axes]), [*[sizes[i] for i in rest], -1]), axes
+    return reshape(transpose(x, [*kept_axes, *axes]), [*[sizes[i] for i in kept_axes], -1]), axes
 
 
 def _quantile(
@@ -92,16 +92,22 @@ def _quantile(
         raise DTypeError("Quantiles are of real numbers, not complex ones.")
     shares = _shares(q, x)
     rows, axes = _to_last(tensor(a) if discrete else x, axis)
-    known = known_value(q)
-    if known is not None and known.size and not (known.min() >= 0 and known.max() <= 1):
+    static_shares = known_value(q)
+    if (
+        static_shares is not None
+        and static_shares.size
+        and not (static_shares.min() >= 0 and static_shares.max() <= 1)
+    ):
         raise InvalidArgumentError("Quantiles are of shares from 0 to 1, and percentiles from 0 to 100.")
     if weights is not None:
-        found = _weighted(rows, shares, weights, x, axis, axes, method, ignore_nan)
+        quantiles = _weighted(rows, shares, weights, x, axis, axes, method, ignore_nan)
     else:
-        found = _of_rows(rows, shares, method, ignore_nan)
+        quantiles = _of_rows(rows, shares, method, ignore_nan)
     if keepdims:
-        found = expand_dims(found, [len(shares.shape) + i for i in sorted(axes)]) if axes else found
-    return found
+        quantiles = (
+            expand_dims(quantiles, [len(shares.shape) + i for i in sorted(axes)]) if axes else quantiles
+        )
+    return quantiles
 
 
 def _of_rows(rows: Any, shares: Any, method: str, ignore_nan: bool) -> Tensor:
@@ -126,17 +132,17 @@ def _of_rows(rows: Any, shares: Any, method: str, ignore_nan: bool) -> Tensor:
     low, high, share = to(low, kind), to(high, kind), to(share, kind)
     gap = high - low
     # from the nearer end, so that a share of 1 gives the upper element to the bit
-    found = choose(share >= 0.5, high - gap * (1 - share), low + gap * share)
-    return _marked(found, ordered, shares, count if ignore_nan else None)
+    between = choose(share >= 0.5, high - gap * (1 - share), low + gap * share)
+    return _marked(between, ordered, shares, count if ignore_nan else None)
 
 
-def _marked(found: Any, ordered: Any, shares: Any, count: Any) -> Tensor:
+def _marked(quantiles: Any, ordered: Any, shares: Any, count: Any) -> Tensor:
     """The quantiles with the shares' axes first, nan where there is one, or where nothing but nan was."""
-    if found.dtype.is_inexact:
+    if quantiles.dtype.is_inexact:
         spoilt = isnan(ordered[..., -1:]) if count is None else count <= 0
-        found = choose(spoilt, tensor(np.nan, found.dtype), found)
-    found = transpose(found, [len(found.shape) - 1, *range(len(found.shape) - 1)])
-    return reshape(found, [*operands.sizes(shares), *operands.sizes(found)[1:]])
+        quantiles = choose(spoilt, tensor(np.nan, quantiles.dtype), quantiles)
+    quantiles = transpose(quantiles, [len(quantiles.shape) - 1, *range(len(quantiles.shape) - 1)])
+    return reshape(quantiles, [*operands.sizes(shares), *operands.sizes(quantiles)[1:]])
 
 
 def _at(ordered: Any, index: Any) -> Any:
@@ -172,11 +178,11 @@ def _weighted(
     row = flat(to(shares, running.dtype))
     first = reduce_sum(to(running[..., None] < row, np.int64), -2)
     first = minimum(first, operands.sizes(ordered)[-1] - 1)
-    found = take_along_axis(ordered, first, -1)
+    quantiles = take_along_axis(ordered, first, -1)
     if not ignore_nan:
-        found = choose(reduce_any(spoilt, -1, True), tensor(np.nan, found.dtype), found)
-    found = transpose(found, [len(found.shape) - 1, *range(len(found.shape) - 1)])
-    return reshape(found, [*operands.sizes(shares), *operands.sizes(found)[1:]])
+        quantiles = choose(reduce_any(spoilt, -1, True), tensor(np.nan, quantiles.dtype), quantiles)
+    quantiles = transpose(quantiles, [len(quantiles.shape) - 1, *range(len(quantiles.shape) - 1)])
+    return reshape(quantiles, [*operands.sizes(shares), *operands.sizes(quantiles)[1:]])
 
 
 def quantile(
@@ -237,8 +243,8 @@ def _shares(q: Any, x: Any) -> Tensor:
     """Shares as floats: a Python number in the dtype of ``x``."""
     if isinstance(q, int | float):
         return tensor(q, x.dtype)
-    given = inexact(q)
-    return to(given, np.result_type(given.dtype.dtype, x.dtype.dtype))
+    shares = inexact(q)
+    return to(shares, np.result_type(shares.dtype.dtype, x.dtype.dtype))
 
 
 def median(
@@ -261,18 +267,18 @@ def _median(a: Any, axis: Any, keepdims: bool, ignore_nan: bool) -> Tensor:
     if ignore_nan:
         count: Any = reduce_sum(to(logical_not(isnan(rows)), np.int64), -1, True)
         low, high = _at(ordered, (count - 1) // 2), _at(ordered, count // 2)
-        found = choose(count > 0, (low + high) / 2, tensor(np.nan, x.dtype))[..., 0]
+        middle = choose(count > 0, (low + high) / 2, tensor(np.nan, x.dtype))[..., 0]
     else:
         size = operands.sizes(rows)[-1]
         if isinstance(size, int) and not size:
             return reductions.mean(x, axis, keepdims=keepdims)
         low, high = (_at(ordered, tensor([i])) for i in ((size - 1) // 2, size // 2))
-        found = choose(
+        middle = choose(
             isnan(ordered[..., -1:]),
             tensor(np.nan, x.dtype),
             (low + high) / 2 if isinstance(size, int) and size % 2 == 0 else low,
         )[..., 0]
-    return expand_dims(found, sorted(axes)) if keepdims and axes else found
+    return expand_dims(middle, sorted(axes)) if keepdims and axes else middle
 
 
 def nanmedian(

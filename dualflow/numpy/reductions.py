@@ -67,8 +67,8 @@ def sum(
     x = summed_in(tensor(a), dtype)
     if x.dtype.is_bool:
         return any(x, axis, keepdims=keepdims, where=where)
-    found = broadcasting.reduce_sum(selected(x, where, 0), axes_of(x, axis), keepdims)
-    return found if type(initial) is int and initial == 0 else plus(found, tensor(initial, x.dtype))
+    total = broadcasting.reduce_sum(selected(x, where, 0), axes_of(x, axis), keepdims)
+    return total if type(initial) is int and initial == 0 else plus(total, tensor(initial, x.dtype))
 
 
 def prod(
@@ -90,8 +90,8 @@ def prod(
     x = summed_in(tensor(a), dtype)
     if x.dtype.is_bool:
         return all(x, axis, keepdims=keepdims, where=where)
-    found = reduction.reduce_prod(selected(x, where, 1), axes_of(x, axis), keepdims)
-    return found if type(initial) is int and initial == 1 else multiply(found, tensor(initial, x.dtype))
+    product = reduction.reduce_prod(selected(x, where, 1), axes_of(x, axis), keepdims)
+    return product if type(initial) is int and initial == 1 else multiply(product, tensor(initial, x.dtype))
 
 
 def max(
@@ -234,10 +234,10 @@ def var(
         raise InvalidArgumentError("ddof and correction are two names of one argument; give one.")
     x = tensor(a)
     if x.dtype is float16 and dtype is None:
-        found = var(
+        variance = var(
             to(x, np.float32), axis, None, None, ddof, keepdims, where=where, mean=mean, correction=correction
         )
-        return to(found, np.float16)
+        return to(variance, np.float16)
     x = inexact(x) if dtype is None else to(x, dtype)
     center = _mean(x, axis, keepdims=True, where=where) if mean is None else tensor(mean)
     distances = selected(statistics.squared_magnitude(x - center), where, 0)
@@ -277,9 +277,9 @@ def average(
     """
     x = tensor(a)
     if weights is None:
-        found = mean(x, axis, keepdims=keepdims)
-        total: Any = zeros_like(found) + element_count(x, reduction_axes(x, axis))
-        return (found, to(total, found.dtype)) if returned else found
+        weighted_mean = mean(x, axis, keepdims=keepdims)
+        total: Any = zeros_like(weighted_mean) + element_count(x, reduction_axes(x, axis))
+        return (weighted_mean, to(total, weighted_mean.dtype)) if returned else weighted_mean
     w = tensor(weights)
     axes = axes_of(x, axis)
     if w.shape != x.shape:
@@ -288,14 +288,14 @@ def average(
             raise InvalidArgumentError(
                 f"Weights of shape {w.shape} fit neither shape {x.shape} nor its axes {axis}."
             )
-        given = operands.axes_in_order(axis, len(x.shape))
-        w = transpose(w, sorted(range(len(given)), key=given.__getitem__))
+        weight_axes = operands.axes_in_order(axis, len(x.shape))
+        w = transpose(w, sorted(range(len(weight_axes)), key=weight_axes.__getitem__))
         w = expand_dims(w, [i for i in range(len(x.shape)) if i not in axes])
     kind = np.result_type(x.dtype.dtype, w.dtype.dtype, *([np.float64] if x.dtype.kind in "biu" else []))
     x, w = to(x, kind), to(w, kind)
     scale = sum(broadcasting.broadcast_like(w, x), axes, keepdims=keepdims)
-    found = divide(sum(x * w, axes, keepdims=keepdims), scale)
-    return (found, scale) if returned else found
+    weighted_mean = divide(sum(x * w, axes, keepdims=keepdims), scale)
+    return (weighted_mean, scale) if returned else weighted_mean
 
 
 # Positions

@@ -145,8 +145,8 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tens
         row = gather(row, tensor(sorter))
     if row.dtype.is_bool:
         row, values = to(row, np.uint8), to(values, np.uint8)
-    found = search.searchsorted(row, flat(values), side, np.int64)
-    return reshape(found, operands.sizes(values))
+    places = search.searchsorted(row, flat(values), side, np.int64)
+    return reshape(places, operands.sizes(values))
 
 
 def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
@@ -156,11 +156,11 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
         InvalidArgumentError: the bins neither rise nor fall.
     """
     edges = tensor(bins)
-    known = edges.static_value()
-    if known is None:
+    static_edges = edges.static_value()
+    if static_edges is None:
         rising = True
     else:
-        steps = np.diff(known)
+        steps = np.diff(static_edges)
         rising = bool((steps >= 0).all())
         if not rising and not (steps <= 0).all():
             raise InvalidArgumentError("digitize's bins rise or fall all the way; sort them.")
@@ -250,12 +250,12 @@ def unique(
         shape = (operands.sizes(x)[where],)
     if not (return_index or return_inverse or return_counts):
         return values
-    found = [values]
+    results = [values]
     if return_index:
-        found.append(to(boolean_mask(order, first), np.int64))
+        results.append(to(boolean_mask(order, first), np.int64))
     if return_inverse:
         which = cumsum(cast(first, np.int64), 0) - 1
-        found.append(reshape(gather(which, _order(order, 0)), shape))
+        results.append(reshape(gather(which, _order(order, 0)), shape))
     if return_counts:
         starts = choose(first)[:, 0]
         ends = (
@@ -263,8 +263,8 @@ def unique(
             if starts.shape[0] != 0
             else starts
         )
-        found.append(ends - starts)
-    return tuple(found)
+        results.append(ends - starts)
+    return tuple(results)
 
 
 def undone(order: Any) -> list[int]:
@@ -319,14 +319,14 @@ def isin(
     x, members = agreed(tensor(element), tensor(test_elements))
     members = flat(members)
     if members.shape[0] is None or members.dtype.is_complex:
-        found = reduce_any(equal(x[..., None], members), -1)
+        is_member = reduce_any(equal(x[..., None], members), -1)
     elif not members.shape[0]:
-        found = zeros_like(x, bool)
+        is_member = zeros_like(x, bool)
     else:
         ordered = sort(members)
         place = searchsorted(ordered, x)
-        found = equal(gather(ordered, choose(place < members.shape[0], place, 0)), x)
-    return logical_not(found) if invert else found
+        is_member = equal(gather(ordered, choose(place < members.shape[0], place, 0)), x)
+    return logical_not(is_member) if invert else is_member
 
 
 def _sets(ar1: Any, ar2: Any, assume_unique: bool) -> tuple[Any, Any]:
@@ -345,14 +345,14 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
     order = _order(both, 0)
     ordered = gather(both, order)
     twice = equal(ordered[1:], ordered[:-1])
-    found = boolean_mask(ordered[:-1], twice)
+    common = boolean_mask(ordered[:-1], twice)
     if not return_indices:
-        return found
+        return common
     first = to(boolean_mask(order[:-1], twice), np.int64)
     second = to(boolean_mask(order[1:], twice), np.int64) - operands.length(a)
     if at_a is not None:
         first, second = gather(at_a, first), gather(at_b, second)
-    return found, first, second
+    return common, first, second
 
 
 def union1d(ar1: Any, ar2: Any) -> Tensor:

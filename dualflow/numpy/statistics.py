@@ -40,7 +40,7 @@ def cov(
         y: more variables, of the same form.
         rowvar: whether a row is a variable.
         bias: divide by the number of observations instead of one less.
-        ddof: what to take off that number, whatever ``bias`` says.
+        ddof: subtracted from that number; overrides ``bias``.
         fweights: how often each observation was made.
         aweights: how much each observation counts.
         dtype: the dtype to compute in, at least float64 by default.
@@ -81,17 +81,17 @@ def cov(
         divisor = total - less * square / total
     centered = rows - mean
     other = centered if weights is None else centered * to(weights, rows.dtype)
-    found = matmul(centered, transpose(conj(other) if other.dtype.is_complex else other))
-    found = found / to(maximum(divisor, 0.0), found.dtype)
-    return found[0, 0] if found.shape == (1, 1) else found
+    covariances = matmul(centered, transpose(conj(other) if other.dtype.is_complex else other))
+    covariances = covariances / to(maximum(divisor, 0.0), covariances.dtype)
+    return covariances[0, 0] if covariances.shape == (1, 1) else covariances
 
 
 def _observations(fweights: Any, aweights: Any) -> Any:
     """How much each observation counts, or None where all count the same."""
-    given = [to(tensor(w), np.float64) for w in (fweights, aweights) if w is not None]
-    if not given:
+    weights = [to(tensor(w), np.float64) for w in (fweights, aweights) if w is not None]
+    if not weights:
         return None
-    return given[0] if len(given) == 1 else given[0] * given[1]
+    return weights[0] if len(weights) == 1 else weights[0] * weights[1]
 
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Tensor:
@@ -101,13 +101,13 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
     >>> df.numpy.corrcoef([[1.0, 2.0, 3.0], [6.0, 4.0, 2.0]]).numpy().round(6).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
     """
-    found = cov(x, y, rowvar, dtype=dtype)
-    if not found.shape:
-        return found / found
-    size = found.shape[0]
-    spread = to(sqrt(_real(gather_diagonal(found, size))), found.dtype)
-    found = found / spread[:, None] / spread[None, :]
-    return found if found.dtype.is_complex else minimum(maximum(found, -1.0), 1.0)
+    correlations = cov(x, y, rowvar, dtype=dtype)
+    if not correlations.shape:
+        return correlations / correlations
+    size = correlations.shape[0]
+    deviations = to(sqrt(_real(gather_diagonal(correlations, size))), correlations.dtype)
+    correlations = correlations / deviations[:, None] / deviations[None, :]
+    return correlations if correlations.dtype.is_complex else minimum(maximum(correlations, -1.0), 1.0)
 
 
 def _real(x: Any) -> Any:

@@ -71,16 +71,16 @@ def universal(name: str, doc: str, function: Callable[..., Any]) -> UniversalFun
             hide_frames(error)
             raise
 
-    made = cast(UniversalFunction, call)
-    made.__name__ = made.__qualname__ = name
-    made.__doc__ = f"{doc}\n\n{_CONTRACT.format(name=ufunc.__name__)}"
-    made.__module__ = f"{__package__}.elementwise"
-    made.ufunc = ufunc
-    return made
+    wrapper = cast(UniversalFunction, call)
+    wrapper.__name__ = wrapper.__qualname__ = name
+    wrapper.__doc__ = f"{doc}\n\n{_CONTRACT.format(name=ufunc.__name__)}"
+    wrapper.__module__ = f"{__package__}.elementwise"
+    wrapper.ufunc = ufunc
+    return wrapper
 
 
 _CONTRACT: Final = """``np.{name}`` of tensors, arrays, Python numbers or lists of them; shapes broadcast.
-Dtypes are those that NumPy 2 computes and returns; ``dtype`` asks for another one to compute in.
+Dtypes are those that NumPy 2 computes and returns; ``dtype`` selects another one to compute in.
 
 Raises:
     DTypeError: inputs that NumPy's function doesn't take; or ``out`` or ``where``, as tensors don't change.
@@ -93,29 +93,31 @@ def _computed(
 ) -> Tensor | tuple[Tensor, ...]:
     adapting = not all(type(v) in _WEAK for v in x)
     values = [v if adapting and type(v) in _WEAK else operands.tensor(v) for v in x]
-    given = [type(v) if type(v) in _WEAK else v.dtype.dtype for v in values]
-    dtypes = _resolved(ufunc, given, dtype, casting)
+    input_dtypes = [type(v) if type(v) in _WEAK else v.dtype.dtype for v in values]
+    dtypes = _resolved(ufunc, input_dtypes, dtype, casting)
     if any(type(v) in _WEAK for v in values):
         values = [
             operands.number(v, t) if type(v) in _WEAK else v for v, t in zip(values, dtypes, strict=False)
         ]
-    found = function(*[operands.to(v, t) for v, t in zip(values, dtypes, strict=False)])
+    computed = function(*[operands.to(v, t) for v, t in zip(values, dtypes, strict=False)])
     results = dtypes[ufunc.nin :]
-    if isinstance(found, tuple):
-        return tuple(operands.to(v, t) for v, t in zip(found, results, strict=True))
-    return operands.to(found, results[0])
+    if isinstance(computed, tuple):
+        return tuple(operands.to(v, t) for v, t in zip(computed, results, strict=True))
+    return operands.to(computed, results[0])
 
 
-def _resolved(ufunc: np.ufunc, given: list[Any], dtype: Any, casting: Any) -> tuple[np.dtype[Any], ...]:
+def _resolved(
+    ufunc: np.ufunc, input_dtypes: list[Any], dtype: Any, casting: Any
+) -> tuple[np.dtype[Any], ...]:
     """The dtypes of the inputs and the results."""
     options = {"casting": casting}
     if dtype is not None:
         options["signature"] = (*[None] * ufunc.nin, *[operands.numpy_dtype(dtype)] * ufunc.nout)
     try:
-        return ufunc.resolve_dtypes((*given, *[None] * ufunc.nout), **options)
+        return ufunc.resolve_dtypes((*input_dtypes, *[None] * ufunc.nout), **options)
     except TypeError:
-        shown = ", ".join(t.__name__ if isinstance(t, type) else t.name for t in given)
-        asked = "" if dtype is None else f" as {operands.numpy_dtype(dtype).name}"
+        shown = ", ".join(t.__name__ if isinstance(t, type) else t.name for t in input_dtypes)
+        requested = "" if dtype is None else f" as {operands.numpy_dtype(dtype).name}"
         raise DTypeError(
-            f"np.{ufunc.__name__} does not take ({shown}){asked}; convert the inputs with astype."
+            f"np.{ufunc.__name__} does not take ({shown}){requested}; convert the inputs with astype."
         ) from None

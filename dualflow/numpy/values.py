@@ -37,8 +37,8 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
         x, y = to(x, np.float64), to(y, np.float64)
     reach = magnitude(y) * rtol + atol
     near = logical_and(magnitude(x - y) <= reach, isfinite(y))
-    found = logical_or(near, equal(x, y))
-    return logical_or(found, logical_and(isnan(x), isnan(y))) if equal_nan else found
+    close = logical_or(near, equal(x, y))
+    return logical_or(close, logical_and(isnan(x), isnan(y))) if equal_nan else close
 
 
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Tensor:
@@ -111,7 +111,7 @@ def isneginf(x: Any, out: Any = None) -> Tensor:
 def _infinite(x: Any, sign: int) -> Tensor:
     v = tensor(x)
     if v.dtype.is_complex:
-        raise DTypeError("Complex numbers have no sign; ask for their parts.")
+        raise DTypeError("Complex numbers have no sign; use their real or imaginary parts.")
     return equal(v, sign * math.inf) if v.dtype.is_floating else zeros_like(v, bool)
 
 
@@ -143,8 +143,8 @@ def angle(z: Any, deg: bool = False) -> Tensor:
     90.0
     """
     x = tensor(z)
-    found = atan2(imag(x), real(x)) if x.dtype.is_complex else arctan2(0, x)
-    return found * (180 / math.pi) if deg else found
+    radians = atan2(imag(x), real(x)) if x.dtype.is_complex else arctan2(0, x)
+    return radians * (180 / math.pi) if deg else radians
 
 
 def real_if_close(a: Any, tol: Any = 100) -> Tensor:
@@ -156,19 +156,19 @@ def real_if_close(a: Any, tol: Any = 100) -> Tensor:
     x = tensor(a)
     if not x.dtype.is_complex:
         return x
-    known = known_value(x)
-    if known is None:
+    static = known_value(x)
+    if static is None:
         raise DTypeError(
-            "real_if_close's dtype depends on the elements, which a trace doesn't know; use real."
+            "real_if_close's dtype depends on the elements, which have no values in a trace; use real."
         )
-    return tensor(np.real_if_close(known, tol)) if np.isrealobj(np.real_if_close(known, tol)) else x
+    return tensor(np.real_if_close(static, tol)) if np.isrealobj(np.real_if_close(static, tol)) else x
 
 
 # Rounding and limits
 
 
 def round(a: Any, decimals: Any = 0, out: Any = None) -> Tensor:
-    """The nearest number of so many ``decimals``; halves go to the even one.
+    """The elements rounded to ``decimals`` digits after the point; halves go to the even neighbour.
 
     >>> import dualflow as df
     >>> df.numpy.round([1.25, 2.5], 1).numpy()
@@ -194,7 +194,7 @@ def round(a: Any, decimals: Any = 0, out: Any = None) -> Tensor:
 
 
 def around(a: Any, decimals: Any = 0, out: Any = None) -> Tensor:
-    """The nearest number of so many ``decimals``; see :func:`round`."""
+    """The elements rounded to ``decimals`` digits after the point; see :func:`round`."""
     return round(a, decimals, out)
 
 
@@ -250,9 +250,9 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
         return identity(v)
     high = v.dtype.max if posinf is None else posinf
     low = v.dtype.min if neginf is None else neginf
-    found = choose(isnan(v), tensor(nan, v.dtype), v)
+    finite = choose(isnan(v), tensor(nan, v.dtype), v)
     at_infinity = choose(v > 0, tensor(high, v.dtype), tensor(low, v.dtype))
-    return choose(isinf(v), at_infinity, found)
+    return choose(isinf(v), at_infinity, finite)
 
 
 def i0(x: Any) -> Tensor:

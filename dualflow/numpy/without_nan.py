@@ -79,11 +79,11 @@ def _extreme(of: Any, worst: Any, a: Any, axis: Any, keepdims: bool, initial: An
     x = tensor(a)
     if not x.dtype.is_inexact:
         return of(x, axis, None, keepdims, initial, where)
-    found = of(_replaced(x, worst), axis, None, keepdims, initial, where)
+    extreme = of(_replaced(x, worst), axis, None, keepdims, initial, where)
     if initial is not None:
-        return found
+        return extreme
     none = reductions.all(isnan(x), axis, keepdims=keepdims)
-    return choose(none, tensor(np.nan, x.dtype), found)
+    return choose(none, tensor(np.nan, x.dtype), extreme)
 
 
 def nanmax(
@@ -183,8 +183,10 @@ def nanvar(
         )
     if x.dtype is float16 and dtype is None:
         wide = to(x, np.float32)
-        found = nanvar(wide, axis, None, None, ddof, keepdims, where=where, mean=mean, correction=correction)
-        return to(found, np.float16)
+        variance = nanvar(
+            wide, axis, None, None, ddof, keepdims, where=where, mean=mean, correction=correction
+        )
+        return to(variance, np.float16)
     x = x if dtype is None else inexact(x, dtype)
     chosen = _present(x, where)
     values = _replaced(x, 0)
@@ -192,8 +194,8 @@ def nanvar(
     total = reductions.sum(squared_magnitude(values - center), axis, keepdims=keepdims, where=chosen)
     count = to(tensor(element_count(values, reduction_axes(values, axis), keepdims, chosen)), np.float64)
     left = count - (ddof if correction is None else correction)
-    found = total / to(maximum(left, 1.0), total.dtype)
-    return choose(left > 0, found, tensor(np.nan, found.dtype))
+    variance = total / to(maximum(left, 1.0), total.dtype)
+    return choose(left > 0, variance, tensor(np.nan, variance.dtype))
 
 
 def nanstd(

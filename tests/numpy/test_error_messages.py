@@ -12,7 +12,7 @@ import dualflow.numpy as dnp
 from dualflow.core.errors import DTypeError as Wrong
 from dualflow.core.errors import InvalidArgumentError as Invalid
 from dualflow.function import SymbolicValueError
-from dualflow.numpy.editing import known_places
+from dualflow.numpy.editing import static_positions
 
 X = df.constant([1.0, 2.0])
 M = df.ones([2, 2])
@@ -46,7 +46,7 @@ CASES = {
     "a place to insert": (lambda: dnp.insert(X, 5, 0.0), Invalid, "outside of an axis of size 2"),
     "a place to delete": (lambda: dnp.delete(X, 5), Invalid, "the places are those of axis 0"),
     "symbolic places": (
-        lambda: traced(known_places, df.constant(1)),
+        lambda: traced(static_positions, df.constant(1)),
         Wrong,
         "must be known while tracing",
     ),
@@ -83,13 +83,13 @@ CASES = {
     "a matrix of indices": (lambda: dnp.ix_(M), Invalid, "ix_ takes vectors"),
     "an order of indices": (lambda: dnp.unravel_index(0, (2,), order="A"), Invalid, "'C' or 'F'"),
     "a diagonal's places": (lambda: dnp.diag_indices_from(X), Invalid, "two or more axes of one size"),
-    "a triangle's places": (lambda: dnp.tril_indices_from(X), Invalid, "A matrix is wanted"),
+    "a triangle's places": (lambda: dnp.tril_indices_from(X), Invalid, "A matrix is required"),
     "a vector's diagonal": (lambda: dnp.diagonal(X), Invalid, "two axes or more"),
     "one axis twice": (lambda: dnp.diagonal(M, 0, 1, 1), Invalid, "not one: 1 and 1"),
     "a cube's diag": (lambda: dnp.diag(dnp.ones((1, 1, 1))), Invalid, "a vector or a matrix"),
     "a number's triangle": (lambda: dnp.tril(1.0), Invalid, "one axis or more"),
     "half precision": (lambda: dnp.linalg.inv(df.cast(M, df.float16)), Wrong, "convert them with astype"),
-    "no square": (lambda: dnp.linalg.inv(dnp.ones((2, 3))), Invalid, "square matrices are wanted"),
+    "no square": (lambda: dnp.linalg.inv(dnp.ones((2, 3))), Invalid, "square matrices are required"),
     "one factor": (lambda: dnp.linalg.multi_dot([M]), Invalid, "two tensors or more"),
     "the power of a vector": (lambda: dnp.linalg.matrix_power(X, 2), Invalid, "takes square matrices"),
     "vectors to cross": (lambda: dnp.linalg.cross(X, X), Invalid, "numpy.cross takes two"),
@@ -151,7 +151,7 @@ CASES = {
     "a place for results": (lambda: dnp.add(X, X, where=X > 1), Wrong, "df.numpy.where"),
     "a missing input": (lambda: dnp.add(X), Wrong, "takes 2 inputs, not 1"),
     "a dtype NumPy refuses": (lambda: dnp.bitwise_and(X, X), Wrong, "convert the inputs with astype"),
-    "signs of complex numbers": (lambda: dnp.isposinf([1j]), Wrong, "ask for their parts"),
+    "signs of complex numbers": (lambda: dnp.isposinf([1j]), Wrong, "use their real or imaginary parts"),
     "a dtype by elements": (lambda: traced(dnp.real_if_close, df.constant(1j)), Wrong, "use real"),
     "decimals of bools": (lambda: dnp.round(True, 1), Wrong, "cast them"),
 }
