@@ -530,13 +530,13 @@ CASES = {
     ),
 }
 OTHERWISE_TESTED = {
-    "function/control/array_rows.py": "test_row_error_messages.py",
-    "function/control/loop_gradient.py": "test_control_flow.py",
-    "function/control/open_shapes.py": "test_run_time_sizes_control.py",
-    "function/control/maps.py": "test_row_error_messages.py",
-    "function/control/row_loop.py": "test_row_error_messages.py",
-    "function/control/tensor_array.py": "test_row_error_messages.py",
-    "function/control/raising.py": "test_autograph_raising.py",
+    "function/control/array_rows.py": "control/test_error_messages.py",
+    "function/control/loop_gradient.py": "control/test_control_flow.py",
+    "function/control/open_shapes.py": "control/test_run_time_sizes_control.py",
+    "function/control/maps.py": "control/test_error_messages.py",
+    "function/control/row_loop.py": "control/test_error_messages.py",
+    "function/control/tensor_array.py": "control/test_error_messages.py",
+    "function/control/raising.py": "autograph/test_raising.py",
 }
 OPEN = df.Variable(V, shape=[None])
 ROOMS = [

@@ -554,7 +554,7 @@ def test_checks_are_shown_among_the_kernels():
     line = f.python_function.__code__.co_firstlineno + 2
     f(df.constant(1))
     (concrete,) = f.concrete_functions
-    assert f"# raise (test_autograph_raising.py:{line})" in concrete.kernels
+    assert f"# raise (test_raising.py:{line})" in concrete.kernels
     assert "raise(" in str(concrete.graph)
 
 
