@@ -85,7 +85,7 @@ def _reshape_by_infer(x: TensorSpec, sizes: TensorSpec, shape: Shape) -> TensorS
 
 
 def reshaped_by(read: Any, x: Any, new_shape: Sequence[int]) -> Any:
-    """``x`` under extents, one of which may be -1, and which the program checks to fit."""
+    """``x`` reshaped to ``new_shape``, one size of which may be -1; checked at run time."""
     count = math.prod(x.shape)
     products = [math.prod([*new_shape[:i], *new_shape[i + 1 :]]) for i in range(len(new_shape))]
     none_free = [type(product) is int and product == 0 for product in products]  # if another size is 0

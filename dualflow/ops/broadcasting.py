@@ -153,7 +153,7 @@ def sum_like(x: Any, like: Any) -> Tensor:
 def sum_to(x: Any, shape: Shape) -> Tensor:
     """``x`` summed over the axes along which a tensor of shape ``shape`` was repeated to give it.
 
-    A size that only the run knows is taken for one that is not 1.
+    A dynamic size is assumed not to be 1.
     """
     old_shape = x.shape
     extra = len(old_shape) - len(shape)

@@ -135,7 +135,7 @@ def matched(x: Any, like: Any, message: str, *, repeats: bool = False) -> Any:
     Args:
         x: a tensor.
         like: a tensor or variable.
-        message: of the error, with {0} and {1} in the place of the shapes.
+        message: of the error; {0} and {1} are replaced by the shapes.
         repeats: whether ``x`` may broadcast to the shape.
 
     Raises:

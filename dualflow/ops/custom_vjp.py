@@ -21,7 +21,7 @@ def _pull(
 
 CUSTOM: Final = Op(
     name="custom_gradient",
-    doc="""The first ``outputs`` of the inputs; the gradient of the others is what ``grad`` says.""",
+    doc="""The first ``outputs`` of the inputs; ``grad`` returns the gradients of the others.""",
     infer=lambda *specs, grad, outputs: specs[:outputs],
     kernel=lambda *arrays, grad, outputs: arrays[:outputs],
     kind=Opaque("it is gone from a graph as soon as gradients have been taken"),

@@ -139,7 +139,7 @@ def _replace_pieces(out: Any, x: Any, part: Any, key: Key) -> list[tuple[Any, An
 REPLACE = register(
     Op(
         name="replace",
-        doc="""``x`` with ``part`` in the place of ``x[key]``.""",
+        doc="""A copy of ``x`` whose part ``x[key]`` is ``part``.""",
         infer=_replace_infer,
         kernel=assembling(_replace_infer, _replace_pieces),
         kind=CopyPieces(_replace_pieces),

@@ -73,7 +73,7 @@ def _positions_infer(counts: TensorSpec, size: int | None) -> TensorSpec:
 POSITIONS = register(
     Op(
         name="positions",
-        doc="""The place of each element of ``counts``, as often as it says; ``size`` of them in all.""",
+        doc="""The index of each element of ``counts``, repeated as often as it; ``size`` indices.""",
         infer=_positions_infer,
         kernel=_repeated,
         kind=RepeatIndices(),
@@ -104,7 +104,7 @@ def all_positions(read: Any, counts: Any) -> Any:
 REPEATED = register(
     Op(
         name="repeated_positions",
-        doc="""The place of each element of ``counts``, as often as it says.""",
+        doc="""The index of each element of ``counts``, repeated as often as the element.""",
         infer=lambda counts: _positions_infer(counts, None),
         kernel=lambda counts: _repeated(counts, None),
         kind=Decompose(all_positions),

@@ -20,8 +20,8 @@ class Elementwise(NamedTuple):
     ``m.index(axis)`` is the element's position in the output, ``m.check(ok, message)`` stops the program
     when ``ok`` is false, ``m.dtype(x)`` is the :class:`DType` of an element. ``cost`` is the work of one
     element in additions. ``error`` is what a check raises: given where the code checks more than integers.
-    ``own_digits`` says that a result depends on how many digits its dtype has, other than by rounding;
-    ``parts`` that the code takes complex elements apart, or joins them, as loops hold them.
+    ``own_digits``: whether a result depends on how many digits its dtype has, other than by rounding;
+    ``parts``: whether the code takes complex elements apart, or joins them, as loops hold them.
     """
 
     code: Callable[..., Any]
@@ -94,7 +94,7 @@ class Gather(NamedTuple):
 
 
 class RepeatIndices(NamedTuple):
-    """The places of the elements of input 0, in order, each as often as it says: of a bool once or never.
+    """The places of the elements of input 0, in order, each repeated by the element: a bool is 0 or 1.
 
     There are ``attrs["size"]`` of them.
     """
@@ -120,9 +120,9 @@ class Scatter(NamedTuple):
     """Slices of the last input put, in order, to positions that the integers before it name.
 
     Each names a place on ``attrs["axis"]``; or, where there is no such attribute, the integers' last axis has
-    one for each of the first axes. They go ``onto`` the first input or onto zeros. ``join`` says how:
+    one for each of the first axes. They go ``onto`` the first input or onto zeros. ``join`` is the update:
     "put" where they take the place of what is there, else the function of both that stays, one of "add",
-    "multiply", "maximum" and "minimum"; None where the attribute of this name says.
+    "multiply", "maximum" and "minimum"; None if the attribute of this name has it.
     """
 
     onto: bool

@@ -1,6 +1,6 @@
 """The op record, and the registry of all op records.
 
-A record says how the op's result is typed (``infer``), how it runs now (``kernel``), how a graph compiles it
+A record has: how the op's result is typed (``infer``), how it runs now (``kernel``), how a graph compiles it
 (``kind``), how gradients flow (``vjp``) and where it may be tested (``samples``).
 """
 

@@ -18,7 +18,7 @@ def join_rows(ufunc: np.ufunc, out: Array, places: Array, rows: Array) -> None:
         ufunc: the function of two elements, such as ``np.add``.
         out: a matrix for each iteration ``t``, without gaps, which is changed.
         places: which row of the matrix, each inside of it; the same in each iteration.
-        rows: for each turn a matrix with a row for each place.
+        rows: for each iteration a matrix with a row for each place.
 
     >>> out = np.zeros((1, 2, 2))
     >>> join_rows(np.add, out, np.array([1, 1]), np.array([[[1, 2], [3, 4]]]))

@@ -60,7 +60,7 @@ def _join(ufunc: np.ufunc, out: Any, indices: Any, updates: Any) -> None:
 
 
 def _put(out: Any, indices: Any, updates: Any) -> None:
-    """Put ``updates`` in the place of what is in ``out`` at the positions."""
+    """Assign ``updates`` to the elements of ``out`` at the positions."""
     _check_fit(out, indices, updates)
     if indices.shape[-1]:
         out[_position(indices, out.shape)] = updates

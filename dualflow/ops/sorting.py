@@ -29,9 +29,9 @@ _LONG = 1 << 10
 _VERY_LONG: Final = 1 << 14
 """From this size on elements of 64 bits are sorted twice rather than slowly."""
 _RUNS: Final = 64
-"""So few stretches in order are merged faster than sorted."""
+"""The number of sorted runs up to which merging them is faster than sorting."""
 _BLOCK: Final = 1 << 15
-"""So many elements of a vector become keys at once."""
+"""The number of elements that become keys at a time."""
 NAN_KEY: Final = np.uint32(0xFFFFFFFF)
 """The key of a nan, which no other float has."""
 _KEY: Final = 1 if sys.byteorder == "little" else 0
@@ -177,7 +177,7 @@ def _keys(x: Any, least: Any) -> Any:
     """Unsigned integers of 32 bits that compare as the elements do; ``least`` is None for floats."""
     if least is not None:
         return (x - least).astype(np.uint32)
-    single = np.add(x, np.float32(0), dtype=np.float32)  # one zero in the place of two
+    single = np.add(x, np.float32(0), dtype=np.float32)  # -0.0 becomes 0.0
     bits, nans = single.view(np.int32), np.isnan(single)
     turned = bits >> 31
     turned |= np.int32(-(1 << 31))

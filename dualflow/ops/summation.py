@@ -16,7 +16,7 @@ _add_reduce: Callable[..., Any] = np.add.reduce
 _HALF = "e"
 _SINGLE = np.dtype(np.float32)
 _FEW = 256
-"""So many elements are added one after another."""
+"""The number of elements up to which they are added one after another."""
 
 _BLOCK = 64
 """Rows of a block."""

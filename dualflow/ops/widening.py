@@ -2,8 +2,8 @@
 
 A narrow float is one of the package ml_dtypes: bfloat16, and those of 8 bits, which are for storage. What
 is recorded, differentiated and compiled is the cast, the op in float32 and the cast back; so eager and
-compiled code round at the same places, and no op handles narrow floats itself. Strings are moved by the ops
-that move elements, and computed with by those whose records say so.
+compiled code round at the same places, and no op handles narrow floats itself. Ops that move elements
+take strings; of the others, those whose records include strings.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ def transpose(image: Any, name: str | None = None) -> Tensor:
 
 @documented(
     _IMAGES,
-    more="\n    k: the number of quarter turns, an integer.",
+    more="\n    k: the number of rotations by 90 degrees, an integer.",
     shape=", its height and width swapped if ``k`` is odd",
     invalid="``image`` has another number of axes",
 )

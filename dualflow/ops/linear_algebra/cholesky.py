@@ -35,7 +35,7 @@ def _kernel(x: Any) -> Any:
 
 
 def not_positive(x: Any) -> InvalidArgumentError:
-    """The error for matrices that are not all positive definite; it says which is the first of a batch."""
+    """The error for matrices that are not all positive definite; it names the first of a batch."""
     place = ""
     if x.ndim > 2:
         smallest = np.linalg.eigvalsh(np.where(np.isfinite(x), x, -1)).min(-1)

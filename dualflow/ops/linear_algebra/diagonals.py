@@ -48,7 +48,7 @@ def _places_of(x: Any) -> tuple[Any, Any]:
 
 
 def _known_sizes(x: Any) -> tuple[int, int]:
-    rows, columns = known_sizes(x.shape, "a diagonal beside the main one", [-2, -1])
+    rows, columns = known_sizes(x.shape, "a diagonal next to the main one", [-2, -1])
     return rows, columns
 
 

@@ -123,7 +123,7 @@ def lapack_solve(a: Any, b: Any) -> Any:
     sides = np.broadcast_to(b, (*batch, *b.shape[-2:]))
     size, width = sides.shape[-2:]
     if a.shape[-2:] != (size, size):
-        return np.linalg.solve(a, b)  # which raises, and says why
+        return np.linalg.solve(a, b)  # which raises
     out = np.swapaxes(np.array(np.swapaxes(sides, -1, -2), order="C"), -1, -2)
     factored: dict[tuple[int, ...], tuple[Any, Any, int]] = {}
     with for_matrices(size * max(size, width)):

@@ -128,12 +128,12 @@ def lapack_svdvals(x: Any) -> Any:
 def _svd(job: str, x: Any, s: Any, u: Any, vh: Any) -> None:
     rows, width = x.shape
     low, high = sorted(x.shape)
-    behind = [integers(8 * low)]
+    trailing = [integers(8 * low)]
     if x.dtype.kind == "c":  # the size that LAPACK's documentation of cgesdd states
         size = 7 * low if job == "N" else low * max(5 * low + 7, 2 * high + 2 * low + 1)
-        behind.insert(0, np.empty(size, s.dtype))
+        trailing.insert(0, np.empty(size, s.dtype))
     arrays = columns(x), rows, s, u, len(u), vh, len(vh)
-    if call_with_work("gesdd", x.dtype, job, rows, width, *arrays, behind=behind):
+    if call_with_work("gesdd", x.dtype, job, rows, width, *arrays, trailing=trailing):
         raise np.linalg.LinAlgError
 
 

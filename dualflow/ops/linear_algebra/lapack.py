@@ -49,7 +49,7 @@ def call(name: str, dtype: Any, *arguments: Any) -> int:
 
 
 def call_with_work(
-    name: str, dtype: Any, *arguments: Any, kinds: str = "x", behind: Sequence[Any] = ()
+    name: str, dtype: Any, *arguments: Any, kinds: str = "x", trailing: Sequence[Any] = ()
 ) -> int:
     """Call a routine with work memory, whose size a first call returns; return its ``info``.
 
@@ -59,15 +59,15 @@ def call_with_work(
         arguments: those before the memory.
         kinds: of which dtype each piece of memory is, which is followed by its length: ``x`` of the matrices'
             own, ``r`` of that of their real parts, ``i`` of integers.
-        behind: the arguments after the memory.
+        trailing: the arguments after the memory.
     """
     dtypes = {"x": dtype, "r": np.empty(0, dtype).real.dtype, "i": integers(0).dtype}
     queries = [np.zeros(1, dtypes[kind]) for kind in kinds]
-    call(name, dtype, *arguments, *[y for x in queries for y in (x, -1)], *behind)
+    call(name, dtype, *arguments, *[y for x in queries for y in (x, -1)], *trailing)
     # A size that its dtype can't represent may be rounded down.
     sizes = [int(np.nextafter(x[0].real, np.inf)) for x in queries]
     memory = [np.empty(max(1, size), x.dtype) for size, x in zip(sizes, queries, strict=True)]
-    return call(name, dtype, *arguments, *[y for x in memory for y in (x, x.size)], *behind)
+    return call(name, dtype, *arguments, *[y for x in memory for y in (x, x.size)], *trailing)
 
 
 def integers(count: int) -> Any:

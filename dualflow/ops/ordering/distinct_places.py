@@ -10,7 +10,7 @@ import numpy as np
 from dualflow.ops.sorting import NAN_KEY, order, sorted_pairs
 
 _BLOCK: Final = 1 << 15
-"""So many elements are looked at together: they stay in a processor's cache meanwhile."""
+"""The number of elements compared at a time, which fit into a processor's cache."""
 
 Places = tuple[Any, ...]
 
@@ -120,7 +120,7 @@ def _true(bools: Any, count: int) -> Any:
 
 
 def _blocks(x: Any) -> Iterator[slice]:
-    """Stretches of a vector whose temporary arrays are small: large ones cost more than what fills them."""
+    """Slices of a vector whose temporary arrays are small: large ones cost more than what fills them."""
     return (slice(start, start + _BLOCK) for start in range(0, len(x), _BLOCK))
 
 

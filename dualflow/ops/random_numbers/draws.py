@@ -46,7 +46,10 @@ Draw = Callable[[Any, "tuple[int, ...]", DType], Any]
 _KIND = Opaque("random numbers come from NumPy's generators")
 _SINGLY: Final = _KIND._replace(drawn_singly=True)
 _FEW: Final = 1 << 15
-"""So many normal or uniform numbers are drawn by NumPy one by one; more are made of a drawn state."""
+"""The number of normal or uniform numbers up to which NumPy's generator draws them, one by one.
+
+More are computed from a state that it draws.
+"""
 
 
 _MOST_POISSON: Final = 9.2e18

@@ -29,9 +29,9 @@ _STEPS: Final = (0x9E3779B9, 0xBB67AE85)
 _WORD: Final = 0xFFFFFFFF
 _FULL: Final = 0xFFFFFFFFFFFFFFFF
 _FEW: Final = 4
-"""So many groups are computed in Python's integers, whose operations are quicker than NumPy's calls."""
+"""The number of groups up to which Python's integers compute them faster than NumPy's calls."""
 _BLOCK: Final = 4096
-"""So many groups are computed at once, whose words stay in the processor's caches."""
+"""The number of groups computed at a time, whose words fit into a processor's caches."""
 
 
 def _group(m: Any, place: Any, low: Any, high: Any, key: Any) -> tuple[Any, Any, Any, Any]:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 _KIND: Final = Opaque("numbers that do not fit are drawn again")
 _RESERVED: Final = 256
-"""So many words are set aside for each truncated normal number, as in TensorFlow."""
+"""The number of random words reserved for each truncated normal number, as in TensorFlow."""
 
 
 def _normal_pairs(words: Array, dtype: DType) -> Array:

@@ -24,7 +24,7 @@ def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None
     Args:
         input: of shape ``[batch, *space, ...]``.
         block_shape: the size of a block along each of the first axes of space.
-        paddings: for each of these axes how many zeros to put before and behind it first.
+        paddings: for each of these axes how many zeros to put before and after it first.
 
     Returns:
         Of shape ``[batch * block elements, *padded space / block, ...]``.
@@ -51,8 +51,8 @@ def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None
                 "change the paddings."
             )
     cut = [part for size, block in zip(space, blocks, strict=True) for part in (size // block, block)]
-    count, behind = len(blocks), range(1 + 2 * len(blocks), 1 + 2 * len(blocks) + len(last))
-    order = [*range(2, 2 + 2 * count, 2), 0, *range(1, 1 + 2 * count, 2), *behind]
+    count, trailing = len(blocks), range(1 + 2 * len(blocks), 1 + 2 * len(blocks) + len(last))
+    order = [*range(2, 2 + 2 * count, 2), 0, *range(1, 1 + 2 * count, 2), *trailing]
     apart = transpose(reshape(x, [batch, *cut, *last]), order)
     return reshape(apart, [batch * math.prod(blocks), *cut[::2], *last])
 
@@ -64,7 +64,7 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
         input: of shape ``[batch * block elements, *space, ...]``.
         block_shape: the size of a block along each of the first axes of space; one number stands for two
             equal ones.
-        crops: for each of these axes how many elements to take away before and behind it, at the end.
+        crops: for each of these axes how many elements to remove at its start and end, at last.
 
     Returns:
         Of shape ``[batch, *space * block - crops, ...]``.
@@ -91,10 +91,10 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
     whole = [size * block for size, block in zip(space, blocks, strict=True)]
     order += range(2 * count + 1, 2 * count + 1 + len(last))
     merged = reshape(transpose(apart, order), [batch // math.prod(blocks), *whole, *last])
-    for size, (before, behind) in zip(whole, around, strict=True):
-        if before + behind > size:
-            raise InvalidArgumentError(f"crops of {before} and {behind} are more than the {size} elements.")
-    kept = [slice(before, size - behind) for size, (before, behind) in zip(whole, around, strict=True)]
+    for size, (before, after) in zip(whole, around, strict=True):
+        if before + after > size:
+            raise InvalidArgumentError(f"crops of {before} and {after} are more than the {size} elements.")
+    kept = [slice(before, size - after) for size, (before, after) in zip(whole, around, strict=True)]
     return merged[(slice(None), *kept)]
 
 
@@ -154,7 +154,7 @@ def _pairs(x: Any, blocks: Sequence[int], what: str) -> list[list[int]]:
     value = _integers(x, what)
     if value.shape != (len(blocks), 2) or (value < 0).any():
         raise InvalidArgumentError(
-            f"{what} are a pair of 0 or more (before, behind) for each of {len(blocks)} axes, not "
+            f"{what} are a pair of 0 or more (before, after) for each of {len(blocks)} axes, not "
             f"{value.tolist()}."
         )
     pairs: list[list[int]] = value.tolist()

@@ -104,7 +104,7 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
 
 
 def _as_rows(x: Any, places: Any, row: Any) -> Any:
-    """``x`` with one axis in the place of those of its indices."""
+    """``x`` with the axes of its indices merged into one."""
     rank, count = len(places.shape), places.shape.num_elements()
     if rank == 1:
         return x

@@ -340,7 +340,7 @@ def _of_axes(kind: str, x: Any, fft_length: Any, axes: Any, norm: str | None) ->
 
 
 def transform(kind: str, x: Any, axes: Axes, lengths: Lengths, norm: str | None) -> Tensor:
-    """The transform ``kind`` over axes counted from 0, scaled as ``norm`` says; ``x`` itself over no axes.
+    """The transform ``kind`` over axes counted from 0, scaled by NumPy's ``norm``; ``x`` itself over no axes.
 
     Args:
         kind: "fft", "ifft", "rfft" or "irfft".

@@ -116,8 +116,8 @@ class IndexedSlices(AbstractComposite):
         """
         if self._dense_shape is None:
             raise InvalidArgumentError(
-                f"IndexedSlices of {self._values.shape} without dense_shape can't become a tensor: nothing "
-                "says how large it is; give dense_shape=[...]."
+                f"IndexedSlices of {self._values.shape} without dense_shape can't become a tensor, whose "
+                "shape is unknown; give dense_shape=[...]."
             )
         return scatter_nd(expand_dims(self._indices, -1), self._values, self._dense_shape)
 

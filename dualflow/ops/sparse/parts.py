@@ -50,7 +50,7 @@ def retain(sp_input: Any, to_retain: Any) -> SparseTensor:
     x, kept = sparse(sp_input), convert_to_tensor(to_retain)
     if not kept.shape.is_compatible_with(x.values.shape):
         raise InvalidArgumentError(
-            f"retain wants a bool for each of {x.values.shape[0]} elements, not the shape {kept.shape}."
+            f"retain requires a bool for each of {x.values.shape[0]} elements, not the shape {kept.shape}."
         )
     return SparseTensor(boolean_mask(x.indices, kept), boolean_mask(x.values, kept), x.sizes())
 
@@ -77,24 +77,24 @@ def slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> Spar
     ((2, 2), [[0, 1]])
     """
     x = sparse(sp_input)
-    first, extent = ints(start, "start"), ints(size, "size")
-    if not len(first) == len(extent) == len(x.shape):
+    first, sizes = ints(start, "start"), ints(size, "size")
+    if not len(first) == len(sizes) == len(x.shape):
         raise InvalidArgumentError(
             f"start and size have an entry for each of {len(x.shape)} axes, not {len(first)} and "
-            f"{len(extent)}."
+            f"{len(sizes)}."
         )
-    shape = [_within(n, a, b) for n, a, b in zip(x.sizes(), first, extent, strict=True)]
+    shape = [_within(n, a, b) for n, a, b in zip(x.sizes(), first, sizes, strict=True)]
     places = x.indices - np.array(first, np.int64)
-    inside = reduce_all((places >= 0) & (places < np.array(extent, np.int64)), 1)
+    inside = reduce_all((places >= 0) & (places < np.array(sizes, np.int64)), 1)
     return SparseTensor(boolean_mask(places, inside), boolean_mask(x.values, inside), shape)
 
 
-def _within(size: Any, start: int, extent: int) -> Any:
-    """The part of ``extent`` after ``start`` that is inside of the axis."""
-    if isinstance(size, int):
-        return max(0, min(extent, size - max(start, 0)))
-    left = size - max(start, 0)
-    return where(left < 0, 0, where(left < extent, left, extent))
+def _within(axis_size: Any, start: int, length: int) -> Any:
+    """The number of elements of ``start : start + length`` that the axis has."""
+    if isinstance(axis_size, int):
+        return max(0, min(length, axis_size - max(start, 0)))
+    left = axis_size - max(start, 0)
+    return where(left < 0, 0, where(left < length, left, length))
 
 
 def split(

@@ -1,4 +1,4 @@
-"""Functions that SciPy computes: few records, whose attribute ``function`` says which.
+"""Functions that SciPy computes: few records, whose attribute ``function`` names the function.
 
 SciPy's special functions take 60 ms to import, so the first of them that is computed does it.
 """

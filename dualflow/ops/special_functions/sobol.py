@@ -43,7 +43,7 @@ def sobol_sample(
     if axes < 1 or count < 1 or first < 0:
         raise InvalidArgumentError(
             f"sobol_sample makes 1 point or more in 1 dimension or more, and skips 0 or more, not "
-            f"{count} in {axes} behind {first}."
+            f"{count} in {axes} after {first}."
         )
     if target.name not in ("float32", "float64"):
         raise DTypeError(f"sobol_sample makes float32 or float64, not {target.name}; cast them with df.cast.")
