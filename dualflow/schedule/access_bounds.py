@@ -101,7 +101,7 @@ class AccessBounds(NamedTuple):
 
     def numbers(self, run: Run) -> tuple[int, ...]:
         """The numbers that places stand for: the launch's, the size of its range, 1, and constants."""
-        return *run.numbers, run.total, 1, *self.constants
+        return *run.parameters, run.total, 1, *self.constants
 
     def check(self, run: Run, regions: Sequence[Region], node: Node) -> None:
         """Raise unless every access of ``run`` is inside.
@@ -212,7 +212,7 @@ class _Analysis:
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
-        self.total, self.one = kernel.numbers, kernel.numbers + 1
+        self.total, self.one = kernel.parameters, kernel.parameters + 1
         self.constants: dict[int, int] = {}
         self.indices: dict[tuple[object, ...], Index] = {}
         self.conditions: dict[tuple[object, ...], Condition] = {}
@@ -261,14 +261,14 @@ class _Analysis:
                         statement.body, {**loops, loop: inner}, blocks, (*around, inner.iterations)
                     )
                 case lp.Once(loop, extent):
-                    inner = _OpenLoop(extent.place, frozenset())
+                    inner = _OpenLoop(extent.number, frozenset())
                     self._statements(
                         statement.body, {**loops, loop: inner}, blocks, (*around, inner.iterations)
                     )
                 case lp.Blocks(loop, level, begin, end, size):
-                    self._require(Rule.AT_LEAST, size.place, self.one)
+                    self._require(Rule.AT_LEAST, size.number, self.one)
                     whole = self._range(begin, end, blocks)
-                    block = self._block(whole, loop, level, size.place)
+                    block = self._block(whole, loop, level, size.number)
                     self._statements(statement.body, loops, {**blocks, **block}, (*around, whole.iterations))
                 case lp.StripMinedLoop(loop, begin, end, width):
                     whole = self._range(begin, end, blocks)
@@ -278,11 +278,11 @@ class _Analysis:
                     lanes = _OpenLoop(self._constant(width), frozenset())
                     self._statements(statement.body, {**loops, KernelLoop.LANES: lanes}, blocks, around)
                 case lp.Chunks(loop, size, extent):
-                    self._require(Rule.AT_LEAST, size.place, self.one)
-                    self._require(Rule.ROWS_WITHIN, size.place, extent.place)
-                    chunks, whole = _OpenLoop(self.total, frozenset()), _OpenLoop(extent.place, frozenset())
-                    block = self._block(whole, loop, BlockLevel.CHUNK, size.place)
-                    inside = (*around, self.total, extent.place)
+                    self._require(Rule.AT_LEAST, size.number, self.one)
+                    self._require(Rule.ROWS_WITHIN, size.number, extent.number)
+                    chunks, whole = _OpenLoop(self.total, frozenset()), _OpenLoop(extent.number, frozenset())
+                    block = self._block(whole, loop, BlockLevel.CHUNK, size.number)
+                    inside = (*around, self.total, extent.number)
                     self._statements(
                         statement.body, {**loops, KernelLoop.CHUNKS: chunks}, {**blocks, **block}, inside
                     )
@@ -302,8 +302,8 @@ class _Analysis:
         """A loop between two bounds: its index is at least 0 and less than some number."""
         if begin is End.LOW and end is End.HIGH:
             return _OpenLoop(self.total, frozenset())
-        if begin is End.ZERO and isinstance(end, lp.Number):
-            return _OpenLoop(end.place, frozenset())
+        if begin is End.ZERO and isinstance(end, lp.LaunchParameter):
+            return _OpenLoop(end.number, frozenset())
         if isinstance(begin, Edge) and end == begin._replace(end=True) and not begin.end:
             block = blocks.get((begin.loop, begin.level))
             if block is not None:
@@ -319,13 +319,13 @@ class _Analysis:
     ) -> None:
         match statement:
             case lp.Load(_, place) | lp.Store(place):
-                if place.picked is not None:
+                if place.gathered is not None:
                     raise self._refuse("nothing checks the position that it reads at")
                 self._index(place, loops, blocks, around)
             case lp.MaskedLoad(load, inside):
                 self._guarded(load.place, inside, loops, blocks, around)
-            case lp.ScratchRow(buffer, _, length):
-                self.own[buffer] = tuple([n.place for n in length])
+            case lp.ScratchBuffer(buffer, _, length):
+                self.own[buffer] = tuple([n.number for n in length])
             case lp.StackScratch(buffer, _, width):
                 self.own[buffer] = (self._constant(width),)
             case lp.TransposedTile():
@@ -344,12 +344,12 @@ class _Analysis:
         loops: Mapping[LoopId, _OpenLoop],
         blocks: Mapping[BlockId, _OpenBlock],
         around: tuple[int, ...],
-        picked: tuple[tuple[int, int], ...] = (),
+        gathered: tuple[tuple[int, int], ...] = (),
     ) -> None:
         if place.buffer >= len(self.kernel.buffers) and place.buffer not in self.own:
             raise self._refuse("the kernel has no such buffer")
         begins = {edge.loop: (edge.loop, edge.level) for edge in place.begins}
-        terms = list(picked)
+        terms = list(gathered)
         for loop, stride in place.terms:
             if loop not in loops:
                 raise self._refuse("it follows a loop that it isn't inside of")
@@ -358,9 +358,9 @@ class _Analysis:
                 if begins[loop] not in chunks:
                     raise self._refuse("it counts from a chunk that its loop isn't inside of")
                 count = blocks[begins[loop]].size
-            terms.append((self.one if stride is None else stride.place, count))
-        offset = None if place.offset is None else place.offset.place
-        needed = (*dict.fromkeys(around), *[n for _, n in picked])
+            terms.append((self.one if stride is None else stride.number, count))
+        offset = None if place.offset is None else place.offset.number
+        needed = (*dict.fromkeys(around), *[n for _, n in gathered])
         key = place.buffer, tuple(terms), offset, needed
         if key not in self.indices:
             self.indices[key] = Index(place.buffer, tuple(terms), offset, needed, self.statement)
@@ -374,14 +374,14 @@ class _Analysis:
         around: tuple[int, ...],
     ) -> None:
         """A load at a position that a check has looked at."""
-        picked: tuple[tuple[int, int], ...] = ()
-        if place.picked is not None:
-            register, stride = place.picked
+        gathered: tuple[tuple[int, int], ...] = ()
+        if place.gathered is not None:
+            register, stride = place.gathered
             checked = self._checked(register)
             if checked is None or checked[1] != inside.number:
                 raise self._refuse("its guard isn't the check of the position that it reads at")
-            picked = ((stride.place, checked[0]),)
-        self._index(place, loops, blocks, around, picked)
+            gathered = ((stride.number, checked[0]),)
+        self._index(place, loops, blocks, around, gathered)
 
     def _checked(self, register: Register) -> tuple[int, int] | None:
         """The size of the axis that a position is checked for, and the register that tells it is inside."""
@@ -405,8 +405,8 @@ class _Analysis:
         if len(strides) != 1:
             raise self._refuse("it doesn't follow the loop along which neighbours are read")
         if strides[0] is not None:
-            self._require(Rule.EQUAL, strides[0].place, self.one)
-        side = tile.side.place
+            self._require(Rule.EQUAL, strides[0].number, self.one)
+        side = tile.side.number
         for edge in (tile.down[0], tile.across[0]):
             self._require(Rule.AT_LEAST, side, blocks[edge.loop, edge.level].size)
         self._require(Rule.MULTIPLE, side, self._constant(SQUARE))
@@ -428,7 +428,7 @@ def _checked_positions(kernel: Kernel) -> dict[int, tuple[int, int]]:
     writers: dict[int, list[Statement]] = {}
     for statement in lp.walk(kernel.body):
         if isinstance(statement, lp.BoundsCheck):
-            checked[statement.register.number] = statement.extent.place, statement.inside.number
+            checked[statement.register.number] = statement.extent.number, statement.inside.number
         if isinstance(statement, lp.Store):
             value = statement.value
             number = value.number if isinstance(value, Register) else None

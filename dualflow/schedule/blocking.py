@@ -32,7 +32,10 @@ def rounds(step: NestStep) -> bool:
     """Whether ``step`` is a fold that loses more digits, the longer it is."""
     kind = step.node.op.kind
     return (
-        step.folds and isinstance(kind, Reduce) and kind.rounds and step.node.inputs[0].spec.dtype.is_inexact
+        step.reduces
+        and isinstance(kind, Reduce)
+        and kind.rounds
+        and step.node.inputs[0].spec.dtype.is_inexact
     )
 
 
@@ -64,19 +67,19 @@ class ColumnChunks(NamedTuple):
 
 def column_chunks(nest: Nest) -> ColumnChunks | None:
     """The chunks of a nest of one stage that folds columns; None for too few, or too long ones."""
-    if not nest.columns or nest.stages != 1 or nest.vector is None or nest.vector >= nest.kept:
+    if not nest.columns or nest.stages != 1 or nest.vector is None or nest.vector >= nest.num_parallel:
         return None
     extents = [typical(loop.extent) for loop in nest.loops]
-    columns = math.prod(loop.extent for loop in nest.loops[: nest.kept])
+    columns = math.prod(loop.extent for loop in nest.loops[: nest.num_parallel])
     last = len(nest.loops) - 1
-    inner = next(i for i in range(nest.kept, last + 1) if i == last or math.prod(extents[i:]) <= FEW)
-    rest = max(1, math.prod(extents[nest.kept + 1 :]))
+    inner = next(i for i in range(nest.num_parallel, last + 1) if i == last or math.prod(extents[i:]) <= FEW)
+    rest = max(1, math.prod(extents[nest.num_parallel + 1 :]))
     rows = min(max(LEAST_ROWS, CHUNK // max(1, typical(columns))), FEW)
     iterations = max(1, -(-rows // rest))
-    outer = iterations * math.prod(extents[nest.kept + 1 : inner])
-    if extents[nest.kept] < MIN_CHUNKS * iterations or (inner > nest.kept and outer > FEW):
+    outer = iterations * math.prod(extents[nest.num_parallel + 1 : inner])
+    if extents[nest.num_parallel] < MIN_CHUNKS * iterations or (inner > nest.num_parallel and outer > FEW):
         return None
-    return ColumnChunks(iterations, -(-nest.loops[nest.kept].extent // iterations), inner, columns)
+    return ColumnChunks(iterations, -(-nest.loops[nest.num_parallel].extent // iterations), inner, columns)
 
 
 def join_blocks(count: int) -> tuple[int, ...]:
@@ -93,14 +96,14 @@ def block_sizes(nest: Nest, lanes: int) -> dict[LoopId, tuple[int, ...]]:
     if not any(map(rounds, nest.steps)):
         return found
     steps = 1
-    for i in reversed(range(1 if nest.whole else nest.kept, len(nest.loops))):
+    for i in reversed(range(1 if nest.is_full_reduction else nest.num_parallel, len(nest.loops))):
         extent, stride = _assumed(nest.loops[i].extent), lanes if i == nest.vector else 1
         iterations = max(1, -(-extent // stride))
         if iterations * steps > FEW:
             found[i] = _levels(2, iterations, steps, stride)
             iterations, steps = -(-iterations * stride // found[i][0]), 1
         steps *= iterations
-    if nest.whole:
+    if nest.is_full_reduction:
         stride = lanes if nest.vector == 0 else 1
         size, count = chunks(nest, lanes)
         found[0] = _levels(1, -(-size // stride), steps, stride)

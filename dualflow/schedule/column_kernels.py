@@ -47,22 +47,25 @@ class ColumnWriter(KernelWriter):
         self._buffers_used()
         folds, size = self._folds(0), self.given.number("chunk", by.iterations)
         dtypes = [dtype for step in folds for dtype in carried_dtypes(step)]
-        edges = Edge(nest.kept, BlockLevel.CHUNK, False), Edge(nest.kept, BlockLevel.CHUNK, True)
+        edges = (
+            Edge(nest.num_parallel, BlockLevel.CHUNK, False),
+            Edge(nest.num_parallel, BlockLevel.CHUNK, True),
+        )
         before = tuple(self._steps_at(0))
-        if by.inner == nest.kept and typical(by.width) < nest.costs.wide_row:
+        if by.inner == nest.num_parallel and typical(by.width) < nest.costs.wide_row:
             iteration = self._each_column(0, lambda: self._column(by, edges, alone=True))
-        elif by.inner == nest.kept:
-            few = Edge(nest.kept, 0, False), Edge(nest.kept, 0, True)
+        elif by.inner == nest.num_parallel:
+            few = Edge(nest.num_parallel, 0, False), Edge(nest.num_parallel, 0, True)
             rows = self.given.number("rows", nest.costs.rows_at_once)
             each = self._each_column(0, lambda: self._column(by, few))
             begun = self._each_column(0, lambda: self._begun())
-            iteration = (*begun, Blocks(nest.kept, 0, *edges, rows, each))
+            iteration = (*begun, Blocks(nest.num_parallel, 0, *edges, rows, each))
         else:
             iteration = (
                 *self._each_column(0, lambda: self._begun()),
-                *self._rows_of_columns(nest.kept, edges, by),
+                *self._rows_of_columns(nest.num_parallel, edges, by),
             )
-        chunks = Chunks(nest.kept, size, self._extent(nest.kept), iteration)
+        chunks = Chunks(nest.num_parallel, size, self._extent(nest.num_parallel), iteration)
         join = ColumnWriter(nest, self.lanes)._join_columns(dtypes, by)
         return self._made((*before, chunks), by.number, dtypes, join, by.width)
 
@@ -78,7 +81,7 @@ class ColumnWriter(KernelWriter):
 
     def _each_column(self, at: int, inside: Callable[[], Iterable[Statement]]) -> tuple[Statement, ...]:
         """``inside`` for each iteration of the kept loops from ``at`` on."""
-        if at == self.nest.kept:
+        if at == self.nest.num_parallel:
             return tuple(inside())
         return (
             self._loop(
@@ -105,7 +108,7 @@ class ColumnWriter(KernelWriter):
         nest, folds = self.nest, self._folds(0)
         accumulators = [self._accumulator(s) for s in folds]
         for step in stage_steps(nest, 0):
-            if nest.kept < step.level <= by.inner and not step.folds:
+            if nest.num_parallel < step.level <= by.inner and not step.reduces:
                 yield from self._step(step, 0)
         yield from self._starts(0, accumulators)
         yield from self._reduced(by.inner, *ends, 0, accumulators)
@@ -132,7 +135,7 @@ class ColumnWriter(KernelWriter):
 
     def _part(self, number: int) -> Place:
         """A partial result of this chunk and column."""
-        kept = [loop.extent for loop in self.nest.loops[: self.nest.kept]]
+        kept = [loop.extent for loop in self.nest.loops[: self.nest.num_parallel]]
         distances = [math.prod(kept[i + 1 :]) for i in range(len(kept))]
         terms = [(i, None if n == 1 else self._stride(("part", i), n)) for i, n in enumerate(distances)]
         share = KernelLoop.CHUNKS, self._stride("chunk", math.prod(kept))

@@ -19,8 +19,8 @@ from dualflow.schedule.loop_program import (
     Edge,
     End,
     For,
+    LaunchParameter,
     MaskedLoad,
-    Number,
     Once,
     ReduceCombine,
     ReduceUpdate,
@@ -34,17 +34,17 @@ from dualflow.schedule.nest import Nest
 Edges = Mapping[Edge, float]
 
 
-def executed(run: Run) -> float:
+def executed_work(run: Run) -> float:
     """The additions that one call of a kernel takes, with the join of its partial results.
 
     Loads and stores are not counted, nor a conditional but for its dearest branch, nor more than one
     iteration of a loop over scalars.
     """
-    join = 0.0 if run.join is None else executed(run.join)
+    join = 0.0 if run.join is None else executed_work(run.join)
     return join + _statements(run, run.kernel.body, {})
 
 
-def once(nest: Nest) -> float:
+def distinct_work(nest: Nest) -> float:
     """The additions of the nodes of a nest if each is computed once; none for those of other kernels."""
     return sum(
         getattr(step.node.op.kind, "cost", 1.0)
@@ -54,11 +54,11 @@ def once(nest: Nest) -> float:
     )
 
 
-def executed_by_once(runs: Iterable[tuple[Run, Nest]]) -> float:
+def work_ratio(runs: Iterable[tuple[Run, Nest]]) -> float:
     """The work that kernels execute divided by that of their nodes; 1 where there are none."""
     pairs = list(runs)
-    work = sum(once(nest) for _, nest in pairs)
-    return sum(executed(run) for run, _ in pairs) / work if work else 1.0
+    work = sum(distinct_work(nest) for _, nest in pairs)
+    return sum(executed_work(run) for run, _ in pairs) / work if work else 1.0
 
 
 def _statements(run: Run, body: Sequence[Statement], edges: Edges) -> float:
@@ -98,12 +98,12 @@ def _block(run: Run, statement: Blocks | Chunks, level: Level, length: float, ed
 
 
 def _bound(run: Run, bound: Bound, edges: Edges) -> float:
-    if isinstance(bound, Number):
+    if isinstance(bound, LaunchParameter):
         return _number(run, bound)
     if isinstance(bound, Edge):
         return edges[bound]
     return float(typical(run.total)) if bound is End.HIGH else 0.0
 
 
-def _number(run: Run, number: Number) -> float:
-    return float(typical(run.numbers[number.place]))
+def _number(run: Run, number: LaunchParameter) -> float:
+    return float(typical(run.parameters[number.number]))

@@ -30,11 +30,11 @@ from dualflow.schedule.loop_program import (
     End,
     For,
     Kernel,
+    LaunchParameter,
     LiteralScalar,
     Load,
     LoopKind,
     MaskedLoad,
-    Number,
     Operand,
     Place,
     ReduceCombine,
@@ -46,12 +46,12 @@ from dualflow.schedule.loop_program import (
     Repeat,
     Run,
     Scalar,
-    ScratchRow,
+    ScratchBuffer,
     Statement,
     Store,
 )
 from dualflow.schedule.lower import stage_steps
-from dualflow.schedule.nest import Access, Nest, NestOperand, NestStep, NestStore, Pick
+from dualflow.schedule.nest import Access, GatherAxis, Nest, NestOperand, NestStep, NestStore
 
 Accumulator = tuple[Register, ...]
 """What a fold carries."""
@@ -62,14 +62,14 @@ class _Given:
     """What the caller gives a kernel: each different buffer and number has one place."""
 
     buffers: dict[Argument, int] = field(default_factory=dict)
-    numbers: dict[tuple[object, int], Number] = field(default_factory=dict)
+    numbers: dict[tuple[object, int], LaunchParameter] = field(default_factory=dict)
     scalars: dict[object, tuple[Scalar, np.generic]] = field(default_factory=dict)
 
     def buffer(self, argument: Argument) -> int:
         return self.buffers.setdefault(argument, len(self.buffers))
 
-    def number(self, key: object, value: int) -> Number:
-        return self.numbers.setdefault((key, value), Number(len(self.numbers)))
+    def number(self, key: object, value: int) -> LaunchParameter:
+        return self.numbers.setdefault((key, value), LaunchParameter(len(self.numbers)))
 
     def scalar(self, operand: NestOperand) -> Scalar:
         literal: Any = operand.literal
@@ -97,13 +97,13 @@ class KernelWriter:
 
     def run(self) -> Run:
         nest = self.nest
-        if nest.whole:
+        if nest.is_full_reduction:
             return self._whole()
         body = (*self._rows(), *self._steps_at(0), *self._kept(0))
         total = nest.loops[0].extent if nest.loops else 1
         if self._by_vectors and nest.vector == 0:
             total = -(-total // self.lanes)
-        if any(loop.extent == 0 for loop in nest.loops[: nest.kept]):
+        if any(loop.extent == 0 for loop in nest.loops[: nest.num_parallel]):
             total = 0
         return self._made(body, total)
 
@@ -121,13 +121,13 @@ class KernelWriter:
         kernel = Kernel(
             buffers=(*(argument.dtype for argument in given.buffers), *partials),
             scalars=tuple([as_dtype(x.dtype) for x in scalars]),
-            numbers=len(given.numbers),
+            parameters=len(given.numbers),
             is_long=len(self.nest.steps) > self.nest.costs.long_kernel,
             body=tuple(body),
         )
-        numbers = tuple([value for _, value in given.numbers])
+        parameters = tuple([value for _, value in given.numbers])
         return Run(
-            kernel, tuple(given.buffers), tuple(scalars), numbers, total, work, tuple(partials), join, each
+            kernel, tuple(given.buffers), tuple(scalars), parameters, total, work, tuple(partials), join, each
         )
 
     # Loops
@@ -136,7 +136,7 @@ class KernelWriter:
         self, at: int, inside: Callable[[], Iterable[Statement]] | None = None
     ) -> tuple[Statement, ...]:
         """The kept loops from ``at`` inwards."""
-        if at == self.nest.kept:
+        if at == self.nest.num_parallel:
             return tuple((inside or self._inside)())
         if self._by_vectors and at == self.nest.vector:
             return self._vectors(at)
@@ -146,7 +146,7 @@ class KernelWriter:
     @property
     def _by_vectors(self) -> bool:
         """Whether the lane loop is a kept one and has scratch rows: it runs vector by vector."""
-        return bool(self.nest.cached) and not self.nest.stores_rows
+        return bool(self.nest.cached) and not self.nest.has_scratch_per_iteration
 
     def _vectors(self, at: int) -> tuple[Statement, ...]:
         """The lane loop, a kept one, in blocks of one vector, each of which has its own scratch rows."""
@@ -161,7 +161,7 @@ class KernelWriter:
         assert vector is not None, "a nest with scratch rows has loops"
         return Edge(vector, BlockLevel.CHUNK if vector == 0 else 0, end)
 
-    def _lanes(self) -> Number:
+    def _lanes(self) -> LaunchParameter:
         return self.given.number("lanes", self.lanes)
 
     def _loop(self, at: LoopId, begin: Bound, end: Bound, body: Any) -> For:
@@ -171,19 +171,21 @@ class KernelWriter:
         self.known = known
         return made
 
-    def _extent(self, loop: int) -> Number:
+    def _extent(self, loop: int) -> LaunchParameter:
         return self.given.number(("extent", loop), self.nest.loops[loop].extent)
 
     def _inside(self) -> Iterator[Statement]:
         """All stages of the reduced loops for one iteration of the kept ones, and the stores of both."""
         nest = self.nest
         yield from self._stores(self._kept_stores(0))
-        if len(nest.loops) == nest.kept:
+        if len(nest.loops) == nest.num_parallel:
             return
         for stage in range(nest.stages):
             accumulators = [self._accumulator(s) for s in self._folds(stage)]
             yield from self._starts(stage, accumulators)
-            yield from self._reduced(nest.kept, End.ZERO, self._extent(nest.kept), stage, accumulators)
+            yield from self._reduced(
+                nest.num_parallel, End.ZERO, self._extent(nest.num_parallel), stage, accumulators
+            )
             yield from self._across(stage, accumulators)
             yield from self._finish(stage, accumulators)
 
@@ -197,12 +199,12 @@ class KernelWriter:
         def inside(accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
             pending = iter(accumulators)
             for step in iteration:
-                if innermost and step.folds:
+                if innermost and step.reduces:
                     yield from self._taken(step, next(pending))
                 elif step.level == at + 1:
                     yield from self._step(step, stage)
             if innermost:
-                inner = [s for s in nest.stores if s.level > nest.kept and s.stage == stage]
+                inner = [s for s in nest.stores if s.level > nest.num_parallel and s.stage == stage]
                 yield from self._stores(inner)
             else:
                 yield from self._reduced(at + 1, End.ZERO, self._extent(at + 1), stage, accumulators)
@@ -237,7 +239,7 @@ class KernelWriter:
     # Folds
 
     def _folds(self, stage: int) -> list[NestStep]:
-        return [s for s in self.nest.steps if s.folds and s.stage == stage]
+        return [s for s in self.nest.steps if s.reduces and s.stage == stage]
 
     def _accumulator(self, step: NestStep) -> Accumulator:
         return tuple([self._register(dtype) for dtype in carried_dtypes(step)])
@@ -249,12 +251,12 @@ class KernelWriter:
     def _taken(self, step: NestStep, accumulator: Accumulator) -> Iterator[Statement]:
         loads, value = self._operand(step.operands[0])
         yield from loads
-        index = tuple([(i, self._extent(i)) for i in range(self.nest.kept, len(self.nest.loops))])
+        index = tuple([(i, self._extent(i)) for i in range(self.nest.num_parallel, len(self.nest.loops))])
         yield ReduceUpdate(accumulator, reduction_of(step.node), value, index, step.node)
 
     def _across(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
         """One element of each accumulator that has one for each lane of a folded loop."""
-        if self.nest.vector is None or self.nest.vector < self.nest.kept:
+        if self.nest.vector is None or self.nest.vector < self.nest.num_parallel:
             return
         for step, accumulator in zip(self._folds(stage), accumulators, strict=True):
             yield ReduceHorizontal(accumulator, reduction_of(step.node), step.node)
@@ -265,7 +267,7 @@ class KernelWriter:
             register = self._bind(step.node.output)
             yield ReduceFinalize(register, reduction_of(step.node), accumulator, step.node)
         for step in self.nest.steps:
-            if step.level <= self.nest.kept and step.stage == stage + 1:
+            if step.level <= self.nest.num_parallel and step.stage == stage + 1:
                 yield from self._step(step, stage + 1)
         yield from self._stores(self._kept_stores(stage + 1))
 
@@ -294,7 +296,7 @@ class KernelWriter:
         for step in self.nest.steps:
             for number, operand in enumerate(step.operands):
                 if operand.access is not None:
-                    self.given.buffer(_argument(operand.access, None if number else step.pick))
+                    self.given.buffer(_argument(operand.access, None if number else step.gather_axis))
         for store in self.nest.stores:
             self.given.buffer(_argument(store.access))
         return len(self.given.buffers)
@@ -321,7 +323,7 @@ class KernelWriter:
 
     def _steps_at(self, level: int) -> Iterator[Statement]:
         for step in self.nest.steps:
-            if step.level == level and step.stage == 0 and level <= self.nest.kept:
+            if step.level == level and step.stage == 0 and level <= self.nest.num_parallel:
                 yield from self._step(step, 0)
 
     def _step(self, step: NestStep, stage: int) -> Iterator[Statement]:
@@ -331,7 +333,7 @@ class KernelWriter:
             yield Load(self._bind(value), self._row(value))
             return
         yield from self._take(step) if isinstance(kind, Gather) else self._computed(step)
-        if value in self.nest.cached and step.level > self.nest.kept:
+        if value in self.nest.cached and step.level > self.nest.num_parallel:
             yield Store(self._row(value), self.known[value])
 
     def _computed(self, step: NestStep) -> Iterator[Statement]:
@@ -349,19 +351,19 @@ class KernelWriter:
             yield Compute(self._bind(value), function_of(step.node), operands, step.own, step.node)
 
     def _take(self, step: NestStep) -> Iterator[Statement]:
-        """An element of the first operand, looked up along its picked axis."""
+        """An element of the first operand, looked up along the gathered axis."""
         params, indices = step.operands
         assert params.access is not None
-        assert step.pick is not None
+        assert step.gather_axis is not None
         loads, position = self._operand(indices)
         yield from loads
         index, inside = self._register(as_dtype("int64")), self._register(as_dtype("bool"))
         yield BoundsCheck(
-            index, inside, position, self.given.number(("pick", step), step.pick.extent), step.node
+            index, inside, position, self.given.number(("gather", step), step.gather_axis.extent), step.node
         )
-        place = self._place(params.access, step.pick)
-        picked = index, self._stride(("pick", step), step.pick.stride)
-        yield MaskedLoad(Load(self._bind(step.node.output), place._replace(picked=picked)), inside)
+        place = self._place(params.access, step.gather_axis)
+        gathered = index, self._stride(("gather", step), step.gather_axis.stride)
+        yield MaskedLoad(Load(self._bind(step.node.output), place._replace(gathered=gathered)), inside)
 
     # Conditionals and loops over scalars
 
@@ -405,8 +407,8 @@ class KernelWriter:
 
     def _operand(self, operand: NestOperand) -> tuple[list[Statement], Operand]:
         """An operand, and the load before its first use."""
-        if operand.made is not None:
-            return [], self.known[operand.made]
+        if operand.value is not None:
+            return [], self.known[operand.value]
         if operand.access is None:
             literal: Any = operand.literal
             return [], LiteralScalar(literal) if literal.dtype.kind in "bc" else self.given.scalar(operand)
@@ -430,20 +432,20 @@ class KernelWriter:
     def _rows(self) -> Iterator[Statement]:
         """Memory for the values that later stages load, of one iteration, or vector, of the kept loops."""
         nest = self.nest
-        length = tuple([self._extent(i) for i in range(nest.kept, len(nest.loops))])
+        length = tuple([self._extent(i) for i in range(nest.num_parallel, len(nest.loops))])
         if self._by_vectors:
             length = (*length, self._lanes())
         first = self._buffers_used()
         for i, value in enumerate(nest.cached):
             self.rows[value] = first + i
-            yield ScratchRow(first + i, value.spec.dtype, length)
+            yield ScratchBuffer(first + i, value.spec.dtype, length)
 
     def _row(self, value: Value) -> Place:
         """A stored value of this iteration of the reduced loops."""
         nest, width = self.nest, self.lanes if self._by_vectors else 1
-        loops = range(nest.kept, len(nest.loops))
+        loops = range(nest.num_parallel, len(nest.loops))
         inner = [width * math.prod(nest.loops[k].extent for k in loops if k > i) for i in loops]
-        terms: tuple[tuple[int, Number | None], ...] = tuple(
+        terms: tuple[tuple[int, LaunchParameter | None], ...] = tuple(
             [(i, None if n == 1 else self._stride(("row", i), n)) for i, n in zip(loops, inner, strict=True)]
         )
         if not self._by_vectors:
@@ -452,15 +454,15 @@ class KernelWriter:
         return Place(self.rows[value], (*terms, (begin.loop, None)), begins=(begin,))
 
     def _kept_stores(self, stage: int) -> list[NestStore]:
-        return [s for s in self.nest.stores if s.level <= self.nest.kept and s.stage == stage]
+        return [s for s in self.nest.stores if s.level <= self.nest.num_parallel and s.stage == stage]
 
     def _stores(self, stores: Sequence[NestStore]) -> Iterator[Statement]:
         for store in stores:
             yield Store(self._place(store.access), self.known[store.value])
 
-    def _place(self, access: Access, pick: Pick | None = None) -> Place:
-        """The element of ``access``, along whose axis ``pick`` another position may be picked."""
-        vector, argument = self.nest.vector, _argument(access, pick)
+    def _place(self, access: Access, gather_axis: GatherAxis | None = None) -> Place:
+        """The element of ``access``, along whose axis ``gather_axis`` another position may be gathered."""
+        vector, argument = self.nest.vector, _argument(access, gather_axis)
         terms = tuple(
             [
                 (i, None if i == vector and stride == 1 else self._stride((access, i), stride))
@@ -469,20 +471,20 @@ class KernelWriter:
             ]
         )
         rest = access.offset - argument.offset
-        offset = self.given.number(("offset", access), rest) if _walks_back(access, pick) else None
+        offset = self.given.number(("offset", access), rest) if _walks_back(access, gather_axis) else None
         return Place(self.given.buffer(argument), terms, offset=offset)
 
-    def _stride(self, key: object, stride: int) -> Number:
+    def _stride(self, key: object, stride: int) -> LaunchParameter:
         return self.given.number(("stride", key), stride)
 
 
-def _walks_back(access: Access, pick: Pick | None) -> bool:
-    return any(map(may_be_negative, (*access.strides, 0 if pick is None else pick.stride)))
+def _walks_back(access: Access, gather_axis: GatherAxis | None) -> bool:
+    return any(map(may_be_negative, (*access.strides, 0 if gather_axis is None else gather_axis.stride)))
 
 
-def _argument(access: Access, pick: Pick | None = None) -> Argument:
+def _argument(access: Access, gather_axis: GatherAxis | None = None) -> Argument:
     """The buffer as the kernel is given it: from its first element on, unless some loop walks backwards."""
-    return Argument(access.buffer, 0 if _walks_back(access, pick) else access.offset, access.dtype)
+    return Argument(access.buffer, 0 if _walks_back(access, gather_axis) else access.offset, access.dtype)
 
 
 def _partial(buffer: int) -> Place:

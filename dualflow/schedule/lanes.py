@@ -42,4 +42,4 @@ def lanes_of(nest: Nest, vector_bits: int) -> int:
 
 def has_reduction_lanes(nest: Nest) -> bool:
     """Whether the number of lanes decides in which order elements are reduced."""
-    return nest.vector is None or nest.vector >= nest.kept
+    return nest.vector is None or nest.vector >= nest.num_parallel

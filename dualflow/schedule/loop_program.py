@@ -60,16 +60,16 @@ class Register(NamedTuple):
     dtype: DType
 
 
-class Number(NamedTuple):
+class LaunchParameter(NamedTuple):
     """A number that the caller gives at run time, by its place."""
 
-    place: int
+    number: int
 
 
 class Scalar(NamedTuple):
     """A number of some dtype that the caller gives at run time, as an operand of element code."""
 
-    place: int
+    number: int
     dtype: DType
 
 
@@ -98,20 +98,20 @@ class Edge(NamedTuple):
     end: bool
 
 
-Bound = Number | End | Edge
+Bound = LaunchParameter | End | Edge
 
 
 class Place(NamedTuple):
     """An element of a buffer: for each loop it follows, ``index * stride``; None is 1.
 
-    ``picked`` adds a register, which holds a position, times a stride, and ``offset`` is where the first
+    ``gathered`` adds a register, which holds a position, times a stride, and ``offset`` is where the first
     element of loops lies that walk backwards. ``begin`` is subtracted: the place is counted from there.
     """
 
     buffer: int
-    terms: tuple[tuple[LoopId, Number | None], ...]
-    picked: tuple[Register, Number] | None = None
-    offset: Number | None = None
+    terms: tuple[tuple[LoopId, LaunchParameter | None], ...]
+    gathered: tuple[Register, LaunchParameter] | None = None
+    offset: LaunchParameter | None = None
     begins: tuple[Edge, ...] = ()
 
 
@@ -136,7 +136,7 @@ class Blocks(NamedTuple):
     level: int
     begin: Bound
     end: Bound
-    size: Number
+    size: LaunchParameter
     body: tuple[Statement, ...]
 
 
@@ -170,8 +170,8 @@ class Chunks(NamedTuple):
     """
 
     loop: int
-    size: Number
-    extent: Number
+    size: LaunchParameter
+    extent: LaunchParameter
     body: tuple[Statement, ...]
 
 
@@ -196,7 +196,7 @@ class Once(NamedTuple):
     """
 
     loop: int
-    extent: Number
+    extent: LaunchParameter
     full: bool
     body: tuple[Statement, ...]
 
@@ -240,7 +240,7 @@ class Repeat(NamedTuple):
     starts: tuple[Operand, ...]
     condition: Branch
     body: Branch
-    limit: Number | None
+    limit: LaunchParameter | None
     node: Node
 
 
@@ -267,7 +267,7 @@ class BoundsCheck(NamedTuple):
     register: Register
     inside: Register
     position: Operand
-    extent: Number
+    extent: LaunchParameter
     node: Node
 
 
@@ -290,7 +290,7 @@ class TransposedTile(NamedTuple):
     place: Place
     down: tuple[Edge, Edge]
     across: tuple[Edge, Edge]
-    side: Number
+    side: LaunchParameter
 
 
 class ReduceInit(NamedTuple):
@@ -307,7 +307,7 @@ class ReduceUpdate(NamedTuple):
     accumulator: tuple[Register, ...]
     reduction: ReductionFunctions
     value: Operand
-    reduced: tuple[tuple[int, Number], ...]
+    reduced: tuple[tuple[int, LaunchParameter], ...]
     node: Node
 
 
@@ -350,12 +350,12 @@ class ReduceFinalize(NamedTuple):
     node: Node
 
 
-class ScratchRow(NamedTuple):
+class ScratchBuffer(NamedTuple):
     """Memory of the kernel's own for ``length`` elements, as a buffer that only it sees."""
 
     buffer: int
     dtype: DType
-    length: tuple[Number, ...]
+    length: tuple[LaunchParameter, ...]
 
 
 class StackScratch(NamedTuple):
@@ -389,7 +389,7 @@ Statement = (
     | ReduceLanes
     | ReduceHorizontal
     | ReduceFinalize
-    | ScratchRow
+    | ScratchBuffer
     | StackScratch
 )
 
@@ -400,13 +400,13 @@ class Kernel(NamedTuple):
     Attributes:
         buffers: the dtype of each buffer, by place; those the kernel makes for itself are not among them.
         scalars: the dtype of each number of element code, by place.
-        numbers: how many other numbers it is given.
+        parameters: how many other numbers it is given.
         is_long: whether it has so many ops that its code is kept short.
     """
 
     buffers: tuple[DType, ...]
     scalars: tuple[DType, ...]
-    numbers: int
+    parameters: int
     is_long: bool
     body: tuple[Statement, ...]
 
@@ -450,12 +450,12 @@ class Run(NamedTuple):
     kernel: Kernel
     buffers: tuple[Argument, ...]
     scalars: tuple[np.generic, ...]
-    numbers: tuple[int, ...]
+    parameters: tuple[int, ...]
     total: int
     work: float
     partials: tuple[DType, ...] = ()
     join: Run | None = None
-    each: int = 1
+    partial_size: int = 1
 
 
 def walk(statements: Sequence[Statement]) -> Iterator[Statement]:

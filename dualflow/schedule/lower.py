@@ -13,7 +13,16 @@ from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.fused import Axes, IterationSpace, axis_set, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops.op_kinds import Elementwise, Gather, Reduce
-from dualflow.schedule.nest import Access, Layout, Nest, NestLoop, NestOperand, NestStep, NestStore, Pick
+from dualflow.schedule.nest import (
+    Access,
+    GatherAxis,
+    Layout,
+    Nest,
+    NestLoop,
+    NestOperand,
+    NestStep,
+    NestStore,
+)
 
 
 def lower(node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout], costs: CostModel = CPU) -> Nest:
@@ -53,7 +62,7 @@ class _LoweredBody:
             self._operand(v, axes) for v, axes in zip(node.inputs, input_axes(node, own), strict=True)
         )
         folds = isinstance(node.op.kind, Reduce) and bool(reduced_axes(node, own))
-        return NestStep(node, own, operands, folds, 0, 0, self._pick(node))
+        return NestStep(node, own, operands, folds, 0, 0, self._gather_axis(node))
 
     def _operand(self, value: Value, axes: Axes) -> NestOperand:
         if value in self.where:
@@ -62,15 +71,15 @@ class _LoweredBody:
         if is_scalar_literal(base):
             assert base.node is not None
             return NestOperand(literal=base.node.attrs["value"].reshape(-1)[0])
-        return NestOperand(made=base)
+        return NestOperand(value=base)
 
-    def _pick(self, node: Node) -> Pick | None:
+    def _gather_axis(self, node: Node) -> GatherAxis | None:
         if not isinstance(node.op.kind, Gather):
             return None
         params, axis = node.inputs[0], node.attrs["axis"]
         extent = params.spec.shape[axis]
         assert extent is not None
-        return Pick(extent, self.where[params].strides[axis])
+        return GatherAxis(extent, self.where[params].strides[axis])
 
     def full(self) -> Iterator[Axes]:
         """The axes of every value that varies along the whole domain, in order of the values' own dims."""
@@ -112,7 +121,7 @@ def _in_order(
     def renamed(step: NestStep) -> NestStep:
         own = tuple([None if a is None else position[a] for a in step.own])
         operands = tuple([NestOperand(access=moved(o.access)) if o.access else o for o in step.operands])
-        return NestStep(step.node, own, operands, step.folds, step.level, step.stage, step.pick)
+        return NestStep(step.node, own, operands, step.reduces, step.level, step.stage, step.gather_axis)
 
     return Nest(
         name=name,
@@ -175,7 +184,9 @@ def _joined(nest: Nest, outer: int) -> Nest:
 
     def step(old: NestStep) -> NestStep:
         operands = tuple([NestOperand(access=strides(o.access)) if o.access else o for o in old.operands])
-        return NestStep(old.node, positions(old.own), operands, old.folds, old.level, old.stage, old.pick)
+        return NestStep(
+            old.node, positions(old.own), operands, old.reduces, old.level, old.stage, old.gather_axis
+        )
 
     loops = list(nest.loops)
     joined = NestLoop(loops[outer].extent * loops[outer + 1].extent, loops[outer].reduced)
@@ -187,22 +198,22 @@ def _joined(nest: Nest, outer: int) -> Nest:
 
 def _schedule(nest: Nest) -> Nest:
     """The nest with the level of every value (how many loops it is inside of) and its stage."""
-    kept, depth = nest.kept, len(nest.loops)
+    kept, depth = nest.num_parallel, len(nest.loops)
     level: dict[Value, int] = {}
     ready: dict[Value, int] = {}
     steps = []
     for step in nest.steps:
         own_level = max((a + 1 for a in step.own if a is not None), default=0)
-        stage = max((ready[o.made] for o in step.operands if o.made is not None), default=0)
-        if not step.folds:
-            own_level = max([own_level, *(level[o.made] for o in step.operands if o.made is not None)])
+        stage = max((ready[o.value] for o in step.operands if o.value is not None), default=0)
+        if not step.reduces:
+            own_level = max([own_level, *(level[o.value] for o in step.operands if o.value is not None)])
         for value in step.node.outputs:
-            level[value] = kept if step.folds else own_level
-            ready[value] = stage + 1 if step.folds else stage
-        at = depth if step.folds else own_level
-        steps.append(NestStep(step.node, step.own, step.operands, step.folds, at, stage, step.pick))
+            level[value] = kept if step.reduces else own_level
+            ready[value] = stage + 1 if step.reduces else stage
+        at = depth if step.reduces else own_level
+        steps.append(NestStep(step.node, step.own, step.operands, step.reduces, at, stage, step.gather_axis))
     stores = tuple(s._replace(level=level[s.value], stage=ready[s.value]) for s in nest.stores)
-    folds = [s.stage for s in steps if s.folds]
+    folds = [s.stage for s in steps if s.reduces]
     inner = [s.stage for s in stores if s.level > kept]
     stages = max([*folds, *inner], default=0) + 1 if depth > kept else 1
     nest = replace(nest, steps=tuple(steps), stores=stores, stages=stages)
@@ -225,11 +236,11 @@ def _cached(nest: Nest) -> dict[Value, int]:
     The choice is made stage by stage in the order of the steps, so that what is computed again starts from
     what is stored already.
     """
-    inner = {s.node.output: s for s in nest.steps if s.level == len(nest.loops) and not s.folds}
+    inner = {s.node.output: s for s in nest.steps if s.level == len(nest.loops) and not s.reduces}
     stored: dict[Value, int] = {}
     for stage in range(1, nest.stages):
-        readers = [s for s in nest.steps if s.stage == stage and s.level > nest.kept]
-        read = {o.made for s in readers for o in s.operands}
+        readers = [s for s in nest.steps if s.stage == stage and s.level > nest.num_parallel]
+        read = {o.value for s in readers for o in s.operands}
         read |= {s.value for s in nest.stores if s.stage == stage}
         again: dict[Value, float] = {}
         for value, step in inner.items():
@@ -246,17 +257,17 @@ def _cost_again(
     """The additions that it takes to compute a value again; ``again`` has those of earlier values."""
     cost: float = getattr(step.node.op.kind, "cost", 1.0)
     for operand in dict.fromkeys(step.operands):
-        if operand.access is not None or operand.made in stored:
+        if operand.access is not None or operand.value in stored:
             cost += costs.load
-        elif operand.made is not None:
-            cost += again.get(operand.made, 0.0)
+        elif operand.value is not None:
+            cost += again.get(operand.value, 0.0)
     return cost
 
 
 def _row_bytes(nest: Nest, value: Value) -> int:
     """The scratch memory of a value, for one iteration of the kept loops, or for one vector of them."""
     row = math.prod(typical(loop.extent) for loop in nest.loops if loop.reduced)
-    return row * value.spec.dtype.size * (1 if nest.stores_rows else nest.costs.vector_lanes)
+    return row * value.spec.dtype.size * (1 if nest.has_scratch_per_iteration else nest.costs.vector_lanes)
 
 
 def stage_steps(nest: Nest, stage: int) -> list[NestStep]:
@@ -264,18 +275,18 @@ def stage_steps(nest: Nest, stage: int) -> list[NestStep]:
 
     A value of an earlier stage is computed again unless the nest keeps it.
     """
-    kept = nest.kept
+    kept = nest.num_parallel
     inner = {s.node.output: s for s in nest.steps if s.level > kept}
-    wanted = [s for s in nest.steps if s.folds and s.stage == stage]
-    pending = [o.made for s in wanted for o in s.operands]
+    wanted = [s for s in nest.steps if s.reduces and s.stage == stage]
+    pending = [o.value for s in wanted for o in s.operands]
     pending += [s.value for s in nest.stores if s.level > kept and s.stage == stage]
     found = {s.node.output for s in wanted}
     while pending:
         value = pending.pop()
         step = inner.get(value) if value is not None else None
-        if step is None or step.node.output in found or step.folds:
+        if step is None or step.node.output in found or step.reduces:
             continue
         found.add(step.node.output)
         if step.stage == stage or step.node.output not in nest.cached:
-            pending += [o.made for o in step.operands]
+            pending += [o.value for o in step.operands]
     return [s for s in nest.steps if s.node.output in found]

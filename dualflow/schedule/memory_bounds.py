@@ -26,7 +26,7 @@ from dualflow.graph.ir import Node, Value
 from dualflow.schedule.access_bounds import NOTHING, AccessBounds, Region
 from dualflow.schedule.loop_program import Argument, Run
 from dualflow.schedule.nest import Layout
-from dualflow.schedule.planned import Plan, blocks_made
+from dualflow.schedule.planned import Plan, dynamic_buffers
 from dualflow.schedule.refused_accesses import unsafe
 from dualflow.schedule.spans import Span, at_least, contains, fits, footprint
 from dualflow.schedule.statement_accesses import accesses_of
@@ -72,7 +72,7 @@ class MemoryBounds:
             self.nbytes.update((row.slot, row.nbytes) for row in statement.rows)
             self._count(statement)
         elif not isinstance(statement, ChooseBranch):
-            blocks = blocks_made(statement.outputs, statement.node.outputs)
+            blocks = dynamic_buffers(statement.outputs, statement.node.outputs)
         for buffer, factors in blocks.items():
             if buffer not in rows:
                 nbytes = math.prod(factors)
@@ -221,7 +221,7 @@ class MemoryBounds:
 
     def _reach(self, run: Run, accesses: AccessBounds, node: Node) -> dict[int, Region]:
         """What a launch accesses of each buffer; launches of one kernel with the same numbers share it."""
-        key = id(accesses), run.numbers, run.total
+        key = id(accesses), run.parameters, run.total
         shared = self._reaches.get(key)
         if shared is None:
             shared = self._reaches[key] = accesses, accesses.reach(run, node)  # which keeps the id in use

@@ -54,7 +54,7 @@ class Access(NamedTuple):
     dtype: DType
 
 
-class Pick(NamedTuple):
+class GatherAxis(NamedTuple):
     """The axis of a ``take`` along which positions are looked up: its size and stride."""
 
     extent: int
@@ -68,7 +68,7 @@ class NestOperand:
     Each equals itself alone: literals of several dtypes would be equal.
     """
 
-    made: Value | None = None
+    value: Value | None = None
     access: Access | None = None
     literal: object = None
 
@@ -77,16 +77,16 @@ class NestOperand:
 class NestStep:
     """One node of the body: its operands, and the loops that its index follows (by dim).
 
-    ``folds`` says whether it folds loops; a reduction over axes of size 1 has none to fold.
+    ``reduces`` says whether it folds loops; a reduction over axes of size 1 has none to fold.
     """
 
     node: Node
     own: Axes
     operands: tuple[NestOperand, ...]
-    folds: bool
+    reduces: bool
     level: int
     stage: int
-    pick: Pick | None = None
+    gather_axis: GatherAxis | None = None
 
 
 class NestStore(NamedTuple):
@@ -128,17 +128,17 @@ class Nest:
     repeated: frozenset[Node] = frozenset()
 
     @property
-    def kept(self) -> int:
+    def num_parallel(self) -> int:
         """How many loops are not reduced."""
         return sum(not loop.reduced for loop in self.loops)
 
     @property
-    def whole(self) -> bool:
+    def is_full_reduction(self) -> bool:
         """Whether every loop is reduced: partial results of blocks are then joined at the end."""
-        return bool(self.loops) and self.kept == 0
+        return bool(self.loops) and self.num_parallel == 0
 
     @property
-    def stores_rows(self) -> bool:
+    def has_scratch_per_iteration(self) -> bool:
         """Whether a scratch row is of one iteration of the kept loops: the vector loop is a reduced one.
 
         Otherwise it is of one vector of them.

@@ -203,7 +203,7 @@ def with_copies(
     return _Resolver(lies, capabilities).run(nodes)
 
 
-def readable(strides: Sequence[int], rows: int, columns: int) -> bool:
+def readable_by_blas(strides: Sequence[int], rows: int, columns: int) -> bool:
     """Whether BLAS can read a matrix: rows, or columns, of neighbouring elements, one after another."""
     down, across = strides[-2:]
     by_rows = across == 1 and (down >= columns or rows == 1)
@@ -258,7 +258,7 @@ class _Resolver:
         """A value that products can read."""
         found = self._resolve(value)
         rows, columns = sizes(value)[-2:]
-        if self.capabilities.strided_products or readable(self.strides[found], rows, columns):
+        if self.capabilities.strided_products or readable_by_blas(self.strides[found], rows, columns):
             return found
         return self._copy(value)
 

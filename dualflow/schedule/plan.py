@@ -51,7 +51,7 @@ from dualflow.schedule.planned import (
     PlannedCall,
     PlannedLoop,
     StackRow,
-    blocks_made,
+    dynamic_buffers,
 )
 from dualflow.schedule.spans import check_view
 from dualflow.schedule.window_products import with_window_products
@@ -371,7 +371,7 @@ class _Scope:
             self.counters[counted] if counted is not None else None,
             _changing(loop, [v.spec for v in step.inputs]),
             tuple([(carry[i].buffer, place.buffer) for i, place in zip(growing, following, strict=True)]),
-            tuple(blocks_made(outputs[carried:], node.outputs[carried:]).items()),
+            tuple(dynamic_buffers(outputs[carried:], node.outputs[carried:]).items()),
         )
         return PlannedCall(node, inputs, outputs, tuple(blocks), iterations)
 

@@ -68,7 +68,7 @@ class PlannedLoop(NamedTuple):
         sizes: the sizes of loop-carried values that an iteration may change.
         exchanged: pairs of buffers of a loop-carried value of such a size: the current and the next one.
         stacks: the buffers of stacks whose dynamic size is computed before the first iteration; see
-            :func:`blocks_made`.
+            :func:`dynamic_buffers`.
     """
 
     start: tuple[PlannedCall, ...]
@@ -108,7 +108,7 @@ class PlannedCall(NamedTuple):
             yield from call.walk()
 
 
-def blocks_made(layouts: Sequence[Layout], values: Sequence[Value]) -> dict[int, list[int]]:
+def dynamic_buffers(layouts: Sequence[Layout], values: Sequence[Value]) -> dict[int, list[int]]:
     """The buffers of dynamic size that hold ``values`` at ``layouts``, and the factors of their bytes."""
     return {
         layout.buffer: [v.spec.dtype.size, *sizes(v)]

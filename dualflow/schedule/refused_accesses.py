@@ -26,8 +26,8 @@ def unsafe(node: Node, why: str) -> InternalError:
 def shown(statement: Statement, run: Run | None = None) -> str:
     """An access as text, with the numbers of a launch in the place of their places."""
 
-    def number(n: lp.Number | None) -> str:
-        return "1" if n is None else f"number {n.place}" if run is None else str(run.numbers[n.place])
+    def number(n: lp.LaunchParameter | None) -> str:
+        return "1" if n is None else f"number {n.number}" if run is None else str(run.parameters[n.number])
 
     def element(place: Place) -> str:
         begins = {edge.loop for edge in place.begins}
@@ -38,8 +38,8 @@ def shown(statement: Statement, run: Run | None = None) -> str:
             else f"loop {loop} * {number(n)}"
             for loop, n in place.terms
         ]
-        if place.picked is not None:
-            parts.append(f"register {place.picked[0].number} * {number(place.picked[1])}")
+        if place.gathered is not None:
+            parts.append(f"register {place.gathered[0].number} * {number(place.gathered[1])}")
         return f"buffer {place.buffer} [{' + '.join(parts) or '0'}]"
 
     match statement:

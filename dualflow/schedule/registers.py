@@ -52,7 +52,7 @@ def read(statement: Statement) -> tuple[Register, ...]:
             needed = (statement.selector,)
         case Repeat():
             needed = statement.starts
-        case Load(place=Place(picked=(position, _))):
+        case Load(place=Place(gathered=(position, _))):
             needed = (position,)
         case Store():
             needed = (statement.value,)

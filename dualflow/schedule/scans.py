@@ -52,15 +52,15 @@ class ScanWriter(KernelWriter):
     def scan(self) -> Run:
         nest = self.nest
         body = tuple(self._around(0))
-        if not nest.kept:
+        if not nest.num_parallel:
             body = (For(KernelLoop.CHUNKS, End.LOW, End.HIGH, LoopKind.SERIAL, body),)
         empty = any(loop.extent == 0 for loop in nest.loops)
-        total = nest.loops[0].extent if nest.kept else 1
+        total = nest.loops[0].extent if nest.num_parallel else 1
         return self._made(body, 0 if empty else total)
 
     def _around(self, at: int) -> Iterator[Statement]:
         """The kept loops from ``at`` inwards, and the running results inside of them."""
-        if at == self.nest.kept:
+        if at == self.nest.num_parallel:
             yield from self._running()
             return
         begin: Bound = End.ZERO
@@ -72,7 +72,7 @@ class ScanWriter(KernelWriter):
     def _running(self) -> Iterator[Statement]:
         """The scanned loop, or the one element of an axis of size 1."""
         (step,), (store,) = self.nest.steps, self.nest.stores
-        exclusive, scanned = self.node.attrs["exclusive"], self.nest.kept
+        exclusive, scanned = self.node.attrs["exclusive"], self.nest.num_parallel
         accumulator, reduction = self._accumulator(step), reduction_of(self.node)
 
         def finish() -> Statement:
@@ -105,7 +105,7 @@ class ScanWriter(KernelWriter):
 
 def _as_it_runs(nest: Nest, node: Node) -> Nest:
     """The nest whose scanned loop, the last, has no lanes, and goes from the end where ``node`` says so."""
-    scanned, count = nest.kept, len(nest.loops)
+    scanned, count = nest.num_parallel, len(nest.loops)
     nest = replace(nest, vector=None if nest.vector == scanned else nest.vector)
     if not node.attrs["reverse"] or scanned == count:
         return nest

@@ -29,17 +29,17 @@ from dualflow.schedule.nest import Nest
 
 def has_short_rows(nest: Nest, lanes: int) -> bool:
     """Whether a nest folds rows of a fixed size that is at most ``lanes``."""
-    if nest.vector is None or nest.kept == 0 or len(nest.loops) != nest.kept + 1:
+    if nest.vector is None or nest.num_parallel == 0 or len(nest.loops) != nest.num_parallel + 1:
         return False
     extent = nest.loops[nest.vector].extent
-    return nest.vector == nest.kept and type(extent) is int and 0 < extent <= lanes
+    return nest.vector == nest.num_parallel and type(extent) is int and 0 < extent <= lanes
 
 
 def runs_side_by_side(nest: Nest) -> bool:
     """Whether rows of ``nest`` can share a vector: its ops are elementwise or folds, of real numbers."""
     return all(
         isinstance(step.node.op.kind, Elementwise | Reduce)
-        and step.pick is None
+        and step.gather_axis is None
         and not any(v.spec.dtype.is_complex for v in (*step.node.inputs, *step.node.outputs))
         for step in nest.steps
     )
@@ -56,7 +56,7 @@ class ShortRowWriter(KernelWriter):
         self, at: int, inside: Callable[[], Iterable[Statement]] | None = None
     ) -> tuple[Statement, ...]:
         """The kept loops from ``at`` inwards, several iterations of the last one at once."""
-        if at != self.nest.kept - 1 or self._side_by_side == 1:
+        if at != self.nest.num_parallel - 1 or self._side_by_side == 1:
             return super()._kept(at, inside)
         begin, end = (End.LOW, End.HIGH) if at == 0 else (End.ZERO, self._extent(at))
         body = (*self._steps_at(at + 1), *super()._kept(at + 1, inside))
@@ -74,9 +74,9 @@ class ShortRowWriter(KernelWriter):
         """What a stage adds to the values that earlier ones have left in registers."""
         pending = iter(accumulators)
         for step in stage_steps(self.nest, stage):
-            if step.folds:
+            if step.reduces:
                 yield from self._taken(step, next(pending))
             elif step.node.output not in self.known:
                 yield from self._step(step, stage)
-        inner = [s for s in self.nest.stores if s.level > self.nest.kept and s.stage == stage]
+        inner = [s for s in self.nest.stores if s.level > self.nest.num_parallel and s.stage == stage]
         yield from self._stores(inner)

@@ -16,7 +16,7 @@ from dualflow.schedule.statements import (
     CheckBounds,
     Multiply,
     RequireCondition,
-    RowPositions,
+    ScatterIndices,
     ScatterRows,
     Statement,
 )
@@ -31,14 +31,14 @@ def accesses_of(statement: Statement) -> dict[int, Span | None]:
     match statement:
         case Multiply():
             return {} if _whole(statement) else dict(zip((0, 1, count), _matrices(statement), strict=True))
-        case ScatterRows(positions=positions):
+        case ScatterRows(indices=indices):
             return {
                 count: _places(statement),
-                count - 2: _positions(positions),
+                count - 2: _indices(indices),
                 count - 1: _rows(statement),
             }
-        case CheckBounds(positions=positions):
-            return {0: _positions(positions)}
+        case CheckBounds(indices=indices):
+            return {0: _indices(indices)}
         case RequireCondition():
             return {i: _in_order(*x) for i, x in enumerate((statement.condition, *statement.reads))}
         case CallRoutine():
@@ -99,10 +99,10 @@ def _windows(windows: SlidingWindows, tensors: int) -> tuple[tuple[int, ...], tu
 
 
 def _places(scatter: ScatterRows) -> Span | None:
-    """All that positions can name."""
-    positions = scatter.positions
-    iterations, count, length, distance, *axes = positions.table
-    extents, distances = axes[: positions.depth], axes[positions.depth :]
+    """All that indices can name."""
+    indices = scatter.indices
+    iterations, count, length, distance, *axes = indices.table
+    extents, distances = axes[: indices.depth], axes[indices.depth :]
     shape = (iterations, *extents, length)
     (out,) = scatter.outputs
     strides = (distance, *[d * length for d in distances], 1)
@@ -111,13 +111,13 @@ def _places(scatter: ScatterRows) -> Span | None:
 
 
 def _rows(scatter: ScatterRows) -> Span | None:
-    iterations, count, length, *_ = scatter.positions.table
+    iterations, count, length, *_ = scatter.indices.table
     return in_order(scatter.rows, (iterations, count, length), scatter.node.output.spec.dtype.size)
 
 
-def _positions(positions: RowPositions) -> Span | None:
-    _, count, *_ = positions.table
-    return in_order(positions.layout, (count, positions.depth), positions.dtype.size)
+def _indices(indices: ScatterIndices) -> Span | None:
+    _, count, *_ = indices.table
+    return in_order(indices.layout, (count, indices.depth), indices.dtype.size)
 
 
 def _routine(call: CallRoutine) -> dict[int, Span | None]:

@@ -33,15 +33,15 @@ from dualflow.schedule.planned import ChangingSize, Plan, PlannedCall, PlannedLo
 from dualflow.schedule.scattering import depth_of, join_of, table_of
 from dualflow.schedule.sliding import SlidingWindows
 
-FIRST_ROWS = 64
+INITIAL_CAPACITY = 64
 """For so many iterations a stack that grows has room at first; then for twice as many each time."""
 
 
-Placed = tuple[Layout, Value]
+ValueLayout = tuple[Layout, Value]
 """A value, and where it lies."""
 
 
-class RowPositions(NamedTuple):
+class ScatterIndices(NamedTuple):
     """The integers of a scatter: where they lie, how many name one place, and what describes the places.
 
     ``table`` is that of :func:`dualflow.schedule.scattering.table`.
@@ -123,7 +123,7 @@ class ScatterRows(NamedTuple):
     inputs: tuple[Layout, ...]
     outputs: tuple[Layout, ...]
     onto: Launch | None
-    positions: RowPositions
+    indices: ScatterIndices
     rows: Layout
     join: str
     checked: bool
@@ -136,7 +136,7 @@ class CheckBounds(NamedTuple):
     inputs: tuple[Layout, ...]
     outputs: tuple[Layout, ...]
     scatter: Node
-    positions: RowPositions
+    indices: ScatterIndices
 
 
 class CopyMemory(NamedTuple):
@@ -153,8 +153,8 @@ class RequireCondition(NamedTuple):
     node: Node
     inputs: tuple[Layout, ...]
     outputs: tuple[Layout, ...]
-    condition: Placed
-    reads: tuple[Placed, ...]
+    condition: ValueLayout
+    reads: tuple[ValueLayout, ...]
 
 
 class CallRoutine(NamedTuple):
@@ -172,7 +172,7 @@ class ChooseBranch(NamedTuple):
     node: Node
     inputs: tuple[Layout, ...]
     outputs: tuple[Layout, ...]
-    number: Placed
+    number: ValueLayout
     branches: tuple[tuple[Statement, ...], ...]
 
 
@@ -203,7 +203,7 @@ class RunLoop(NamedTuple):
     length: int | None
     counted: int | None
     backwards: bool
-    condition: Placed | None
+    condition: ValueLayout | None
     rows: tuple[StackRow, ...]
     sizes: tuple[ChangingSize, ...]
     exchanged: tuple[tuple[int, int], ...]
@@ -350,9 +350,9 @@ def _scatter(
     return ScatterRows(node, inputs, outputs, onto, _positions(node, indices), rows, join_of(node), checked)
 
 
-def _positions(scatter: Node, layout: Layout) -> RowPositions:
+def _positions(scatter: Node, layout: Layout) -> ScatterIndices:
     dtype = scatter.inputs[-2].spec.dtype
-    return RowPositions(layout, dtype, depth_of(scatter), tuple(table_of(scatter)))
+    return ScatterIndices(layout, dtype, depth_of(scatter), tuple(table_of(scatter)))
 
 
 def _loop(call: PlannedCall, iterations: PlannedLoop, checked: set[Node]) -> RunLoop:

@@ -77,7 +77,7 @@ class _Strips:
         self.partial = partial
         self.memory: list[lp.StackScratch] = []
         found = list(lp.walk(kernel.body))
-        self.buffers = len(kernel.buffers) + sum(isinstance(s, lp.ScratchRow) for s in found)
+        self.buffers = len(kernel.buffers) + sum(isinstance(s, lp.ScratchBuffer) for s in found)
         self.registers = 1 + max((r.number for s in found for r in written(s)), default=-1)
 
     def statements(self, body: Iterable[Statement]) -> tuple[Statement, ...]:

@@ -28,12 +28,12 @@ from dualflow.schedule.loop_program import (
     Edge,
     End,
     For,
+    LaunchParameter,
     Load,
     LoopKind,
-    Number,
     Place,
     Run,
-    ScratchRow,
+    ScratchBuffer,
     Statement,
     TransposedTile,
 )
@@ -50,7 +50,7 @@ class Tiling(NamedTuple):
 def tiling(nest: Nest) -> Tiling | None:
     """How ``nest`` goes by tiles; None for one that reads along its vector loop, or keeps values by loop."""
     vector, last = nest.vector, len(nest.loops) - 1
-    if vector is None or vector != last or nest.kept != len(nest.loops) or not last:
+    if vector is None or vector != last or nest.num_parallel != len(nest.loops) or not last:
         return None
     if any(s.level not in (0, len(nest.loops)) or isinstance(s.node.op.kind, Gather) for s in nest.steps):
         return None
@@ -78,7 +78,7 @@ class TileWriter(KernelWriter):
         first = self._buffers_used()
         side = self.given.number("side", nest.costs.tile_side)
         rows = {access: first + i for i, access in enumerate(by.accesses)}
-        memory = [ScratchRow(row, access.dtype, (side, side)) for access, row in rows.items()]
+        memory = [ScratchBuffer(row, access.dtype, (side, side)) for access, row in rows.items()]
         before = tuple(self._steps_at(0))
         level = BlockLevel.CHUNK if by.loop == 0 else 0
         down = Edge(by.loop, level, False), Edge(by.loop, level, True)
@@ -99,7 +99,11 @@ class TileWriter(KernelWriter):
         return self._made((*memory, *before, *chunks), total)
 
     def _tile(
-        self, rows: dict[Access, int], down: tuple[Edge, Edge], across: tuple[Edge, Edge], side: Number
+        self,
+        rows: dict[Access, int],
+        down: tuple[Edge, Edge],
+        across: tuple[Edge, Edge],
+        side: LaunchParameter,
     ) -> tuple[Statement, ...]:
         """The copies of one tile, and the nest's own loops over it."""
         nest, (first, _), (along, _) = self.nest, down, across

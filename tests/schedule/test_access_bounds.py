@@ -20,7 +20,7 @@ from dualflow.schedule import loop_program as lp
 from dualflow.schedule.access_bounds import AccessBounds, Region, access_bounds
 from dualflow.schedule.invariants import invariants_first
 from dualflow.schedule.loop_ids import BlockLevel, KernelLoop
-from dualflow.schedule.loop_program import Argument, Kernel, Number, Run
+from dualflow.schedule.loop_program import Argument, Kernel, LaunchParameter, Run
 from dualflow.schedule.lower import lower
 from dualflow.schedule.plan import plan
 from dualflow.schedule.runs import run_of
@@ -54,11 +54,11 @@ class Interpreter:
         self.extents: dict[int, int] = {}
         self.statements(run.kernel.body)
 
-    def number(self, number: Number | None) -> int:
-        return 1 if number is None else self.run.numbers[number.place]
+    def number(self, number: LaunchParameter | None) -> int:
+        return 1 if number is None else self.run.parameters[number.number]
 
     def bound(self, bound: lp.Bound) -> int:
-        if isinstance(bound, Number):
+        if isinstance(bound, LaunchParameter):
             return self.number(bound)
         if isinstance(bound, lp.Edge):
             return self.edges[bound.loop, bound.level][bound.end]
@@ -114,8 +114,8 @@ class Interpreter:
         for loop, stride in place.terms:
             index += (self.loops[loop] - begins.get(loop, 0)) * self.number(stride)
         positions = [0]
-        if place.picked is not None:
-            register, stride = place.picked
+        if place.gathered is not None:
+            register, stride = place.gathered
             positions = [i * self.number(stride) for i in range(self.extents[register.number])]
         self.touched[place.buffer].update(index + position for position in positions)
 
@@ -213,8 +213,10 @@ def test_larger_numbers_are_refused(runs: list[Run]) -> None:
     """A stride, size or offset that is one more, or one more iteration, changes nothing or is refused."""
     for run in runs:
         regions, changed = regions_of(run), [run._replace(total=run.total + 1)]
-        for i, number in enumerate(run.numbers):
-            changed.append(run._replace(numbers=(*run.numbers[:i], number + 1, *run.numbers[i + 1 :])))
+        for i, number in enumerate(run.parameters):
+            changed.append(
+                run._replace(parameters=(*run.parameters[:i], number + 1, *run.parameters[i + 1 :]))
+            )
         for other in changed:
             outside = any(
                 first < regions.get(b, (0, -1))[0] or last > regions.get(b, (0, -1))[1]
@@ -272,8 +274,8 @@ def register(number: int, dtype: Any = FLOAT) -> lp.Register:
 
 
 POSITION, INSIDE, OTHER = register(0, INDEX), register(1, BOOL), register(2, BOOL)
-PICKED = lp.Load(register(3), lp.Place(0, ((0, None),), picked=(POSITION, Number(1))))
-CHECK = lp.BoundsCheck(POSITION, INSIDE, lp.LiteralScalar(np.int64(3)), Number(0), NODE)
+PICKED = lp.Load(register(3), lp.Place(0, ((0, None),), gathered=(POSITION, LaunchParameter(1))))
+CHECK = lp.BoundsCheck(POSITION, INSIDE, lp.LiteralScalar(np.int64(3)), LaunchParameter(0), NODE)
 EDGES = lp.Edge(0, 0, False), lp.Edge(0, 0, True)
 UNBOUNDED: dict[str, tuple[Kernel, str]] = {
     "no check of a position": (kernel(loop(PICKED)), "nothing checks the position"),
@@ -291,8 +293,11 @@ UNBOUNDED: dict[str, tuple[Kernel, str]] = {
         "a loop that it isn't inside of",
     ),
     "a block that is closed": (kernel(loop(begin=EDGES[0], end=EDGES[1])), "bounds of a loop"),
-    "ends of two kinds": (kernel(loop(begin=EDGES[0], end=Number(0))), "bounds of a loop"),
-    "a loop that begins later": (kernel(loop(begin=Number(1), end=Number(0))), "bounds of a loop"),
+    "ends of two kinds": (kernel(loop(begin=EDGES[0], end=LaunchParameter(0))), "bounds of a loop"),
+    "a loop that begins later": (
+        kernel(loop(begin=LaunchParameter(1), end=LaunchParameter(0))),
+        "bounds of a loop",
+    ),
     "no such buffer": (kernel(loop(lp.Store(lp.Place(2, ((0, None),)), register(3)))), "no such buffer"),
 }
 

@@ -19,7 +19,7 @@ from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import before_fusion
 from dualflow.graph.work import work
 from dualflow.ops.op_kinds import Cond, Loop, MatMul
-from dualflow.schedule.executed_work import executed, executed_by_once, once
+from dualflow.schedule.executed_work import distinct_work, executed_work, work_ratio
 from dualflow.schedule.loop_program import Run
 from dualflow.schedule.lower import lower
 from dualflow.schedule.nest import Nest
@@ -52,10 +52,10 @@ def check(f: Callable[..., Any], *specs: df.TensorSpec) -> None:
     concrete = df.function(f).get_concrete_function(*specs)
     pairs = list(kernels(concrete.optimised_graph))
     assert all(len(nest.steps) <= CPU.most_ops and nest.stages <= CPU.most_stages for _, nest in pairs)
-    total = sum(executed(run) for run, _ in pairs)
+    total = sum(executed_work(run) for run, _ in pairs)
     copies = sum(v.spec.shape.num_elements() or 0 for v in concrete.graph.outputs)  # of known results
     assert total <= MOST * work_before_fusion(concrete.graph) + copies
-    assert executed_by_once(pairs) <= MOST
+    assert work_ratio(pairs) <= MOST
 
 
 def only(f: Callable[..., Any], *specs: df.TensorSpec) -> tuple[Run, Nest]:
@@ -68,7 +68,7 @@ def only(f: Callable[..., Any], *specs: df.TensorSpec) -> tuple[Run, Nest]:
 
 def test_a_chain_of_elements_executes_each_op_for_each_element() -> None:
     run, nest = only(lambda x: (x + 1.0) * 2.0, df.TensorSpec([10, 20]))
-    assert executed(run) == once(nest) == 2 * 200
+    assert executed_work(run) == distinct_work(nest) == 2 * 200
 
 
 def test_what_two_stages_compute_is_counted_twice() -> None:
@@ -78,19 +78,19 @@ def test_what_two_stages_compute_is_counted_twice() -> None:
         df.TensorSpec([10, 20]),
     )
     assert nest.stages == 2
-    assert executed(run) == once(nest) == 200 * (2 + 4)
+    assert executed_work(run) == distinct_work(nest) == 200 * (2 + 4)
 
 
 def test_blocks_of_a_long_sum_are_counted_with_their_merges() -> None:
     run, nest = only(lambda x: df.reduce_sum(x * x, 1), df.TensorSpec([4, 100_000]))
-    assert once(nest) == 2 * 400_000
-    assert once(nest) < executed(run) < 1.01 * once(nest)
+    assert distinct_work(nest) == 2 * 400_000
+    assert distinct_work(nest) < executed_work(run) < 1.01 * distinct_work(nest)
 
 
 def test_the_join_of_partial_results_is_counted() -> None:
     run, nest = only(lambda x: df.reduce_sum(x), df.TensorSpec([1_000_000]))
     assert run.join is not None
-    assert once(nest) < executed(run) < 1.01 * once(nest)
+    assert distinct_work(nest) < executed_work(run) < 1.01 * distinct_work(nest)
 
 
 def test_a_value_that_each_reader_computes_again_counts_once() -> None:
@@ -103,7 +103,7 @@ def test_a_value_that_each_reader_computes_again_counts_once() -> None:
     shape = df.TensorSpec([512, 512])
     pairs = list(kernels(df.function(f).get_concrete_function(shape, shape).optimised_graph))
     assert sum(len(nest.repeated) for _, nest in pairs) <= 1
-    assert executed_by_once(pairs) >= 1.0
+    assert work_ratio(pairs) >= 1.0
 
 
 def test_compare_and_explain_state_it() -> None:

@@ -86,8 +86,8 @@ def test_every_register_is_written_by_one_statement(f: Callable[..., Any]) -> No
 def test_sizes_are_numbers_that_are_given(f: Callable[..., Any]) -> None:
     small, large = run(f, [300, 301]), run(f, [500, 777])
     assert kinds(small.kernel.body) == kinds(large.kernel.body)
-    assert small.kernel.numbers == large.kernel.numbers == len(small.numbers)
-    assert (small.total, small.numbers) != (large.total, large.numbers)
+    assert small.kernel.parameters == large.kernel.parameters == len(small.parameters)
+    assert (small.total, small.parameters) != (large.total, large.parameters)
 
 
 def test_a_whole_reduction_leaves_partial_results_that_are_joined_in_order() -> None:

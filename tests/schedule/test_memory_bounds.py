@@ -95,7 +95,7 @@ def check(layout: Plan, program: tuple[Statement, ...] | None = None) -> None:
     bounds.check(program)
     for launch in (x for s in walk(program) for x in launches(s)):
         run = run_of(lower(*launch), LANES)
-        partials = (0, run.total * run.each - 1)
+        partials = (0, run.total * run.partial_size - 1)
         assert bounds.launched(launch, run, access_bounds(run.kernel), partials) == []
         if run.join is not None:
             bounds.launched(launch, run.join, access_bounds(run.join.kernel), partials)
@@ -179,10 +179,10 @@ CHANGED: dict[str, tuple[str, Callable[[Any], Any]]] = {
     ),
     "more products": ("products", lambda s: s._replace(batch=(3,))),
     "more windows": ("windows", lambda s: s._replace(shape=(s.shape[0] + 9, *s.shape[1:]))),
-    "more places": ("a scatter", lambda s: s._replace(positions=_with(s.positions, 4, 7))),
-    "more positions": ("a scatter", lambda s: s._replace(positions=_with(s.positions, 1, 4))),
-    "longer rows put": ("a scatter", lambda s: s._replace(positions=_with(s.positions, 2, 6))),
-    "more iterations": ("a scatter", lambda s: s._replace(positions=_with(s.positions, 0, 2))),
+    "more places": ("a scatter", lambda s: s._replace(indices=_with(s.indices, 4, 7))),
+    "more positions": ("a scatter", lambda s: s._replace(indices=_with(s.indices, 1, 4))),
+    "longer rows put": ("a scatter", lambda s: s._replace(indices=_with(s.indices, 2, 6))),
+    "more iterations": ("a scatter", lambda s: s._replace(indices=_with(s.indices, 0, 2))),
     "a longer loop": ("rows", lambda s: s._replace(length=41)),
     "a loop without a number of iterations": ("rows", lambda s: s._replace(length=None)),
 }

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dualflow as df
-from dualflow.schedule.loop_program import Load, Once, RowGroups, Run, ScratchRow, Store, walk
+from dualflow.schedule.loop_program import Load, Once, RowGroups, Run, ScratchBuffer, Store, walk
 from dualflow.schedule.runs import run_of
 
 Function = Callable[[Any], Any]
@@ -63,7 +63,7 @@ def values(rows: int, columns: int, dtype: str = "float32") -> np.ndarray:
 def test_stages_of_a_short_row_share_registers(rows: int) -> None:
     body = run(df.nn.softmax, 64, 10, rows=rows).kernel.body
     kinds = [type(s) for s in walk(body)]
-    assert ScratchRow not in kinds
+    assert ScratchBuffer not in kinds
     assert (kinds.count(Load), kinds.count(Store), kinds.count(Once)) == (1, 1, 3)
 
 

@@ -184,7 +184,7 @@ def test_the_integers_of_a_scatter_onto_a_variable_are_looked_at_before_it() -> 
     check, scatter = only(CheckBounds, found), only(ScatterRows, found)
     assert found.index(check) < found.index(scatter)
     assert check.scatter is scatter.node
-    assert check.positions == scatter.positions
+    assert check.indices == scatter.indices
     assert scatter.checked
     assert scatter.onto is None
 

@@ -20,7 +20,7 @@ from dualflow.schedule.loop_program import (
     MaskedLoad,
     ReduceLanes,
     ReduceUpdate,
-    ScratchRow,
+    ScratchBuffer,
     StackScratch,
     Statement,
     Store,
@@ -125,7 +125,7 @@ def test_code_that_may_run_again_writes_to_slots_only() -> None:
 def test_slots_are_buffers_of_their_own() -> None:
     found = kernel(lambda x: df.nn.softmax(x, 0), MATRIX)
     made = in_strips(found, exact)
-    first = len(found.buffers) + sum(isinstance(s, ScratchRow) for s in walk(found.body))
+    first = len(found.buffers) + sum(isinstance(s, ScratchBuffer) for s in walk(found.body))
     numbers = [s.buffer for s in walk(made.body) if isinstance(s, StackScratch)]
     assert sorted(numbers) == list(range(first, first + len(numbers)))
 

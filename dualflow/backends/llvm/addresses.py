@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dualflow.backends.llvm.text import EmittedValue
 from dualflow.schedule import loop_program as lp
 from dualflow.schedule.loop_ids import LoopId
-from dualflow.schedule.loop_program import Number, Place
+from dualflow.schedule.loop_program import LaunchParameter, Place
 
 MANY = 3
 """So many loops outside of a row are many."""
@@ -63,15 +63,15 @@ class Addresses:
         return self._sum(place, [term for term in place.terms if term[0] == self._walked], row)
 
     def _offset(self, place: Place) -> EmittedValue | None:
-        return None if place.offset is None else self._numbers[place.offset.place]
+        return None if place.offset is None else self._numbers[place.offset.number]
 
     def _sum(
-        self, place: Place, terms: Sequence[tuple[LoopId, Number | None]], start: EmittedValue | None
+        self, place: Place, terms: Sequence[tuple[LoopId, LaunchParameter | None]], start: EmittedValue | None
     ) -> EmittedValue | None:
         begins = {edge.loop: self._bound(edge) for edge in place.begins}
         for loop, stride in terms:
             term = self._loops[loop] - begins[loop] if loop in begins else self._loops[loop]
             if stride is not None:
-                term = term * self._numbers[stride.place]
+                term = term * self._numbers[stride.number]
             start = term if start is None else start + term
         return start

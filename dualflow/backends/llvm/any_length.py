@@ -130,11 +130,11 @@ def _is_one_kernel(layout: Plan) -> bool:
 
 def _flat_run(layout: Plan, nest: Nest, lanes: int) -> Run | None:
     """The kernel of ``nest`` if it is one loop over all of the output, each access of stride 1 or 0."""
-    if len(nest.loops) != 1 or nest.kept != 1:
+    if len(nest.loops) != 1 or nest.num_parallel != 1:
         return None
     run = run_of(nest, lanes)
     size = math.prod(d for d in layout.outputs[0].shape if d is not None)
-    flat = not (run.numbers or run.partials or run.join) and run.total == size
+    flat = not (run.parameters or run.partials or run.join) and run.total == size
     return run if flat else None
 
 

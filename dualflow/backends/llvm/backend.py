@@ -16,7 +16,7 @@ from dualflow.graph.compiled import CodeSource, CompileCosts, CompileStats, Foot
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
 from dualflow.schedule import plan as planning
-from dualflow.schedule.executed_work import executed_by_once
+from dualflow.schedule.executed_work import work_ratio
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.runs import run_of
 
@@ -51,7 +51,7 @@ def compile_stats(compiled: Executable) -> CompileStats:
         hosts=kinds.count(CallKind.HOST),
         arena_bytes=compiled.program.arena_bytes,
         arena_stays=compiled.program.arena_bytes <= KEPT_ARENA,
-        executed=executed_by_once((run_of(k.nest, k.lanes), k.nest) for k in compiled.program.kernels),
+        executed=work_ratio((run_of(k.nest, k.lanes), k.nest) for k in compiled.program.kernels),
     )
 
 

@@ -26,8 +26,8 @@ from dualflow.schedule.lanes import REGISTER_BITS
 from dualflow.schedule.loop_ids import BlockId, BlockLevel, KernelLoop
 from dualflow.schedule.loop_program import (
     Compute,
+    LaunchParameter,
     LoopKind,
-    Number,
     Register,
     Repeat,
     Run,
@@ -146,7 +146,7 @@ class KernelEmitter(KernelValues):
         self._set(registers, iteration.results)
 
     def _chunks(self, chunks: lp.Chunks) -> None:
-        size, extent = self._given.numbers[chunks.size.place], self._given.numbers[chunks.extent.place]
+        size, extent = self._given.numbers[chunks.size.number], self._given.numbers[chunks.extent.number]
         with self.b.loop(self._low, self._high) as iteration:
             self._index[KernelLoop.CHUNKS] = iteration.index
             self._stretch((chunks.loop, BlockLevel.CHUNK), iteration.index * size, size, extent)
@@ -167,7 +167,7 @@ class KernelEmitter(KernelValues):
         """A whole row in the lanes of a vector."""
         self._index[once.loop], self._along_row = self.zero, True
         if not once.full:
-            self._row_mask = self.b.first_lanes(self._given.numbers[once.extent.place], self.lanes)
+            self._row_mask = self.b.first_lanes(self._given.numbers[once.extent.number], self.lanes)
             self.mask = self._row_mask if self.group is None else self.group.tiled(self._row_mask)
         self._statements(once.body)
         self.mask, self._row_mask, self._along_row = None, None, False
@@ -201,12 +201,12 @@ class KernelEmitter(KernelValues):
             after = [self.mask.select(new, old) for new, old in zip(after, before, strict=True)]
         self._set(fold.accumulator, after)
 
-    def _place_in(self, index: Sequence[tuple[int, Number]]) -> EmittedValue:
+    def _place_in(self, index: Sequence[tuple[int, LaunchParameter]]) -> EmittedValue:
         """The element's place along the reduced loops, for each lane."""
         (first, _), *rest = index
         place = self.position(first)
         for loop, extent in rest:
-            place = place * self._given.numbers[extent.place] + self.position(loop)
+            place = place * self._given.numbers[extent.number] + self.position(loop)
         return place.splat(self._width)
 
     def _reduce_combine(self, fold: lp.ReduceCombine) -> None:
@@ -260,7 +260,7 @@ class KernelEmitter(KernelValues):
             loop.test(
                 goes_on
                 if repeat.limit is None
-                else goes_on & (iterations < self._given.numbers[repeat.limit.place])
+                else goes_on & (iterations < self._given.numbers[repeat.limit.number])
             )
             after = self._branch(repeat.body)
 
@@ -295,5 +295,5 @@ _EMITTERS: dict[type, Callable[[KernelEmitter, Any], None]] = {
     lp.ReduceCombine: KernelEmitter._reduce_combine,
     lp.ReduceHorizontal: KernelEmitter._reduce_horizontal,
     lp.ReduceFinalize: KernelEmitter._reduce_finalize,
-    lp.ScratchRow: KernelEmitter._row,
+    lp.ScratchBuffer: KernelEmitter._row,
 }

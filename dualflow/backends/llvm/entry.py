@@ -29,7 +29,7 @@ from dualflow.graph.ir import Node
 from dualflow.schedule.access_bounds import Region
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS, OutOfMemory
 from dualflow.schedule.lanes import lanes_of
-from dualflow.schedule.loop_program import For, LoopKind, Run, ScratchRow
+from dualflow.schedule.loop_program import For, LoopKind, Run, ScratchBuffer
 from dualflow.schedule.lower import lower
 from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.nest import Layout, Nest
@@ -175,13 +175,13 @@ class Unit:
         """A place for the kernel's own memory, behind the arena's values."""
         buffer = self.plan.workspace if self.sized else self.plan.arena
         if run.partials:
-            each = run.total * run.each * PARTIAL_BYTES
+            each = run.total * run.partial_size * PARTIAL_BYTES
             start = self.reserve(each * len(run.partials))
             return KernelMemory(buffer, tuple([start + i * each for i in range(len(run.partials))]))
         sizes = [
-            _aligned((math.prod(run.numbers[n.place] for n in s.length) + lanes) * s.dtype.size)
+            _aligned((math.prod(run.parameters[n.number] for n in s.length) + lanes) * s.dtype.size)
             for s in run.kernel.body
-            if isinstance(s, ScratchRow)
+            if isinstance(s, ScratchBuffer)
         ]
         if not sizes:
             return KernelMemory(buffer)
@@ -280,7 +280,7 @@ class Entry:
 
     def scatter(self, scatter: ScatterRows) -> None:
         """Put rows where integers say."""
-        node, unit, positions = scatter.node, self.unit, scatter.positions
+        node, unit, positions = scatter.node, self.unit, scatter.indices
         if scatter.onto is not None:
             self.launch(scatter.onto)
         element, bits = node.output.spec.dtype, unit.module.vector_bits
@@ -291,7 +291,7 @@ class Entry:
 
     def bounds(self, check: CheckBounds) -> None:
         """Note a failure if a position of a scatter is outside."""
-        positions = check.positions
+        positions = check.indices
         self.unit.messages.append((OUTSIDE, check.scatter))
         function = bounds_routine(positions.dtype, positions.depth, self.unit.module.vector_bits)
         self._once(function, positions.table, (positions.layout,))
@@ -332,7 +332,7 @@ class Entry:
         memory = self.unit.memory(run, lanes)
         if self.unit.sized and memory.starts:
             self.make_room(memory.buffer, [self.unit.workspace_bytes], launch.node)
-        partials = (0, run.total * run.each - 1)
+        partials = (0, run.total * run.partial_size - 1)
         self._run(launch, run, lanes, memory, partials)
         if run.join is not None:
             self._run(launch, run.join, lanes, memory, partials)
@@ -431,11 +431,11 @@ def rows_of(nest: Nest, lanes: int, vector_bits: int) -> int:
         return 0
     if not runs_side_by_side(nest):
         return 1
-    extent = nest.loops[nest.kept - 1].extent
+    extent = nest.loops[nest.num_parallel - 1].extent
     widest = max(8 * v.spec.dtype.size for step in nest.steps for v in step.node.outputs)
     registers = nest.costs.row_registers * (2 if nest.cost < nest.costs.light_kernel else 1)
     rows = max(1, registers * vector_bits // (max(widest, 32) * lanes))
-    while nest.kept > 1 and type(extent) is int and rows > extent:
+    while nest.num_parallel > 1 and type(extent) is int and rows > extent:
         rows //= 2
     return rows
 

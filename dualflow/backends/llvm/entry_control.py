@@ -26,9 +26,9 @@ from dualflow.graph.ir import Node
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.order import fails
-from dualflow.schedule.planned import StackRow, blocks_made
+from dualflow.schedule.planned import StackRow, dynamic_buffers
 from dualflow.schedule.statements import (
-    FIRST_ROWS,
+    INITIAL_CAPACITY,
     CallRoutine,
     CheckBounds,
     ChooseBranch,
@@ -36,11 +36,11 @@ from dualflow.schedule.statements import (
     Launch,
     LaunchPieces,
     Multiply,
-    Placed,
     RequireCondition,
     RunLoop,
     ScatterRows,
     Statement,
+    ValueLayout,
     walk,
 )
 
@@ -159,7 +159,7 @@ class _Control:
         with self.entry.b.if_then(self._fine()):
             made: dict[int, list[int]] = {}
             if not isinstance(statement, ChooseBranch | RunLoop):  # which have their own statements
-                made = blocks_made(statement.outputs, statement.node.outputs)
+                made = dynamic_buffers(statement.outputs, statement.node.outputs)
             made = {buffer: sizes for buffer, sizes in made.items() if buffer not in self.rows}
             for buffer, sizes in made.items():
                 self.entry.make_room(buffer, sizes, statement.node)
@@ -314,7 +314,9 @@ class _Control:
         """Whether no check has failed."""
         return self.entry.b.load(self.entry.status, 0, I64).eq(0)
 
-    def _tested(self, test: Sequence[Statement], condition: Placed, goes_on: EmittedValue) -> EmittedValue:
+    def _tested(
+        self, test: Sequence[Statement], condition: ValueLayout, goes_on: EmittedValue
+    ) -> EmittedValue:
         """Whether the loop goes on, by its condition, which is asked only where nothing else ends it."""
 
         def ask() -> list[EmittedValue]:
@@ -324,7 +326,7 @@ class _Control:
         b = self.entry.b
         return b.if_else(goes_on, ask, lambda: [goes_on])[0]
 
-    def _scalar(self, placed: Placed) -> EmittedValue:
+    def _scalar(self, placed: ValueLayout) -> EmittedValue:
         b, entry, (layout, value) = self.entry.b, self.entry, placed
         pointer = b.load(entry.buffers, layout.buffer, PTR)
         return b.load(pointer, entry.param(layout.offset), Type.of_dtype(value.spec.dtype.dtype))
@@ -346,7 +348,7 @@ class _Control:
         unit.messages.append((memory_message(each), loop.node))
         failure = b.constant(I64, len(unit.messages))
         with b.if_then(goes_on & (iteration >= room)):
-            wanted = (room.eq(0)).select(b.constant(I64, FIRST_ROWS), room * 2)
+            wanted = (room.eq(0)).select(b.constant(I64, INITIAL_CAPACITY), room * 2)
             with b.if_then(wanted > most):
                 b.store(failure, entry.status, 0)
             with b.if_then(wanted <= most):

@@ -18,7 +18,7 @@ from dualflow.backends.llvm.runtime.source import IrSource, named_by_content
 from dualflow.backends.llvm.text import I64, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.core.dtypes import DType, int64
 from dualflow.core.records import NamedTuple
-from dualflow.schedule.loop_program import Argument, Kernel, Number, Run, ScratchRow
+from dualflow.schedule.loop_program import Argument, Kernel, LaunchParameter, Run, ScratchBuffer
 
 Complex = tuple[EmittedValue, EmittedValue]
 """The real and the imaginary parts of the numbers in a register."""
@@ -126,7 +126,7 @@ def _begun(
     module = LlvmModule(bits)
     function = module.function(_NAME, VOID, KERNEL_ARGS)
     context, lo, hi, slot = function.args
-    own = ScratchRow(len(buffers), part, (Number(0),))
+    own = ScratchBuffer(len(buffers), part, (LaunchParameter(0),))
     arguments = tuple([Argument(0, 0, dtype) for dtype in buffers])
     given = Run(Kernel(tuple(buffers), (), NUMBERS, False, (own,)), arguments, (), (), 1, 0.0)
     return module, function.builder, (lo, hi), read(function.builder, context, slot, given)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dualflow.backends.llvm.text import I64, PTR, U8, Builder, EmittedValue, Type
 from dualflow.core.records import NamedTuple
-from dualflow.schedule.loop_program import Run, ScratchRow
+from dualflow.schedule.loop_program import Run, ScratchBuffer
 
 KERNEL_ARGS = [("context", PTR), ("lo", I64), ("hi", I64), ("slot", I64)]
 """What a kernel is called with; see :mod:`dualflow.backends.llvm.emit`."""
@@ -35,7 +35,7 @@ def table(run: Run, memory: KernelMemory, first_check: int) -> list[int]:
     """The integers that the kernel of ``run`` reads, in the order in which :func:`read` expects them."""
     scalars = () if is_large(run) else run.scalars
     return [
-        *run.numbers,
+        *run.parameters,
         *(int.from_bytes(x.tobytes().ljust(8, b"\0"), "little", signed=True) for x in scalars),
         *(number for a in run.buffers for number in (a.buffer, a.offset)),
         *((memory.buffer, memory.stride, *memory.starts) if memory.starts else ()),
@@ -73,13 +73,13 @@ def read(b: Builder, context: EmittedValue, slot: EmittedValue, run: Run) -> Giv
         return b.load(integers, (count - 1) * (8 // type.nbytes), type)
 
     kernel, scalars = run.kernel, () if is_large(run) else run.kernel.scalars
-    given_numbers = [following() for _ in range(kernel.numbers)]
+    given_numbers = [following() for _ in range(kernel.parameters)]
     given_scalars = [following(Type.of_dtype(dtype.dtype)) for dtype in scalars]
     pointers = []
     for argument in run.buffers:
         start = b.load(buffers, following(), PTR)
         pointers.append(b.offset(start, following(), Type.of_dtype(argument.dtype.dtype)))
-    rows = sum(isinstance(s, ScratchRow) for s in kernel.body)
+    rows = sum(isinstance(s, ScratchBuffer) for s in kernel.body)
     if rows or run.partials:
         arena, stride = b.load(buffers, following(), PTR), following()
         place = slot * stride if rows else None

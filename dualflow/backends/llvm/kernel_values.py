@@ -15,7 +15,7 @@ from dualflow.backends.llvm.text.squares import transposed
 from dualflow.core.records import NamedTuple
 from dualflow.schedule import loop_program as lp
 from dualflow.schedule.loop_ids import BlockId, LoopId
-from dualflow.schedule.loop_program import BoundsCheck, Compute, Number, Place, Register, Repeat, Run
+from dualflow.schedule.loop_program import BoundsCheck, Compute, LaunchParameter, Place, Register, Repeat, Run
 
 TURNED = 16
 """So many rows of a tile are transposed at a time."""
@@ -60,8 +60,8 @@ class KernelValues:
         self._addresses = Addresses(self._given.numbers, self._index, self._bound)
 
     def _bound(self, bound: lp.Bound) -> EmittedValue:
-        if isinstance(bound, Number):
-            return self._given.numbers[bound.place]
+        if isinstance(bound, LaunchParameter):
+            return self._given.numbers[bound.number]
         if isinstance(bound, lp.Edge):
             return self._edges[bound.loop, bound.level][bound.end]
         return {lp.End.ZERO: self.zero, lp.End.LOW: self._low, lp.End.HIGH: self._high}[bound]
@@ -80,9 +80,9 @@ class KernelValues:
             return self._aligned(self._registers[operand.number])
         if isinstance(operand, lp.Scalar):
             return (
-                self._constant(self.run.scalars[operand.place])
+                self._constant(self.run.scalars[operand.number])
                 if self.large
-                else self._given.scalars[operand.place]
+                else self._given.scalars[operand.number]
             )
         return self._constant(operand.value)
 
@@ -169,7 +169,7 @@ class KernelValues:
             [self._bound(edge) for edge in e] for e in (turned.across, turned.down)
         )
         loops = turned.across[0].loop, turned.down[0].loop
-        type, side = self._memory_type(turned.place), self._given.numbers[turned.side.place]
+        type, side = self._memory_type(turned.place), self._given.numbers[turned.side.number]
         width, pointer = 128 // type.bits, self._given.pointers[turned.row]
 
         def square(column: EmittedValue, row: EmittedValue, mask: EmittedValue | None) -> None:
@@ -194,13 +194,13 @@ class KernelValues:
         """What the elements at ``place`` are in memory."""
         return Type.of_dtype(self.kernel.buffers[place.buffer].dtype).memory
 
-    def _row(self, row: lp.ScratchRow) -> None:
+    def _row(self, row: lp.ScratchBuffer) -> None:
         """The row's address is among those that the function begins with."""
 
     def _bounds(self, bounds: BoundsCheck) -> None:
         position = self._operand(bounds.position)
         position = position.cast(I64.vector(position.type.lanes))
-        inside = (position >= 0) & (position < self._given.numbers[bounds.extent.place])
+        inside = (position >= 0) & (position < self._given.numbers[bounds.extent.number])
         self.fail_unless(inside, OUTSIDE, bounds)
         self._set((bounds.register, bounds.inside), (position, inside))
 
@@ -236,11 +236,11 @@ class KernelValues:
         index, steps = self._addresses.index_of(place), None
         for loop, stride in place.terms:
             if stride is not None and loop == self.lane_loop:
-                steps = self.b.iota(I64.vector(self.lanes)) * self._given.numbers[stride.place]
-        if place.picked is not None:
-            position, distance = place.picked
-            picked = self._registers[position.number] * self._given.numbers[distance.place]
-            index = picked if index is None else index + picked
+                steps = self.b.iota(I64.vector(self.lanes)) * self._given.numbers[stride.number]
+        if place.gathered is not None:
+            position, distance = place.gathered
+            gathered = self._registers[position.number] * self._given.numbers[distance.number]
+            index = gathered if index is None else index + gathered
         return self._given.pointers[place.buffer], self.zero if index is None else index, steps
 
     # Failures

@@ -19,7 +19,7 @@ from dualflow.graph.cost_model import CostModel
 from dualflow.graph.ir import Node, Value
 from dualflow.schedule.access_bounds import Region, access_bounds
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS
-from dualflow.schedule.executed_work import executed_by_once
+from dualflow.schedule.executed_work import work_ratio
 from dualflow.schedule.loop_program import Argument, Run
 from dualflow.schedule.lower import lower
 from dualflow.schedule.memory_bounds import MemoryBounds
@@ -29,7 +29,7 @@ from dualflow.schedule.planned import Plan, StackRow
 from dualflow.schedule.runs import run_of
 from dualflow.schedule.scattering import OUTSIDE
 from dualflow.schedule.statements import (
-    FIRST_ROWS,
+    INITIAL_CAPACITY,
     CallRoutine,
     CheckBounds,
     ChooseBranch,
@@ -37,12 +37,12 @@ from dualflow.schedule.statements import (
     Launch,
     LaunchPieces,
     Multiply,
-    Placed,
     RequireCondition,
-    RowPositions,
     RunLoop,
+    ScatterIndices,
     ScatterRows,
     Statement,
+    ValueLayout,
     launches,
 )
 
@@ -118,7 +118,7 @@ class ProgramContext:
     def executed(self) -> float:
         """The work that the nests execute, divided by that of their ops, each computed once."""
         nests = self._nests.values()
-        return executed_by_once((n.run, n.nest) for n in nests if n.run is not None and n.nest is not None)
+        return work_ratio((n.run, n.nest) for n in nests if n.run is not None and n.nest is not None)
 
     def nests(self, statement: Statement) -> list[NumbaNest]:
         """The loop nests that a statement itself runs."""
@@ -174,7 +174,7 @@ class CallWriter(ABC):
         """The name of the number of iterations of a loop."""
 
     @abstractmethod
-    def require(self, condition: str, check: ProgramCheck, reads: Sequence[Placed] = ()) -> None:
+    def require(self, condition: str, check: ProgramCheck, reads: Sequence[ValueLayout] = ()) -> None:
         """Stop unless a condition holds."""
 
     @abstractmethod
@@ -216,7 +216,7 @@ class CallWriter(ABC):
             case ScatterRows():
                 self._scatter(statement)
             case CheckBounds():
-                self._require_inside(statement.scatter, statement.positions)
+                self._require_inside(statement.scatter, statement.indices)
             case CopyMemory():
                 self._copy(statement)
             case RequireCondition():
@@ -242,10 +242,12 @@ class CallWriter(ABC):
             self._nest(launch, nest.run, nest.nodes)
 
     def _nest(self, launch: Launch, run: Run, nodes: tuple[Node, ...]) -> None:
-        partials, region = [], (0, run.total * run.each - 1)
+        partials, region = [], (0, run.total * run.partial_size - 1)
         for i, dtype in enumerate(run.partials):
             partials.append(f"part{i}")
-            self.lines.add(f"part{i} = np.empty({self.number(run.total * run.each)}, {dtype_name(dtype)})")
+            self.lines.add(
+                f"part{i} = np.empty({self.number(run.total * run.partial_size)}, {dtype_name(dtype)})"
+            )
         self._run(launch, run, partials, region, nodes)
         if run.join is not None:
             self._run(launch, run.join, partials, region, ())
@@ -263,7 +265,7 @@ class CallWriter(ABC):
             *(self._argument(a) for a in run.buffers),
             *partials,
             *map(self.literal, run.scalars),
-            *map(self.number, run.numbers),
+            *map(self.number, run.parameters),
             "status",
         ]
         self.launch(name, run, ", ".join(given), nodes)
@@ -276,7 +278,7 @@ class CallWriter(ABC):
 
     def _scatter(self, scatter: ScatterRows) -> None:
         """Rows put where integers say."""
-        node, positions, (out,) = scatter.node, scatter.positions, scatter.outputs
+        node, positions, (out,) = scatter.node, scatter.indices, scatter.outputs
         if not has_arrays(node):
             self.host(scatter)
             return
@@ -292,7 +294,7 @@ class CallWriter(ABC):
         given = [*places, *map(self.number, positions.table[:3]), self._limits(positions)]
         self.lines.add(f"{name}({', '.join(given)})", (node,))
 
-    def _require_inside(self, scatter: Node, positions: RowPositions) -> None:
+    def _require_inside(self, scatter: Node, positions: ScatterIndices) -> None:
         """The positions of a scatter are looked at before anything is written."""
         self.routines.add("scatter_inside")
         layout, (_, count, *_) = positions.layout, positions.table
@@ -300,7 +302,7 @@ class CallWriter(ABC):
         given = f"{buffer}, {self.number(layout.offset)}, {self.number(count)}, {self._limits(positions)}"
         self.require(f"scatter_inside({given})", ProgramCheck(scatter, OUTSIDE))
 
-    def _limits(self, positions: RowPositions) -> str:
+    def _limits(self, positions: ScatterIndices) -> str:
         """The sizes of the axes that positions name, and how many they are: none is one place."""
         limits = positions.table[4 : 4 + positions.depth] or [1]
         return f"({', '.join(map(self.number, limits))},), {positions.depth}"
@@ -316,7 +318,7 @@ class CallWriter(ABC):
         begin, count = self.number(layout.offset), self.number(math.prod(sizes(value)))
         return f"{self.buffer(layout.buffer, value.spec.dtype)}[{begin} : {begin} + {count}]"
 
-    def _element(self, placed: Placed) -> str:
+    def _element(self, placed: ValueLayout) -> str:
         layout, value = placed
         return f"{self.buffer(layout.buffer, value.spec.dtype)}[{self.number(layout.offset)}]"
 
@@ -382,7 +384,7 @@ class CallWriter(ABC):
     def end_iteration(self, loop: RunLoop, iteration: str) -> None:
         """What stands at the end of an iteration."""
 
-    def _tested(self, test: Sequence[Statement], condition: Placed) -> None:
+    def _tested(self, test: Sequence[Statement], condition: ValueLayout) -> None:
         self.statements(test)
         with self.lines.block(f"if not {self._element(condition)}:"):
             self.lines.add("break")
@@ -393,9 +395,9 @@ class CallWriter(ABC):
         stack, count = self.buffer(row.stack.buffer, row.dtype), row.nbytes // row.dtype.size
         each = loop.growable_bytes
         with self.lines.block(f"if {iteration} * {self.number(count)} == len({stack}):"):
-            most = f"max({FIRST_ROWS}, 2 * {iteration}) <= {self.rows_within(each)}"
+            most = f"max({INITIAL_CAPACITY}, 2 * {iteration}) <= {self.rows_within(each)}"
             self.require(f"({most})", ProgramCheck(loop.node, memory_message(each)))
-            self.lines.add(f"{stack} = grown({stack}, {self.number(FIRST_ROWS * count)})")
+            self.lines.add(f"{stack} = grown({stack}, {self.number(INITIAL_CAPACITY * count)})")
 
     def _point(self, row: StackRow, iteration: str) -> None:
         """The row of this iteration: a stretch of its stack."""

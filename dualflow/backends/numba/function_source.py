@@ -26,7 +26,7 @@ from dualflow.graph.ir import Node, Value
 from dualflow.ops.op_kinds import Loop
 from dualflow.schedule.loop_program import Run
 from dualflow.schedule.planned import StackRow
-from dualflow.schedule.statements import ChooseBranch, Launch, Multiply, Placed, RunLoop, Statement, walk
+from dualflow.schedule.statements import ChooseBranch, Launch, Multiply, RunLoop, Statement, ValueLayout, walk
 
 ASKED_WORK = 2e7
 """After so many additions' worth of work a loop asks whether a signal has come, some 10 ms."""
@@ -251,7 +251,7 @@ class _FunctionWriter(CallWriter):
         self.kept.append(kept)
         self._parameter(kept.name, kept.value.spec.dtype, kept.name, array=True)
 
-    def require(self, condition: str, check: ProgramCheck, reads: Sequence[Placed] = ()) -> None:
+    def require(self, condition: str, check: ProgramCheck, reads: Sequence[ValueLayout] = ()) -> None:
         self.checks.append(check)
         with self.lines.block(f"if not {condition}:"):
             for layout, value in reads:

@@ -19,7 +19,7 @@ from dualflow.scalar.maths import is_partial
 from dualflow.schedule import loop_program as lp
 from dualflow.schedule.invariants import invariants_first
 from dualflow.schedule.loop_ids import BlockLevel, KernelLoop, Level, LoopId
-from dualflow.schedule.loop_program import Kernel, LoopKind, Number, Place, Register, Statement
+from dualflow.schedule.loop_program import Kernel, LaunchParameter, LoopKind, Place, Register, Statement
 from dualflow.schedule.registers import written
 from dualflow.schedule.strip_mining import in_strips
 
@@ -139,7 +139,7 @@ class _Writer:
             Parameter("hi", int64),
             *(Parameter(f"x{i}", dtype, array=True) for i, dtype in enumerate(kernel.buffers)),
             *(Parameter(f"c{i}", dtype) for i, dtype in enumerate(kernel.scalars)),
-            *(Parameter(f"n{i}", int64) for i in range(kernel.numbers)),
+            *(Parameter(f"n{i}", int64) for i in range(kernel.parameters)),
             Parameter("status", int64, array=True),
         )
         before = len(self.checks)  # lines that stand before all
@@ -218,10 +218,10 @@ class _Writer:
     def _bound(self, bound: lp.Bound) -> str:
         if isinstance(bound, lp.Edge):
             return f"{'end' if bound.end else 'begin'}{_block(bound.loop, bound.level)}"
-        return f"n{bound.place}" if isinstance(bound, Number) else bound.value
+        return f"n{bound.number}" if isinstance(bound, LaunchParameter) else bound.value
 
     def _blocks(self, blocks: lp.Blocks) -> None:
-        self._stretches(blocks, _block(blocks.loop, blocks.level), f"n{blocks.size.place}")
+        self._stretches(blocks, _block(blocks.loop, blocks.level), f"n{blocks.size.number}")
 
     def _strips(self, strips: lp.StripMinedLoop) -> None:
         self._stretches(strips, _block(strips.loop, BlockLevel.STRIP), str(strips.width))
@@ -243,10 +243,10 @@ class _Writer:
             self._statements(lanes.body)
 
     def _chunks(self, chunks: lp.Chunks) -> None:
-        here, size = _block(chunks.loop, BlockLevel.CHUNK), f"n{chunks.size.place}"
+        here, size = _block(chunks.loop, BlockLevel.CHUNK), f"n{chunks.size.number}"
         with self.lines.block(f"for {_index(KernelLoop.CHUNKS)} in range(lo, hi):"):
             self.lines.add(f"begin{here} = {_index(KernelLoop.CHUNKS)} * {size}")
-            self._end(here, size, f"n{chunks.extent.place}")
+            self._end(here, size, f"n{chunks.extent.number}")
             self._statements(chunks.body)
 
     def _compute(self, compute: lp.Compute) -> None:
@@ -273,7 +273,7 @@ class _Writer:
     def _bounds(self, bounds: lp.BoundsCheck) -> None:
         index, inside = self._name(bounds.register), self._name(bounds.inside)
         self.lines.add(f"{index} = i64({self._operand(bounds.position).text})")
-        self.lines.add(f"{inside} = 0 <= {index} < n{bounds.extent.place}")
+        self.lines.add(f"{inside} = 0 <= {index} < n{bounds.extent.number}")
         message = "an index is out of range for the axis it picks from; it is 0 to its size less 1."
         self.fail_unless(inside, message, bounds.node)
 
@@ -294,8 +294,8 @@ class _Writer:
         with self.lines.block(heads[0]), self.lines.block(heads[1]):
             self.lines.add(f"{self._element(target)} = {self._element(turned.place)}")
 
-    def _row(self, row: lp.ScratchRow) -> None:
-        length = " * ".join(f"n{n.place}" for n in row.length)
+    def _row(self, row: lp.ScratchBuffer) -> None:
+        length = " * ".join(f"n{n.number}" for n in row.length)
         self.dtypes[row.buffer] = row.dtype
         self.lines.add(f"x{row.buffer} = np.empty({length}, {type_name(row.dtype)})")
 
@@ -320,12 +320,12 @@ class _Writer:
         """What a fold carries around the present loop."""
         return SourceValue(self._name(register), register.dtype, reorderable=register in self.carried)
 
-    def _place_in(self, index: Sequence[tuple[int, Number]]) -> SourceValue:
+    def _place_in(self, index: Sequence[tuple[int, LaunchParameter]]) -> SourceValue:
         """The position along the reduced loops."""
         (loop, _), *rest = index
         text = f"i{loop}"
         for inner, extent in rest:
-            text = f"({text}) * n{extent.place} + i{inner}"
+            text = f"({text}) * n{extent.number} + i{inner}"
         return SourceValue(f"i64({text})", int64)
 
     def _assign(self, registers: Sequence[Register], values: Sequence[SourceValue]) -> None:
@@ -402,7 +402,7 @@ class _Writer:
         iterations, lines = self.lines.name(), self.lines
         lines.add(f"{iterations} = 0")
         with lines.block(
-            "while True:" if repeat.limit is None else f"while {iterations} < n{repeat.limit.place}:"
+            "while True:" if repeat.limit is None else f"while {iterations} < n{repeat.limit.number}:"
         ):
             (goes_on,) = self._branch(repeat.condition)
             with lines.block(f"if not {goes_on.text}:"):
@@ -426,7 +426,7 @@ class _Writer:
         if isinstance(operand, Register):
             return self._register(operand)
         if isinstance(operand, lp.Scalar):
-            return SourceValue(f"c{operand.place}", operand.dtype)
+            return SourceValue(f"c{operand.number}", operand.dtype)
         return self.maths.constant(operand.value.item(), as_dtype(operand.value.dtype))
 
     def _element(self, place: Place) -> str:
@@ -434,14 +434,14 @@ class _Writer:
         return f"x{place.buffer}[{self.known.get(text, text)}]"
 
     def _place(self, place: Place) -> str:
-        terms = [f"n{place.offset.place}"] if place.offset is not None else []
+        terms = [f"n{place.offset.number}"] if place.offset is not None else []
         begins = {edge.loop: self._bound(edge) for edge in place.begins}
         for loop, stride in place.terms:
             index = f"({_index(loop)} - {begins[loop]})" if loop in begins else _index(loop)
-            terms.append(index if stride is None else f"{index} * n{stride.place}")
-        if place.picked is not None:
-            position, stride = place.picked
-            terms.append(f"{self._name(position)} * n{stride.place}")
+            terms.append(index if stride is None else f"{index} * n{stride.number}")
+        if place.gathered is not None:
+            position, stride = place.gathered
+            terms.append(f"{self._name(position)} * n{stride.number}")
         return f"u({' + '.join(terms) or '0'})"
 
 
@@ -483,6 +483,6 @@ _WRITERS: dict[type, Callable[[_Writer, Any], None]] = {
     lp.ReduceLanes: _Writer._reduce_lanes,
     lp.ReduceHorizontal: _Writer._reduce_horizontal,
     lp.ReduceFinalize: _Writer._reduce_finalize,
-    lp.ScratchRow: _Writer._row,
+    lp.ScratchBuffer: _Writer._row,
     lp.StackScratch: _Writer._slots,
 }

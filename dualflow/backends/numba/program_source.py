@@ -43,9 +43,9 @@ from dualflow.schedule.statements import (
     ChooseBranch,
     Launch,
     Multiply,
-    Placed,
     RunLoop,
     Statement,
+    ValueLayout,
     statements,
     walk,
 )
@@ -179,7 +179,7 @@ class ProgramSource(CallWriter):
         with self.lines.block("if status[0]:"):
             self.lines.add(f"fail({first} + status[0])" if first else "fail(status[0])")
 
-    def require(self, condition: str, check: ProgramCheck, reads: Sequence[Placed] = ()) -> None:
+    def require(self, condition: str, check: ProgramCheck, reads: Sequence[ValueLayout] = ()) -> None:
         self.checks.append(check)
         given = [str(len(self.checks)), *(self._array(layout, value) for layout, value in reads)]
         with self.lines.block(f"if not {condition}:"):

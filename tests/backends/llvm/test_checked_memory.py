@@ -53,7 +53,7 @@ def buffer_place(executable, op, number):
     "Where the table has the number of a kernel's buffer; the first element's index is the next integer."
     (kernel,) = [k for k in executable.program.kernels if op in [s.node.op.name for s in k.nest.steps]]
     run = run_of(kernel.nest, kernel.lanes)
-    first = step_of(executable, op) + NUMBERS + len(run.numbers) + len(run.scalars)
+    first = step_of(executable, op) + NUMBERS + len(run.parameters) + len(run.scalars)
     return first + 2 * (number % len(run.buffers))
 """
 

@@ -125,7 +125,7 @@ def _int_bits() -> int:
 def _blas_call(char: str, int_bits: int) -> IrSource:
     """A function that is called as our own is, and calls BLAS; the operands are in order for it.
 
-    See :func:`dualflow.schedule.operands.readable`.
+    See :func:`dualflow.schedule.operands.readable_by_blas`.
     """
     module, name = LlvmModule(), f"{_BLAS[char]}_{int_bits}"
     element, integer = ELEMENTS[char], I64 if int_bits == 64 else I32
