@@ -1,4 +1,4 @@
-"""A loop nest becomes a kernel: loads, elements, folds and stores as statements, in the order they run."""
+"""Lowers a loop nest to a kernel: loads, scalar functions, reductions and stores, in the order they run."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from dualflow.core.dtypes import DType, as_dtype
-from dualflow.core.records import dataclass, field
 from dualflow.core.symbolic_sizes import may_be_negative, typical
 from dualflow.graph.control_spec import branches_of, loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.scalar_functions import function_of, reduction_of
 from dualflow.ops.op_kinds import Cond, Gather, Literal, Loop, Reduce, View
 from dualflow.schedule.blocking import block_sizes, chunks, rounds
+from dualflow.schedule.launch_arguments import LaunchArguments
 from dualflow.schedule.loop_ids import BlockLevel, KernelLoop, LoopId
 from dualflow.schedule.loop_program import (
     Argument,
@@ -45,7 +43,6 @@ from dualflow.schedule.loop_program import (
     Register,
     Repeat,
     Run,
-    Scalar,
     ScratchBuffer,
     Statement,
     Store,
@@ -54,160 +51,138 @@ from dualflow.schedule.lower import stage_steps
 from dualflow.schedule.nest import Access, GatherAxis, Nest, NestOperand, NestStep, NestStore
 
 Accumulator = tuple[Register, ...]
-"""What a fold carries."""
-
-
-@dataclass(slots=True)
-class _Given:
-    """What the caller gives a kernel: each different buffer and number has one place."""
-
-    buffers: dict[Argument, int] = field(default_factory=dict)
-    numbers: dict[tuple[object, int], LaunchParameter] = field(default_factory=dict)
-    scalars: dict[object, tuple[Scalar, np.generic]] = field(default_factory=dict)
-
-    def buffer(self, argument: Argument) -> int:
-        return self.buffers.setdefault(argument, len(self.buffers))
-
-    def number(self, key: object, value: int) -> LaunchParameter:
-        return self.numbers.setdefault((key, value), LaunchParameter(len(self.numbers)))
-
-    def scalar(self, operand: NestOperand) -> Scalar:
-        literal: Any = operand.literal
-        found = self.scalars.get(operand)
-        if found is None:
-            found = Scalar(len(self.scalars), as_dtype(literal.dtype)), literal
-            self.scalars[operand] = found
-        return found[0]
+"""The registers that a reduction carries between iterations."""
 
 
 class KernelWriter:
-    """Writes one nest.
+    """Writes the kernel of one nest.
 
     Attributes:
-        known: the registers of values and loads at this point; a loop's body forgets what it has made.
+        env: the operand for each value and access that is in scope; the body of a loop is a scope.
     """
 
     def __init__(self, nest: Nest, lanes: int) -> None:
         self.nest, self.lanes = nest, lanes
-        self.given = _Given()
-        self.known: dict[object, Operand] = {}
+        self.arguments = LaunchArguments()
+        self.env: dict[object, Operand] = {}
         self.registers = 0
-        self.rows: dict[Value, int] = {}
+        self.scratch: dict[Value, int] = {}
         self.blocks = block_sizes(nest, lanes)
 
     def run(self) -> Run:
         nest = self.nest
         if nest.is_full_reduction:
-            return self._whole()
-        body = (*self._rows(), *self._steps_at(0), *self._kept(0))
+            return self._full_reduction()
+        body = (*self._scratch(), *self._steps_at(0), *self._parallel(0))
         total = nest.loops[0].extent if nest.loops else 1
         if self._by_vectors and nest.vector == 0:
             total = -(-total // self.lanes)
         if any(loop.extent == 0 for loop in nest.loops[: nest.num_parallel]):
             total = 0
-        return self._made(body, total)
+        return self._as_run(body, total)
 
-    def _made(
+    def _as_run(
         self,
         body: Sequence[Statement],
         total: int,
         partials: Sequence[DType] = (),
         join: Run | None = None,
-        each: int = 1,
+        partial_size: int = 1,
     ) -> Run:
-        given = self.given
+        arguments = self.arguments
         work = typical(math.prod(loop.extent for loop in self.nest.loops)) * self.nest.cost
-        scalars = [value for _, value in given.scalars.values()]
+        scalars = [value for _, value in arguments.scalars.values()]
         kernel = Kernel(
-            buffers=(*(argument.dtype for argument in given.buffers), *partials),
+            buffers=(*(buffer.dtype for buffer in arguments.buffers), *partials),
             scalars=tuple([as_dtype(x.dtype) for x in scalars]),
-            parameters=len(given.numbers),
+            parameters=len(arguments.parameters),
             is_long=len(self.nest.steps) > self.nest.costs.long_kernel,
             body=tuple(body),
         )
-        parameters = tuple([value for _, value in given.numbers])
+        buffers, parameters = tuple(arguments.buffers), tuple([value for _, value in arguments.parameters])
         return Run(
-            kernel, tuple(given.buffers), tuple(scalars), parameters, total, work, tuple(partials), join, each
+            kernel, buffers, tuple(scalars), parameters, total, work, tuple(partials), join, partial_size
         )
 
     # Loops
 
-    def _kept(
+    def _parallel(
         self, at: int, inside: Callable[[], Iterable[Statement]] | None = None
     ) -> tuple[Statement, ...]:
-        """The kept loops from ``at`` inwards."""
+        """The parallel loops from ``at`` inwards."""
         if at == self.nest.num_parallel:
             return tuple((inside or self._inside)())
         if self._by_vectors and at == self.nest.vector:
             return self._vectors(at)
         begin, end = (End.LOW, End.HIGH) if at == 0 else (End.ZERO, self._extent(at))
-        return (self._loop(at, begin, end, lambda: (*self._steps_at(at + 1), *self._kept(at + 1, inside))),)
+        return (
+            self._loop(at, begin, end, lambda: (*self._steps_at(at + 1), *self._parallel(at + 1, inside))),
+        )
 
     @property
     def _by_vectors(self) -> bool:
-        """Whether the lane loop is a kept one and has scratch rows: it runs vector by vector."""
+        """Whether the lane loop is a parallel loop, and runs vector by vector, each with scratch memory."""
         return bool(self.nest.cached) and not self.nest.has_scratch_per_iteration
 
     def _vectors(self, at: int) -> tuple[Statement, ...]:
-        """The lane loop, a kept one, in blocks of one vector, each of which has its own scratch rows."""
+        """The parallel lane loop in blocks of one vector, each of which has scratch memory of its own."""
         edges = self._vector_edge(False), self._vector_edge(True)
-        body = (self._loop(at, *edges, lambda: (*self._steps_at(at + 1), *self._kept(at + 1))),)
+        body = (self._loop(at, *edges, lambda: (*self._steps_at(at + 1), *self._parallel(at + 1))),)
         if at == 0:
             return (Chunks(at, self._lanes(), self._extent(at), body),)
         return (Blocks(at, 0, End.ZERO, self._extent(at), self._lanes(), body),)
 
     def _vector_edge(self, end: bool) -> Edge:
         vector = self.nest.vector
-        assert vector is not None, "a nest with scratch rows has loops"
+        assert vector is not None, "a nest with scratch memory has loops"
         return Edge(vector, BlockLevel.CHUNK if vector == 0 else 0, end)
 
     def _lanes(self) -> LaunchParameter:
-        return self.given.number("lanes", self.lanes)
+        return self.arguments.parameter("lanes", self.lanes)
 
     def _loop(self, at: LoopId, begin: Bound, end: Bound, body: Any) -> For:
-        known = dict(self.known)
+        outer_env = dict(self.env)
         kind = LoopKind.LANES if at == self.nest.vector else LoopKind.SERIAL
-        made = For(at, begin, end, kind, tuple(body()))
-        self.known = known
-        return made
+        loop = For(at, begin, end, kind, tuple(body()))
+        self.env = outer_env
+        return loop
 
     def _extent(self, loop: int) -> LaunchParameter:
-        return self.given.number(("extent", loop), self.nest.loops[loop].extent)
+        return self.arguments.parameter(("extent", loop), self.nest.loops[loop].extent)
 
     def _inside(self) -> Iterator[Statement]:
-        """All stages of the reduced loops for one iteration of the kept ones, and the stores of both."""
+        """All stages of the reduction loops in an iteration of the parallel loops, and the stores of both."""
         nest = self.nest
-        yield from self._stores(self._kept_stores(0))
-        if len(nest.loops) == nest.num_parallel:
+        yield from self._stores(self._outer_stores(0))
+        first = nest.num_parallel
+        if len(nest.loops) == first:
             return
         for stage in range(nest.stages):
-            accumulators = [self._accumulator(s) for s in self._folds(stage)]
-            yield from self._starts(stage, accumulators)
-            yield from self._reduced(
-                nest.num_parallel, End.ZERO, self._extent(nest.num_parallel), stage, accumulators
-            )
-            yield from self._across(stage, accumulators)
-            yield from self._finish(stage, accumulators)
+            accumulators = [self._accumulator(s) for s in self._reductions(stage)]
+            yield from self._inits(stage, accumulators)
+            yield from self._reduction(first, End.ZERO, self._extent(first), stage, accumulators)
+            yield from self._horizontal(stage, accumulators)
+            yield from self._finalize(stage, accumulators)
 
-    def _reduced(
+    def _reduction(
         self, at: int, begin: Bound, end: Bound, stage: int, accumulators: Sequence[Accumulator]
     ) -> tuple[Statement, ...]:
-        """Loop ``at`` of the reduced ones, and those inside it, of one stage."""
+        """Reduction loop ``at``, and those inside it, of one stage."""
         nest, iteration = self.nest, stage_steps(self.nest, stage)
         innermost = at + 1 == len(nest.loops)
 
         def inside(accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
-            pending = iter(accumulators)
+            unused = iter(accumulators)
             for step in iteration:
                 if innermost and step.reduces:
-                    yield from self._taken(step, next(pending))
+                    yield from self._update(step, next(unused))
                 elif step.level == at + 1:
                     yield from self._step(step, stage)
             if innermost:
                 inner = [s for s in nest.stores if s.level > nest.num_parallel and s.stage == stage]
                 yield from self._stores(inner)
             else:
-                yield from self._reduced(at + 1, End.ZERO, self._extent(at + 1), stage, accumulators)
+                yield from self._reduction(at + 1, End.ZERO, self._extent(at + 1), stage, accumulators)
 
         def run(begin: Bound, end: Bound, accumulators: Sequence[Accumulator]) -> tuple[Statement, ...]:
             return (self._loop(at, begin, end, lambda: inside(accumulators)),)
@@ -224,100 +199,99 @@ class KernelWriter:
         run: Callable[[Bound, Bound, Sequence[Accumulator]], tuple[Statement, ...]],
         level: int = 0,
     ) -> tuple[Statement, ...]:
-        """``run`` for each block of loop ``at``, whose accumulators begin anew and are merged in order."""
-        folds, sizes = self._folds(stage), self.blocks.get(at, ())
-        if level == len(sizes) or not any(map(rounds, folds)):
+        """``run`` for each block of loop ``at``; a block has accumulators, which are combined in order."""
+        reductions, sizes = self._reductions(stage), self.blocks.get(at, ())
+        if level == len(sizes) or not any(map(rounds, reductions)):
             return run(begin, end, accumulators)
-        part = [self._accumulator(s) for s in folds]
+        part = [self._accumulator(s) for s in reductions]
         inner = self._by_blocks(
             at, Edge(at, level, False), Edge(at, level, True), stage, part, run, level + 1
         )
-        merges = [merge(s, a, b) for s, a, b in zip(folds, accumulators, part, strict=True)]
-        size = self.given.number(("block", at, level), sizes[level])
-        return (Blocks(at, level, begin, end, size, (*self._starts(stage, part), *inner, *merges)),)
+        combined = [combine(s, a, b) for s, a, b in zip(reductions, accumulators, part, strict=True)]
+        size = self.arguments.parameter(("block", at, level), sizes[level])
+        return (Blocks(at, level, begin, end, size, (*self._inits(stage, part), *inner, *combined)),)
 
-    # Folds
+    # Reductions
 
-    def _folds(self, stage: int) -> list[NestStep]:
+    def _reductions(self, stage: int) -> list[NestStep]:
         return [s for s in self.nest.steps if s.reduces and s.stage == stage]
 
     def _accumulator(self, step: NestStep) -> Accumulator:
         return tuple([self._register(dtype) for dtype in carried_dtypes(step)])
 
-    def _starts(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
-        for step, accumulator in zip(self._folds(stage), accumulators, strict=True):
+    def _inits(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
+        for step, accumulator in zip(self._reductions(stage), accumulators, strict=True):
             yield ReduceInit(accumulator, reduction_of(step.node), step.node)
 
-    def _taken(self, step: NestStep, accumulator: Accumulator) -> Iterator[Statement]:
+    def _update(self, step: NestStep, accumulator: Accumulator) -> Iterator[Statement]:
         loads, value = self._operand(step.operands[0])
         yield from loads
         index = tuple([(i, self._extent(i)) for i in range(self.nest.num_parallel, len(self.nest.loops))])
         yield ReduceUpdate(accumulator, reduction_of(step.node), value, index, step.node)
 
-    def _across(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
-        """One element of each accumulator that has one for each lane of a folded loop."""
+    def _horizontal(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
+        """Combine the lanes of each accumulator, if the lane loop is a reduction loop."""
         if self.nest.vector is None or self.nest.vector < self.nest.num_parallel:
             return
-        for step, accumulator in zip(self._folds(stage), accumulators, strict=True):
+        for step, accumulator in zip(self._reductions(stage), accumulators, strict=True):
             yield ReduceHorizontal(accumulator, reduction_of(step.node), step.node)
 
-    def _finish(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
-        """The results of the folds of ``stage``, then what waited for them."""
-        for step, accumulator in zip(self._folds(stage), accumulators, strict=True):
+    def _finalize(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
+        """The results of the reductions of ``stage``, then the steps of the next stage that read them."""
+        for step, accumulator in zip(self._reductions(stage), accumulators, strict=True):
             register = self._bind(step.node.output)
             yield ReduceFinalize(register, reduction_of(step.node), accumulator, step.node)
         for step in self.nest.steps:
             if step.level <= self.nest.num_parallel and step.stage == stage + 1:
                 yield from self._step(step, stage + 1)
-        yield from self._stores(self._kept_stores(stage + 1))
+        yield from self._stores(self._outer_stores(stage + 1))
 
-    # One whole reduction, by blocks
+    # A full reduction, by chunks
 
-    def _whole(self) -> Run:
-        """Stretches of the first loop give partial results, which are joined in order."""
-        dtypes = [dtype for step in self._folds(0) for dtype in carried_dtypes(step)]
+    def _full_reduction(self) -> Run:
+        """Chunks of the first loop give partial results, which are combined in order."""
+        dtypes = [dtype for step in self._reductions(0) for dtype in carried_dtypes(step)]
         before = tuple(self._steps_at(0))
-        accumulators = [self._accumulator(s) for s in self._folds(0)]
+        accumulators = [self._accumulator(s) for s in self._reductions(0)]
         iterations, count = chunks(self.nest, self.lanes)
-        size, extent = self.given.number("chunk", iterations), self._extent(0)
-        iteration = [*self._starts(0, accumulators)]
-        iteration += self._reduced(
-            0, Edge(0, BlockLevel.CHUNK, False), Edge(0, BlockLevel.CHUNK, True), 0, accumulators
-        )
-        iteration += self._across(0, accumulators)
-        first = len(self.given.buffers)
+        size, extent = self.arguments.parameter("chunk", iterations), self._extent(0)
+        iteration = [*self._inits(0, accumulators)]
+        begin, end = Edge(0, BlockLevel.CHUNK, False), Edge(0, BlockLevel.CHUNK, True)
+        iteration += self._reduction(0, begin, end, 0, accumulators)
+        iteration += self._horizontal(0, accumulators)
+        first = len(self.arguments.buffers)
         registers = [r for accumulator in accumulators for r in accumulator]
         iteration += [Store(_partial(first + i), r) for i, r in enumerate(registers)]
         join = KernelWriter(self.nest, self.lanes)._join(dtypes)
-        return self._made((*before, Chunks(0, size, extent, tuple(iteration))), count, dtypes, join)
+        return self._as_run((*before, Chunks(0, size, extent, tuple(iteration))), count, dtypes, join)
 
     def _buffers_used(self) -> int:
-        """How many buffers of the program the nest touches: partial results come after them."""
+        """The number of buffers that the nest accesses; partial results come after them."""
         for step in self.nest.steps:
             for number, operand in enumerate(step.operands):
                 if operand.access is not None:
-                    self.given.buffer(_argument(operand.access, None if number else step.gather_axis))
+                    self.arguments.buffer(_argument(operand.access, None if number else step.gather_axis))
         for store in self.nest.stores:
-            self.given.buffer(_argument(store.access))
-        return len(self.given.buffers)
+            self.arguments.buffer(_argument(store.access))
+        return len(self.arguments.buffers)
 
     def _join(self, dtypes: Sequence[DType]) -> Run:
-        """Join the partial results in order, finish the folds, and store what belongs to no chunk."""
-        first, folds = self._buffers_used(), self._folds(0)
-        accumulators = [self._accumulator(s) for s in folds]
+        """Combine the partial results in order, finalize the reductions, and run the stores of no chunk."""
+        first, reductions = self._buffers_used(), self._reductions(0)
+        accumulators = [self._accumulator(s) for s in reductions]
 
         def run(begin: Bound, end: Bound, accumulators: Sequence[Accumulator]) -> tuple[Statement, ...]:
-            parts = [self._accumulator(s) for s in folds]
+            parts = [self._accumulator(s) for s in reductions]
             loads = [Load(r, _partial(first + i)) for i, r in enumerate(r for part in parts for r in part)]
-            merges = [merge(s, a, b) for s, a, b in zip(folds, accumulators, parts, strict=True)]
-            return (For(KernelLoop.CHUNKS, begin, end, LoopKind.SERIAL, (*loads, *merges)),)
+            combined = [combine(s, a, b) for s, a, b in zip(reductions, accumulators, parts, strict=True)]
+            return (For(KernelLoop.CHUNKS, begin, end, LoopKind.SERIAL, (*loads, *combined)),)
 
-        body = [*self._steps_at(0), *self._stores(self._kept_stores(0)), *self._starts(0, accumulators)]
+        body = [*self._steps_at(0), *self._stores(self._outer_stores(0)), *self._inits(0, accumulators)]
         _, chunk_count = chunks(self.nest, self.lanes)
-        count = self.given.number("chunks", chunk_count)
+        count = self.arguments.parameter("chunks", chunk_count)
         body += self._by_blocks(KernelLoop.CHUNKS, End.ZERO, count, 0, accumulators, run)
-        body += self._finish(0, accumulators)
-        return self._made(body, 1, dtypes)
+        body += self._finalize(0, accumulators)
+        return self._as_run(body, 1, dtypes)
 
     # Steps
 
@@ -327,14 +301,14 @@ class KernelWriter:
                 yield from self._step(step, 0)
 
     def _step(self, step: NestStep, stage: int) -> Iterator[Statement]:
-        """The value of a step, or its row read back where an earlier stage has kept it."""
+        """The value of a step: loaded from scratch memory if an earlier stage stored it, else computed."""
         value, kind = step.node.output, step.node.op.kind
         if value in self.nest.cached and step.stage < stage:
-            yield Load(self._bind(value), self._row(value))
+            yield Load(self._bind(value), self._scratch_element(value))
             return
-        yield from self._take(step) if isinstance(kind, Gather) else self._computed(step)
+        yield from self._gather(step) if isinstance(kind, Gather) else self._computed(step)
         if value in self.nest.cached and step.level > self.nest.num_parallel:
-            yield Store(self._row(value), self.known[value])
+            yield Store(self._scratch_element(value), self.env[value])
 
     def _computed(self, step: NestStep) -> Iterator[Statement]:
         """The loads of a step's operands, and its result."""
@@ -346,42 +320,42 @@ class KernelWriter:
         if isinstance(kind, Reduce):
             yield Compute(self._bind(value), reduction_of(step.node).single, operands, (), step.node)
         elif isinstance(kind, Cond | Loop):
-            yield from self._scalars(step.node, operands, self.known)
+            yield from self._scalars(step.node, operands, self.env)
         else:
             yield Compute(self._bind(value), function_of(step.node), operands, step.own, step.node)
 
-    def _take(self, step: NestStep) -> Iterator[Statement]:
-        """An element of the first operand, looked up along the gathered axis."""
+    def _gather(self, step: NestStep) -> Iterator[Statement]:
+        """An element of the first operand, at an index along the gathered axis; 0 if it is out of bounds."""
         params, indices = step.operands
         assert params.access is not None
-        assert step.gather_axis is not None
+        axis = step.gather_axis
+        assert axis is not None
         loads, position = self._operand(indices)
         yield from loads
         index, inside = self._register(as_dtype("int64")), self._register(as_dtype("bool"))
-        yield BoundsCheck(
-            index, inside, position, self.given.number(("gather", step), step.gather_axis.extent), step.node
-        )
-        place = self._place(params.access, step.gather_axis)
-        gathered = index, self._stride(("gather", step), step.gather_axis.stride)
+        extent = self.arguments.parameter(("gather", step), axis.extent)
+        yield BoundsCheck(index, inside, position, extent, step.node)
+        place = self._place(params.access, axis)
+        gathered = index, self._stride(("gather", step), axis.stride)
         yield MaskedLoad(Load(self._bind(step.node.output), place._replace(gathered=gathered)), inside)
 
     # Conditionals and loops over scalars
 
     def _scalars(
-        self, node: Node, operands: Sequence[Operand], known: dict[Any, Operand]
+        self, node: Node, operands: Sequence[Operand], env: dict[Any, Operand]
     ) -> Iterator[Statement]:
-        """The statements of a node on scalars, whose results are then known."""
+        """The statements of a node on scalars; adds its results to ``env``."""
         kind = node.op.kind
         if isinstance(kind, Literal):
-            known[node.output] = LiteralScalar(node.attrs["value"].reshape(-1)[0])
+            env[node.output] = LiteralScalar(node.attrs["value"].reshape(-1)[0])
         elif isinstance(kind, View):
-            known[node.output] = operands[0]
+            env[node.output] = operands[0]
         else:
             registers = tuple([self._register(v.spec.dtype) for v in node.outputs])
-            known.update(zip(node.outputs, registers, strict=True))
+            env.update(zip(node.outputs, registers, strict=True))
             if isinstance(kind, Cond):
-                index, *rest = operands
-                branches = tuple([self._branch(graph, rest) for graph in branches_of(node)])
+                index, *arguments = operands
+                branches = tuple([self._branch(graph, arguments) for graph in branches_of(node)])
                 yield Choose(registers, index, branches)
             elif isinstance(kind, Loop):
                 yield self._repeat(node, registers, operands)
@@ -390,32 +364,34 @@ class KernelWriter:
 
     def _branch(self, graph: Graph, operands: Sequence[Operand]) -> Branch:
         """A graph of scalars as statements."""
-        known: dict[Any, Operand] = dict(zip(graph.inputs, operands, strict=True))
+        env: dict[Any, Operand] = dict(zip(graph.inputs, operands, strict=True))
         body: list[Statement] = []
         for node in graph.nodes:
-            body += self._scalars(node, [known[v] for v in node.inputs], known)
-        return Branch(tuple(body), tuple([known[v] for v in graph.outputs]))
+            body += self._scalars(node, [env[v] for v in node.inputs], env)
+        return Branch(tuple(body), tuple([env[v] for v in graph.outputs]))
 
     def _repeat(self, node: Node, registers: tuple[Register, ...], operands: Sequence[Operand]) -> Repeat:
         loop, count = loop_of(node), len(registers)
-        given = (*registers, *operands[count:])
-        condition, body = (self._branch(graph, given) for graph in loop.graphs)
-        limit = None if loop.length is None else self.given.number(("limit", node), loop.length)
+        arguments = (*registers, *operands[count:])
+        condition, body = (self._branch(graph, arguments) for graph in loop.graphs)
+        limit = None if loop.length is None else self.arguments.parameter(("limit", node), loop.length)
         return Repeat(registers, tuple(operands[:count]), condition, body, limit, node)
 
     # Operands
 
     def _operand(self, operand: NestOperand) -> tuple[list[Statement], Operand]:
-        """An operand, and the load before its first use."""
+        """An operand, and the load that its first use needs."""
         if operand.value is not None:
-            return [], self.known[operand.value]
+            return [], self.env[operand.value]
         if operand.access is None:
             literal: Any = operand.literal
-            return [], LiteralScalar(literal) if literal.dtype.kind in "bc" else self.given.scalar(operand)
-        if operand.access in self.known:
-            return [], self.known[operand.access]
+            return [], LiteralScalar(literal) if literal.dtype.kind in "bc" else self.arguments.scalar(
+                operand
+            )
+        if operand.access in self.env:
+            return [], self.env[operand.access]
         register = self._register(operand.access.dtype)
-        self.known[operand.access] = register
+        self.env[operand.access] = register
         return [Load(register, self._place(operand.access))], register
 
     def _register(self, dtype: DType) -> Register:
@@ -424,24 +400,27 @@ class KernelWriter:
 
     def _bind(self, value: Value) -> Register:
         register = self._register(value.spec.dtype)
-        self.known[value] = register
+        self.env[value] = register
         return register
 
     # Memory
 
-    def _rows(self) -> Iterator[Statement]:
-        """Memory for the values that later stages load, of one iteration, or vector, of the kept loops."""
+    def _scratch(self) -> Iterator[Statement]:
+        """Scratch memory for the values that later stages load.
+
+        It is for one iteration of the parallel loops, or for one vector of them.
+        """
         nest = self.nest
         length = tuple([self._extent(i) for i in range(nest.num_parallel, len(nest.loops))])
         if self._by_vectors:
             length = (*length, self._lanes())
         first = self._buffers_used()
         for i, value in enumerate(nest.cached):
-            self.rows[value] = first + i
+            self.scratch[value] = first + i
             yield ScratchBuffer(first + i, value.spec.dtype, length)
 
-    def _row(self, value: Value) -> Place:
-        """A stored value of this iteration of the reduced loops."""
+    def _scratch_element(self, value: Value) -> Place:
+        """The element of a stored value at the current iteration of the reduction loops."""
         nest, width = self.nest, self.lanes if self._by_vectors else 1
         loops = range(nest.num_parallel, len(nest.loops))
         inner = [width * math.prod(nest.loops[k].extent for k in loops if k > i) for i in loops]
@@ -449,19 +428,19 @@ class KernelWriter:
             [(i, None if n == 1 else self._stride(("row", i), n)) for i, n in zip(loops, inner, strict=True)]
         )
         if not self._by_vectors:
-            return Place(self.rows[value], terms)
+            return Place(self.scratch[value], terms)
         begin = self._vector_edge(False)
-        return Place(self.rows[value], (*terms, (begin.loop, None)), begins=(begin,))
+        return Place(self.scratch[value], (*terms, (begin.loop, None)), begins=(begin,))
 
-    def _kept_stores(self, stage: int) -> list[NestStore]:
+    def _outer_stores(self, stage: int) -> list[NestStore]:
         return [s for s in self.nest.stores if s.level <= self.nest.num_parallel and s.stage == stage]
 
     def _stores(self, stores: Sequence[NestStore]) -> Iterator[Statement]:
         for store in stores:
-            yield Store(self._place(store.access), self.known[store.value])
+            yield Store(self._place(store.access), self.env[store.value])
 
     def _place(self, access: Access, gather_axis: GatherAxis | None = None) -> Place:
-        """The element of ``access``, along whose axis ``gather_axis`` another position may be gathered."""
+        """The element of ``access``; ``gather_axis`` is an axis whose index is loaded."""
         vector, argument = self.nest.vector, _argument(access, gather_axis)
         terms = tuple(
             [
@@ -470,21 +449,25 @@ class KernelWriter:
                 if stride != 0
             ]
         )
-        rest = access.offset - argument.offset
-        offset = self.given.number(("offset", access), rest) if _walks_back(access, gather_axis) else None
-        return Place(self.given.buffer(argument), terms, offset=offset)
+        offset = None
+        if _may_be_reversed(access, gather_axis):
+            offset = self.arguments.parameter(("offset", access), access.offset - argument.offset)
+        return Place(self.arguments.buffer(argument), terms, offset=offset)
 
     def _stride(self, key: object, stride: int) -> LaunchParameter:
-        return self.given.number(("stride", key), stride)
+        return self.arguments.parameter(("stride", key), stride)
 
 
-def _walks_back(access: Access, gather_axis: GatherAxis | None) -> bool:
+def _may_be_reversed(access: Access, gather_axis: GatherAxis | None) -> bool:
     return any(map(may_be_negative, (*access.strides, 0 if gather_axis is None else gather_axis.stride)))
 
 
 def _argument(access: Access, gather_axis: GatherAxis | None = None) -> Argument:
-    """The buffer as the kernel is given it: from its first element on, unless some loop walks backwards."""
-    return Argument(access.buffer, 0 if _walks_back(access, gather_axis) else access.offset, access.dtype)
+    """The buffer of ``access`` from the first element on that it accesses; all of it if a stride may be
+    negative."""
+    return Argument(
+        access.buffer, 0 if _may_be_reversed(access, gather_axis) else access.offset, access.dtype
+    )
 
 
 def _partial(buffer: int) -> Place:
@@ -492,11 +475,11 @@ def _partial(buffer: int) -> Place:
     return Place(buffer, ((KernelLoop.CHUNKS, None),))
 
 
-def merge(step: NestStep, accumulator: Accumulator, other: Accumulator) -> ReduceCombine:
-    """The statement that joins another accumulator of a fold to the first."""
+def combine(step: NestStep, accumulator: Accumulator, other: Accumulator) -> ReduceCombine:
+    """The statement that combines another accumulator of a reduction with the first."""
     return ReduceCombine(accumulator, reduction_of(step.node), other, step.node)
 
 
 def carried_dtypes(step: NestStep) -> tuple[DType, ...]:
-    """The dtypes of what a fold carries."""
+    """The dtypes of the accumulator of a reduction."""
     return reduction_of(step.node).dtypes

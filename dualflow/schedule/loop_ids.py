@@ -1,4 +1,4 @@
-"""How the statements of a kernel refer to its loops, and to the blocks of these."""
+"""Ids of the loops of a kernel and of their blocks."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from enum import Enum
 
 
 class KernelLoop(Enum):
-    """A loop of a kernel that is no loop of its nest."""
+    """Loops of a kernel that are not loops of its nest."""
 
     CHUNKS = "chunks"
-    """Over the chunks of a whole reduction, each with partial results of its own."""
+    """Over the chunks of a reduction, each of which has partial results."""
     LANES = "lanes"
-    """Over accumulators that stand side by side."""
+    """Over the accumulators of a strip, one for each of its iterations."""
 
     __hash__ = object.__hash__
 
 
 class BlockLevel(Enum):
-    """Blocks of a loop beside those that have a number from 0, the outermost first."""
+    """Levels of blocks with a name; other levels are numbers from 0, the outermost first."""
 
     CHUNK = "chunk"
     """The chunk that one iteration of ``KernelLoop.CHUNKS`` reduces."""
     STRIP = "strip"
-    """A strip of a lane loop."""
+    """A strip of a strip-mined lane loop."""
 
     __hash__ = object.__hash__
 
 
 LoopId = int | KernelLoop
-"""A loop: the number of a loop of the nest, or another one."""
+"""The number of a loop of the nest, or another loop of the kernel."""
 Level = int | BlockLevel
 BlockId = tuple[LoopId, Level]
-"""The blocks of a loop of one level."""
+"""The blocks of one level of a loop."""

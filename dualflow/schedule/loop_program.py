@@ -1,25 +1,25 @@
-"""The loop program: what a kernel does, as frozen statements that a renderer walks.
+"""The loop program: a kernel as frozen statements, which renderers write as code.
 
-    kernel(lo, hi, buffers, numbers, status):
+    kernel(lo, hi, buffers, parameters, status):
         For loop0 in lo .. hi
             ReduceInit r0
-            For loop1 in 0 .. number 3
-                Load r1 = buffer 0 [loop0 * number 4 + loop1]
+            For loop1 in 0 .. parameter 3
+                Load r1 = buffer 0 [loop0 * parameter 4 + loop1]
                 Compute r2 = exp(r1)
                 ReduceUpdate r0, r2
             ReduceFinalize r3 = r0
             Store buffer 1 [loop0] = r3
 
-A kernel names its own buffers, and numbers that are known at run time only (sizes, strides), by place:
-kernels of graphs that differ in sizes alone are the same statements. What a statement computes for one
-element is a scalar function (:mod:`dualflow.scalar`). The last field of a statement that has a ``node`` is
-its source, which errors and listings name; it is no part of what the kernel does.
+Statements refer to buffers and to launch parameters (sizes, strides, offsets) by number, so the kernels of
+graphs that differ in sizes alone are equal. What a statement computes for one element is a scalar function
+(:mod:`dualflow.scalar`). If the last field of a statement is ``node``, it is the source node, which errors
+and listings name; it doesn't affect the code.
 
 A loop of kind ``LANES`` may run several iterations at once. Every accumulator of a kernel that has such a
 loop then has an element for each lane. ``ReduceHorizontal`` combines them if that loop is a reduction loop.
 
-Statements are named tuples: the first call waits for their definitions, each trace for thousands of them, and
-frozen dataclasses take three times as long to define and twice to make.
+Statements are named tuples, since the first call defines their classes, and each trace makes thousands of
+them: frozen dataclasses take three times as long to define and twice as long to make.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class LoopKind(Enum):
 
     Attributes:
         SERIAL: one iteration at a time.
-        LANES: several neighbouring iterations at once, in the lanes of a vector.
-        SPECULATIVE: as ``LANES``, by code that is right for nearly all operands; if it was wrong for one, the
-            loop runs again by exact code. Its iterations read nothing that they write.
+        LANES: several consecutive iterations at once, in the lanes of a vector.
+        SPECULATIVE: as ``LANES``, by a fast path that is right for nearly all operands. If it was wrong for
+            one, the loop runs again by exact code. So its iterations read nothing that they write.
     """
 
     SERIAL = "serial"
@@ -54,27 +54,27 @@ class LoopKind(Enum):
 
 
 class Register(NamedTuple):
-    """A value of one element: the result of a statement, written once, or the accumulator of a fold."""
+    """A scalar value: the result of a statement, written once, or an accumulator."""
 
     number: int
     dtype: DType
 
 
 class LaunchParameter(NamedTuple):
-    """A number that the caller gives at run time, by its place."""
+    """An integer argument of the kernel, such as a size or stride, by its number among them."""
 
     number: int
 
 
 class Scalar(NamedTuple):
-    """A number of some dtype that the caller gives at run time, as an operand of element code."""
+    """A scalar argument of the kernel, an operand of scalar functions, by its number among them."""
 
     number: int
     dtype: DType
 
 
 class LiteralScalar(NamedTuple):
-    """A number or truth value that is part of the kernel."""
+    """A scalar constant that is part of the kernel."""
 
     value: np.generic
 
@@ -83,7 +83,7 @@ Operand = Register | Scalar | LiteralScalar
 
 
 class End(Enum):
-    """An end of the kernel's own range, or 0."""
+    """An end of the kernel's range, or 0."""
 
     ZERO = "0"
     LOW = "lo"
@@ -91,7 +91,7 @@ class End(Enum):
 
 
 class Edge(NamedTuple):
-    """The beginning, or the ``end``, of the present block of a loop that runs by blocks."""
+    """The first iteration of the current block of a loop, or its ``end``, which is exclusive."""
 
     loop: LoopId
     level: Level
@@ -102,10 +102,14 @@ Bound = LaunchParameter | End | Edge
 
 
 class Place(NamedTuple):
-    """An element of a buffer: for each loop it follows, ``index * stride``; None is 1.
+    """An element of a buffer, by an affine index: the sum of ``loop index * stride`` over the terms.
 
-    ``gathered`` adds a register, which holds a position, times a stride, and ``offset`` is where the first
-    element of loops lies that walk backwards. ``begin`` is subtracted: the place is counted from there.
+    Attributes:
+        buffer: the kernel's buffer.
+        terms: loops and strides; None is a stride of 1.
+        gathered: a register with an index along an axis, and the axis's stride: their product is added.
+        offset: added; None is 0. An access with a negative stride has one.
+        begins: subtracted from the indices of their loops, for buffers that hold one block.
     """
 
     buffer: int
@@ -116,7 +120,7 @@ class Place(NamedTuple):
 
 
 class For(NamedTuple):
-    """``body`` for each index of ``loop`` from ``begin`` to ``end``, the latter excluded."""
+    """``body`` for each index of ``loop`` from ``begin`` to ``end``, exclusive."""
 
     loop: LoopId
     begin: Bound
@@ -126,10 +130,9 @@ class For(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """``body`` for each chunk of ``size`` iterations of ``loop`` between two bounds, the last one cut
-    short.
+    """``body`` for each block of ``size`` iterations of ``loop`` between two bounds; the last may be shorter.
 
-    Inside, the chunk is from one :class:`Edge` of this loop and level to the other.
+    In the body, the block is from one :class:`Edge` of this loop and level to the other.
     """
 
     loop: LoopId
@@ -141,11 +144,11 @@ class Blocks(NamedTuple):
 
 
 class StripMinedLoop(NamedTuple):
-    """``body`` for each chunk of ``width`` iterations of a lane loop, the last one cut short.
+    """``body`` for each strip of ``width`` iterations of a lane loop; the last strip may be shorter.
 
-    Inside, the chunk is from one :class:`Edge` of level ``STRIP`` to the other. This statement,
-    :class:`StackScratch`, :class:`Lanes` and :class:`ReduceLanes` are for renderers that ask for strips
-    (:mod:`dualflow.schedule.strip_mining`); a nest's own kernel has none.
+    In the body, the strip is from one :class:`Edge` of level ``STRIP`` to the other. Only
+    :mod:`dualflow.schedule.strip_mining` writes this statement, :class:`StackScratch`, :class:`Lanes` and
+    :class:`ReduceLanes`.
     """
 
     loop: LoopId
@@ -156,17 +159,17 @@ class StripMinedLoop(NamedTuple):
 
 
 class Lanes(NamedTuple):
-    """``body`` for each of ``width`` accumulators that stand side by side: loop ``LANES``."""
+    """``body`` for each of the ``width`` accumulators of a strip: loop ``LANES``."""
 
     width: int
     body: tuple[Statement, ...]
 
 
 class Chunks(NamedTuple):
-    """``body`` for each chunk of ``size`` iterations of ``loop`` whose number the kernel's range has.
+    """``body`` for each chunk of ``size`` iterations of ``loop`` whose number is in the kernel's range.
 
-    The number is the index of loop ``CHUNKS``; the chunk is from one :class:`Edge` of level ``CHUNK`` to the
-    other, and ends at ``extent``.
+    The number is the index of loop ``CHUNKS``. The chunk is from one :class:`Edge` of level ``CHUNK`` to the
+    other; the last one ends at ``extent``.
     """
 
     loop: int
@@ -176,10 +179,10 @@ class Chunks(NamedTuple):
 
 
 class RowGroups(NamedTuple):
-    """``body`` for each index of ``loop`` between two bounds, ``width`` neighbouring ones at once.
+    """``body`` for the indices of ``loop`` between two bounds, ``width`` consecutive ones at once.
 
-    Each value has a copy for each of them, side by side in one vector: the loops inside are :class:`Once`.
-    The last index may run several times, to fill the last vector, and stores the same values each time.
+    A vector holds a value of each of them; the loops inside are :class:`Once`. The last index may run several
+    times, to fill the last vector, and stores the same values each time.
     """
 
     loop: int
@@ -190,9 +193,9 @@ class RowGroups(NamedTuple):
 
 
 class Once(NamedTuple):
-    """``body`` for all indices of ``loop`` at once, 0 to ``extent``: there are no more than a vector's lanes.
+    """``body`` for all indices of ``loop`` at once, 0 to ``extent``, which is at most the number of lanes.
 
-    They fill the vector if it is ``full``. What ``body`` computes is in registers behind it.
+    It is the number of lanes if ``full``. The values of ``body`` are in registers afterwards.
     """
 
     loop: int
@@ -202,9 +205,9 @@ class Once(NamedTuple):
 
 
 class Compute(NamedTuple):
-    """The result of a scalar function of one result.
+    """Computes the result of a scalar function that has one.
 
-    ``positions`` has for each axis of the output the loop that runs along it, None for an axis of size 1.
+    ``positions`` has for each axis of the output the loop that runs along it; None for an axis of size 1.
     """
 
     register: Register
@@ -215,14 +218,14 @@ class Compute(NamedTuple):
 
 
 class Branch(NamedTuple):
-    """Statements of scalars, and what they result in."""
+    """Statements on scalars, and their results."""
 
     body: tuple[Statement, ...]
     results: tuple[Operand, ...]
 
 
 class Choose(NamedTuple):
-    """``registers`` are the results of branch number ``selector``, of the last one beyond their number."""
+    """``registers`` are the results of branch number ``selector``; of the last one if it is out of range."""
 
     registers: tuple[Register, ...]
     selector: Operand
@@ -230,10 +233,10 @@ class Choose(NamedTuple):
 
 
 class Repeat(NamedTuple):
-    """A loop over scalars: ``body`` makes the registers of the next iteration while ``condition`` holds.
+    """A loop over scalars: ``body`` computes the next ``registers`` while ``condition`` holds.
 
-    They are ``starts`` in the first iteration, and stay what they are behind the last one. There are no more
-    than ``limit`` iterations, where there is a limit. ``node`` is the loop of the graph, which a signal ends.
+    The registers are ``starts`` in the first iteration. The loop ends after ``limit`` iterations, unless that
+    is None. ``node`` is the loop of the graph; a signal can interrupt it.
     """
 
     registers: tuple[Register, ...]
@@ -245,23 +248,23 @@ class Repeat(NamedTuple):
 
 
 class Load(NamedTuple):
-    """An element of a buffer."""
+    """Reads an element of a buffer."""
 
     register: Register
     place: Place
 
 
 class Store(NamedTuple):
-    """An element written to a buffer, converted to the buffer's dtype."""
+    """Writes an element of a buffer, converted to the buffer's dtype."""
 
     place: Place
     value: Operand
 
 
 class BoundsCheck(NamedTuple):
-    """``position`` as an index of an axis of size ``extent``; outside of it a check fails.
+    """Checks ``position``, an index along an axis of size ``extent``, which may be negative.
 
-    ``inside`` holds whether it is inside.
+    ``register`` is the index counted from 0, and ``inside`` whether it is in bounds; if not, the check fails.
     """
 
     register: Register
@@ -272,18 +275,18 @@ class BoundsCheck(NamedTuple):
 
 
 class MaskedLoad(NamedTuple):
-    """A load that is 0 where ``inside`` does not hold: there is nothing to read."""
+    """A load that reads memory only if ``inside`` holds; else the value is 0."""
 
     load: Load
     inside: Register
 
 
 class TransposedTile(NamedTuple):
-    """A tile of a buffer in a row of the kernel's own, with its two axes exchanged.
+    """Copies a tile of a buffer to scratch buffer ``row``, with its two axes exchanged.
 
-    The tile is of the present chunks of two loops, from one :class:`Edge` to the other. Neighbours along
-    ``down`` are neighbours at ``place``; in buffer ``row``, ``side`` elements apart, while those along
-    ``across`` are neighbours.
+    The tile is of the current blocks of two loops, each from one :class:`Edge` to the other. At ``place`` the
+    tile is contiguous along ``down``. In the scratch buffer it is contiguous along ``across``, and ``down``
+    has a stride of ``side``.
     """
 
     row: int
@@ -294,7 +297,7 @@ class TransposedTile(NamedTuple):
 
 
 class ReduceInit(NamedTuple):
-    """The accumulator of a fold at its beginning, one register for each of its elements."""
+    """The initial accumulator of a reduction, which has one or more registers."""
 
     accumulator: tuple[Register, ...]
     reduction: ReductionFunctions
@@ -302,7 +305,7 @@ class ReduceInit(NamedTuple):
 
 
 class ReduceUpdate(NamedTuple):
-    """One more element for a fold, at its place in the ``reduced`` loops, outermost first with extents."""
+    """Accumulates an element; ``reduced`` are the reduction loops, outermost first, with their extents."""
 
     accumulator: tuple[Register, ...]
     reduction: ReductionFunctions
@@ -312,7 +315,7 @@ class ReduceUpdate(NamedTuple):
 
 
 class ReduceCombine(NamedTuple):
-    """An accumulator combined with another one."""
+    """Combines an accumulator with another one."""
 
     accumulator: tuple[Register, ...]
     reduction: ReductionFunctions
@@ -321,7 +324,7 @@ class ReduceCombine(NamedTuple):
 
 
 class ReduceLanes(NamedTuple):
-    """``width`` accumulators side by side in ``slots`` combined into one, halves first.
+    """Combines the ``width`` accumulators in ``slots`` into one, halves first.
 
     There is a buffer for each register of the accumulator, and ``width`` is a power of two.
     """
@@ -334,7 +337,7 @@ class ReduceLanes(NamedTuple):
 
 
 class ReduceHorizontal(NamedTuple):
-    """The lanes of an accumulator combined into one, halves first: the lane loop was a reduction loop."""
+    """Combines the lanes of an accumulator into one, halves first, after a lane loop over a reduction."""
 
     accumulator: tuple[Register, ...]
     reduction: ReductionFunctions
@@ -342,7 +345,7 @@ class ReduceHorizontal(NamedTuple):
 
 
 class ReduceFinalize(NamedTuple):
-    """The result of a reduction."""
+    """Computes the result of a reduction from its accumulator."""
 
     register: Register
     reduction: ReductionFunctions
@@ -351,7 +354,7 @@ class ReduceFinalize(NamedTuple):
 
 
 class ScratchBuffer(NamedTuple):
-    """Memory of the kernel's own for ``length`` elements, as a buffer that only it sees."""
+    """Allocates scratch memory for ``length`` elements, as a buffer of the kernel."""
 
     buffer: int
     dtype: DType
@@ -359,8 +362,7 @@ class ScratchBuffer(NamedTuple):
 
 
 class StackScratch(NamedTuple):
-    """Memory of the kernel's own for an element of each of ``width`` iterations, as a buffer that only it
-    sees."""
+    """Allocates stack scratch, as a buffer of the kernel: an element for each of ``width`` iterations."""
 
     buffer: int
     dtype: DType
@@ -395,13 +397,14 @@ Statement = (
 
 
 class Kernel(NamedTuple):
-    """Statements that run for the indices ``lo`` to ``hi`` of the outermost loop, or of its blocks.
+    """Statements that run for the indices ``lo`` to ``hi`` of the outermost loop, or of its chunks.
 
     Attributes:
-        buffers: the dtype of each buffer, by place; those the kernel makes for itself are not among them.
-        scalars: the dtype of each number of element code, by place.
-        parameters: how many other numbers it is given.
-        is_long: whether it has so many ops that its code is kept short.
+        buffers: the dtypes of the buffers that are arguments; scratch buffers come after them.
+        scalars: the dtypes of the scalar arguments.
+        parameters: the number of launch parameters.
+        is_long: whether it has many ops, so that its code should be short rather than unrolled.
+        body: the statements.
     """
 
     buffers: tuple[DType, ...]
@@ -412,17 +415,17 @@ class Kernel(NamedTuple):
 
     @property
     def lane_loop(self) -> LoopId | None:
-        """The number of the loop that may run by lanes."""
+        """The loop that may run by lanes; None if no loop may."""
         return next((s.loop for s in walk(self.body) if _runs_by_lanes(s)), None)
 
     @property
     def reduces_lanes(self) -> bool:
-        """Whether the loop that may run by lanes is a reduction loop, whose lanes are combined at the end."""
+        """Whether the lane loop is a reduction loop, whose lanes are combined at the end."""
         return any(isinstance(statement, ReduceHorizontal) for statement in walk(self.body))
 
     @property
     def outermost(self) -> For | Chunks | RowGroups | None:
-        """The loop that runs over the kernel's range; None for a kernel of scalars, which runs once."""
+        """The loop over the kernel's range; None for a kernel of scalars, which runs once."""
         for statement in self.body:
             if isinstance(statement, Chunks) or (
                 isinstance(statement, For | RowGroups) and statement.begin is End.LOW
@@ -432,7 +435,7 @@ class Kernel(NamedTuple):
 
 
 class Argument(NamedTuple):
-    """A buffer of the program from element ``offset`` on, as a kernel sees it: elements of ``dtype``."""
+    """A buffer of the program as an argument of a kernel: from element ``offset`` on, of ``dtype``."""
 
     buffer: int
     offset: int
@@ -440,11 +443,16 @@ class Argument(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A kernel with what it is given: ``total`` iterations of its outermost loop, or blocks, of ``work`` in
-    all.
+    """A kernel with its arguments.
 
-    ``join`` is run once after it, over the partial results of ``total`` blocks, each of ``each`` elements;
-    ``work`` is in additions.
+    Attributes:
+        kernel: the kernel.
+        buffers, scalars, parameters: its arguments.
+        total: the trip count of its outermost loop, or the number of its chunks.
+        work: the work of all iterations, in additions.
+        partials: the dtypes of the buffers of partial results, which come after ``buffers``.
+        join: the launch that combines the partial results afterwards.
+        partial_size: the number of elements that each chunk has in a buffer of partial results.
     """
 
     kernel: Kernel
@@ -481,12 +489,12 @@ def _runs_by_lanes(statement: Statement) -> TypeGuard[For | Once]:
 
 
 def carried(body: Sequence[Statement]) -> tuple[Register, ...]:
-    """The accumulators that a loop with this body carries between iterations: folded in it, begun before."""
-    folded: dict[Register, None] = {}
-    begun: set[Register] = set()
+    """The accumulators that a loop with this body carries: updated in it, and initialised before it."""
+    updated: dict[Register, None] = {}
+    initialised: set[Register] = set()
     for statement in walk(body):
         if isinstance(statement, ReduceInit):
-            begun.update(statement.accumulator)
+            initialised.update(statement.accumulator)
         elif isinstance(statement, ReduceUpdate | ReduceCombine):
-            folded.update(dict.fromkeys(statement.accumulator))
-    return tuple([r for r in folded if r not in begun])
+            updated.update(dict.fromkeys(statement.accumulator))
+    return tuple([r for r in updated if r not in initialised])

@@ -1,8 +1,8 @@
-"""A loop nest: what one kernel does, as plain data between the fused node and the machine code.
+"""Loop nests: plain data between a fused node and the statements of its kernel.
 
-Loops stand outermost first: the kept ones, then the reduced ones. One of them, the last of the domain in
-memory order, is the vector loop. Sizes, strides and offsets are run-time parameters of the code, so that one
-kernel serves every size; what the code does depend on is which of them are absent.
+Loops are in order, the outermost first: the parallel loops, then the reduction loops. The last axis of the
+iteration space in memory order is the vector loop. Extents, strides and offsets are launch parameters, so
+that one kernel serves every size. The code depends only on which strides are 0 or 1.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dualflow.graph.ir import Node, Value
 
 
 class Layout(NamedTuple):
-    """Where a value is at run time: elements ``offset + sum(index * strides)`` of buffer ``buffer``."""
+    """The layout of a value: elements ``offset + sum(index * strides)`` of buffer ``buffer``."""
 
     buffer: int
     offset: int
@@ -36,16 +36,16 @@ def contiguous_strides(shape: Sequence[int | None]) -> tuple[int, ...]:
 
 
 class NestLoop(NamedTuple):
-    """One loop; a reduced one is folded by the nest's reductions."""
+    """One loop of a nest; ``reduced`` is whether it is a reduction loop."""
 
     extent: int
     reduced: bool
 
 
 class Access(NamedTuple):
-    """An element of a buffer for each iteration of the loops.
+    """The element of a buffer that an iteration accesses: ``offset + sum(index * strides)``.
 
-    A stride of 0 stands for a loop it does not follow.
+    There is a stride for each loop; it is 0 if the element doesn't depend on the loop.
     """
 
     buffer: int
@@ -55,7 +55,7 @@ class Access(NamedTuple):
 
 
 class GatherAxis(NamedTuple):
-    """The axis of a ``take`` along which positions are looked up: its size and stride."""
+    """The axis of a gather along which elements are selected: its size and stride."""
 
     extent: int
     stride: int
@@ -63,9 +63,9 @@ class GatherAxis(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NestOperand:
-    """What a step reads: the result of an earlier step, an access, or a literal; exactly one is set.
+    """An operand of a step: the result of an earlier step, an access, or a literal; exactly one is set.
 
-    Each equals itself alone: literals of several dtypes would be equal.
+    Operands compare by identity, since literals of several dtypes would be equal.
     """
 
     value: Value | None = None
@@ -75,9 +75,16 @@ class NestOperand:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NestStep:
-    """One node of the body: its operands, and the loops that its index follows (by dim).
+    """One node of the body.
 
-    ``reduces`` says whether it folds loops; a reduction over axes of size 1 has none to fold.
+    Attributes:
+        node: the node.
+        own: for each of its axes the loop that runs along it; None for an axis of size 1.
+        operands: its operands.
+        reduces: whether it reduces over loops; a reduction over axes of size 1 does not.
+        level: the number of loops around it.
+        stage: the stage that it runs in.
+        gather_axis: the axis of its first operand that a gather selects along.
     """
 
     node: Node
@@ -104,16 +111,17 @@ class Nest:
 
     Attributes:
         name: the ops it fuses.
-        loops: outermost first, kept before reduced.
-        vector: which loop runs over lanes; None for a nest of scalars.
+        loops: outermost first, parallel loops before reduction loops.
+        vector: the loop that runs over lanes; None for a nest of scalars.
         steps: the body in order.
-        stores: what leaves it.
-        stages: how often the reduced loops run: what needs a finished reduction waits for the next stage.
-        cached: values of the whole domain that a later stage loads from scratch rows instead of computing
-            them again, numbered.
+        stores: the values that are written to memory.
+        stages: the number of runs of the reduction loops. A step that reads a finished reduction is in the
+            next stage.
+        cached: values inside the reduction loops that a later stage loads from scratch memory instead of
+            recomputing them, numbered.
+        costs: the cost model by which its kernel is written.
+        columns: whether it reduces over columns; see :mod:`dualflow.graph.column_folds`.
         repeated: nodes that another kernel computes as well.
-        costs: the figures by which its kernel is written.
-        columns: whether the folds are of columns; see :mod:`dualflow.graph.column_folds`.
     """
 
     name: str
@@ -129,24 +137,24 @@ class Nest:
 
     @property
     def num_parallel(self) -> int:
-        """How many loops are not reduced."""
+        """The number of parallel loops."""
         return sum(not loop.reduced for loop in self.loops)
 
     @property
     def is_full_reduction(self) -> bool:
-        """Whether every loop is reduced: partial results of blocks are then joined at the end."""
+        """Whether all loops are reduction loops; partial results of chunks are then combined at the end."""
         return bool(self.loops) and self.num_parallel == 0
 
     @property
     def has_scratch_per_iteration(self) -> bool:
-        """Whether a scratch row is of one iteration of the kept loops: the vector loop is a reduced one.
+        """Whether scratch memory is for one iteration of the parallel loops; else it is for one vector.
 
-        Otherwise it is of one vector of them.
+        It is if the vector loop is a reduction loop.
         """
         return self.vector == len(self.loops) - 1
 
     @property
     def cost(self) -> float:
-        """Work of one element of the domain, in additions."""
+        """The work of one iteration of the innermost loop, in additions."""
         reads = sum(o.access is not None for s in self.steps for o in s.operands)
         return sum(getattr(s.node.op.kind, "cost", 1.0) for s in self.steps) + 2 * (reads + len(self.stores))

@@ -1,6 +1,6 @@
-"""The kernel of a scan: running results, each of which depends on the one before.
+"""Kernels of scans: running results, each of which depends on the one before.
 
-    For kept loops, by threads; the one along which memory lies by lanes
+    For parallel loops, by threads; the contiguous one by lanes
         ReduceInit
         For the scanned loop
             Load
@@ -8,7 +8,7 @@
             ReduceFinalize
             Store
 
-Elements are taken one after another whatever the number of threads, so a result has the bits of NumPy's.
+Elements are accumulated sequentially, whatever the number of threads, so results have the bits of NumPy's.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from dualflow.schedule.nest import Access, Nest, NestOperand
 
 
 def scan_of(nest: Nest) -> Node | None:
-    """The scan that ``nest`` is, which is then all of it; None for any other nest."""
+    """The scan that ``nest`` consists of; None for any other nest."""
     node = nest.steps[0].node if nest.steps else None
     return node if node is not None and isinstance(node.op.kind, Scan) else None
 
 
 class ScanWriter(KernelWriter):
-    """Writes the nest of one scan."""
+    """Writes the kernel of one scan."""
 
     def __init__(self, nest: Nest, lanes: int, node: Node) -> None:
-        super().__init__(_as_it_runs(nest, node), lanes)
+        super().__init__(_scan_nest(nest, node), lanes)
         self.node = node
 
     def scan(self) -> Run:
@@ -56,10 +56,10 @@ class ScanWriter(KernelWriter):
             body = (For(KernelLoop.CHUNKS, End.LOW, End.HIGH, LoopKind.SERIAL, body),)
         empty = any(loop.extent == 0 for loop in nest.loops)
         total = nest.loops[0].extent if nest.num_parallel else 1
-        return self._made(body, 0 if empty else total)
+        return self._as_run(body, 0 if empty else total)
 
     def _around(self, at: int) -> Iterator[Statement]:
-        """The kept loops from ``at`` inwards, and the running results inside of them."""
+        """The parallel loops from ``at`` inwards, and the running results inside them."""
         if at == self.nest.num_parallel:
             yield from self._running()
             return
@@ -70,7 +70,7 @@ class ScanWriter(KernelWriter):
         yield self._loop(at, begin, end, lambda: self._around(at + 1))
 
     def _running(self) -> Iterator[Statement]:
-        """The scanned loop, or the one element of an axis of size 1."""
+        """The scanned loop, or the only element of an axis of size 1."""
         (step,), (store,) = self.nest.steps, self.nest.stores
         exclusive, scanned = self.node.attrs["exclusive"], self.nest.num_parallel
         accumulator, reduction = self._accumulator(step), reduction_of(self.node)
@@ -103,8 +103,8 @@ class ScanWriter(KernelWriter):
         yield from self._stores([store])
 
 
-def _as_it_runs(nest: Nest, node: Node) -> Nest:
-    """The nest whose scanned loop, the last, has no lanes, and goes from the end where ``node`` says so."""
+def _scan_nest(nest: Nest, node: Node) -> Nest:
+    """``nest`` without lanes in the scanned loop, the last one, which runs backwards for a reverse scan."""
     scanned, count = nest.num_parallel, len(nest.loops)
     nest = replace(nest, vector=None if nest.vector == scanned else nest.vector)
     if not node.attrs["reverse"] or scanned == count:

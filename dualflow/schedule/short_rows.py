@@ -1,4 +1,4 @@
-"""Kernels of rows that fit into one vector: no loop along the row, and no memory between its stages.
+"""Kernels of rows that fit into one vector: no loop along the row, and no scratch memory between stages.
 
     RowGroups loop0 in lo .. hi, 4 at once
         ReduceInit r0
@@ -12,7 +12,7 @@
             Store buffer 1 [loop0 * number 5 + loop1]
 
 A row has too few elements to hide the latencies of one stage after another, so neighbouring rows run side by
-side. What a stage computes, later ones read from registers.
+side. Later stages read the values of earlier ones from registers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dualflow.schedule.nest import Nest
 
 
 def has_short_rows(nest: Nest, lanes: int) -> bool:
-    """Whether a nest folds rows of a fixed size that is at most ``lanes``."""
+    """Whether a nest reduces rows of a static size that is at most ``lanes``."""
     if nest.vector is None or nest.num_parallel == 0 or len(nest.loops) != nest.num_parallel + 1:
         return False
     extent = nest.loops[nest.vector].extent
@@ -36,7 +36,7 @@ def has_short_rows(nest: Nest, lanes: int) -> bool:
 
 
 def runs_side_by_side(nest: Nest) -> bool:
-    """Whether rows of ``nest`` can share a vector: its ops are elementwise or folds, of real numbers."""
+    """Whether rows of ``nest`` can share a vector: its ops are elementwise or reductions of real numbers."""
     return all(
         isinstance(step.node.op.kind, Elementwise | Reduce)
         and step.gather_axis is None
@@ -52,31 +52,31 @@ class ShortRowWriter(KernelWriter):
         super().__init__(replace(nest, cached={}), lanes)
         self._side_by_side = rows
 
-    def _kept(
+    def _parallel(
         self, at: int, inside: Callable[[], Iterable[Statement]] | None = None
     ) -> tuple[Statement, ...]:
-        """The kept loops from ``at`` inwards, several iterations of the last one at once."""
+        """The parallel loops from ``at`` inwards, several iterations of the last one at once."""
         if at != self.nest.num_parallel - 1 or self._side_by_side == 1:
-            return super()._kept(at, inside)
+            return super()._parallel(at, inside)
         begin, end = (End.LOW, End.HIGH) if at == 0 else (End.ZERO, self._extent(at))
-        body = (*self._steps_at(at + 1), *super()._kept(at + 1, inside))
+        body = (*self._steps_at(at + 1), *super()._parallel(at + 1, inside))
         return (RowGroups(at, begin, end, self._side_by_side, body),)
 
-    def _reduced(
+    def _reduction(
         self, at: int, begin: Bound, end: Bound, stage: int, accumulators: Sequence[Accumulator]
     ) -> tuple[Statement, ...]:
-        """One stage of the whole row."""
+        """One stage, for all elements of the row at once."""
         extent = self.nest.loops[at].extent
         body = tuple(self._stage(stage, accumulators))
         return (Once(at, self._extent(at), extent == self.lanes, body),)
 
     def _stage(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
-        """What a stage adds to the values that earlier ones have left in registers."""
-        pending = iter(accumulators)
+        """The statements of a stage; values of earlier stages are in registers."""
+        unused = iter(accumulators)
         for step in stage_steps(self.nest, stage):
             if step.reduces:
-                yield from self._taken(step, next(pending))
-            elif step.node.output not in self.known:
+                yield from self._update(step, next(unused))
+            elif step.node.output not in self.env:
                 yield from self._step(step, stage)
         inner = [s for s in self.nest.stores if s.level > self.nest.num_parallel and s.stage == stage]
         yield from self._stores(inner)

@@ -1,14 +1,13 @@
-"""Nests that read some tensor across its rows go by tiles, as a transpose does.
+"""Tiled kernels of nests that read a tensor across its rows, as a transpose does.
 
-Neighbours in the vector loop are then far apart in that tensor, and neighbours in memory are in another loop.
-Each tile is first copied with these two axes exchanged into memory of the kernel's own, where neighbours in
-the vector loop are neighbours:
+In such a tensor, the contiguous axis belongs to another loop than the vector loop. Each tile is first copied
+to scratch memory with these two axes exchanged, so that it is contiguous along the vector loop:
 
-    For each chunk of the other loop
-        For the loops that are left
+    For each chunk of the loop that is contiguous in the tensor
+        For the other loops
             For each chunk of the vector loop
                 TransposedTile tile
-                For the other loop
+                For the contiguous loop
                     For the vector loop
                         Load tile, ...
 """
@@ -41,14 +40,14 @@ from dualflow.schedule.nest import Access, Nest
 
 
 class Tiling(NamedTuple):
-    """The loop along which ``accesses`` have their neighbours, which are read by tiles."""
+    """The loop along which ``accesses`` are contiguous; these are read by tiles."""
 
     loop: int
     accesses: tuple[Access, ...]
 
 
 def tiling(nest: Nest) -> Tiling | None:
-    """How ``nest`` goes by tiles; None for one that reads along its vector loop, or keeps values by loop."""
+    """The tiling of ``nest``; None if it reads along its vector loop, or steps are at other levels."""
     vector, last = nest.vector, len(nest.loops) - 1
     if vector is None or vector != last or nest.num_parallel != len(nest.loops) or not last:
         return None
@@ -56,27 +55,27 @@ def tiling(nest: Nest) -> Tiling | None:
         return None
     if any(s.level != len(nest.loops) for s in nest.stores):
         return None
-    found: dict[int, dict[Access, None]] = {}
+    by_loop: dict[int, dict[Access, None]] = {}
     for access in (o.access for step in nest.steps for o in step.operands if o.access is not None):
         if access.strides[vector] in (0, 1) or access.dtype.kind == "c":
             continue
         for loop in range(last):
             if access.strides[loop] == 1:
-                found.setdefault(loop, {})[access] = None
-    long = [loop for loop in found if typical(nest.loops[loop].extent) >= nest.costs.least_tiled]
-    if not long or typical(nest.loops[vector].extent) < nest.costs.least_tiled:
+                by_loop.setdefault(loop, {})[access] = None
+    tiled = [loop for loop in by_loop if typical(nest.loops[loop].extent) >= nest.costs.least_tiled]
+    if not tiled or typical(nest.loops[vector].extent) < nest.costs.least_tiled:
         return None
-    loop = max(long, key=lambda loop: len(found[loop]))
-    return Tiling(loop, tuple(found[loop]))
+    loop = max(tiled, key=lambda loop: len(by_loop[loop]))
+    return Tiling(loop, tuple(by_loop[loop]))
 
 
 class TileWriter(KernelWriter):
-    """Writes a nest by tiles."""
+    """Writes the kernel of a tiled nest."""
 
     def tiles(self, by: Tiling) -> Run:
         nest, vector = self.nest, len(self.nest.loops) - 1
         first = self._buffers_used()
-        side = self.given.number("side", nest.costs.tile_side)
+        side = self.arguments.parameter("side", nest.costs.tile_side)
         rows = {access: first + i for i, access in enumerate(by.accesses)}
         memory = [ScratchBuffer(row, access.dtype, (side, side)) for access, row in rows.items()]
         before = tuple(self._steps_at(0))
@@ -96,7 +95,7 @@ class TileWriter(KernelWriter):
             total = -(-total // nest.costs.tile_side)
         if any(loop.extent == 0 for loop in nest.loops):
             total = 0
-        return self._made((*memory, *before, *chunks), total)
+        return self._as_run((*memory, *before, *chunks), total)
 
     def _tile(
         self,
@@ -105,7 +104,7 @@ class TileWriter(KernelWriter):
         across: tuple[Edge, Edge],
         side: LaunchParameter,
     ) -> tuple[Statement, ...]:
-        """The copies of one tile, and the nest's own loops over it."""
+        """The copies of one tile, and the nest's loops over it."""
         nest, (first, _), (along, _) = self.nest, down, across
         copies = [
             TransposedTile(row, self._place(access), down, across, side) for access, row in rows.items()
@@ -114,7 +113,7 @@ class TileWriter(KernelWriter):
         def iteration() -> Iterator[Statement]:
             for access, row in rows.items():
                 register = self._register(access.dtype)
-                self.known[access] = register
+                self.env[access] = register
                 terms = (first.loop, side), (along.loop, None)
                 yield Load(register, Place(row, terms, begins=(first, along)))
             for step in nest.steps:
