@@ -1,7 +1,7 @@
-"""Keras 3 on this engine: ``df.keras``, with the names of ``tf.keras``.
+"""``df.keras``: Keras 3 with dualflow as its backend, under the names of ``tf.keras``.
 
-Keras is a package of its own: ``pip install "dualflow[keras]"``. It is imported when first asked for, and
-takes dualflow as its backend: a program that has imported Keras with another one can't have ``df.keras``.
+Keras is an optional dependency: ``pip install "dualflow[keras]"``. It is imported at the first use of
+``df.keras``, which requires that the program has not imported Keras with another backend.
 
 >>> import dualflow as df
 >>> model = df.keras.Sequential([df.keras.layers.Dense(2, kernel_initializer="ones")])
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     def __getattr__(name: str) -> Any:
-        """A name of Keras's."""
+        """An attribute of Keras."""
 
 
 _names = vars(_tf_keras())
 globals().update({name: value for name, value in _names.items() if not name.startswith("_")})
 __version__: str = _names["__version__"]
-# `import dualflow.keras.layers` finds the namespaces where Keras has them.
+# So that `import dualflow.keras.layers` searches the folders of Keras.
 __path__ = list(_names["__path__"])

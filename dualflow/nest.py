@@ -1,7 +1,7 @@
-"""Structures of lists, tuples, dicts and attrs, flattened, mapped and put together again: ``df.nest``.
+"""``df.nest``: flattens, maps and packs structures of lists, tuples, dicts and attrs classes.
 
-What is none of these is one leaf: tensors, arrays, strings, sets, None, and SparseTensors unless
-``expand_composites`` opens them. A dict's parts come in the order of its sorted keys.
+Any other value is a leaf: tensors, arrays, strings, sets, None, and SparseTensors unless
+``expand_composites`` is true. The parts of a dict are in the order of its sorted keys.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def is_nested(seq: Any) -> bool:
     >>> df.nest.is_nested([1]), df.nest.is_nested({}), df.nest.is_nested("abc"), df.nest.is_nested(None)
     (True, True, False, False)
     """
-    return _opened(seq, False)[1].kind is not None
+    return _flattened(seq, False)[1].kind is not None
 
 
 @entry
@@ -35,29 +35,29 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
     """The leaves of a structure from left to right.
 
     Args:
-        structure: of any depth; a single leaf is one, too.
+        structure: of any depth; a single leaf is a structure too.
         expand_composites: whether a SparseTensor or IndexedSlices is a structure of its tensors.
 
     >>> import dualflow as df
     >>> df.nest.flatten({"b": [1, 2], "a": (3, None)})
     [3, None, 1, 2]
     """
-    return _opened(structure, expand_composites)[0]
+    return _flattened(structure, expand_composites)[0]
 
 
 @entry
 def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
-    """``func`` of the leaves of structures, in the first one's structure.
+    """The results of ``func`` for corresponding leaves, in the structure of the first argument.
 
     Args:
-        func: takes one leaf of each structure.
-        structure: one structure or several alike.
-        kwargs: ``check_types``, whether their kinds must be equal and not the nesting alone, True by default;
+        func: a function of one leaf of each structure.
+        structure: one or more structures with the same nesting.
+        kwargs: ``check_types``, whether the types of containers must be equal too, True by default;
             ``expand_composites``, as in :func:`flatten`.
 
     Raises:
-        InvalidArgumentError: there is no structure, they are nested in another way, or another keyword.
-        DTypeError: they are of other kinds, or ``func`` can't be called.
+        InvalidArgumentError: there is no structure, the nesting differs, or there is another keyword.
+        DTypeError: the types of containers differ, or ``func`` is not callable.
 
     >>> import dualflow as df
     >>> df.nest.map_structure(lambda x, y: x + y, {"a": [1, 2]}, {"a": [10, 20]})
@@ -66,7 +66,7 @@ def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> A
     if not callable(func):
         raise DTypeError(f"func must be callable, got: {func!r}; give the function first.")
     if not structure:
-        raise InvalidArgumentError("Must provide at least one structure, behind the function.")
+        raise InvalidArgumentError("Must provide at least one structure, after the function.")
     others = {*kwargs} - {"check_types", "expand_composites"}
     if others:
         raise InvalidArgumentError(
@@ -76,8 +76,9 @@ def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> A
     expand = kwargs.get("expand_composites", False)
     for other in structure[1:]:
         _check_same(structure[0], other, kwargs.get("check_types", True), expand)
-    rows = [_opened(x, expand)[0] for x in structure]
-    return tree.unflatten(_opened(structure[0], expand)[1], [func(*row) for row in zip(*rows, strict=True)])
+    leaves = [_flattened(x, expand)[0] for x in structure]
+    results = [func(*group) for group in zip(*leaves, strict=True)]
+    return tree.unflatten(_flattened(structure[0], expand)[1], results)
 
 
 @entry
@@ -85,8 +86,8 @@ def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any], expand_compos
     """The values of ``flat_sequence`` in the structure of ``structure``.
 
     Raises:
-        InvalidArgumentError: there are more or fewer of them than leaves.
-        DTypeError: they are no list or tuple.
+        InvalidArgumentError: the number of values is not the number of leaves.
+        DTypeError: ``flat_sequence`` is no list or tuple.
 
     >>> import dualflow as df
     >>> df.nest.pack_sequence_as({"b": [0, 0], "a": 0}, [1, 2, 3])
@@ -94,31 +95,31 @@ def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any], expand_compos
     """
     values = flat_sequence
     if not is_nested(values) or isinstance(values, dict):
-        raise DTypeError(f"The values for a structure are in a list or a tuple, not {values!r}.")
-    leaves, found = _opened(structure, expand_composites)
+        raise DTypeError(f"The values for a structure must be a list or a tuple, not {values!r}.")
+    leaves, packed = _flattened(structure, expand_composites)
     if len(leaves) != len(values):
         raise InvalidArgumentError(
             f"Could not pack sequence. Structure had {len(leaves)} atoms, but flat_sequence had "
             f"{len(values)} items. Structure: {structure!r}, flat_sequence: {values!r}."
         )
-    return tree.unflatten(found, list(values))
+    return tree.unflatten(packed, list(values))
 
 
 @entry
 def assert_same_structure(
     nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False
 ) -> None:
-    """Raise unless two structures are nested in the same way.
+    """Raise an error if the nesting of two structures differs.
 
     Args:
         nest1: a structure.
         nest2: a structure.
-        check_types: whether their kinds must be equal too, such as list and tuple; dicts are alike.
+        check_types: whether the types of containers must be equal too; all dict types are equal.
         expand_composites: as in :func:`flatten`.
 
     Raises:
-        InvalidArgumentError: they are nested in another way, or dicts have other keys.
-        DTypeError: they are of other kinds.
+        InvalidArgumentError: the nesting or the keys of dicts differ.
+        DTypeError: the types of containers differ.
 
     >>> import dualflow as df
     >>> df.nest.assert_same_structure([1, (2, 3)], [4, (5, 6)])
@@ -126,49 +127,49 @@ def assert_same_structure(
     _check_same(nest1, nest2, check_types, expand_composites)
 
 
-def _opened(structure: Any, expand: bool) -> tuple[list[Any], tree.Structure]:
+def _flattened(structure: Any, expand: bool) -> tuple[list[Any], tree.Structure]:
     """The leaves and the structure."""
 
     def is_leaf(value: Any) -> bool:
-        own = dataclasses.is_dataclass(value) and not hasattr(type(value), "__attrs_attrs__")
-        closed = isinstance(value, AbstractSource) or (not expand and isinstance(value, AbstractComposite))
-        return value is None or own or closed
+        is_dataclass = dataclasses.is_dataclass(value) and not hasattr(type(value), "__attrs_attrs__")
+        is_tensor = isinstance(value, AbstractSource) or (not expand and isinstance(value, AbstractComposite))
+        return value is None or is_dataclass or is_tensor
 
     return tree.flatten(list(structure) if _is_view(structure) else structure, is_leaf)
 
 
 def _is_view(value: Any) -> bool:
-    """Whether a value is a range, or the keys, values or items of a dict: a sequence by another name."""
+    """Whether a value is a range, or the keys, values or items of a dict, which are nested as lists."""
     return isinstance(value, range | type({}.keys()) | type({}.values()) | type({}.items()))
 
 
 def _check_same(first: Any, second: Any, check_types: bool, expand: bool) -> None:
-    _compare(_opened(first, expand)[1], _opened(second, expand)[1], check_types, (first, second))
+    _compare(_flattened(first, expand)[1], _flattened(second, expand)[1], check_types, (first, second))
 
 
-def _compare(a: tree.Structure, b: tree.Structure, check_types: bool, whole: tuple[Any, Any]) -> None:
+def _compare(a: tree.Structure, b: tree.Structure, check_types: bool, roots: tuple[Any, Any]) -> None:
     mappings = isinstance(a.keys, tree.Keys), isinstance(b.keys, tree.Keys)
     other_kind = a.kind is not b.kind and not all(mappings)
     if (a.kind is None) != (b.kind is None):
-        raise InvalidArgumentError(_differ(whole, "one has a structure where the other has a single value"))
+        raise InvalidArgumentError(_differ(roots, "one has a container where the other has a leaf"))
     if check_types and other_kind:
-        raise DTypeError(_differ(whole, f"{_name(a)} stands beside {_name(b)}; check_types=False allows it"))
+        raise DTypeError(_differ(roots, f"{_name(a)} and {_name(b)} differ; check_types=False allows it"))
     if all(mappings) and tuple(a.keys) != tuple(b.keys):
-        raise InvalidArgumentError(_differ(whole, f"the keys {tuple(a.keys)} and {tuple(b.keys)}"))
+        raise InvalidArgumentError(_differ(roots, f"the keys {tuple(a.keys)} and {tuple(b.keys)} differ"))
     if len(a.children) != len(b.children):
-        raise InvalidArgumentError(_differ(whole, f"{len(a.children)} and {len(b.children)} parts"))
+        raise InvalidArgumentError(_differ(roots, f"{len(a.children)} and {len(b.children)} elements"))
     for x, y in zip(a.children, b.children, strict=True):
-        _compare(x, y, check_types, whole)
+        _compare(x, y, check_types, roots)
 
 
 def _name(structure: tree.Structure) -> str:
     return str(getattr(structure.kind, "__name__", structure.kind))
 
 
-def _differ(whole: tuple[Any, Any], how: str) -> str:
+def _differ(roots: tuple[Any, Any], difference: str) -> str:
     return (
-        f"The two structures don't have the same nested structure: {how}. First structure: {whole[0]!r}. "
-        f"Second structure: {whole[1]!r}."
+        f"The two structures don't have the same nested structure: {difference}. "
+        f"First structure: {roots[0]!r}. Second structure: {roots[1]!r}."
     )
 
 

@@ -1,10 +1,10 @@
-"""How the package is built: ``df.sysconfig``."""
+"""``df.sysconfig``: how the package was built."""
 
 from dualflow.core.namespace import publish as _publish
 
 
 def get_build_info() -> dict[str, bool]:
-    """What TensorFlow's build says of itself: that there is no GPU.
+    """The flags of TensorFlow's build info; all are False, as no GPU is supported.
 
     >>> import dualflow as df
     >>> df.sysconfig.get_build_info()["is_cuda_build"]

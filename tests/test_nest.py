@@ -93,7 +93,7 @@ CASES: dict[str, tuple[Any, type[Exception], str, str]] = {
         lambda: nest.map_structure(abs),
         Invalid,
         "at least one structure",
-        "behind the function",
+        "after the function",
     ),
     "another keyword": (
         lambda: nest.map_structure(abs, [1], strict=True),
@@ -103,18 +103,18 @@ CASES: dict[str, tuple[Any, type[Exception], str, str]] = {
     ),
     "a number to pack": (lambda: nest.pack_sequence_as([0], 5), Wrong, "not 5", "a list or a tuple"),
     "too few to pack": (lambda: nest.pack_sequence_as([0, 0], [1]), Invalid, "had 2 atoms", "had 1 items"),
-    "lengths": (lambda: nest.assert_same_structure([1, 2], [3]), Invalid, "2 and 1 parts", r"\[3\]"),
+    "lengths": (lambda: nest.assert_same_structure([1, 2], [3]), Invalid, "2 and 1 elements", r"\[3\]"),
     "depths": (
         lambda: nest.assert_same_structure([1, [2]], [3, 4]),
         Invalid,
-        "single value",
+        "the other has a leaf",
         r"\[1, \[2\]\]",
     ),
     "keys": (lambda: nest.assert_same_structure({"a": 1}, {"b": 1}), Invalid, "the keys", r"\('b',\)"),
     "kinds": (
         lambda: nest.assert_same_structure([1], (1,)),
         Wrong,
-        "list stands beside tuple",
+        "list and tuple differ",
         "check_types",
     ),
     "kinds of records": (

@@ -1,4 +1,4 @@
-"""The names of TensorFlow 1's ``tf.contrib`` that its first eager guides use: ``df.contrib.eager``."""
+"""``df.contrib``: the names of TensorFlow 1's ``tf.contrib`` that its eager guides use."""
 
 import sys as _sys
 from importlib import import_module as _import_module
@@ -18,5 +18,5 @@ _publish(
         "dualflow.contrib": "summary",
     },
 )
-# `import dualflow.contrib.eager as tfe` finds the namespace that the attribute is.
+# So that `import dualflow.contrib.eager as tfe` returns the attribute of that name.
 _sys.modules[f"{__name__}.eager"] = _import_module("dualflow.eager")

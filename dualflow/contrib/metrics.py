@@ -1,7 +1,7 @@
-"""Metrics as objects, as the first eager guides use them: ``tfe.metrics``.
+"""``tfe.metrics``: the metrics of TensorFlow 1's eager guides.
 
-A metric has its sums in variables. In an explicit graph a call returns the operation that changes them, and
-``result()`` a tensor, for a session to run; elsewhere both happen at once.
+A metric accumulates sums in variables. In an explicit graph a call returns the operation that updates them,
+and ``result()`` returns a tensor, both for a session to run; elsewhere they run at once.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ __all__ = ["Accuracy", "BinaryAccuracy", "CategoricalAccuracy", "Mean", "Metric"
 
 
 class Metric(Module):
-    """The base of metrics: ``build`` creates variables, ``call`` changes them, ``result`` says what they are.
+    """The base class of metrics: ``build`` creates variables, ``call`` updates them, ``result`` reads them.
 
     Args:
-        name: by default the class's.
-        use_global_variables: whether a graph's variables are global ones, and not local.
+        name: the name of the class by default.
+        use_global_variables: whether the variables are in a graph's collection of global variables, rather
+            than local ones.
 
     >>> import dualflow.eager as tfe
     >>> class Count(tfe.metrics.Metric):
@@ -57,15 +58,15 @@ class Metric(Module):
 
     @property
     def variables(self) -> tuple[Any, ...]:
-        """What :meth:`add_variable` has made, in that order."""
+        """The variables that :meth:`add_variable` has created, in that order."""
         return tuple(self._own.values())
 
     @entry
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Let the metric see more: the arguments are those of ``call``.
+        """Update the metric; the arguments are those of ``call``.
 
         Returns:
-            What ``call`` returns; in an explicit graph the operation that changes the variables.
+            The result of ``call``; in an explicit graph the operation that updates the variables.
         """
         if not self.built:
             with self._within():
@@ -74,29 +75,29 @@ class Metric(Module):
         graph = graph_recording()
         if graph is None:
             return self.call(*args, **kwargs)
-        with graph.name_scope(self._scope_of_ops()) as scope, graph.assignments() as made:
+        with graph.name_scope(self._scope_of_ops()) as scope, graph.assignments() as assignments:
             self.call(*args, **kwargs)
-        return graph.engine.group(scope, made)
+        return graph.engine.group(scope, assignments)
 
     def build(self, *args: Any, **kwargs: Any) -> None:
         """Create the variables, with :meth:`add_variable`; called once, with the first call's arguments."""
         raise NotImplementedError(f"{type(self).__name__} is a metric without a method build().")
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """Change the variables by what is given."""
+        """Update the variables from the arguments."""
         raise NotImplementedError(f"{type(self).__name__} is a metric without a method call().")
 
     def result(self) -> Any:
-        """The metric of all that it has seen: a tensor."""
+        """The metric of all data so far, a tensor."""
         raise NotImplementedError(f"{type(self).__name__} is a metric without a method result().")
 
     def value(self) -> Any:
-        """In an explicit graph :meth:`result` itself, elsewhere the method."""
+        """The result in an explicit graph; elsewhere the method :meth:`result`, uncalled."""
         return self.result if graph_recording() is None else self.result()
 
     @entry
     def init_variables(self) -> Any:
-        """Give the variables their first values; in an explicit graph the operation that does so.
+        """Reset the variables to zeros; in an explicit graph, return their initializer operation.
 
         Raises:
             FailedPreconditionError: before the first call, which creates them.
@@ -117,10 +118,9 @@ class Metric(Module):
 
         Args:
             name: in the scope of the metric.
-            shape: of the variable, a scalar by default.
+            shape: the shape of the variable, a scalar by default.
             dtype: float32 by default.
-            initializer: a function of shape and dtype; zeros by default, which :meth:`init_variables` goes
-                back to.
+            initializer: a function of shape and dtype; zeros by default.
 
         Raises:
             FailedPreconditionError: the metric has been called before.
@@ -142,7 +142,7 @@ class Metric(Module):
         return re.sub("[^A-Za-z0-9.]", "_", self.name)
 
     def _within(self) -> Any:
-        """The block of the metric's variable scope."""
+        """A context manager that enters the metric's variable scope."""
         if self._scope is None:
             with variable_scope(None, self._scope_of_ops(), auxiliary_name_scope=False) as self._scope:
                 pass
@@ -150,12 +150,12 @@ class Metric(Module):
 
 
 class RunningMean(Metric):
-    """The base of metrics that are means: a weighted sum and the sum of the weights.
+    """The base class of weighted means: a weighted sum, and the sum of the weights.
 
     Args:
-        name: by default the class's.
-        dtype: of the sums, float64 by default.
-        use_global_variables: whether a graph's variables are global ones, and not local.
+        name: the name of the class by default.
+        dtype: the dtype of the sums, float64 by default.
+        use_global_variables: as in :class:`Metric`.
     """
 
     def __init__(
@@ -165,40 +165,40 @@ class RunningMean(Metric):
         self.dtype = as_dtype(dtype)
 
     def build(self, *args: Any, **kwargs: Any) -> None:
-        """Create the sum of the numbers and that of the weights."""
+        """Create the sum of the values and the sum of the weights."""
         self.numer = self.add_variable("numer", (), self.dtype)
         self.denom = self.add_variable("denom", (), self.dtype)
 
     def add(self, values: Any, weights: Any = None) -> None:
-        """Let ``values``, numbers of any shape, count by ``weights``, 1 by default."""
+        """Add ``values``, numbers of any shape, weighted by ``weights``, 1 by default."""
         numbers = cast(convert_to_tensor(values), self.dtype)
         if weights is None:
             total, weight = reduce_sum(numbers), cast(size(numbers), self.dtype)
         else:
-            shares = cast(convert_to_tensor(weights), self.dtype)
-            total, weight = reduce_sum(numbers * shares), reduce_sum(shares)
+            factors = cast(convert_to_tensor(weights), self.dtype)
+            total, weight = reduce_sum(numbers * factors), reduce_sum(factors)
         self.denom.assign_add(weight)
         self.numer.assign_add(total)
 
     @entry
     def result(self) -> Any:
-        """The mean, of the metric's dtype; nan if nothing was seen since its variables were started.
+        """The mean, a scalar of the metric's dtype; nan without data since the variables were reset.
 
         Raises:
             FailedPreconditionError: before the first call.
         """
         if not self.built:
-            raise FailedPreconditionError(f"The metric {self.name!r} has seen nothing; call it first.")
+            raise FailedPreconditionError(f"The metric {self.name!r} has no data; call it first.")
         return self.numer / self.denom
 
 
 class Mean(RunningMean):
-    """The mean of all numbers seen, weighted where weights are given.
+    """The mean of all values so far, weighted if weights were passed.
 
     Args:
-        name: by default the class's.
-        dtype: of the sums, float64 by default.
-        use_global_variables: whether a graph's variables are global ones, and not local.
+        name: the name of the class by default.
+        dtype: the dtype of the sums, float64 by default.
+        use_global_variables: as in :class:`Metric`.
 
     >>> import dualflow.eager as tfe
     >>> mean = tfe.metrics.Mean("loss")
@@ -212,17 +212,17 @@ class Mean(RunningMean):
 
         Args:
             values: numbers of any shape.
-            weights: one for each, or what broadcasts to them; 1 by default.
+            weights: numbers that broadcast to the shape of ``values``; 1 by default.
 
         Returns:
-            ``values``, and the weights if they are given.
+            ``values``, or the pair of values and weights.
         """
         self.add(values, weights)
         return values if weights is None else (values, weights)
 
 
 class Accuracy(RunningMean):
-    """The share of predictions that equal their labels.
+    """The fraction of predictions that equal their labels.
 
     >>> import dualflow.eager as tfe
     >>> accuracy = tfe.metrics.Accuracy()
@@ -232,26 +232,26 @@ class Accuracy(RunningMean):
     """
 
     def call(self, labels: Any, predictions: Any, weights: Any = None) -> Any:
-        """Compare, and count.
+        """Compare labels with predictions, and update the counts.
 
         Args:
-            labels: what is right.
+            labels: the expected values.
             predictions: of the shape of ``labels``.
-            weights: of each comparison; 1 by default.
+            weights: the weight of each comparison; 1 by default.
 
         Returns:
-            The arguments that are given.
+            The arguments that were passed.
 
         Raises:
             InvalidArgumentError: labels and predictions differ in shape.
         """
-        right, guess = self._compared(convert_to_tensor(labels), convert_to_tensor(predictions))
-        if not right.shape.is_compatible_with(guess.shape):
+        expected, actual = self._compared(convert_to_tensor(labels), convert_to_tensor(predictions))
+        if not expected.shape.is_compatible_with(actual.shape):
             raise InvalidArgumentError(
-                f"Shapes of labels and predictions are unequal: {right.shape} and {guess.shape}; "
+                f"Shapes of labels and predictions are unequal: {expected.shape} and {actual.shape}; "
                 f"{type(self).__name__} compares them one by one."
             )
-        self.add(equal(right, guess), weights)
+        self.add(equal(expected, actual), weights)
         return (labels, predictions) if weights is None else (labels, predictions, weights)
 
     def _compared(self, labels: Any, predictions: Any) -> tuple[Any, Any]:
@@ -259,9 +259,9 @@ class Accuracy(RunningMean):
 
 
 class CategoricalAccuracy(Accuracy):
-    """The share of rows whose largest prediction is where the largest label is.
+    """The fraction of rows whose largest prediction has the index of the largest label.
 
-    Labels are one-hot rows, predictions rows of logits or probabilities.
+    Labels are one-hot rows, predictions are rows of logits or probabilities.
 
     >>> import dualflow.eager as tfe
     >>> accuracy = tfe.metrics.CategoricalAccuracy()
@@ -275,12 +275,12 @@ class CategoricalAccuracy(Accuracy):
 
 
 class BinaryAccuracy(Accuracy):
-    """The share of predictions that are above a threshold just where their labels hold.
+    """The fraction of predictions that, compared with a threshold, equal their labels.
 
     Args:
         threshold: predictions above it count as 1.
-        name: by default the class's.
-        dtype: of the sums, float64 by default.
+        name: the name of the class by default.
+        dtype: the dtype of the sums, float64 by default.
 
     >>> import dualflow.eager as tfe
     >>> accuracy = tfe.metrics.BinaryAccuracy(threshold=0.5)
@@ -298,7 +298,7 @@ class BinaryAccuracy(Accuracy):
 
 
 class SparseAccuracy(Accuracy):
-    """The share of rows whose largest prediction stands at the place that the label says.
+    """The fraction of rows whose largest prediction has the label as its index.
 
     >>> import dualflow.eager as tfe
     >>> accuracy = tfe.metrics.SparseAccuracy()

@@ -1,4 +1,4 @@
-"""Models made of layers, as the first eager guides write them: ``tfe.Network``."""
+"""``tfe.Network``: models of layers, as in TensorFlow 1's eager guides."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from dualflow.eager.module import Module
 
 
 class Network(Layer):
-    """The base of models whose layers are tracked one by one; :meth:`call` says what they compute.
+    """The base class of models whose layers are tracked explicitly; :meth:`call` computes the outputs.
 
     Args:
-        name: by default the class's in snake_case.
+        name: the name of the class in snake_case by default.
 
     >>> import dualflow.eager as tfe
     >>> from dualflow.compat import v1
@@ -37,10 +37,10 @@ class Network(Layer):
 
     @entry
     def track_layer(self, layer: Any) -> Any:
-        """Let the variables of ``layer``, a layer, a network or another module, be the network's too.
+        """Add the variables of ``layer``, a layer, a network or another module, to those of the network.
 
         Returns:
-            The layer itself.
+            ``layer``.
 
         Raises:
             DTypeError: ``layer`` is no module.
@@ -51,10 +51,10 @@ class Network(Layer):
                 "Network.track_layer() takes a layer, a network or a df.Module, not a "
                 f"{type(layer).__name__}."
             )
-        given = layer._given_name if isinstance(layer, Layer) else None
-        if given is not None and any(given == known.name for known in self._layers):
+        name = layer._given_name if isinstance(layer, Layer) else None
+        if name is not None and any(name == other.name for other in self._layers):
             raise InvalidArgumentError(
-                f"Attempted to add two layers with the name '{given}' to the same Network; choose another "
+                f"Attempted to add two layers with the name '{name}' to the same Network; choose another "
                 "name for one of them."
             )
         self._layers.append(layer)
@@ -67,18 +67,17 @@ class Network(Layer):
 
     @entry
     def get_layer(self, name: str | None = None, index: int | None = None) -> Any:
-        """A tracked layer, by its name or by its place.
+        """A tracked layer, by its name or by its index.
 
         Raises:
-            InvalidArgumentError: neither or both are given, or there is no such layer.
+            InvalidArgumentError: neither or both are passed, or there is no such layer.
         """
         if (name is None) == (index is None):
             raise InvalidArgumentError("get_layer takes either the name of a layer or its index.")
         if index is not None:
             if not -len(self._layers) <= index < len(self._layers):
                 raise InvalidArgumentError(
-                    f"Was asked to retrieve layer at index {index} but model only has {len(self._layers)} "
-                    "layers."
+                    f"The index {index} is out of range: the network has {len(self._layers)} layers."
                 )
             return self._layers[index]
         for layer in self._layers:
@@ -91,12 +90,12 @@ class Network(Layer):
     @property
     def weights(self) -> list[Any]:
         """The variables of the layers, in the order in which these were tracked, then all others."""
-        found = [v for layer in self._layers for v in getattr(layer, "weights", layer.variables)]
-        return list({id(v): v for v in [*found, *super().weights]}.values())
+        of_layers = [v for layer in self._layers for v in getattr(layer, "weights", layer.variables)]
+        return list({id(v): v for v in [*of_layers, *super().weights]}.values())
 
 
 class Sequential(Network):
-    """A network that calls its layers one after another.
+    """A network that composes its layers in order.
 
     Args:
         layers_funcs: layers, or functions of a tensor.
@@ -111,15 +110,15 @@ class Sequential(Network):
     def __init__(self, layers_funcs: Sequence[Callable[..., Any]] = (), name: str | None = None) -> None:
         super().__init__(name)
         self._steps: list[Callable[..., Any]] = []
-        for each in layers_funcs or ():
-            self.add(each)
+        for layer_func in layers_funcs or ():
+            self.add(layer_func)
 
     @entry
     def add(self, layer_func: Callable[..., Any]) -> None:
-        """Let ``layer_func``, a layer or a function of a tensor, be called last.
+        """Append ``layer_func``, a layer or a function of a tensor.
 
         Raises:
-            DTypeError: it can't be called.
+            DTypeError: it is not callable.
         """
         if isinstance(layer_func, Module):
             self.track_layer(layer_func)
@@ -128,11 +127,8 @@ class Sequential(Network):
         self._steps.append(layer_func)
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """What the last step makes of what the one before makes, from ``inputs`` on.
-
-        The other arguments go to the first step.
-        """
-        found = inputs
-        for place, step in enumerate(self._steps):
-            found = step(found, *args, **kwargs) if place == 0 else step(found)
-        return found
+        """The composition of the steps, applied to ``inputs``; other arguments are for the first step."""
+        outputs = inputs
+        for i, step in enumerate(self._steps):
+            outputs = step(outputs, *args, **kwargs) if i == 0 else step(outputs)
+        return outputs

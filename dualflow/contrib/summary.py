@@ -1,7 +1,7 @@
-"""Summaries as the first eager guides write them: ``df.contrib.summary``.
+"""``df.contrib.summary``: the summaries of TensorFlow 1's eager guides.
 
-Their step is the global step of ``v1.train`` where none is given. Other than in TensorFlow 1, summaries are
-recorded unless one of the blocks says otherwise.
+The step is the global step of ``v1.train`` by default. Other than in TensorFlow 1, summaries are recorded
+unless one of the context managers disables it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
 
 
 def always_record_summaries() -> Any:
-    """The block in which all summaries are written.
+    """A context manager in which all summaries are written.
 
     >>> import dualflow as df
     >>> with df.contrib.summary.always_record_summaries():
@@ -48,17 +48,17 @@ def always_record_summaries() -> Any:
 
 
 def never_record_summaries() -> Any:
-    """The block in which no summary is written."""
+    """A context manager in which no summary is written."""
     return record_if(False)
 
 
 @entry
 def record_summaries_every_n_global_steps(n: int, global_step: Any = None) -> Any:
-    """The block in which summaries are written if the count of steps is a multiple of ``n``.
+    """A context manager in which summaries are written if the global step is a multiple of ``n``.
 
     Args:
-        n: at least 1.
-        global_step: the variable of the count, by default that of ``v1.train``.
+        n: an int of at least 1.
+        global_step: a variable, by default the global step of ``v1.train``.
 
     Raises:
         InvalidArgumentError: ``n`` is below 1.
@@ -72,7 +72,7 @@ def record_summaries_every_n_global_steps(n: int, global_step: Any = None) -> An
 
 
 def _step(step: Any) -> Any:
-    """The step that is given, the default step, or else the global step."""
+    """``step``, else the default step, else the global step."""
     if step is None and DEFAULTS.step is None:
         return get_global_step()
     return step
@@ -84,7 +84,7 @@ def _tag(name: str, family: str | None) -> str:
 
 @entry
 def scalar(name: str, tensor: Any, family: str | None = None, step: Any = None) -> bool:
-    """:func:`dualflow.summary.scalar` under the name ``family/name``, for the global step by default.
+    """:func:`dualflow.summary.scalar` with the name ``family/name``, at the global step by default.
 
     >>> import dualflow as df
     >>> df.contrib.summary.scalar("loss", 0.5, step=1)
@@ -95,7 +95,7 @@ def scalar(name: str, tensor: Any, family: str | None = None, step: Any = None) 
 
 @entry
 def histogram(name: str, tensor: Any, family: str | None = None, step: Any = None) -> bool:
-    """:func:`dualflow.summary.histogram` under the name ``family/name``, for the global step by default."""
+    """:func:`dualflow.summary.histogram` with the name ``family/name``, at the global step by default."""
     return writing.histogram(_tag(name, family), tensor, _step(step))
 
 
@@ -108,7 +108,7 @@ def image(
     family: str | None = None,
     step: Any = None,
 ) -> bool:
-    """:func:`dualflow.summary.image` under the name ``family/name``, for the global step by default.
+    """:func:`dualflow.summary.image` with the name ``family/name``, at the global step by default.
 
     ``bad_color`` is ignored: pixels that are nan are black.
     """
@@ -124,7 +124,7 @@ def audio(
     family: str | None = None,
     step: Any = None,
 ) -> bool:
-    """:func:`dualflow.summary.audio` under the name ``family/name``, for the global step by default."""
+    """:func:`dualflow.summary.audio` with the name ``family/name``, at the global step by default."""
     return writing.audio(_tag(name, family), tensor, sample_rate, _step(step), max_outputs)
 
 

@@ -109,7 +109,7 @@ def test_a_graphs_variables_may_be_global() -> None:
     ("make", "message"),
     [
         (lambda: tfe.metrics.Accuracy()([1, 2], [1, 2, 3]), r"unequal: \(2,\) and \(3,\)"),
-        (lambda: tfe.metrics.Mean("m").result(), "'m' has seen nothing; call it first"),
+        (lambda: tfe.metrics.Mean("m").result(), "'m' has no data; call it first"),
         (lambda: tfe.metrics.Mean("m").init_variables(), "'m' has no variables before its first call"),
         (lambda: tfe.metrics.Metric()(1.0), "Metric is a metric without a method build"),
         (lambda: tfe.metrics.Metric().call(1.0), "Metric is a metric without a method call"),

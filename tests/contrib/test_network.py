@@ -102,7 +102,7 @@ def test_sequential_calls_one_after_another() -> None:
         (lambda: Model().track_layer(v1.layers.Dense(1, name="two")), "two layers with the name 'two'"),
         (lambda: Model().get_layer(), "either the name of a layer or its index"),
         (lambda: Model().get_layer("one", 1), "either the name of a layer or its index"),
-        (lambda: Model().get_layer(index=2), "index 2 but model only has 2 layers"),
+        (lambda: Model().get_layer(index=2), "index 2 is out of range: the network has 2 layers"),
         (lambda: Model().get_layer("three"), r"No such layer: 'three'; the layers are \['one', 'two'\]"),
         (lambda: tfe.Sequential([3]), "takes a layer or a function, not 3"),
     ],

@@ -1,1 +1,1 @@
-"""One function over the rows of its arguments at once: its trace, op by op, on inputs with one more axis."""
+"""``vmap``: a function of one batch element, evaluated for a whole batch op by op."""

@@ -1,4 +1,4 @@
-"""A value of a function that runs over rows: the same for all of them, or one for each."""
+""":class:`BatchedValue`: a tensor that is shared by the batch elements, or has a batch axis."""
 
 from __future__ import annotations
 
@@ -14,72 +14,72 @@ from dualflow.ops.broadcasting import broadcast_to
 
 
 class UnbatchableError(InvalidArgumentError):
-    """What a function does can't be done for all rows at once."""
+    """An operation has no batched form."""
 
 
 class BatchedValue(NamedTuple):
-    """A tensor.
+    """A tensor, and whether it has a batch axis.
 
     Attributes:
-        tensor: all rows stacked along the first axis, where there is one for each; else what all rows share.
-        by_row: whether there is one for each row.
-        of_iterations: whether it is what the iterations of a loop gave, stacked: then rows lie along the
-        second axis.
-        active: of what iterations gave, which rows each iteration is for, a row an iteration; None where each
-        is for all.
+        tensor: the values of all batch elements, stacked, or the value that they share.
+        is_batched: whether it has a batch axis.
+        is_loop_stack: whether it is a stacked output of a batched loop. Then the first axis is that of the
+            iterations, and the batch axis is the second; else the batch axis is the first.
+        active: for a stacked output, a bool tensor of shape (iterations, batch elements): which elements each
+            iteration is for. None if each is for all.
     """
 
     tensor: Any
-    by_row: bool
-    of_iterations: bool = False
+    is_batched: bool
+    is_loop_stack: bool = False
     active: Any = None
 
     @property
     def rank(self) -> int:
-        """The number of axes of one row."""
-        return len(self.tensor.shape) - self.by_row
+        """The number of axes without the batch axis."""
+        return len(self.tensor.shape) - self.is_batched
 
     @property
-    def row_spec(self) -> TensorSpec:
-        """What one row is."""
+    def element_spec(self) -> TensorSpec:
+        """The dtype and shape of one batch element."""
         sizes = list(self.tensor.shape)
-        if self.by_row:
-            del sizes[int(self.of_iterations)]
+        if self.is_batched:
+            del sizes[int(self.is_loop_stack)]
         return TensorSpec.of(Shape(tuple(sizes)), self.tensor.dtype)
 
     @property
-    def rows_first(self) -> BatchedValue:
-        """The same with the rows along the first axis."""
-        if not self.of_iterations:
+    def batch_axis_first(self) -> BatchedValue:
+        """The value with the batch axis first."""
+        if not self.is_loop_stack:
             return self
-        tensor = moved_axis(self.tensor, 1, 0) if self.by_row else self.tensor
-        return BatchedValue(tensor, self.by_row, active=self.active)
+        tensor = moved_axis(self.tensor, 1, 0) if self.is_batched else self.tensor
+        return BatchedValue(tensor, self.is_batched, active=self.active)
 
     @property
-    def iteration_by_iteration(self) -> Any:
-        """A stack with its own first axis first: each row of that is one for each row, or shared."""
-        return moved_axis(self.tensor, 1, 0) if self.by_row and not self.of_iterations else self.tensor
+    def scan_input(self) -> Any:
+        """The tensor as an input that a loop scans: its own first axis first, then the batch axis."""
+        return moved_axis(self.tensor, 1, 0) if self.is_batched and not self.is_loop_stack else self.tensor
 
-    def stacked(self, count: int) -> Any:
-        """One for each of ``count`` rows, stacked."""
-        return self.tensor if self.by_row else broadcast_to(self.tensor, (count, *self.tensor.shape))
+    def with_batch_axis(self, count: int) -> Any:
+        """The tensor with a batch axis of ``count`` elements, to which a shared value is broadcast."""
+        return self.tensor if self.is_batched else broadcast_to(self.tensor, (count, *self.tensor.shape))
 
     def with_rank(self, rank: int) -> BatchedValue:
-        """Rows of at least ``rank`` axes, with axes of size 1 first; what all rows share stays as it is."""
+        """A batched value with axes of size 1 after the batch axis, up to ``rank``; others unchanged."""
         missing = rank - self.rank
-        if not self.by_row or missing <= 0:
+        if not self.is_batched or missing <= 0:
             return self
         return BatchedValue(expand_dims(self.tensor, tuple(range(1, 1 + missing))), True)
 
 
 def with_common_rank(values: Sequence[BatchedValue], least: int = 0) -> list[BatchedValue]:
-    """The values with as many axes, behind that of the rows, as the one that has most."""
+    """The values with the rank, not counting the batch axis, of the one with most axes."""
     rank = max([least, *[x.rank for x in values]])
     return [x.with_rank(rank) for x in values]
 
 
 def moved_axis(tensor: Any, origin: int, target: int) -> Any:
-    """``tensor`` with one of its axes in another place, the others in their order."""
+    """``tensor`` with the axis ``origin`` moved to ``target``, the others in their order."""
     if origin == target:
         return tensor
     axes = list(range(len(tensor.shape)))

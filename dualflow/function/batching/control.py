@@ -1,10 +1,9 @@
-"""Conditionals and loops for all rows at once.
+"""Batching of conditionals and loops.
 
-Where a condition is the same for all rows, a spec stays a spec. Where it differs, each branch runs for
-all rows if one row takes it, and each row keeps the results of its own branch; a loop iterations until the
-last row is done, and a row that is done keeps what it has. Rows that a branch or iteration is not for are
-computed with the values of a row that it is for: they raise no errors, and their gradients are no infinities
-times zero.
+With a shared condition they stay one conditional or loop. With a batched condition, each branch that some
+element takes runs for the whole batch, and the results are selected; a loop runs until no element continues,
+and the carried values of the others stay unchanged. Elements that a branch or iteration is not for are
+replaced by one that it is for. So they raise no errors, and no gradient is infinity times zero.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow.function.batching.batched_value import BatchedValue, UnbatchableError, moved_axis
-from dualflow.function.batching.dependence import by_row, carried_by_row
+from dualflow.function.batching.dependence import batched_carries, batched_outputs
 from dualflow.function.control.control_flow import cond, switch_case
 from dualflow.function.control.row_loop import repeat, repeat_while
 from dualflow.graph.control_spec import CondSpec, LoopSpec
@@ -27,60 +26,60 @@ from dualflow.ops.selection import where
 from dualflow.ops.taking import gather
 
 Run = Callable[[Graph, Sequence[BatchedValue]], list[BatchedValue]]
-"""The outputs of a graph for all rows."""
+"""Evaluates a graph for the whole batch."""
 
 
-def choose(
+def batched_cond(
     spec: CondSpec, index: BatchedValue, operands: Sequence[BatchedValue], count: int, run: Run
 ) -> list[Any]:
-    """The outputs of a spec for each of ``count`` rows, stacked."""
-    if index.by_row:
-        return _choose_by_row(spec, index.tensor, operands, count, run)
+    """The outputs of a conditional, each with a batch axis of ``count`` elements."""
+    if index.is_batched:
+        return _select_branches(spec, index.tensor, operands, count, run)
 
-    def taking(branch: Graph) -> Callable[[], list[Any]]:
-        return lambda: [y.stacked(count) for y in run(branch, operands)]
+    def function(branch: Graph) -> Callable[[], list[Any]]:
+        return lambda: [y.with_batch_axis(count) for y in run(branch, operands)]
 
-    branches = [taking(branch) for branch in spec.branches]
-    found: list[Any] = branches[0]() if len(branches) == 1 else switch_case(index.tensor, branches)
-    return found
+    branches = [function(branch) for branch in spec.branches]
+    outputs: list[Any] = branches[0]() if len(branches) == 1 else switch_case(index.tensor, branches)
+    return outputs
 
 
-def _choose_by_row(
+def _select_branches(
     spec: CondSpec, index: Any, operands: Sequence[BatchedValue], count: int, run: Run
 ) -> list[Any]:
     *first, last = spec.branches
     masks = [equal(index, i) for i in range(len(first))]
-    rest = logical_not(reduce_any(stack(masks), 0)) if masks else equal(index, index)
-    found = _where_taken(last, rest, operands, count, run)
+    last_mask = logical_not(reduce_any(stack(masks), 0)) if masks else equal(index, index)
+    outputs = _masked_branch(last, last_mask, operands, count, run)
     for mask, branch in zip(masks, first, strict=True):
-        taken = _where_taken(branch, mask, operands, count, run)
-        found = [_select(mask, new, old) for new, old in zip(taken, found, strict=True)]
-    return found
+        taken = _masked_branch(branch, mask, operands, count, run)
+        outputs = [_select(mask, new, old) for new, old in zip(taken, outputs, strict=True)]
+    return outputs
 
 
-def _where_taken(
+def _masked_branch(
     graph: Graph, mask: Any, operands: Sequence[BatchedValue], count: int, run: Run
 ) -> list[Any]:
-    """The outputs for the rows of ``mask``; for others anything."""
+    """The outputs of a branch; those of elements outside of ``mask`` are unspecified."""
 
     def taken() -> list[Any]:
-        given = [BatchedValue(_with_valid(mask, x.tensor), True) if x.by_row else x for x in operands]
-        return [y.stacked(count) for y in run(graph, given)]
+        valid = [BatchedValue(_with_valid(mask, x.tensor), True) if x.is_batched else x for x in operands]
+        return [y.with_batch_axis(count) for y in run(graph, valid)]
 
     shapes = [v.spec.shape for v in graph.outputs]
     if not all(shape.is_static for shape in shapes):
         raise UnbatchableError(
-            "the results of a branch that rows decide have sizes that only the values tell; take one row "
-            "after another with df.map_fn, or mask elements in place of leaving them out."
+            "the condition is batched, and the sizes of the results of a branch depend on values; use "
+            "df.map_fn, or mask entries instead of removing them."
         )
-    found: list[Any] = cond(
+    outputs: list[Any] = cond(
         reduce_any(mask), taken, lambda: [zeros((count, *v.spec.shape), v.spec.dtype) for v in graph.outputs]
     )
-    return found
+    return outputs
 
 
 def _with_valid(mask: Any, tensor: Any) -> Any:
-    """``tensor`` with the values of a row of ``mask`` in the rows that are not of ``mask``."""
+    """``tensor`` with the elements outside of ``mask`` replaced by the first one in it."""
     return _select(mask, tensor, gather(tensor, argmax(mask, 0), axis=0))
 
 
@@ -89,102 +88,105 @@ def _select(mask: Any, new: Any, old: Any) -> Any:
     return where(expand_dims(mask, tuple(range(1, 1 + missing))) if missing else mask, new, old)
 
 
-def iteration(loop: LoopSpec, inputs: Sequence[BatchedValue], count: int, run: Run) -> list[BatchedValue]:
-    """The outputs of a loop for all rows."""
+def batched_loop(loop: LoopSpec, inputs: Sequence[BatchedValue], count: int, run: Run) -> list[BatchedValue]:
+    """The outputs of a loop for the whole batch."""
     if loop.condition is not None:
-        return _iteration_while(loop, loop.condition, inputs, count, run)
-    carry, stacks, rest = loop.parts(inputs)
-    active = next((x.active for x in stacks if x.active is not None), None)
-    others = [x.by_row for x in (*stacks, *rest)]
-    differ = carried_by_row(loop.body, [x.by_row or active is not None for x in carry], others)
-    rows_differ = by_row(loop.body, [*differ, *others])[loop.carried :]
+        return _batched_while(loop, loop.condition, inputs, count, run)
+    carry, scanned, invariants = loop.parts(inputs)
+    active = next((x.active for x in scanned if x.active is not None), None)
+    others = [x.is_batched for x in (*scanned, *invariants)]
+    carries_batched = batched_carries(loop.body, [x.is_batched or active is not None for x in carry], others)
+    stacks_batched = batched_outputs(loop.body, [*carries_batched, *others])[loop.carried :]
 
-    def step(state: list[Any], row: list[Any]) -> tuple[list[Any], list[Any]]:
-        given = [BatchedValue(x, kind) for x, kind in zip(state, differ, strict=True)]
-        read = [BatchedValue(x, stack.by_row) for x, stack in zip(row, stacks, strict=False)]
-        found = run(loop.body, [*given, *read, *rest])
-        after = _as_kinds(found[: loop.carried], differ, count)
+    def step(state: list[Any], xs: list[Any]) -> tuple[list[Any], list[Any]]:
+        carried = [BatchedValue(x, batched) for x, batched in zip(state, carries_batched, strict=True)]
+        slices = [BatchedValue(x, whole.is_batched) for x, whole in zip(xs, scanned, strict=False)]
+        outputs = run(loop.body, [*carried, *slices, *invariants])
+        new_state = _unwrapped(outputs[: loop.carried], carries_batched, count)
         if active is not None:
-            after = [_select(row[-1], new, old) for new, old in zip(after, state, strict=True)]
-        return after, _as_kinds(found[loop.carried :], rows_differ, count)
+            new_state = [_select(xs[-1], new, old) for new, old in zip(new_state, state, strict=True)]
+        return new_state, _unwrapped(outputs[loop.carried :], stacks_batched, count)
 
-    start = _as_kinds(carry, differ, count)
-    xs = [x.iteration_by_iteration for x in stacks] + ([] if active is None else [active])
-    length = loop.length if loop.length is not None else xs[0].shape[0]
-    end, found = repeat(step, start, xs, length, loop.reverse)
-    of_iterations = any(x.of_iterations for x in stacks)
-    kept = [
-        BatchedValue(moved_axis(y, 1, 0) if kind and not of_iterations else y, kind, of_iterations, active)
-        for y, kind in zip(found, rows_differ, strict=True)
+    start = _unwrapped(carry, carries_batched, count)
+    scan_inputs = [x.scan_input for x in scanned] + ([] if active is None else [active])
+    length = loop.length if loop.length is not None else scan_inputs[0].shape[0]
+    final, stacks = repeat(step, start, scan_inputs, length, loop.reverse)
+    is_loop_stack = any(x.is_loop_stack for x in scanned)
+    stacked = [
+        BatchedValue(
+            moved_axis(y, 1, 0) if batched and not is_loop_stack else y, batched, is_loop_stack, active
+        )
+        for y, batched in zip(stacks, stacks_batched, strict=True)
     ]
-    return [*map(BatchedValue, end, differ), *kept]
+    return [*map(BatchedValue, final, carries_batched), *stacked]
 
 
-def _iteration_while(
+def _batched_while(
     loop: LoopSpec, condition: Graph, inputs: Sequence[BatchedValue], count: int, run: Run
 ) -> list[BatchedValue]:
-    carry, _, rest = loop.parts(inputs)
-    others = [x.by_row for x in rest]
-    differ = carried_by_row(loop.body, [x.by_row for x in carry], others)
-    (by_condition,) = by_row(condition, [*differ, *others])
-    if by_condition:
-        return _iteration_masked(loop, condition, carry, rest, count, run)
-    rows_differ = by_row(loop.body, [*differ, *others])[loop.carried :]
+    carry, _, invariants = loop.parts(inputs)
+    others = [x.is_batched for x in invariants]
+    carries_batched = batched_carries(loop.body, [x.is_batched for x in carry], others)
+    (condition_batched,) = batched_outputs(condition, [*carries_batched, *others])
+    if condition_batched:
+        return _masked_while(loop, condition, carry, invariants, count, run)
+    stacks_batched = batched_outputs(loop.body, [*carries_batched, *others])[loop.carried :]
 
-    def mapped(state: Sequence[Any]) -> list[BatchedValue]:
-        return [*map(BatchedValue, state, differ), *rest]
+    def body_inputs(state: Sequence[Any]) -> list[BatchedValue]:
+        return [*map(BatchedValue, state, carries_batched), *invariants]
 
     def step(state: list[Any]) -> tuple[list[Any], list[Any]]:
-        found = run(loop.body, mapped(state))
-        after = _as_kinds(found[: loop.carried], differ, count)
-        return after, _as_kinds(found[loop.carried :], rows_differ, count)
+        outputs = run(loop.body, body_inputs(state))
+        new_state = _unwrapped(outputs[: loop.carried], carries_batched, count)
+        return new_state, _unwrapped(outputs[loop.carried :], stacks_batched, count)
 
-    end, found = repeat_while(
-        lambda *state: run(condition, mapped(state))[0].tensor,
+    final, stacks = repeat_while(
+        lambda *state: run(condition, body_inputs(state))[0].tensor,
         step,
-        _as_kinds(carry, differ, count),
+        _unwrapped(carry, carries_batched, count),
         loop.length,
     )
     return [
-        *map(BatchedValue, end, differ),
-        *[BatchedValue(y, k, True) for y, k in zip(found, rows_differ, strict=True)],
+        *map(BatchedValue, final, carries_batched),
+        *[BatchedValue(y, batched, True) for y, batched in zip(stacks, stacks_batched, strict=True)],
     ]
 
 
-def _iteration_masked(
+def _masked_while(
     loop: LoopSpec,
     condition: Graph,
     carry: Sequence[BatchedValue],
-    rest: Sequence[BatchedValue],
+    invariants: Sequence[BatchedValue],
     count: int,
     run: Run,
 ) -> list[BatchedValue]:
-    """Rows that are done keep what they have, until all are."""
+    """A while loop with a batched condition: an element whose condition is false keeps its carried values."""
 
-    def goes_on(state: Sequence[Any]) -> Any:
-        return run(condition, [*_rows(state), *rest])[0].stacked(count)
+    def continues(state: Sequence[Any]) -> Any:
+        return run(condition, [*_batched(state), *invariants])[0].with_batch_axis(count)
 
-    def step(before: list[Any]) -> tuple[list[Any], list[Any]]:
-        active, *state = before
-        given = [
-            BatchedValue(_with_valid(active, x.tensor), True) if x.by_row else x
-            for x in (*_rows(state), *rest)
+    def step(active_and_state: list[Any]) -> tuple[list[Any], list[Any]]:
+        active, *state = active_and_state
+        valid = [
+            BatchedValue(_with_valid(active, x.tensor), True) if x.is_batched else x
+            for x in (*_batched(state), *invariants)
         ]
-        found = [y.stacked(count) for y in run(loop.body, given)]
-        after = [_select(active, new, old) for new, old in zip(found, state, strict=False)]
-        kept = [*found[loop.carried :], active] if loop.stacked else []
-        return [logical_and(active, goes_on(after)), *after], kept
+        outputs = [y.with_batch_axis(count) for y in run(loop.body, valid)]
+        new_state = [_select(active, new, old) for new, old in zip(outputs, state, strict=False)]
+        stacked = [*outputs[loop.carried :], active] if loop.stacked else []
+        return [logical_and(active, continues(new_state)), *new_state], stacked
 
-    start = [x.stacked(count) for x in carry]
-    (_, *end), kept = repeat_while(
-        lambda active, *_: reduce_any(active), step, [goes_on(start), *start], loop.length
+    start = [x.with_batch_axis(count) for x in carry]
+    (_, *final), stacks = repeat_while(
+        lambda active, *_: reduce_any(active), step, [continues(start), *start], loop.length
     )
-    return [*_rows(end), *[BatchedValue(y, True, True, kept[-1]) for y in kept[:-1]]]
+    return [*_batched(final), *[BatchedValue(y, True, True, stacks[-1]) for y in stacks[:-1]]]
 
 
-def _rows(state: Sequence[Any]) -> list[BatchedValue]:
-    return [BatchedValue(x, True) for x in state]
+def _batched(tensors: Sequence[Any]) -> list[BatchedValue]:
+    return [BatchedValue(x, True) for x in tensors]
 
 
-def _as_kinds(values: Sequence[BatchedValue], kinds: Sequence[bool], count: int) -> list[Any]:
-    return [x.stacked(count) if kind else x.tensor for x, kind in zip(values, kinds, strict=True)]
+def _unwrapped(values: Sequence[BatchedValue], batched: Sequence[bool], count: int) -> list[Any]:
+    """The tensors of ``values``, with a batch axis where ``batched`` is true."""
+    return [x.with_batch_axis(count) if b else x.tensor for x, b in zip(values, batched, strict=True)]

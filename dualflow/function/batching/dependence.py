@@ -1,4 +1,4 @@
-"""Which values of a graph differ from row to row, given which inputs do."""
+"""Which outputs of a graph are batched, from which of its inputs are."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from dualflow.graph.ir import Graph
 from dualflow.ops.record import Effect
 
 
-def by_row(graph: Graph, inputs: Sequence[bool]) -> list[bool]:
-    """For each output whether it may differ: it depends on an input that does, or on random numbers."""
-    found = dict(zip(graph.inputs, inputs, strict=True))
+def batched_outputs(graph: Graph, inputs: Sequence[bool]) -> list[bool]:
+    """Whether each output is batched: it depends on a batched input, or on random numbers."""
+    batched = dict(zip(graph.inputs, inputs, strict=True))
     for node in graph.nodes:
-        differs = node.effect is Effect.RANDOM or any(found[v] for v in node.inputs)
-        found.update(dict.fromkeys(node.outputs, differs))
-    return [found[v] for v in graph.outputs]
+        differs = node.effect is Effect.RANDOM or any(batched[v] for v in node.inputs)
+        batched.update(dict.fromkeys(node.outputs, differs))
+    return [batched[v] for v in graph.outputs]
 
 
-def carried_by_row(body: Graph, carried: Sequence[bool], others: Sequence[bool]) -> list[bool]:
-    """For each carried value of a loop whether it may differ in some iteration, from how they begin."""
-    found = list(carried)
+def batched_carries(body: Graph, carried: Sequence[bool], others: Sequence[bool]) -> list[bool]:
+    """Whether each carried value of a loop is batched in some iteration: the least fixed point."""
+    batched = list(carried)
     while True:
-        after = by_row(body, [*found, *others])[: len(found)]
-        joined = [a or b for a, b in zip(found, after, strict=True)]
-        if joined == found:
-            return found
-        found = joined
+        after = batched_outputs(body, [*batched, *others])[: len(batched)]
+        joined = [a or b for a, b in zip(batched, after, strict=True)]
+        if joined == batched:
+            return batched
+        batched = joined

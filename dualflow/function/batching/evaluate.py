@@ -1,4 +1,4 @@
-"""A traced function for all rows at once, through the current engine."""
+"""Evaluates a graph for a whole batch, on the current engine."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 from dualflow.core import dispatch
 from dualflow.function.batching.batched_value import BatchedValue, UnbatchableError
-from dualflow.function.batching.control import choose, iteration
-from dualflow.function.batching.rules import over_rows
+from dualflow.function.batching.control import batched_cond, batched_loop
+from dualflow.function.batching.rules import apply_batched
 from dualflow.graph import origin
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.respecialise_bodies import attrs_for
@@ -22,68 +22,71 @@ Note = Callable[[Any, Any], None]
 def evaluate_batched(
     graph: Graph, inputs: Sequence[BatchedValue], count: int, note: Note | None = None
 ) -> list[BatchedValue]:
-    """The results of ``graph`` (outputs, then updates) for each of ``count`` rows, or for all together.
+    """The results of ``graph`` for a batch of ``count`` elements: the outputs, then the updates.
 
-    ``note`` is told of each assignment outside of bodies: the variable, and the tensor that it holds from
-    there on.
+    Args:
+        graph: the trace for one element.
+        inputs: one for each input of the graph.
+        count: the size of the batch.
+        note: called for each assignment outside of bodies, with the variable and its new value.
 
     Raises:
-        UnbatchableError: what can't be done for all rows at once, with the user's line.
+        UnbatchableError: an operation has no batched form; with the user's line.
     """
-    known: dict[Value, BatchedValue] = dict(zip(graph.inputs, inputs, strict=True))
+    values: dict[Value, BatchedValue] = dict(zip(graph.inputs, inputs, strict=True))
     for node in graph.nodes:
-        given = [known[v] for v in node.inputs]
+        operands = [values[v] for v in node.inputs]
         with origin.forced(node.origin):
             try:
-                found = _outputs(node, given, count, note)
+                results = _outputs(node, operands, count, note)
             except UnbatchableError as error:
                 if node.origin is None or str(node.origin) in str(error):
                     raise
                 raise UnbatchableError(f"{error}\n  {node.origin}") from None
-        known.update(zip(node.outputs, found, strict=True))
-    return [known[v] for v in graph.results]
+        values.update(zip(node.outputs, results, strict=True))
+    return [values[v] for v in graph.results]
 
 
-def _outputs(node: Node, given: Sequence[BatchedValue], count: int, note: Note | None) -> list[BatchedValue]:
+def _outputs(node: Node, values: Sequence[BatchedValue], count: int, note: Note | None) -> list[BatchedValue]:
     if isinstance(node.op.kind, Literal):
         return [BatchedValue(dispatch.current().constant(node.attrs["value"]), False)]
     if node.effect is Effect.ASSIGN:
         if note is not None:
-            note(node.attrs["variable"], shared(given[0], node.attrs["variable"]))
+            note(node.attrs["variable"], shared(values[0], node.attrs["variable"]))
         return []
-    attrs = dict(attrs_for(node, [x.row_spec for x in given]))
-    if not any(x.by_row for x in given) and node.effect is not Effect.RANDOM:
-        found = dispatch.current().apply(node.op, tuple([x.tensor for x in given]), attrs)
-        return [BatchedValue(y, False) for y in (found if isinstance(found, tuple) else (found,))]
+    attrs = dict(attrs_for(node, [x.element_spec for x in values]))
+    if not any(x.is_batched for x in values) and node.effect is not Effect.RANDOM:
+        results = dispatch.current().apply(node.op, tuple([x.tensor for x in values]), attrs)
+        return [BatchedValue(y, False) for y in (results if isinstance(results, tuple) else (results,))]
 
-    if node.op is SHAPE:  # all rows of a tensor have the same sizes
-        sizes: Any = sizes_of(given[0].rows_first.tensor, attrs["dtype"])
+    if node.op is SHAPE:  # all elements of a batch have the same sizes
+        sizes: Any = sizes_of(values[0].batch_axis_first.tensor, attrs["dtype"])
         return [BatchedValue(sizes[1:], False)]
 
     def run(body: Graph, inputs: Sequence[BatchedValue]) -> list[BatchedValue]:
         return evaluate_batched(body, inputs, count)
 
     if isinstance(node.op.kind, Loop):
-        return iteration(attrs["loop"], given, count, run)
-    active = next((x.active for x in given if x.active is not None), None)
-    given = [x.rows_first for x in given]
+        return batched_loop(attrs["loop"], values, count, run)
+    active = next((x.active for x in values if x.active is not None), None)
+    values = [x.batch_axis_first for x in values]
     if isinstance(node.op.kind, Cond):
-        index, *operands = given
-        stacks = choose(attrs["cond"], index, operands, count, run)
+        index, *operands = values
+        stacks = batched_cond(attrs["cond"], index, operands, count, run)
     else:
-        stacks = over_rows(node.op, given, attrs, count)
+        stacks = apply_batched(node.op, values, attrs, count)
     return [BatchedValue(y, True, active=active) for y in stacks]
 
 
 def shared(value: BatchedValue, variable: Any) -> Any:
-    """The tensor that all rows assign.
+    """The tensor of a shared value, which the whole batch assigns.
 
     Raises:
-        UnbatchableError: rows assign different ones.
+        UnbatchableError: the value is batched.
     """
-    if value.by_row:
+    if value.is_batched:
         raise UnbatchableError(
-            f"{variable!r} is assigned a value that differs from row to row, but it holds one for all. "
-            "Return the value, and assign what it is reduced to outside."
+            f"{variable!r} is assigned a batched value, but it holds one value for the whole batch; return "
+            "the value, and assign its reduction outside of vmap."
         )
     return value.tensor

@@ -1,7 +1,8 @@
-"""An op for all rows at once, by its form: on inputs that have one more axis, the first, where rows differ.
+"""Batching rules: an op applied to inputs that may have a batch axis, the first.
 
-Forms say how elements, folds, products, picks and scatters change; for views, assemblies and library calls
-the op's record does (:mod:`dualflow.ops.batching_rules`). What neither says is computed row by row.
+The op kind decides for elementwise ops, reductions, products, gathers and scatters. For views, concatenations
+and library calls the op record has a rule (:mod:`dualflow.ops.batching_rules`). An op without either runs
+element by element.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ from dualflow.ops.scattering import scatter_nd, tensor_scatter_nd_add
 Attrs = dict[str, Any]
 
 
-def over_rows(op: Op, inputs: Sequence[BatchedValue], attrs: Attrs, count: int) -> list[Any]:
-    """The outputs of ``op`` for each of ``count`` rows, stacked.
+def apply_batched(op: Op, inputs: Sequence[BatchedValue], attrs: Attrs, count: int) -> list[Any]:
+    """The outputs of ``op``, each with a batch axis of ``count`` elements.
 
-    Some of its inputs differ from row to row, or it draws random numbers.
+    Some of its inputs are batched, or it draws random numbers.
     """
     match op.kind:
         case _ if op.batching_rule is not None and op.batching_rule.apart:
@@ -55,56 +56,60 @@ def over_rows(op: Op, inputs: Sequence[BatchedValue], attrs: Attrs, count: int) 
             return _by_record(op, op.batching_rule, inputs, attrs, count)
         case Decompose():
             raise UnbatchableError(
-                f"{op.name} gives results whose sizes the values tell, which may differ from row to row; "
-                "take one row after another with df.map_fn, or mask elements in place of leaving them out."
+                f"the sizes of the results of {op.name} depend on values, and may differ between batch "
+                "elements; use df.map_fn, or mask entries instead of removing them."
             )
         case _:
             return _one_by_one(op, inputs, attrs, count)
 
 
 def _run(op: Op, tensors: Sequence[Any], attrs: Attrs) -> list[Any]:
-    found = dispatch.current().apply(op, tuple(tensors), attrs)
-    return list(found) if isinstance(found, tuple) else [found]
+    outputs = dispatch.current().apply(op, tuple(tensors), attrs)
+    return list(outputs) if isinstance(outputs, tuple) else [outputs]
 
 
 def _by_record(
-    op: Op, rows: BatchingRule, inputs: Sequence[BatchedValue], attrs: Attrs, count: int
+    op: Op, rule: BatchingRule, inputs: Sequence[BatchedValue], attrs: Attrs, count: int
 ) -> list[Any]:
-    if rows.merged:
+    if rule.merged:
         return _merged(op, inputs, attrs, count)
-    if rows.broadcasts:
-        stacks = [BatchedValue(x.stacked(count), True) for x in inputs]
-        inputs = with_common_rank(stacks, max([len(attrs[name]) for name in rows.sizes], default=0))
+    if rule.broadcasts:
+        stacks = [BatchedValue(x.with_batch_axis(count), True) for x in inputs]
+        inputs = with_common_rank(stacks, max([len(attrs[name]) for name in rule.sizes], default=0))
     tensors = [
-        _positions(x, count) if i == rows.positions else x.stacked(count) for i, x in enumerate(inputs)
+        _positions(x, count) if i == rule.positions else x.with_batch_axis(count)
+        for i, x in enumerate(inputs)
     ]
-    return _run(op, tensors, rows.attributes(attrs, count))
+    return _run(op, tensors, rule.attributes(attrs, count))
 
 
 def _merged(op: Op, inputs: Sequence[BatchedValue], attrs: Attrs, count: int) -> list[Any]:
-    """The rows of all rows one below another."""
-    tensors = [x.stacked(count) for x in inputs]
-    found = _run(op, [reshape(x, (-1, *x.shape[2:])) for x in tensors], attrs)
-    return [reshape(y, (count, -1, *y.shape[1:])) for y in found]
+    """One call on the data of all elements, with the batch axis merged into the first axis."""
+    tensors = [x.with_batch_axis(count) for x in inputs]
+    outputs = _run(op, [reshape(x, (-1, *x.shape[2:])) for x in tensors], attrs)
+    return [reshape(y, (count, -1, *y.shape[1:])) for y in outputs]
 
 
 def _one_by_one(op: Op, inputs: Sequence[BatchedValue], attrs: Attrs, count: int) -> list[Any]:
-    def step(carry: list[Any], row: list[Any]) -> tuple[list[Any], list[Any]]:
-        given = iter(row)
-        return [], _run(op, [next(given) if x.by_row else x.tensor for x in inputs], attrs)
+    def step(carry: list[Any], element: list[Any]) -> tuple[list[Any], list[Any]]:
+        slices = iter(element)
+        return [], _run(op, [next(slices) if x.is_batched else x.tensor for x in inputs], attrs)
 
-    return repeat(step, [], [x.tensor for x in inputs if x.by_row], count, False)[1]
+    return repeat(step, [], [x.tensor for x in inputs if x.is_batched], count, False)[1]
 
 
 def _product(op: Op, inputs: Sequence[BatchedValue], attrs: Attrs) -> list[Any]:
-    """Rows times what they share are one larger product."""
+    """A batched matrix times a shared one is one larger product."""
     if len(inputs) == 2:
         a, b = inputs
         first, second = bool(attrs.get("transpose_a")), bool(attrs.get("transpose_b"))
-        if a.by_row and not b.by_row and b.rank == 2 and not first and a.tensor.shape[1:].is_static:
+        if a.is_batched and not b.is_batched and b.rank == 2 and not first and a.tensor.shape[1:].is_static:
             return [_rows_times(a.tensor, b.tensor, second)]
         column = (
-            b.by_row and not a.by_row and a.rank == b.rank == 2 and b.tensor.shape[1 if second else 2] == 1
+            b.is_batched
+            and not a.is_batched
+            and a.rank == b.rank == 2
+            and b.tensor.shape[1 if second else 2] == 1
         )
         if column:
             row = reshape(b.tensor, (-1, 1, b.tensor.shape[2 if second else 1]))
@@ -113,42 +118,42 @@ def _product(op: Op, inputs: Sequence[BatchedValue], attrs: Attrs) -> list[Any]:
 
 
 def _rows_times(x: Any, matrix: Any, transpose: bool) -> Any:
-    """The matrices of ``x``, one below another, times one matrix."""
+    """The matrices of ``x``, stacked vertically, times one matrix."""
     *lead, width = x.shape
-    found = matmul(reshape(x, (-1, width)), matrix, transpose_b=transpose)
-    return reshape(found, (*lead, found.shape[-1]))
+    product = matmul(reshape(x, (-1, width)), matrix, transpose_b=transpose)
+    return reshape(product, (*lead, product.shape[-1]))
 
 
 def _take(
     op: Op, params: BatchedValue, indices: BatchedValue, count: int, axis: int, batch_dims: int = 0
 ) -> list[Any]:
-    if batch_dims == 0 and not indices.by_row:
+    if batch_dims == 0 and not indices.is_batched:
         return _run(op, [params.tensor, indices.tensor], {"axis": axis + 1})
-    if batch_dims == 0 and not params.by_row:
-        (found,) = _run(op, [params.tensor, indices.tensor], {"axis": axis})
-        return [moved_axis(found, axis, 0)]
-    tensors = [params.stacked(count), indices.stacked(count)]
+    if batch_dims == 0 and not params.is_batched:
+        (slices,) = _run(op, [params.tensor, indices.tensor], {"axis": axis})
+        return [moved_axis(slices, axis, 0)]
+    tensors = [params.with_batch_axis(count), indices.with_batch_axis(count)]
     return _run(op, tensors, {"axis": axis + 1, "batch_dims": batch_dims + 1})
 
 
 def _scatter(op: Op, inputs: Sequence[BatchedValue], attrs: Attrs, count: int) -> list[Any]:
     *onto, indices, updates = inputs
-    if not indices.by_row:
-        tensors = [*[x.stacked(count) for x in onto], indices.tensor, updates.stacked(count)]
+    if not indices.is_batched:
+        tensors = [*[x.with_batch_axis(count) for x in onto], indices.tensor, updates.with_batch_axis(count)]
         return _run(op, tensors, ALONG.attributes(attrs, count))
     if attrs["axis"] != 0:
         return _one_by_one(op, inputs, attrs, count)
-    rows = updates.stacked(count)
-    places = _positions(BatchedValue(indices.tensor[..., None], True), count)
+    slices = updates.with_batch_axis(count)
+    positions = _positions(BatchedValue(indices.tensor[..., None], True), count)
     if onto:
-        return [tensor_scatter_nd_add(onto[0].stacked(count), places, rows)]
-    slices = rows.shape[len(indices.tensor.shape) :]
-    return [scatter_nd(places, rows, (count, attrs["size"], *slices))]
+        return [tensor_scatter_nd_add(onto[0].with_batch_axis(count), positions, slices)]
+    slice_shape = slices.shape[len(indices.tensor.shape) :]
+    return [scatter_nd(positions, slices, (count, attrs["size"], *slice_shape))]
 
 
 def _positions(indices: BatchedValue, count: int) -> Any:
-    """Positions in each row, with the number of the row first."""
-    places = cast(indices.stacked(count), int64)
-    shape = (*places.shape[:-1], 1)
+    """Positions within each element, with the number of the element first."""
+    positions = cast(indices.with_batch_axis(count), int64)
+    shape = (*positions.shape[:-1], 1)
     numbers = iota((count, *(1,) * (len(shape) - 1)), 0, int64)
-    return concat([broadcast_to(numbers, shape), places], -1)
+    return concat([broadcast_to(numbers, shape), positions], -1)

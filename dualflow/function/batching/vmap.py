@@ -1,4 +1,4 @@
-"""``vmap`` and ``vectorized_map``: a function of one row, for all rows at once."""
+"""``vmap`` and ``vectorized_map``: a function of one batch element, for a whole batch."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.core.tree import flatten, unflatten
 from dualflow.core.warning import warn_user
+from dualflow.function.batching.batch_function import batch_function
 from dualflow.function.batching.batched_value import BatchedValue, UnbatchableError, moved_axis
-from dualflow.function.batching.map_rows import map_rows
-from dualflow.function.control.maps import map_in_iteration
+from dualflow.function.control.maps import map_sequentially
 from dualflow.ops.creation import convert_to_tensor
 
 
@@ -21,28 +21,28 @@ from dualflow.ops.creation import convert_to_tensor
 def vmap(
     fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = None
 ) -> Callable[..., Any]:
-    """A function that computes ``fn`` for all rows of its arguments at once.
+    """A function that computes ``fn`` for a batch of arguments.
 
-    ``fn`` runs once, with symbols for one row, as a function does that is compiled; then each of its ops runs
-    once for all rows. Where a condition differs from row to row, each branch that a row takes is computed,
-    and a loop iterations until the last row is done. Random numbers differ from row to row.
+    ``fn`` is traced once, with symbolic tensors for one batch element. Then each of its ops runs once for the
+    whole batch. If a condition differs between elements, each branch that some element takes is computed, and
+    a loop runs until no element continues. Random numbers differ between elements.
 
     Args:
-        fn: takes tensors, or structures of them, and returns some.
-        in_axes: the axis of each argument along which its rows lie: one number for all of them, or a sequence
-            with an entry for each positional argument, which is a number, None for what all rows share, or a
-            structure of these like the argument's. Keyword arguments have their rows along axis 0.
-        out_axes: the axis along which the rows of results are stacked: one number for all of them, or a
-            structure like the result's, with None for what is the same for all rows.
-        axis_size: the number of rows, where no argument has any.
+        fn: a function of tensors, or of structures of them, that returns such.
+        in_axes: the batch axis of the arguments: one int for all of them, or a sequence with an entry for
+            each positional argument: an int, None for an argument that the elements share, or a structure of
+            these like the argument's. The batch axis of keyword arguments is 0.
+        out_axes: the batch axis of the results: one int for all of them, or a structure like the result's,
+            with None for a result that does not depend on the element.
+        axis_size: the size of the batch; required if no argument has a batch axis.
 
     Returns:
-        A function of the same arguments, which can be compiled by ``df.function``, differentiated and mapped
+        A function of the same arguments, which can be compiled by ``df.function``, differentiated and batched
         again.
 
     Raises:
-        InvalidArgumentError: by that function: rows that differ in number, an axis out of range, what can't
-            be done for all rows at once, or rows that differ where ``out_axes`` says None.
+        InvalidArgumentError: by that function: the sizes of the batch axes differ, an axis is out of range,
+            an operation has no batched form, or a result depends on the element and its ``out_axes`` is None.
 
     >>> import dualflow as df
     >>> dot = df.autodiff.vmap(lambda x, w: df.reduce_sum(x * w), in_axes=(0, None))
@@ -52,38 +52,42 @@ def vmap(
 
     @entry
     @functools.wraps(fn)
-    def mapped(*args: Any, **kwargs: Any) -> Any:
+    def batched(*args: Any, **kwargs: Any) -> Any:
         values, structure = flatten((args, kwargs))
         axes = [*_in_axes(args, in_axes), *[0] * len(flatten(kwargs)[0])]
-        given = [_argument(x, axis) for x, axis in zip(values, axes, strict=True)]
-        count = _count([x for x in given if isinstance(x, BatchedValue)], axis_size)
+        arguments = [_argument(x, axis) for x, axis in zip(values, axes, strict=True)]
+        count = _count([x for x in arguments if isinstance(x, BatchedValue)], axis_size)
 
         def call(function: Callable[..., Any], leaves: Sequence[Any]) -> Any:
-            row_args, row_kwargs = unflatten(structure, leaves)
-            return function(*row_args, **row_kwargs)
+            element_args, element_kwargs = unflatten(structure, leaves)
+            return function(*element_args, **element_kwargs)
 
-        found, returned = map_rows(fn, call, given, count)
-        places = _spread(out_axes, unflatten(returned, found), "out_axes")
-        return unflatten(returned, [_result(x, place, count) for x, place in zip(found, places, strict=True)])
+        results, returned = batch_function(fn, call, arguments, count)
+        axes_out = _spread(out_axes, unflatten(returned, results), "out_axes")
+        return unflatten(returned, [_result(x, a, count) for x, a in zip(results, axes_out, strict=True)])
 
-    return mapped
+    return batched
 
 
 @entry
 def vectorized_map(
     fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True
 ) -> Any:
-    """``fn`` of each row of ``elems``, stacked, computed for all rows at once: see :func:`vmap`.
+    """The results of ``fn`` for the slices of ``elems`` along the first axis, stacked; see :func:`vmap`.
 
     Args:
-        fn: takes a row, in the structure of ``elems``, and returns tensors in any structure.
-        elems: a tensor or a structure of them, whose first sizes are equal.
-        fallback_to_while_loop: compute rows one after the other where they can't be computed at once.
-        warn: say so where that happens.
+        fn: a function of one slice, in the structure of ``elems``, that returns tensors in any structure.
+        elems: a tensor or a structure of tensors with equal first sizes.
+        fallback_to_while_loop: whether to compute one slice after the other if an operation has no batched
+            form; else this is an error.
+        warn: whether to warn of the fallback.
+
+    Returns:
+        Tensors in the structure of the result of ``fn``, with a new first axis.
 
     Raises:
-        InvalidArgumentError: a scalar among ``elems``, or first sizes that differ; without the fallback, what
-            can't be done for all rows at once.
+        InvalidArgumentError: a scalar among ``elems``, or first sizes that differ; without the fallback, an
+            operation has no batched form.
 
     >>> import dualflow as df
     >>> df.vectorized_map(lambda row: {"sum": df.reduce_sum(row)}, df.ones([2, 3]))["sum"].numpy()
@@ -91,69 +95,69 @@ def vectorized_map(
     """
     try:
         return vmap(fn)(elems)
-    except UnbatchableError as refusal:
+    except UnbatchableError as error:
         if not fallback_to_while_loop:
             raise
-        reason = str(refusal)
+        reason = str(error)
     if warn:
-        warn_user(f"vectorized_map computes one row after the other: {reason}")
-    return map_in_iteration(fn, elems)
+        warn_user(f"vectorized_map computes one element after the other: {reason}")
+    return map_sequentially(fn, elems)
 
 
 def _argument(value: Any, axis: int | None) -> Any:
-    """The rows of an argument along its first axis; Python values that all rows share stay as they are."""
+    """An argument as a batched value, with the batch axis first; a shared Python value unchanged."""
     if axis is None:
         return BatchedValue(convert_to_tensor(value), False) if isinstance(value, TENSORS) else value
     tensor = convert_to_tensor(value)
     rank = len(tensor.shape)
     if not -rank <= axis < rank:
         raise InvalidArgumentError(
-            f"an argument of shape {tensor.shape} has no axis {axis}, along which its rows would lie; give "
-            "in_axes, with None for what all rows share."
+            f"an argument of shape {tensor.shape} has no axis {axis}, its batch axis; give in_axes, with "
+            "None for arguments that the batch elements share."
         )
     return BatchedValue(moved_axis(tensor, axis % rank, 0), True)
 
 
-def _count(arguments: Sequence[BatchedValue], asked: int | None) -> int:
-    counts = {x.tensor.shape[0] for x in arguments if x.by_row}
-    if asked is not None:
-        counts.add(asked)
+def _count(arguments: Sequence[BatchedValue], axis_size: int | None) -> int:
+    counts = {x.tensor.shape[0] for x in arguments if x.is_batched}
+    if axis_size is not None:
+        counts.add(axis_size)
     if not counts:
-        raise InvalidArgumentError("no argument has rows; give axis_size, or an axis in in_axes.")
+        raise InvalidArgumentError("no argument has a batch axis; give axis_size, or an axis in in_axes.")
     if len(counts) > 1:
         raise InvalidArgumentError(
-            f"the arguments have different numbers of rows: {sorted(counts, key=str)}; give them as many."
+            f"the batch axes have different sizes: {sorted(counts, key=str)}; they must be equal."
         )
     (count,) = counts
     if count is None:
-        shape = next(x.tensor.shape for x in arguments if x.by_row)
+        shape = next(x.tensor.shape for x in arguments if x.is_batched)
         raise InvalidArgumentError(
-            f"vmap: the number of rows has to be known, and an argument of shape {shape} leaves it open; "
+            f"vmap: the size of the batch must be static, and an argument of shape {shape} leaves it open; "
             "give a shape to the argument."
         )
     return int(count)
 
 
-def _in_axes(args: Sequence[Any], given: Any) -> list[int | None]:
-    if given is None or isinstance(given, int):
-        return list(_spread(given, list(args), "in_axes"))
-    if len(given) != len(args):
+def _in_axes(args: Sequence[Any], in_axes: Any) -> list[int | None]:
+    if in_axes is None or isinstance(in_axes, int):
+        return list(_spread(in_axes, list(args), "in_axes"))
+    if len(in_axes) != len(args):
         raise InvalidArgumentError(
-            f"in_axes has {len(given)} entries for {len(args)} positional arguments; give one for each."
+            f"in_axes has {len(in_axes)} entries for {len(args)} positional arguments; give one for each."
         )
-    return [axis for arg, entry in zip(args, given, strict=True) for axis in _spread(entry, arg, "in_axes")]
+    return [axis for arg, entry in zip(args, in_axes, strict=True) for axis in _spread(entry, arg, "in_axes")]
 
 
 def _spread(axes: Any, values: Any, what: str) -> Iterator[int | None]:
     """The axis for each leaf of ``values``."""
     if axes is None or isinstance(axes, int):
-        yield from [axes] * len(flatten(values, _is_mapped)[0])
+        yield from [axes] * len(flatten(values, _is_batched)[0])
         return
     entries = _children(axes)
     parts = _children(values)
     if entries.keys() != parts.keys():
         raise InvalidArgumentError(
-            f"{what} has the structure of {axes!r}, and the values have another one; give it theirs."
+            f"{what} has the structure of {axes!r}, which is not that of the values; give it theirs."
         )
     for key in sorted(entries) if isinstance(axes, dict) else entries:
         yield from _spread(entries[key], parts[key], what)
@@ -162,21 +166,19 @@ def _spread(axes: Any, values: Any, what: str) -> Iterator[int | None]:
 def _children(value: Any) -> dict[Any, Any]:
     if isinstance(value, dict):
         return value
-    return dict(enumerate(value)) if isinstance(value, list | tuple) and not _is_mapped(value) else {}
+    return dict(enumerate(value)) if isinstance(value, list | tuple) and not _is_batched(value) else {}
 
 
-def _is_mapped(value: Any) -> bool:
+def _is_batched(value: Any) -> bool:
     return isinstance(value, BatchedValue)
 
 
-def _result(found: BatchedValue, axis: int | None, count: int) -> Any:
+def _result(value: BatchedValue, axis: int | None, count: int) -> Any:
     if axis is None:
-        if found.by_row:
-            raise InvalidArgumentError(
-                "a result differs from row to row, and out_axes says None for it; give it an axis."
-            )
-        return found.tensor
-    stacked = found.stacked(count)
+        if value.is_batched:
+            raise InvalidArgumentError("a result is batched, and its out_axes is None; give it an axis.")
+        return value.tensor
+    stacked = value.with_batch_axis(count)
     rank = len(stacked.shape)
     if not -rank <= axis < rank:
         raise InvalidArgumentError(f"a result of shape {stacked.shape} has no axis {axis}; change out_axes.")

@@ -73,7 +73,7 @@ def map_fn(
     return found if back_prop else without_gradient(found)
 
 
-def map_in_iteration(fn: Callable[[Any], Any], elems: Any) -> Any:
+def map_sequentially(fn: Callable[[Any], Any], elems: Any) -> Any:
     """``fn`` of each row of ``elems``, stacked; as :func:`map_fn`, but ``fn`` may return any structure."""
     rows, structure, length = _rows(elems)
     found: list[Structure] = []

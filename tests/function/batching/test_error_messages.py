@@ -30,17 +30,17 @@ def of_data_size(row):
 
 CASES = {
     "an argument without the axis": (lambda: vmap(df.abs)(1.0), "no axis 0", "give in_axes"),
-    "no argument": (lambda: vmap(lambda: 1)(), "no argument has rows", "give axis_size"),
-    "all shared": (lambda: vmap(df.abs, None)(X), "no argument has rows", "give axis_size"),
+    "no argument": (lambda: vmap(lambda: 1)(), "no argument has a batch axis", "give axis_size"),
+    "all shared": (lambda: vmap(df.abs, None)(X), "no argument has a batch axis", "give axis_size"),
     "counts that differ": (
         lambda: vmap(df.add)(X, df.ones([3, 2])),
-        "different numbers of rows: [2, 3]",
-        "as many",
+        "different sizes: [2, 3]",
+        "must be equal",
     ),
-    "another axis_size": (lambda: vmap(df.abs, axis_size=5)(X), "different numbers", "as many"),
+    "another axis_size": (lambda: vmap(df.abs, axis_size=5)(X), "different sizes", "must be equal"),
     "a count that is not known": (
         of_open_count,
-        "vmap: the number of rows has to be known, and an argument of shape (None, 2)",
+        "vmap: the size of the batch must be static, and an argument of shape (None, 2)",
         "give a shape",
     ),
     "too few axes": (lambda: vmap(df.add, [0])(X, X), "1 entries for 2", "one for each"),
@@ -49,14 +49,14 @@ CASES = {
         "in_axes has the structure",
         "give it theirs",
     ),
-    "a result that differs": (lambda: vmap(df.abs, 0, None)(X), "differs from row to row", "give it an axis"),
+    "a result that differs": (lambda: vmap(df.abs, 0, None)(X), "a result is batched", "give it an axis"),
     "a result without the axis": (lambda: vmap(df.abs, 0, 2)(X), "no axis 2", "change out_axes"),
-    "sizes that values tell": (
+    "sizes that depend on values": (
         lambda: vmap(lambda row: df.unique(row).y)(X),
-        "sizes the values tell",
+        "depend on values",
         "map_fn",
     ),
-    "sizes in a branch": (lambda: vmap(of_data_size)(X), "sizes the values tell", "map_fn"),
+    "sizes in a branch": (lambda: vmap(of_data_size)(X), "depend on values", "map_fn"),
     "a branch of open size": (
         lambda: vmap(lambda row: df.cond(row[0] > 2.0, lambda: df.unique(row).y, lambda: row))(X),
         "results of a branch",
@@ -64,8 +64,8 @@ CASES = {
     ),
     "an assignment": (
         lambda: vmap(lambda row: TOTAL.assign(row))(X),
-        "assigned a value that differs",
-        "Return the value",
+        "assigned a batched value",
+        "return the value",
     ),
 }
 
@@ -93,7 +93,7 @@ def test_each_refusal_has_a_case(raises_without_case):
 
 def test_a_refusal_names_the_line_of_the_function():
     with pytest.raises(InvalidArgumentError, match=r"test_error_messages\.py"):
-        CASES["sizes that values tell"][0]()
+        CASES["sizes that depend on values"][0]()
 
 
 def test_a_refused_assignment_leaves_the_variable():

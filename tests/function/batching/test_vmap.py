@@ -294,7 +294,7 @@ def test_a_mapped_function_is_one_graph_without_loops():
 
 
 def test_what_cannot_be_mapped_goes_row_by_row_with_a_warning():
-    with pytest.warns(UserWarning, match="one row after the other"):
+    with pytest.warns(UserWarning, match="one element after the other"):
         found = df.vectorized_map(lambda row: df.unique(row).y, df.constant([[1, 1], [2, 2]]))
     assert found.numpy().tolist() == [[1], [2]]
 

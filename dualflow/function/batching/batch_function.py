@@ -1,4 +1,4 @@
-"""A Python function of one row, traced once and run for all rows at once."""
+"""A Python function of one batch element, traced once and evaluated for the whole batch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dualflow.graph.ir import Graph
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 
 Call = Callable[[Callable[..., Any], Sequence[Any]], Any]
-"""From a function and values for the leaves of its arguments to what it returns."""
+"""Calls a function with values for the leaves of its arguments, and returns its result."""
 
 
 class _Trace(NamedTuple):
@@ -26,38 +26,38 @@ class _Trace(NamedTuple):
     structure: Structure
 
 
-def map_rows(
+def batch_function(
     fn: Callable[..., Any], call: Call, leaves: Sequence[Any], count: int
 ) -> tuple[list[BatchedValue], Structure]:
-    """The leaves of what ``fn`` returns for each of ``count`` rows, and their structure.
+    """The leaves of the result of ``fn`` for a batch of ``count`` elements, and their structure.
 
     Args:
-        fn: its control flow is converted.
-        call: gives ``fn`` its arguments.
-        leaves: those of the arguments: a :class:`BatchedValue` for a tensor, else a Python value.
-        count: the number of rows.
+        fn: a Python function, whose control flow is converted.
+        call: calls ``fn`` with its arguments.
+        leaves: the leaves of the arguments: a :class:`BatchedValue` for a tensor, else a Python value.
+        count: the size of the batch.
 
     Raises:
-        UnbatchableError: something can't be done for all rows at once.
+        UnbatchableError: an operation has no batched form.
     """
     trace = _run(converted(fn), call, leaves)
     tensors = [x for x in leaves if isinstance(x, BatchedValue)]
     sources = [c.source for c in trace.graph.captures]
     inputs = [*tensors, *[BatchedValue(x, False) for x in operands(sources)]]
     engine = dispatch.current()
-    found = evaluate_batched(trace.graph, inputs, count, engine.innermost.record_assignment)
-    outputs, news = found[: len(trace.graph.outputs)], found[len(trace.graph.outputs) :]
+    results = evaluate_batched(trace.graph, inputs, count, engine.innermost.record_assignment)
+    outputs, new_values = results[: len(trace.graph.outputs)], results[len(trace.graph.outputs) :]
     variables = dict(zip(trace.graph.inputs[len(tensors) :], sources, strict=True))
-    made = [x.tensor for x, v in zip(outputs, trace.graph.outputs, strict=True) if v.node is not None]
-    for update, value in zip(trace.graph.updates, news, strict=True):
+    computed = [x.tensor for x, v in zip(outputs, trace.graph.outputs, strict=True) if v.node is not None]
+    for update, value in zip(trace.graph.updates, new_values, strict=True):
         variable = variables[update.input]
-        engine.innermost.update(variable, shared(value, variable), made)
+        engine.innermost.update(variable, shared(value, variable), computed)
     return outputs, trace.structure
 
 
 def _run(fn: Callable[..., Any], call: Call, leaves: Sequence[Any]) -> _Trace:
-    tracer = Tracer(getattr(fn, "__name__", "row"), around=dispatch.current())
-    given = [tracer.argument(x.row_spec) if isinstance(x, BatchedValue) else x for x in leaves]
+    tracer = Tracer(getattr(fn, "__name__", "batch_element"), around=dispatch.current())
+    arguments = [tracer.argument(x.element_spec) if isinstance(x, BatchedValue) else x for x in leaves]
     with tracing(tracer):
-        structure, outputs = collect(call(fn, given), tracer)
+        structure, outputs = collect(call(fn, arguments), tracer)
     return _Trace(eliminate_dead_code(tracer.builder.finish(outputs, tracer.updates())), structure)
