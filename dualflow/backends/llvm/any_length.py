@@ -55,7 +55,7 @@ class AnyLength:
             run.buffers[index.buffer].buffer for index in access_bounds(run.kernel).indices if index.terms
         }
         self._vectors = tuple(sorted(followed - {executable.plan.first_output}))
-        self._seats = threads.seats(executable.options.capabilities.threads)
+        self._seats = threads.num_slots(executable.options.capabilities.threads)
         self._call = heavy_call(executable.entry(WALK))
         self._params = executable.params.copy()
         if self._seats > 1:

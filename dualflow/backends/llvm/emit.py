@@ -16,7 +16,7 @@ from typing import Any
 from dualflow.backends.llvm.kernel_values import KernelCheck, KernelValues
 from dualflow.backends.llvm.maths.namespace import Maths
 from dualflow.backends.llvm.row_group import RowGroup, concatenated, halves_of_each
-from dualflow.backends.llvm.runtime.interrupts import ask, clock
+from dualflow.backends.llvm.runtime.interrupts import poll_signals, start_timer
 from dualflow.backends.llvm.text import BOOL, I64, EmittedValue, LlvmModule
 from dualflow.backends.llvm.text.builder import CountedIteration
 from dualflow.graph.scalar_functions import ReductionFunctions
@@ -248,7 +248,7 @@ class KernelEmitter(KernelValues):
         return [self._operand(o) for o in branch.results]
 
     def _repeat(self, repeat: Repeat) -> None:
-        b, last, count = self.b, clock(self.b), len(repeat.registers)
+        b, last, count = self.b, start_timer(self.b), len(repeat.registers)
         outer, self._outermost = self._outermost, self._outermost or repeat
         stopped = self._number(KernelCheck("a signal has come", self._outermost))
         fine = b.constant(BOOL, True)
@@ -265,7 +265,7 @@ class KernelEmitter(KernelValues):
             after = self._branch(repeat.body)
 
             def ask_python() -> list[EmittedValue]:
-                ask(self.module, b, last, self._given.status, stopped)
+                poll_signals(self.module, b, last, self._given.status, stopped)
                 return [b.load(self._given.status, 0, I64).eq(0)]
 
             (alive,) = b.if_else(

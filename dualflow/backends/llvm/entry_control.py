@@ -15,7 +15,7 @@ from dualflow.backends.llvm import run_time_sizes
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.entry import Entry, Unit
 from dualflow.backends.llvm.failures import note_failure
-from dualflow.backends.llvm.runtime.interrupts import ask, clock
+from dualflow.backends.llvm.runtime.interrupts import poll_signals, start_timer
 from dualflow.backends.llvm.steps import StepKind
 from dualflow.backends.llvm.text import I8, I64, PTR, VOID, EmittedValue, Type
 from dualflow.core.locks import imported
@@ -262,7 +262,7 @@ class _Control:
             b.store(b.constant(I64, 0), self.room, loop.counter)
         self.run(loop.start)
         before = unit.work_ns
-        count, last = self._count(loop), clock(b)
+        count, last = self._count(loop), start_timer(b)
         with b.while_loop([b.constant(I64, 0)]) as iterations:
             (iteration,) = iterations.carried
             goes_on = self._fine() if count is None else self._fine() & (iteration < count)
@@ -276,7 +276,7 @@ class _Control:
             self.run(loop.body)
             self._exchange(loop)
             with b.if_then((iteration & (POLL_INTERVAL - 1)).eq(POLL_INTERVAL - 1)):
-                ask(unit.module, b, last, self.entry.status, stopped)
+                poll_signals(unit.module, b, last, self.entry.status, stopped)
             iterations.next(iteration + 1)
         self.outermost = outer
         b.store(iterations.results[0], self.iterations, loop.counter)

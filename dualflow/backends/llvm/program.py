@@ -98,7 +98,7 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
         bounds.check(program)
     unit = Unit(
         plan,
-        threads.seats(options.capabilities.threads),
+        threads.num_slots(options.capabilities.threads),
         options.memory,
         module,
         bounds,

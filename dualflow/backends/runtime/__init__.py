@@ -1,1 +1,1 @@
-"""What every backend shares of a process: its switches, its number of threads, its cache on disk."""
+"""Process-wide state that all backends share: switches, the number of threads, the object cache on disk."""

@@ -1,4 +1,4 @@
-"""The versions of Numba that compile the source of this room."""
+"""The versions of Numba that compile the source of this backend."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _FIRST, _BEYOND = (0, 66), (0, 69)
 
 
 def require_numba() -> None:
-    """Raise FailedPreconditionError where another Numba than :data:`NUMBA` is installed.
+    """Raise FailedPreconditionError unless the installed Numba satisfies :data:`NUMBA`.
 
-    The source that is written declares LLVM's intrinsics itself, as the LLVM of these versions has them.
+    The generated source declares LLVM's intrinsics itself, as the LLVM of these versions defines them.
     """
-    found = numba.__version__
-    if not _FIRST <= tuple(int(part) for part in found.split(".")[:2]) < _BEYOND:
+    installed = numba.__version__
+    if not _FIRST <= tuple(int(part) for part in installed.split(".")[:2]) < _BEYOND:
         raise FailedPreconditionError(
-            f"Numba {found} is installed here; kernels are written for {NUMBA}. Install that with "
+            f"Numba {installed} is installed here; kernels are written for {NUMBA}. Install that with "
             f"pip install '{NUMBA}', or choose another backend: df.config.set_backend(\"llvm\")."
         )

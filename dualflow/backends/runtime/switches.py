@@ -1,8 +1,8 @@
-"""Which fast parts ``DUALFLOW_DISABLE`` switches off, for the whole process: it is read once.
+"""The fast paths that ``DUALFLOW_DISABLE`` switches off for the process; the variable is read once.
 
-Results are the same without them, only later. A switch tells whether a part is at fault, and lets tests run
-what stands behind it. ``DUALFLOW_CHECK_MEMORY`` switches on the checked mode of
-:mod:`dualflow.backends.llvm.runtime.checked_memory`, and off the fast parts that allocate by themselves.
+Results are the same without them, but slower. A switch shows whether a part causes a problem, and lets tests
+run its fallback. ``DUALFLOW_CHECK_MEMORY`` switches on the checked mode of
+:mod:`dualflow.backends.llvm.runtime.checked_memory`, and off the fast paths that allocate memory themselves.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ PARTS: Final = {
     "cache": "each process compiles anew",
     "blocks": "large outputs are new memory",
 }
-"""The parts that have a switch, and what happens where they are off."""
+"""The parts that have a switch, and the fallback of each."""
 CHECK_MEMORY: Final = "DUALFLOW_CHECK_MEMORY"
 SIDES: Final = {"": "", "0": "", "1": "end", "end": "end", "begin": "begin"}
-"""Values of ``DUALFLOW_CHECK_MEMORY``: which end of each buffer touches a protected page; none without."""
+"""Values of ``DUALFLOW_CHECK_MEMORY``: the end of buffers that touches a protected page; empty for none."""
 _UNCHECKED: Final = ("builtin_call", "blocks")
-"""The parts that are off in the checked mode: they allocate in machine code of their own."""
+"""The parts that are off in the checked mode: their machine code allocates memory."""
 
 
 def off(part: str) -> str:
-    """Why a part is switched off, and what happens instead; the empty string where it is on.
+    """The reason that a part is off, and its fallback; the empty string if it is on.
 
     Raises:
         InvalidArgumentError: the variable names something that is no part.
@@ -49,7 +49,7 @@ def off(part: str) -> str:
 
 @functools.cache
 def checked_side() -> str:
-    """Which end of each buffer touches a protected page, "end" or "begin"; the empty string without checks.
+    """The end of buffers that touches a protected page, "end" or "begin"; the empty string without checks.
 
     Raises:
         InvalidArgumentError: the variable has another value, or this is not 64-bit Linux.

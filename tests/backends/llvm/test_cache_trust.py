@@ -68,7 +68,7 @@ def link_to_a_folder_of_somebodys(where: Path) -> None:
         pytest.param(give_the_folder_away, f"belongs to user {SOMEBODY}, and this", marks=ROOT_ONLY),
         (let_the_group_write, "other users may write to"),
         (let_others_write, "other users may write to"),
-        (let_others_replace_it, "other users may put a folder of theirs in the place of"),
+        (let_others_replace_it, "other users may replace"),
         pytest.param(put_a_link_of_somebodys_there, f"belongs to user {SOMEBODY}", marks=ROOT_ONLY),
         pytest.param(link_to_a_folder_of_somebodys, f"belongs to user {SOMEBODY}", marks=ROOT_ONLY),
     ],

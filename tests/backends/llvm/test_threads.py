@@ -341,7 +341,7 @@ print(threads.status())
 """
     )
     printed = run_python(program, DUALFLOW_NUM_THREADS="4")
-    assert printed.startswith("PoolStatus(threads=1, workers_started=0, reason='one thread")
+    assert printed.startswith("PoolStatus(threads=1, workers_started=0, reason='the limit is one thread")
 
 
 # Settings.

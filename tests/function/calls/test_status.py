@@ -72,7 +72,7 @@ def test_parts_of_one_kind_are_one_line() -> None:
 
 def test_threads_that_are_off_are_told_with_the_reason(tmp_path: Path) -> None:
     told = status_of_a_process(tmp_path, DUALFLOW_NUM_THREADS="1")
-    assert "threads: off (one thread is all that is allowed)\n" in told
+    assert "threads: off (the limit is one thread)\n" in told
 
 
 def test_a_cache_that_is_off_is_told_with_the_reason(tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""From LLVM text to a running call: compiler, linker, object cache, threads, the builtin call."""
+"""Compiles LLVM text, links objects and calls them: compiler, linker, threads, allocator, the C fast call."""

@@ -1,8 +1,8 @@
-"""Memory of large outputs, kept when they are freed: the system need not zero its pages again.
+"""An allocator for large outputs that caches freed blocks, so that the system need not zero new pages.
 
-``blocks.ll`` is a policy of memory in NumPy's sense (NEP 49). Arrays that are made with it remember it, so
-NumPy gives their memory back to it whenever they end. What is kept stays within ``MOST_KEPT`` bytes, and the
-system may take it where memory is short.
+``blocks.ll`` is a memory handler of NumPy (NEP 49). An array stores the handler that it was allocated with,
+and NumPy returns its memory to that handler. The cache has at most ``MAX_CACHED_BYTES``, which the system may
+reclaim when it is short of memory.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from dualflow.backends.runtime import switches
 from dualflow.core.locks import unforkable
 
 LARGE: Final = 64 << 10
-"""Arrays of as many bytes have kept memory: for smaller ones faults are few."""
-MOST_KEPT: Final = 256 << 20
-"""So many bytes are kept at most, of 32 blocks."""
+"""The size in bytes from which an array uses the allocator: smaller ones cause few page faults."""
+MAX_CACHED_BYTES: Final = 256 << 20
+"""The maximum size of the cache, which has 32 blocks at most."""
 
 _C = ("posix_memalign", "madvise", "malloc", "calloc", "realloc", "free")
 _NUMPY = ("PyArray_Empty", "PyDataMem_GetHandler", "PyDataMem_SetHandler")
-_POLICY = ("df_block_malloc", "df_block_calloc", "df_block_realloc", "df_block_free")
+_HANDLER_FUNCTIONS = ("df_block_malloc", "df_block_calloc", "df_block_realloc", "df_block_free")
 _BLOCKS_BYTES, _HANDLER_BYTES = 552, 168
 _BLOCKS = "<iiqq512xQQ"
 _HANDLER = "<127sB5Q"
@@ -33,50 +33,52 @@ _CAPSULE_NAME = ctypes.c_char_p(b"mem_handler")
 _new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
     ("PyCapsule_New", ctypes.pythonapi)
 )
-_keep_for_good = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))
-_made: list[jit.Library] = []
+_make_immortal = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))
+_libraries: list[jit.Library] = []
 
 
-def maker() -> int:
-    """The address of what makes arrays in kept memory, called as PyArray_Empty is; 0 where none is kept."""
+def allocator() -> int:
+    """The address of a function like PyArray_Empty that uses the allocator; 0 if it is unavailable."""
     return 0 if unavailable_reason() else library().address("df_block_empty")
 
 
 def library() -> jit.Library:
-    """The code of the policy, which lasts as long as the process: arrays may."""
+    """The code of the memory handler. It is never freed, since arrays refer to it."""
     with unforkable():
-        if not _made:
-            _made.append(_make())
-        return _made[0]
+        if not _libraries:
+            _libraries.append(_install())
+        return _libraries[0]
 
 
 @functools.cache
 def unavailable_reason() -> str:
-    """Why memory is not kept in this process; the empty string where it is."""
+    """The reason that freed blocks are not cached; the empty string if they are."""
     if switched_off := switches.off("blocks"):
         return switched_off
     if sys.platform != "linux":
-        return "it is for Linux"
+        return "it requires Linux"
     if not numpy_api.table() or not all(map(jit.process_symbol, _C)):
-        return "NumPy or C have no such functions"
+        return "NumPy or C lack functions that it calls"
     return ""
 
 
-def _make() -> jit.Library:
+def _install() -> jit.Library:
     functions = numpy_api.table()
-    blocks = immortal.zeroed(_BLOCKS_BYTES, 64)
+    state_address = immortal.zeroed(_BLOCKS_BYTES, 64)
     handler = immortal.zeroed(_HANDLER_BYTES, 64)
-    symbols = {name: jit.process_symbol(name) for name in _C} | {"df_blocks": blocks}
+    symbols = {name: jit.process_symbol(name) for name in _C} | {"df_blocks": state_address}
     symbols |= {
         name: functions[name] for name in ("PyArray_Empty", "PyDataMem_GetHandler", "PyDataMem_SetHandler")
     }
     symbols["Py_DecRef"] = ctypes.cast(ctypes.pythonapi.Py_DecRef, ctypes.c_void_p).value or 0
-    code = jit.compile_text(jit.shipped_text("blocks.ll"), ["df_block_empty", *_POLICY], symbols)
-    policy = struct.pack(_HANDLER, b"dualflow", 1, blocks, *map(code.address, _POLICY))
-    ctypes.memmove(handler, policy, len(policy))
+    code = jit.compile_text(jit.shipped_text("blocks.ll"), ["df_block_empty", *_HANDLER_FUNCTIONS], symbols)
+    handler_record = struct.pack(
+        _HANDLER, b"dualflow", 1, state_address, *map(code.address, _HANDLER_FUNCTIONS)
+    )
+    ctypes.memmove(handler, handler_record, len(handler_record))
     capsule = _new_capsule(handler, _CAPSULE_NAME, None)
-    _keep_for_good(capsule)
-    usual = ctypes.c_size_t.from_address(functions["PyDataMem_DefaultHandler"]).value
-    state = struct.pack(_BLOCKS, 0, 0, 0, MOST_KEPT, id(capsule), usual)
-    ctypes.memmove(blocks, state, len(state))
+    _make_immortal(capsule)
+    default = ctypes.c_size_t.from_address(functions["PyDataMem_DefaultHandler"]).value
+    initial = struct.pack(_BLOCKS, 0, 0, 0, MAX_CACHED_BYTES, id(capsule), default)
+    ctypes.memmove(state_address, initial, len(initial))
     return code

@@ -1,4 +1,4 @@
-"""The memory that a graph's built-in calls work in, one call at a time."""
+"""The arena that a graph's C fast calls share, one call at a time."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ ALIGNMENT = 64
 
 
 class CallMemory:
-    """Memory whose address a call takes out of a cell and puts back when it is over.
+    """An arena whose address is in a cell: a call swaps it out atomically, and stores it back at its end.
 
-    All built-in calls of a graph share it. A call that finds the cell empty, in another thread or further
-    up the same stack, works in memory of its own. The system gives the pages when they are first written to.
+    All C fast calls of a graph share it. A concurrent or nested call reads null from the cell and allocates
+    its own arena. Pages are allocated by the system at the first write.
 
     Attributes:
-        nbytes: how much there is.
+        nbytes: the size of the arena.
         cell: the address of the cell.
 
     >>> memory = CallMemory(1 << 20)

@@ -1,8 +1,8 @@
-"""Everything that compiles with LLVM: IR text to object code.
+"""Compiles IR text to object code with LLVM.
 
-The text is vector code already, clean and free of repetition, so few of LLVM's passes are run: its standard
-pipelines double the compile time, and what they find to do makes the code no faster. Importing this module
-loads LLVM, so ``jit`` does it only when an object is not on disk.
+The text is vectorized and has no common subexpressions, so few of LLVM's passes are run: its standard
+pipelines double the compile time and don't make the code faster. Importing this module loads LLVM, so ``jit``
+imports it only if an object is not on disk.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from dualflow.backends.llvm.runtime import llvm_library
 from dualflow.backends.llvm.runtime.emission import MOST_THREADS, Emission, threads_for
-from dualflow.backends.llvm.runtime.llvm_access import llvm_to_ourselves
+from dualflow.backends.llvm.runtime.llvm_access import llvm_lock
 from dualflow.backends.llvm.runtime.llvm_library import ParsedModule, Passes, Target
 from dualflow.backends.llvm.runtime.requirement import require_llvm
 from dualflow.core.errors import InternalError
@@ -22,19 +22,19 @@ from dualflow.core.records import NamedTuple
 PASSES = (
     "AlwaysInliner",  # element functions into the loops that use them
     "SROA",  # local variables out of memory
-    "SimplifyCFG",  # the empty blocks that both leave
+    "SimplifyCFG",  # the empty blocks that the other passes leave
 )
 """LLVM's passes over the IR, in order."""
 
 CODEGEN_LEVEL = 2
-"""How hard its code generator works, 0 to 3."""
+"""The optimization level of the code generator, 0 to 3."""
 
 RELOCATION, CODE_MODEL = "pic", "small"
-"""Where the code may lie: anywhere, all of it within 2 GB."""
+"""Position-independent code, in sections that are within 2 GB of each other."""
 
 
 class ObjectCode(NamedTuple):
-    """Object code, and the milliseconds that its stages took."""
+    """Object code, and the milliseconds of each stage."""
 
     code: bytes
     parse_ms: float
@@ -43,27 +43,29 @@ class ObjectCode(NamedTuple):
 
 
 def build(text: str, vector_bits: int) -> ObjectCode:
-    """Compile a module of LLVM IR for this processor, as if its vectors had so many bits at most.
+    """Compile a module of LLVM IR for this processor, with vectors of at most ``vector_bits``.
 
-    Raises InternalError for text that LLVM refuses.
+    Raises InternalError for text that LLVM rejects.
     """
     return build_all([text], vector_bits)[0]
 
 
 def build_all(texts: Sequence[str], vector_bits: int) -> list[ObjectCode]:
-    """Compile modules as :func:`build` does, on as many threads as are of use."""
-    order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))  # no thread is left with a long one
-    with compilation(vector_bits, threads_for(len(texts))) as begun:
+    """Compile modules as :func:`build` does, in parallel."""
+    order = sorted(
+        range(len(texts)), key=lambda i: -len(texts[i])
+    )  # long ones first: no thread ends with one
+    with compilation(vector_bits, threads_for(len(texts))) as modules:
         for i in order:
-            begun.add(texts[i])
-        found = dict(zip(order, begun.results(), strict=True))
-    return [found[i] for i in range(len(texts))]
+            modules.add(texts[i])
+        objects = dict(zip(order, modules.results(), strict=True))
+    return [objects[i] for i in range(len(texts))]
 
 
 @contextlib.contextmanager
 def compilation(vector_bits: int, threads: int = MOST_THREADS) -> Iterator[Compilation]:
-    """Modules that are compiled while more of them are written; LLVM is ours until the block ends."""
-    with llvm_to_ourselves():
+    """A compilation to which modules can be added; holds LLVM's lock until the block ends."""
+    with llvm_lock():
         borrowed: list[Target] = []
         free = _free_targets.setdefault(vector_bits, [])
 
@@ -79,14 +81,14 @@ def compilation(vector_bits: int, threads: int = MOST_THREADS) -> Iterator[Compi
 
 
 class Compilation:
-    """Modules under way."""
+    """Modules that are being compiled, in the order in which they were added."""
 
     def __init__(self, machine: _Machine, emission: Emission) -> None:
         self._machine, self._emission = machine, emission
         self._stages: list[tuple[float, float]] = []
 
     def add(self, text: str) -> None:
-        """Begin to compile one more module. Raises InternalError for text that LLVM refuses."""
+        """Start to compile a module. Raises InternalError for text that LLVM rejects."""
         start = time.perf_counter()
         module = _parse(text)
         parsed = time.perf_counter()
@@ -96,22 +98,22 @@ class Compilation:
 
     def results(self) -> list[ObjectCode]:
         """The code of the modules, in the order in which they were added."""
-        made = self._emission.results()
+        objects = self._emission.results()
         return [
             ObjectCode(emitted.code, *before, emitted.milliseconds)
-            for before, emitted in zip(self._stages, made, strict=True)
+            for before, emitted in zip(self._stages, objects, strict=True)
         ]
 
 
 def optimised(text: str, vector_bits: int) -> str:
     """The IR after LLVM's passes."""
-    with llvm_to_ourselves():
+    with llvm_lock():
         return _optimised(text, _the_machine(vector_bits))
 
 
 def assembly(text: str, vector_bits: int) -> str:
     """The machine code as assembly text."""
-    with llvm_to_ourselves():
+    with llvm_lock():
         return _assembly(text, _the_machine(vector_bits))
 
 
@@ -125,7 +127,7 @@ _free_targets: dict[int, list[Target]] = {}
 
 
 class _Machine(NamedTuple):
-    """What LLVM compiles with; made once for a width."""
+    """The code generator and the passes for one vector width, created once."""
 
     target: Target
     passes: Passes
@@ -148,7 +150,7 @@ _WITH_512_BITS = ("avx512", "avx10", "evex512")
 
 
 def _without_wider(features: str, bits: int) -> str:
-    """LLVM's list of a processor's features, less those that came with vectors of more than ``bits``.
+    """LLVM's list of a processor's features, without those that need vectors of more than ``bits``.
 
     >>> _without_wider("+sse2,+avx,+avx2,+fma,+avx512f,-avx512vbmi", 256)
     '+sse2,+avx,+avx2,+fma,-avx512f,-avx512vbmi'
@@ -163,13 +165,13 @@ def _without_wider(features: str, bits: int) -> str:
 
 
 def _bits_of(feature: str, with_widest: tuple[str, ...]) -> int:
-    """The width of the vectors that an extension of x86 came with or needs; 128 for all others."""
+    """The vector width that an extension of x86 introduced or needs; 128 for all others."""
     if feature.startswith(with_widest):
         return 512
     return 256 if feature.startswith(_WITH_256_BITS) else 128
 
 
-# The functions below run with the lock held; all of LLVM's objects that they make are gone when they return.
+# The functions below run with the lock held, and free all of LLVM's objects that they create.
 
 
 def _optimised(text: str, machine: _Machine) -> str:
@@ -187,5 +189,5 @@ def _assembly(text: str, machine: _Machine) -> str:
 def _parse(text: str) -> ParsedModule:
     try:
         return ParsedModule(text)
-    except RuntimeError as refusal:
-        raise InternalError(f"LLVM refuses this kernel: {refusal}") from refusal
+    except RuntimeError as error:
+        raise InternalError(f"LLVM refuses this kernel: {error}") from error

@@ -1,4 +1,4 @@
-"""Which processor this is, without importing the compiler: that would cost more than all else at start."""
+"""A description of the processor, without importing the compiler, which would dominate the start-up time."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import sys
 
 from dualflow.core.locks import imported
 
-_TELLING = ("vendor_id", "cpu family", "model", "stepping", "flags", "CPU ", "Features")
+_IDENTIFYING_FIELDS = ("vendor_id", "cpu family", "model", "stepping", "flags", "CPU ", "Features")
 _FIRST_PROCESSOR_BYTES = 16384
 
 
 @functools.cache
 def fingerprint() -> str:
-    """Text that differs wherever the compiler could choose other instructions."""
-    lines = _described_by_linux()
+    """Text that is different for processors for which the compiler may select different instructions."""
+    lines = _linux_description()
     if lines:
         return "\n".join(lines)
     compiler = imported("dualflow.backends.llvm.runtime.compiler")
@@ -23,12 +23,12 @@ def fingerprint() -> str:
 
 @functools.cache
 def features() -> frozenset[str]:
-    """The instruction set extensions, such as ``"avx2"`` or ``"avx512f"``, as Linux and LLVM both spell them.
+    """The instruction set extensions, such as ``"avx2"`` or ``"avx512f"``, by the names of Linux and LLVM.
 
     >>> "avx512f" not in features() or "avx2" in features()
     True
     """
-    for line in _described_by_linux():
+    for line in _linux_description():
         name, _, value = line.partition(":")
         if name.strip() in ("flags", "Features"):
             return frozenset(value.split())
@@ -36,9 +36,8 @@ def features() -> frozenset[str]:
     return frozenset(name[1:] for name in compiler.FEATURES.split(",") if name.startswith("+"))
 
 
-def _described_by_linux() -> list[str]:
-    """What the kernel says of the first processor, without the figures that change from moment to
-    moment."""
+def _linux_description() -> list[str]:
+    """The identifying lines of the first processor in /proc/cpuinfo, without values that change over time."""
     if sys.platform != "linux":
         return []
     try:
@@ -46,4 +45,4 @@ def _described_by_linux() -> list[str]:
             first = file.read(_FIRST_PROCESSOR_BYTES).partition("\n\n")[0]
     except OSError:
         return []
-    return [line for line in first.splitlines() if line.startswith(_TELLING)]
+    return [line for line in first.splitlines() if line.startswith(_IDENTIFYING_FIELDS)]

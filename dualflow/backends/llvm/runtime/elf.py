@@ -1,11 +1,11 @@
-"""A linker for the objects that our compiler writes: x86-64 ELF, position-independent, small code model.
+"""A linker for the objects that the compiler emits: x86-64 ELF, position-independent, small code model.
 
-An object is sections of bytes, symbols that name places in them, and relocations: places where an address has
-to be written. ``load`` copies the sections into fresh memory, finds every symbol, and writes the addresses.
-Functions of other libraries may lie further away than the 2 GiB that an instruction can span, so calls to
-them go by a stub close at hand, and addresses that instructions load stand in a table close at hand. Linking
-this way takes a fraction of a millisecond; importing LLVM to do it takes tens. What is not understood is
-refused, and LLVM's linker takes over.
+An object consists of sections, symbols (named offsets in sections) and relocations (offsets at which an
+address is written). ``load`` copies the sections into new memory, resolves all symbols and applies the
+relocations. Functions of other libraries may be further away than the 2 GiB that an instruction can address,
+so calls to them go through a stub, and addresses that instructions load are in a table (as with PLT and GOT).
+This takes a fraction of a millisecond; importing LLVM to link takes tens. An object with unsupported features
+is rejected, and LLVM's linker is used.
 
 The format: System V Application Binary Interface, AMD64 Architecture Processor Supplement, chapter 4.
 """
@@ -41,7 +41,7 @@ from dualflow.backends.runtime import switches
 from dualflow.core.records import NamedTuple
 
 SUPPORTED = sys.platform == "linux" and sys.maxsize > 1 << 32 and os.uname().machine == "x86_64"
-"""Whether this process can run what ``load`` puts into memory."""
+"""Whether this process can execute what ``load`` links."""
 
 
 class Image(NamedTuple):
@@ -52,26 +52,26 @@ class Image(NamedTuple):
     size: int
 
     def unload(self) -> None:
-        """Give the memory back; the addresses are void from then on."""
+        """Free the memory; the addresses become invalid."""
         _munmap(self.start, self.size)
 
 
 def unavailable_reason() -> str:
-    """Why ``load`` is not to be used in this process; the empty string where it is."""
+    """The reason that ``load`` is unavailable in this process; the empty string if it is available."""
     if not SUPPORTED:
-        return "it is for 64-bit Linux on x86-64: LLVM is loaded to link"
-    return switches.off("linker") or _unexecutable()
+        return "it requires 64-bit Linux on x86-64: LLVM is loaded to link"
+    return switches.off("linker") or _not_executable_reason()
 
 
-def load(code: bytes, find: Callable[[str], int]) -> Image:
-    """Put an object into memory; ``find`` gives the address of each symbol that it uses and does not define.
+def load(code: bytes, resolve: Callable[[str], int]) -> Image:
+    """Link an object into memory; ``resolve`` returns the address of each undefined symbol.
 
-    Raises UnsupportedObject, and whatever ``find`` raises.
+    Raises UnsupportedObject, and the exceptions of ``resolve``.
     """
     file = read(code)
     symbols, names = file.symbols, file.names
     undefined = (symbols["section"] == UNDEFINED) & (np.arange(len(symbols)) > 0)
-    outside = {int(i): find(names[i]) for i in np.flatnonzero(undefined)}
+    imports = {int(i): resolve(names[i]) for i in np.flatnonzero(undefined)}
     plan = _lay_out(file.sections, len(symbols))
     start = _fresh_memory(plan.size)
     try:
@@ -80,13 +80,13 @@ def load(code: bytes, find: Callable[[str], int]) -> Image:
             content = file.sections[index].content
             if content is not None:
                 memory[offset : offset + content.size] = content
-        addresses = _addresses(symbols, plan, start, outside)
+        addresses = _addresses(symbols, plan, start, imports)
         memory[plan.table : plan.table + 8 * len(symbols)] = addresses.view(np.uint8)
-        _write_stubs(plan, list(outside), memory)
+        _write_stubs(plan, list(imports), memory)
         starts = np.zeros(max(plan.offsets, default=0) + 1, np.int64)
         starts[list(plan.offsets)] = list(plan.offsets.values())
-        at = starts[file.places] + file.relocations["offset"].astype(np.int64)
-        _relocate(file.relocations, at, plan, addresses, undefined, start, memory)
+        targets = starts[file.places] + file.relocations["offset"].astype(np.int64)
+        _relocate(file.relocations, targets, plan, addresses, undefined, start, memory)
         _protect(plan, start)
     except BaseException:
         _munmap(start, plan.size)
@@ -102,13 +102,13 @@ _JUMP_BY_TABLE = b"\xff\x25"  # jmp [rip + displacement]; the displacement of 4 
 
 
 class _Plan(NamedTuple):
-    """Offsets into the memory: first code and stubs, then what is only read and the table, then the rest."""
+    """Offsets into the memory: code and stubs, read-only data and the address table, writable data."""
 
     offsets: dict[int, int]
     stubs: int
     table: int
-    read_only: int
-    written: int
+    code_end: int
+    writable_end: int
     size: int
 
 
@@ -124,40 +124,40 @@ def _lay_out(sections: Mapping[int, LoadedSection], symbols: int) -> _Plan:
     offsets: dict[int, int] = {}
     end = 0
 
-    def place(wanted: int) -> None:
+    def place(flags: int) -> None:
         nonlocal end
         for index, section in sections.items():
-            if section.flags & (WRITE | EXECUTE) == wanted:
+            if section.flags & (WRITE | EXECUTE) == flags:
                 offsets[index] = end = _up(end, section.alignment)
                 end += section.size
 
     place(EXECUTE)
     stubs = _up(end, _STUB_BYTES)
-    read_only = end = _up(stubs + _STUB_BYTES * symbols, _PAGE)
+    code_end = end = _up(stubs + _STUB_BYTES * symbols, _PAGE)
     place(0)
     table = _up(end, 8)
-    written = end = _up(table + 8 * symbols, _PAGE)
+    writable_end = end = _up(table + 8 * symbols, _PAGE)
     place(WRITE)
-    return _Plan(offsets, stubs, table, read_only, written, max(_up(end, _PAGE), _PAGE))
+    return _Plan(offsets, stubs, table, code_end, writable_end, max(_up(end, _PAGE), _PAGE))
 
 
 def _up(offset: int, alignment: int) -> int:
     return -(-offset // alignment) * alignment
 
 
-def _addresses(symbols: Table, plan: _Plan, start: int, outside: dict[int, int]) -> Table:
-    """Where each symbol is; 0 for those in sections that are not loaded."""
+def _addresses(symbols: Table, plan: _Plan, start: int, imports: dict[int, int]) -> Table:
+    """The address of each symbol; 0 for those in sections that are not loaded."""
     addresses = np.zeros(len(symbols), np.int64)
     for index, offset in plan.offsets.items():
         inside = symbols["section"] == index
         addresses[inside] = start + offset + symbols["value"][inside].astype(np.int64)
-    for i, address in outside.items():
+    for i, address in imports.items():
         addresses[i] = address
     return addresses
 
 
-def _write_stubs(plan: _Plan, outside: list[int], memory: Table) -> None:
-    for i in outside:
+def _write_stubs(plan: _Plan, imports: list[int], memory: Table) -> None:
+    for i in imports:
         stub = plan.stubs + _STUB_BYTES * i
         displacement = plan.table + 8 * i - (stub + 6)
         jump = _JUMP_BY_TABLE + struct.pack("<i", displacement)
@@ -165,29 +165,35 @@ def _write_stubs(plan: _Plan, outside: list[int], memory: Table) -> None:
 
 
 def _relocate(
-    rows: Table, at: Table, plan: _Plan, addresses: Table, undefined: Table, start: int, memory: Table
+    relocations: Table,
+    targets: Table,
+    plan: _Plan,
+    addresses: Table,
+    undefined: Table,
+    start: int,
+    memory: Table,
 ) -> None:
-    """Write S + A, or S + A - P where it is relative to the place P itself, for all the rows at once."""
-    kind, symbol = rows["type"], rows["symbol"]
+    """Write S + A, or S + A - P for relative relocations, for all relocations at once."""
+    kind, symbol = relocations["type"], relocations["symbol"]
     by_table = _BY_TABLE[kind]
     by_stub = (kind == CALL) & undefined[symbol]
     wide = WIDTHS[kind] == 8
     target = addresses[symbol]
     target = np.where(by_table, start + plan.table + 8 * symbol.astype(np.int64), target)
     target = np.where(by_stub, start + plan.stubs + _STUB_BYTES * symbol.astype(np.int64), target)
-    value = target + rows["addend"] - np.where(kind == ABSOLUTE_64, 0, start + at)
+    value = target + relocations["addend"] - np.where(kind == ABSOLUTE_64, 0, start + targets)
     narrow = value[~wide]
     if ((narrow < -(1 << 31)) | (narrow >= 1 << 31)).any():
         raise UnsupportedObject("a relative address beyond 2 GiB")
-    for bytes_wide, chosen in ((4, ~wide), (8, wide)):
-        written = value[chosen].astype(f"<i{bytes_wide}").view(np.uint8).reshape(-1, bytes_wide)
-        memory[at[chosen, None] + np.arange(bytes_wide)] = written
+    for bytes_wide, selected in ((4, ~wide), (8, wide)):
+        written = value[selected].astype(f"<i{bytes_wide}").view(np.uint8).reshape(-1, bytes_wide)
+        memory[targets[selected, None] + np.arange(bytes_wide)] = written
 
 
 def _protect(plan: _Plan, start: int) -> None:
     parts = (
-        (0, plan.read_only, mmap.PROT_READ | mmap.PROT_EXEC),
-        (plan.read_only, plan.written, mmap.PROT_READ),
+        (0, plan.code_end, mmap.PROT_READ | mmap.PROT_EXEC),
+        (plan.code_end, plan.writable_end, mmap.PROT_READ),
     )
     for begin, end, access in parts:
         if end > begin and _mprotect(start + begin, end - begin, access) != 0:
@@ -195,13 +201,13 @@ def _protect(plan: _Plan, start: int) -> None:
 
 
 @functools.cache
-def _unexecutable() -> str:
-    """What the system says to a page of code."""
+def _not_executable_reason() -> str:
+    """The reason that this process can't make memory executable; empty if it can."""
     start = _fresh_memory(_PAGE)
     try:
         _protect(_Plan({}, 0, 0, _PAGE, _PAGE, _PAGE), start)
-    except UnsupportedObject as refusal:
-        return str(refusal)
+    except UnsupportedObject as error:
+        return str(error)
     finally:
         _munmap(start, _PAGE)
     return ""
@@ -212,10 +218,10 @@ def _system_call(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
 
 
 def _not_here(*_: object) -> int:
-    raise UnsupportedObject("this linker is for 64-bit Linux on x86-64")
+    raise UnsupportedObject("this linker requires 64-bit Linux on x86-64")
 
 
-_NOT_EXECUTABLE = "the system does not let this process make memory executable"
+_NOT_EXECUTABLE = "the system does not allow this process to make memory executable"
 _MAP_FAILED = (1 << 64) - 1
 _pointer, _size, _int = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
 _mmap = _system_call("mmap", _pointer, _pointer, _size, _int, _int, _int, ctypes.c_long)

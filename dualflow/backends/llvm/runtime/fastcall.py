@@ -307,7 +307,7 @@ def _variable_operand(use: VariableUse) -> tuple[int, ArraySpec, int, int]:
 
 def _output_operand(spec: ArraySpec) -> tuple[int, ArraySpec, int, int]:
     large = math.prod(spec.shape) * spec.dtype.itemsize >= blocks.LARGE
-    return blocks.maker() if large else 0, spec, _C_CONTIGUOUS | _ALIGNED, 0
+    return blocks.allocator() if large else 0, spec, _C_CONTIGUOUS | _ALIGNED, 0
 
 
 def _operands(rows: Sequence[tuple[int, ArraySpec, int, int]]) -> tuple[bytes, tuple[bytes, ...]]:

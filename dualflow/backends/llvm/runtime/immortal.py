@@ -1,4 +1,4 @@
-"""Memory that lasts as long as the process: threads and arrays may outlive every Python object."""
+"""Memory that is never freed: threads and arrays may outlive every Python object."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _allocate = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)
 
 
 def zeroed(nbytes: int, alignment: int) -> int:
-    """The address of so many zeroed bytes, which nobody frees.
+    """The address of ``nbytes`` zeroed bytes, which are never freed.
 
-    Raises MemoryError where there is no memory.
+    Raises MemoryError if memory is exhausted.
 
     >>> zeroed(10, 64) % 64
     0

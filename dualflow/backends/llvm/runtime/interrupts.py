@@ -1,7 +1,7 @@
-"""Ctrl-C in a long loop: from time to time native code asks Python whether a signal has come.
+"""Polls for signals in long loops of native code, so that Ctrl-C stops them.
 
-A signal's handler runs in the interpreter, so a loop that never enters it could not be stopped. Asking takes
-the GIL, so it is done by the clock: after some 50 ms, which a loop looks at every few iterations.
+Python runs signal handlers in the interpreter only. A poll acquires the GIL, so it is limited by time: a loop
+reads the cycle counter every few iterations, and polls after some 50 ms.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 from dualflow.backends.llvm.text import I32, I64, PTR, VOID, Builder, EmittedValue, LlvmModule
 
-ROUTINE: Final = "ask_python"
+ROUTINE: Final = "poll_signals"
 _CYCLES = 1 << 27
 _CALLS = {
     "PyGILState_Ensure": (I32, ()),
@@ -24,24 +24,24 @@ _CALLS = {
 
 @functools.cache
 def addresses() -> Mapping[str, int]:
-    """Where the functions of CPython are that the code calls."""
-    found = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in _CALLS}
-    return {name: address or 0 for name, address in found.items()}
+    """The addresses of the functions of CPython that the code calls."""
+    pointers = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in _CALLS}
+    return {name: address or 0 for name, address in pointers.items()}
 
 
-def clock(b: Builder) -> EmittedValue:
-    """The memory in which a loop keeps when it last asked; call it before the loop."""
+def start_timer(b: Builder) -> EmittedValue:
+    """Stack memory with the cycle count of a loop's last poll; emitted before the loop."""
     last = b.alloca(I64, 1)
     b.store(_cycles(b), last, 0)
     return last
 
 
-def ask(
+def poll_signals(
     module: LlvmModule, b: Builder, last: EmittedValue, status: EmittedValue, number: EmittedValue
 ) -> None:
-    """Look at the clock, and ask if it is time: the status says whether to stop.
+    """Read the cycle counter, and poll for signals if the interval is over.
 
-    It is ``-number`` then, and Python's error is set.
+    If a signal handler raised, the status becomes ``-number`` and Python's error is set.
     """
     b.call(_routine(module), [last, status, -number])
 
@@ -51,7 +51,7 @@ def _cycles(b: Builder) -> EmittedValue:
 
 
 def _routine(module: LlvmModule) -> str:
-    """The name of ``void ask(last, status, stopped)``, written at the first call."""
+    """The name of ``void poll_signals(last, status, stopped)``, emitted at the first call."""
     if module.has(ROUTINE):
         return ROUTINE
     function = module.function(

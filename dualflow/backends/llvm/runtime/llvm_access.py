@@ -1,4 +1,4 @@
-"""Who may use LLVM: one thread at a time, and no signal or fork cuts its work in half."""
+"""The lock around LLVM: one thread at a time, not interrupted by signals or forks."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from dualflow.core.locks import unforkable
 
 
 @contextlib.contextmanager
-def llvm_to_ourselves() -> Iterator[None]:
-    """Every use of LLVM, freeing included, is within this: one at a time, and none is cut in half by a fork.
+def llvm_lock() -> Iterator[None]:
+    """Hold the lock around a use of LLVM, freeing included; forks wait for it.
 
-    Signals wait: raised at the wrong place, a handler's error would leave a lock taken for ever, or have an
-    object freed twice.
+    Signals are deferred: an exception of a handler could leave a lock of LLVM's taken, or free an object
+    twice.
     """
     with unforkable():
         if threading.current_thread() is not threading.main_thread():
@@ -38,7 +38,7 @@ def llvm_to_ourselves() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _blocked(numbers: Iterable[int]) -> Iterator[None]:
-    """This thread gets none of these signals before the end, where the system can hold them back."""
+    """Block signals in this thread, where the system supports it."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -51,7 +51,7 @@ def _blocked(numbers: Iterable[int]) -> Iterator[None]:
 
 
 def _handle(handlers: Mapping[int, Callable[..., Any]], arrived: dict[int, FrameType | None]) -> None:
-    """Call the handlers of signals that have waited, each once; the others too where one raises."""
+    """Call the handlers of deferred signals, each once, even if one of them raises."""
     while arrived:
         number, frame = arrived.popitem()
         try:

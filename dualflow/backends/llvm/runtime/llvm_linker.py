@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import llvmlite.binding as llvm
 
 from dualflow.backends.llvm.runtime import compiler
-from dualflow.backends.llvm.runtime.llvm_access import llvm_to_ourselves
+from dualflow.backends.llvm.runtime.llvm_access import llvm_lock
 from dualflow.core.errors import InternalError
 
 
@@ -25,7 +25,7 @@ class Loaded:
 
     def unload(self) -> None:
         """Free the memory."""
-        with llvm_to_ourselves():
+        with llvm_lock():
             self._tracker.close()
 
 
@@ -34,7 +34,7 @@ def load(codes: Sequence[bytes], exports: Sequence[str], imports: Mapping[str, i
 
     Each call has an LLJIT of its own: a shared one would keep a dead library's tables for ever.
     """
-    with llvm_to_ourselves():
+    with llvm_lock():
         return _load(codes, exports, imports)
 
 

@@ -1,4 +1,4 @@
-"""Functions of NumPy's C interface, by address."""
+"""The addresses of functions of NumPy's C API."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-# Indices into NumPy's C API table, fixed for good by its ABI, and the ABI's number.
+# Indices into NumPy's C API table, which its ABI fixes, and the ABI's number.
 _API_VERSION, _API_ARRAY_TYPE = 0, 2
 _FUNCTIONS: Final = {
     "PyArray_Empty": 184,
@@ -26,9 +26,9 @@ _capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c
 
 @functools.cache
 def table() -> dict[str, int]:
-    """The addresses of the functions that are used, and of the variable with the usual policy of memory.
+    """The addresses of the functions that are used, and of the variable with the default memory handler.
 
-    It is empty when NumPy's C API is not the one we know.
+    It is empty if NumPy's C API has another version.
     """
     capsule = getattr(sys.modules.get("numpy._core._multiarray_umath"), "_ARRAY_API", None)
     if capsule is None:

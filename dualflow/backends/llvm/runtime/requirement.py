@@ -1,4 +1,4 @@
-"""The versions of llvmlite that read the text of kernels."""
+"""The versions of llvmlite that parse the text of kernels."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from dualflow.core.errors import FailedPreconditionError
 
 LLVMLITE: Final = "llvmlite>=0.48,<0.51"
 LLVM: Final = 22
-"""The version of LLVM that these bring.
+"""The version of LLVM in these.
 
-Its text is not the same from version to version: up to 21, masked loads and stores take their alignment as an
+Its text format changes between versions: up to 21, masked loads and stores take their alignment as an
 argument, later as an attribute of the address.
 """
 
 
 def llvm_version() -> str:
-    """The version of LLVM that is installed."""
+    """The installed version of LLVM."""
     return ".".join(map(str, llvm_library.version()))
 
 
 def require_llvm() -> None:
-    """Raise FailedPreconditionError where the LLVM that is installed is not :data:`LLVM`."""
+    """Raise FailedPreconditionError unless the installed LLVM has version :data:`LLVM`."""
     if llvm_library.version()[0] != LLVM:
         raise FailedPreconditionError(
             f"llvmlite {llvmlite.__version__} is installed here, with LLVM {llvm_version()}; kernels are "

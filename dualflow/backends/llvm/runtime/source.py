@@ -1,4 +1,4 @@
-"""A module of LLVM IR with the functions that others call: compiled, cached and shared as a whole."""
+"""A module of LLVM IR with its exported functions: the unit of compilation and caching."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dualflow.core.records import NamedTuple
 
 
 class IrSource(NamedTuple):
-    """IR, and the functions in it whose addresses are wanted.
+    """A module of IR, and its exported functions.
 
-    Sources that are loaded together have different exports: a kernel's name says what is in it.
+    Sources that are linked together have different exports: the name of a kernel contains the digest of its
+    text.
     """
 
     text: str
@@ -17,12 +18,12 @@ class IrSource(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The first function."""
+        """The name of the first exported function."""
         return self.exports[0]
 
 
 def named_by_content(text: str, name: str) -> IrSource:
-    """``text`` with its function ``name`` called by the hash of the text: equal sources have equal names.
+    """``text`` with its function ``name`` renamed by the digest of the text: equal sources have equal names.
 
     >>> one, two = (named_by_content(f"define i32 @k() {{ ret i32 {n} }}", "k") for n in (1, 2))
     >>> one.name == two.name, one.name == named_by_content("define i32 @k() { ret i32 1 }", "k").name

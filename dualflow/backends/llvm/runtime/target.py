@@ -1,4 +1,4 @@
-"""What the code generator needs to know of this processor."""
+"""The vector width for which code is generated."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ WIDTHS: Final = (128, 256, 512)
 
 @functools.cache
 def vector_bits() -> int:
-    """The width of the vectors that kernels use: the widest, or what ``DUALFLOW_VECTOR_BITS`` says.
+    """The vector width of kernels in bits: ``DUALFLOW_VECTOR_BITS``, or the widest of this processor.
 
-    Code for narrower vectors is what a processor with no wider ones would run: no instruction of the
-    extensions that brought them is used.
+    Code for narrower vectors is the code for a processor without wider ones: it uses no instruction of the
+    extensions that introduced them.
 
     Raises:
-        InvalidArgumentError: the variable names no width, or one that this processor doesn't have.
+        InvalidArgumentError: the variable is no vector width, or wider than this processor's.
     """
-    asked = os.environ.get(VARIABLE)
-    return width(asked, widest()) if asked else widest()
+    setting = os.environ.get(VARIABLE)
+    return width(setting, widest()) if setting else widest()
 
 
 @functools.cache
 def widest() -> int:
-    """The width of this processor's widest vector registers."""
+    """The width of this processor's widest vector registers in bits."""
     extensions = cpu_fingerprint.features()
     if "avx512f" in extensions:
         return 512
     return 256 if "avx2" in extensions else 128
 
 
-def width(asked: str, most: int) -> int:
-    """The width that ``asked`` names, where vectors have ``most`` bits.
+def width(setting: str, most: int) -> int:
+    """The width in the text ``setting``, where vectors have at most ``most`` bits.
 
     >>> width("256", 512)
     256
     """
-    if asked not in map(str, WIDTHS):
-        raise InvalidArgumentError(f"{VARIABLE}={asked!r}: vectors have 128, 256 or 512 bits.")
-    if int(asked) > most:
+    if setting not in map(str, WIDTHS):
+        raise InvalidArgumentError(f"{VARIABLE}={setting!r}: vectors have 128, 256 or 512 bits.")
+    if int(setting) > most:
         raise InvalidArgumentError(
-            f"{VARIABLE}={asked!r}: this processor's vectors have {most} bits at most."
+            f"{VARIABLE}={setting!r}: this processor's vectors have {most} bits at most."
         )
-    return int(asked)
+    return int(setting)

@@ -1,8 +1,8 @@
-"""The thread pool that kernels share, and the addresses that kernels call.
+"""The thread pool that kernels share, and the address of its parallel-for.
 
-The parallel for itself is machine code, in ``pool.ll``. Its workers start at the first loop worth sharing,
-never at import; after a fork the child starts its own the same way. Where the pool is not ported (anything
-but Linux on x86-64 and AArch64) every loop runs on its caller, and ``status()`` says so.
+The parallel-for is machine code, in ``pool.ll``. Its workers start at the first loop that is long enough,
+never at import; after a fork the child starts its own the same way. On unsupported platforms (other than
+Linux on x86-64 and AArch64) every loop runs on the calling thread, and ``status()`` reports it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _POOL_BYTES = 4096
 _ALIGNMENT = 128
 
 # Byte offsets of fields of %pool.
-_WANTED = 640
+_LIMIT = 640
 _RUNNING = 648
 
 _MACHINES = {
@@ -60,7 +60,7 @@ _SYSTEM_CALLS = (
 
 
 class Pool(NamedTuple):
-    """The pool of this process: its memory, and the address of ``df_pfor(pool, fn, ctx, n, chunk)``."""
+    """A thread pool: its memory, and the address of ``df_pfor(pool, fn, ctx, n, chunk)``."""
 
     address: int
     pfor: int
@@ -68,28 +68,28 @@ class Pool(NamedTuple):
 
 
 class PoolStatus(NamedTuple):
-    """Threads a loop may use (the caller included), workers started so far, and why there are none."""
+    """The threads of a loop (the caller included), the workers started, and the reason for having none."""
 
     threads: int
     workers_started: int
     reason: str
 
 
-def seats(threads: int | None) -> int:
-    """For how many threads a program is written that is compiled for so many.
+def num_slots(threads: int | None) -> int:
+    """The number of thread slots of a program that is compiled for ``threads``.
 
-    All programs share the pool, so where a loop is shared at all, it is for every thread of the process.
+    All programs share the pool, so a parallel loop may run on every thread of the process.
     """
     return 1 if threads == 1 else max(threads or 1, max_threads())
 
 
 def num_threads() -> int:
-    """The threads that a loop may use now, the caller included: fewer where the system refuses some."""
-    return _field(_shared[0], _WANTED).value + 1 if _shared else thread_count.num_threads()
+    """The threads that a loop may use now, the caller included; fewer if the system could not start some."""
+    return _field(_shared[0], _LIMIT).value + 1 if _shared else thread_count.num_threads()
 
 
 def set_num_threads(count: int) -> None:
-    """Let loops use ``count`` threads, the caller included; 1 makes every loop serial.
+    """Set the number of threads of a loop, the caller included; 1 makes every loop serial.
 
     Raises InvalidArgumentError unless 1 <= count <= max_threads().
     """
@@ -102,11 +102,11 @@ def set_num_threads(count: int) -> None:
     with unforkable():
         thread_count.use(count)
         for pool in _shared:
-            _field(pool, _WANTED).value = count - 1
+            _field(pool, _LIMIT).value = count - 1
 
 
 def pool() -> Pool:
-    """The pool of this process, made on the first call; the first loop that needs workers starts them."""
+    """The pool of this process, created by the first call; the first parallel loop starts its workers."""
     with unforkable():
         if not _shared:
             _shared.append(make_pool(thread_count.num_threads() - 1))
@@ -114,26 +114,26 @@ def pool() -> Pool:
 
 
 def make_pool(workers: int) -> Pool:
-    """A pool apart from the shared one, with its own workers, which live as long as the process."""
+    """A new pool with its own workers, which run until the process exits."""
     machine = _MACHINES[os.uname().machine] if available() else _ELSEWHERE
     process = ctypes.CDLL("msvcrt" if sys.platform == "win32" else None)
-    # Without workers none of these is ever called; what the platform lacks is bound to abort.
+    # Without workers none of these is called; functions that the platform lacks are bound to abort.
     symbols = {name: _address(process, name) or _address(process, "abort") for name in _SYSTEM_CALLS}
     library = jit.compile_text(jit.shipped_text("pool.ll") + machine, ["df_pfor"], symbols)
-    made = Pool(immortal.zeroed(_POOL_BYTES, _ALIGNMENT), library.address("df_pfor"), library)
-    _field(made, _WANTED).value = min(workers, MOST_THREADS - 1) if available() else 0
-    _pools.append(made)
-    return made
+    pool = Pool(immortal.zeroed(_POOL_BYTES, _ALIGNMENT), library.address("df_pfor"), library)
+    _field(pool, _LIMIT).value = min(workers, MOST_THREADS - 1) if available() else 0
+    _pools.append(pool)
+    return pool
 
 
 def status() -> PoolStatus:
-    """What the shared pool does now.
+    """The state of the shared pool.
 
     >>> status().threads >= 1
     True
     """
     started = _field(_shared[0], _RUNNING).value if _shared else 0
-    alone = "one thread is all that is allowed" if num_threads() == 1 else ""
+    alone = "the limit is one thread" if num_threads() == 1 else ""
     return PoolStatus(num_threads(), started, unavailable_reason() or alone)
 
 
@@ -149,11 +149,11 @@ def _field(pool: Pool, offset: int) -> ctypes.c_int64:
 
 
 def _restart_in_child() -> None:
-    """A forked child has no workers, and no owner either: the pool is as new."""
+    """Reset the pools in a forked child, which has no workers and no owner of the lock."""
     for pool in _pools:
-        wanted = _field(pool, _WANTED).value
+        limit = _field(pool, _LIMIT).value
         ctypes.memset(pool.address, 0, _POOL_BYTES)
-        _field(pool, _WANTED).value = wanted
+        _field(pool, _LIMIT).value = limit
 
 
 _pools: list[Pool] = []
