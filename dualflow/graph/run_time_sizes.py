@@ -1,4 +1,4 @@
-"""Nodes that tell a program its sizes: what reads one, what compares two, and elements by another size."""
+"""Ops on symbolic sizes: bind a size variable, compare two sizes, replace sizes by equal ones."""
 
 from __future__ import annotations
 
@@ -14,64 +14,65 @@ from dualflow.ops.record import Effect, Op
 
 
 def _compiled_only(*inputs: Any, **attrs: Any) -> Any:
-    raise InternalError("graphs with extents are compiled, not interpreted")
+    raise InternalError("graphs with symbolic sizes are compiled, not interpreted")
 
 
-MEASURE: Final = Op(
-    name="measure",
-    doc="""Gives the symbol ``extent`` its number, which is not below ``least``.
+BIND_SIZE: Final = Op(
+    name="bind_size",
+    doc="""Binds the size variable ``size`` to an integer, which must not be below ``least``.
 
-    That is the integer ``index`` of the input, or what ``value`` makes of other symbols, or the size of an
-    axis of an input of the graph: ``given`` has the numbers of both. ``asked_by`` is the op that needs it.
+    The integer is the element ``index`` of the input, the value of the expression ``value``, or the size of
+    an axis of an argument of the graph: ``argument_axis`` has the numbers of both. ``needed_by`` is the name
+    of the op that needs the size.
     """,
-    infer=lambda *inputs, extent, value=None, index=0, least=None, given=None, asked_by="": (),
+    infer=lambda *inputs, size, value=None, index=0, least=None, argument_axis=None, needed_by="": (),
     kernel=_compiled_only,
     kind=Check(),
     outputs=None,
     effect=Effect.CHECK,
 )
 
-REQUIRE: Final = Op(
+REQUIRE_SIZE: Final = Op(
     name="require_size",
     doc="""Stops the program unless ``x`` is ``y``, or 1 where it ``repeats``.
 
-    ``message`` is that of the error, with {0} and {1} in the place of the two ``shapes``, which are sizes of
-    the op ``asked_by``.
+    ``message`` is that of the error, in which {0} and {1} are replaced by the two ``shapes``. These are
+    shapes of the op ``needed_by``.
     """,
-    infer=lambda x, y, message, shapes, repeats, asked_by="": (),
+    infer=lambda x, y, message, shapes, repeats, needed_by="": (),
     kernel=_compiled_only,
     kind=Check(),
     outputs=None,
     effect=Effect.CHECK,
 )
 
-NAMED: Final = Op(
-    name="of_shape",
-    doc="The input by sizes that are equal to its own, as has been checked; where it ``repeats``, or are 1.",
+WITH_SHAPE: Final = Op(
+    name="with_shape",
+    doc="The input with ``shape``, whose sizes have been checked to equal its own, or 1 if it ``repeats``.",
     infer=lambda x, shape, repeats: TensorSpec.of(Shape(shape), x.dtype),
     kernel=_compiled_only,
     kind=View(lambda x, shape, repeats: x.by_sizes(shape, repeats=repeats)),
 )
 
 
-def measures(node: Node) -> bool:
-    """Whether ``node`` reads a size, or compares sizes."""
-    return node.op is MEASURE or node.op is REQUIRE
+def binds_or_checks_size(node: Node) -> bool:
+    """Whether ``node`` binds a size variable, or compares sizes."""
+    return node.op is BIND_SIZE or node.op is REQUIRE_SIZE
 
 
-def tells_sizes(node: Node) -> bool:
-    """Whether ``node``, or a graph inside it, reads a size: what comes behind it may depend on that."""
+def binds_sizes(node: Node) -> bool:
+    """Whether ``node``, or a graph inside it, binds a size variable, on which later nodes may depend."""
     if node.effect is None:
         return False
-    return measures(node) or any(has_extents(body) for _, body in node.bodies)
+    return binds_or_checks_size(node) or any(has_symbolic_sizes(body) for _, body in node.bodies)
 
 
-def has_extents(graph: Graph) -> bool:
-    """Whether ``graph`` reads a size when it runs."""
-    return any(map(tells_sizes, graph.nodes))
+def has_symbolic_sizes(graph: Graph) -> bool:
+    """Whether ``graph`` binds a size variable."""
+    return any(map(binds_sizes, graph.nodes))
 
 
-def depends_on_extents(node: Node) -> bool:
-    """Whether some size of ``node`` is known only when it runs."""
+def depends_on_symbolic_sizes(node: Node) -> bool:
+    """Whether a size of ``node`` is known only at run time."""
     values = (*node.inputs, *node.outputs)
     return any(size_variables(tuple(v.spec.shape)) for v in values) or bool(size_variables(dict(node.attrs)))

@@ -55,7 +55,7 @@ def check_error(node: Node, message: str) -> Exception:
 def ops_of(node: Node) -> str:
     """The ops of the user's program that a node computes, or whose sizes it compares; "" if none."""
     if isinstance(node.op.kind, Check):
-        names = [node.attrs.get("asked_by", "")]
+        names = [node.attrs.get("needed_by", "")]
     else:
         nodes = [n for n in node.attrs["body"].nodes if n.inputs] if "body" in node.attrs else [node]
         names = [n.op.name for n in nodes if _is_of_users(n.op)]

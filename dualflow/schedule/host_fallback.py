@@ -10,7 +10,7 @@ from dualflow.core.symbolic_sizes import UndecidedSize
 from dualflow.graph.axes import is_view
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Expansion, by, rebuild
-from dualflow.graph.run_time_sizes import depends_on_extents, tells_sizes
+from dualflow.graph.run_time_sizes import binds_sizes, depends_on_symbolic_sizes
 from dualflow.graph.scalars import bodies
 from dualflow.ops.op_kinds import Literal, Opaque
 from dualflow.schedule.operands import CallKind, is_control, kind_of
@@ -25,7 +25,7 @@ def with_host_fallbacks(graph: Graph, moved: dict[Value, Value] | None = None) -
     reasons |= _separated(graph, reasons)
     if not reasons:
         return graph
-    if any(map(tells_sizes, reasons)) or any(map(depends_on_extents, reasons)):
+    if any(map(binds_sizes, reasons)) or any(map(depends_on_symbolic_sizes, reasons)):
         raise UndecidedSize("NumPy runs a branch or loop whose sizes depend on data")
 
     def opaque(node: Node, current: Node) -> Expansion | None:

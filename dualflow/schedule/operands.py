@@ -14,7 +14,7 @@ from dualflow.graph.fused import FUSED
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.loop_dtypes import in_loops
 from dualflow.graph.passes.fourier import FOUR_STEPS
-from dualflow.graph.run_time_sizes import measures
+from dualflow.graph.run_time_sizes import binds_or_checks_size
 from dualflow.ops.op_kinds import (
     Check,
     Cond,
@@ -90,7 +90,7 @@ def kind_of(node: Node) -> CallKind:
         return CallKind.FOURIER
     if is_control(node):
         return CallKind.CONTROL
-    if measures(node):
+    if binds_or_checks_size(node):
         return CallKind.MEASURE
     if isinstance(kind, SizeVector):
         return CallKind.SIZES

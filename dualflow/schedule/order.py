@@ -12,7 +12,7 @@ from dualflow.graph.axes import base_of, is_view, sizes
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import FUSED, IterationSpace, input_axes, output_axes
 from dualflow.graph.ir import Graph, Node, Update, Value
-from dualflow.graph.run_time_sizes import measures
+from dualflow.graph.run_time_sizes import binds_or_checks_size
 from dualflow.ops.op_kinds import Literal, Scatter
 from dualflow.schedule.copying import copy_node, is_native, move_node
 from dualflow.schedule.operands import CallKind, kind_of, shows_in_order, strides_to_show
@@ -146,13 +146,13 @@ def _copies_of_input_views(outputs: Sequence[Value], body: Sequence[Node]) -> li
     A copy runs as soon as its sizes are computed, so before variables are written. The last one comes first,
     so that insertion keeps the other places.
     """
-    size_nodes = [i for i, n in enumerate(body) if measures(n)]
+    size_nodes = [i for i, n in enumerate(body) if binds_or_checks_size(n)]
     copies: list[tuple[int, Value, Node]] = []
     for value in dict.fromkeys(outputs) if size_nodes else ():
         if base_of(value).node is None and value.node is not None:
             needed = _sizes_of_view(value)
             last = max(
-                (i for i in size_nodes if needed & size_variables(body[i].attrs.get("extent"))), default=None
+                (i for i in size_nodes if needed & size_variables(body[i].attrs.get("size"))), default=None
             )
             if last is not None:
                 copies.append((last + 1, value, copy_node(value)))

@@ -16,7 +16,7 @@ from dualflow.core import dispatch
 from dualflow.core.symbolic_sizes import size_variable
 from dualflow.errors import InternalError
 from dualflow.graph.ir import Node, Value
-from dualflow.graph.run_time_sizes import REQUIRE
+from dualflow.graph.run_time_sizes import REQUIRE_SIZE
 from dualflow.ops.masking import POSITIONS
 from dualflow.ops.record import REGISTRY
 from dualflow.schedule.access_bounds import access_bounds
@@ -280,7 +280,7 @@ def test_a_program_compares_what_symbols_do_not_decide() -> None:
     x = np.arange(-3, 2000, dtype=np.float32)
     expected = f(df.constant(x), df.constant(1999))
     compiled = f.concrete_functions[0].compiled.executable
-    nodes = tuple(node for node in compiled.graph.nodes if node.op is not REQUIRE)
+    nodes = tuple(node for node in compiled.graph.nodes if node.op is not REQUIRE_SIZE)
     assert len(nodes) < len(compiled.graph.nodes)
     executable = Executable(replace(compiled.graph, nodes=nodes), compiled.options)
     np.testing.assert_array_equal(executable.run([x, np.array(1999, np.int32)])[0], expected)

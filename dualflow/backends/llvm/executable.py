@@ -33,7 +33,7 @@ from dualflow.graph.compiled import PartKind, PartReport, counted
 from dualflow.graph.effect_log import EffectLog, Halted
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.run_time_sizes import REQUIRE
+from dualflow.graph.run_time_sizes import REQUIRE_SIZE
 from dualflow.schedule.call_reports import OutOfMemory, check_error, host_report, ops_of, user_line
 from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.plan import plan
@@ -260,7 +260,7 @@ class Executable:
             kept = self._params if params is None else params
             made: Exception = node.attrs["error"](message.arrays(node, kept))
             return made
-        if node.op is REQUIRE:
+        if node.op is REQUIRE_SIZE:
             numbers = self._params if params is None else params
             known = {
                 variable: int(numbers[place]) for variable, place in self.program.variable_places.items()

@@ -17,7 +17,7 @@ from dualflow.core.records import dataclass
 from dualflow.core.shape import MOST_ELEMENTS
 from dualflow.core.symbolic_sizes import SymInt, size_variables, variable_of
 from dualflow.graph.axes import sizes
-from dualflow.graph.run_time_sizes import REQUIRE
+from dualflow.graph.run_time_sizes import REQUIRE_SIZE
 from dualflow.scalar import ScalarOp, evaluate
 from dualflow.scalar.maths import definition
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS, OutOfMemory
@@ -123,13 +123,13 @@ def measure(entry: Entry, call: CallRoutine) -> None:
     """Bind a size variable, and compute all that depends on it; or compare two sizes."""
     node, b, unit = call.node, entry.b, entry.unit
     attrs = node.attrs
-    if node.op is REQUIRE:
+    if node.op is REQUIRE_SIZE:
         first, second = (computed(b, unit, entry.params, attrs[name]) for name in ("x", "y"))
         fits = first.eq(second) | first.eq(1) if attrs["repeats"] else first.eq(second)
         entry.fail_if(~fits, attrs["message"], node)
         return
-    if "given" in attrs:
-        give(entry, attrs["extent"], b.load(entry.params, unit.given_place(attrs["given"]), I64))
+    if "argument_axis" in attrs:
+        give(entry, attrs["size"], b.load(entry.params, unit.given_place(attrs["argument_axis"]), I64))
         return
     if node.inputs:
         (layout,), (value,) = call.inputs, node.inputs
@@ -141,7 +141,7 @@ def measure(entry: Entry, call: CallRoutine) -> None:
         entry.fail_if(number < attrs["least"], NEGATIVE, node)
         entry.fail_if(number > MOST_ELEMENTS, TOO_LARGE, node)
     with b.if_then(b.load(entry.status, 0, I64).eq(0)):
-        give(entry, attrs["extent"], number)
+        give(entry, attrs["size"], number)
 
 
 def give(entry: Entry, extent: int, number: EmittedValue) -> None:

@@ -20,7 +20,7 @@ from dualflow.function.calls.data_dependent_sizes import as_one_node, sized_by_d
 from dualflow.function.calls.execute import Sources, execute
 from dualflow.function.calls.failed_calls import AssignmentHistory
 from dualflow.function.calls.lazy_backends import backend_of, c_call, capabilities_of, kernel_listing
-from dualflow.function.calls.size_inference import with_extents
+from dualflow.function.calls.size_inference import with_symbolic_sizes
 from dualflow.function.options import MACHINE_CODE, REFERENCE, compile_options
 from dualflow.graph.effect_log import EffectLog, Halted
 from dualflow.graph.ir import Graph, Node, verify
@@ -28,7 +28,7 @@ from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import optimise
 from dualflow.graph.passes.assignments import drop_assignments
 from dualflow.graph.passes.dead_code import eliminate_dead_code
-from dualflow.graph.run_time_sizes import has_extents
+from dualflow.graph.run_time_sizes import has_symbolic_sizes
 from dualflow.graph.strings import holds_strings
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class CompiledGraph:
         """The module that plans memory; raises if no plan can be made for the graph."""
         budgets = imported("dualflow.function.calls.memory_budget")
         sized = self._sized if self._cause is not None else self.graph
-        if self._strings or sized is None or has_extents(sized):
+        if self._strings or sized is None or has_symbolic_sizes(sized):
             budgets.refuse_unknown(self.graph, self._cause)
         return budgets
 
@@ -139,7 +139,7 @@ class CompiledGraph:
         if cause is not None:
             if self._symbolic is not None:
                 return self._symbolic[0]
-            if self._sized is None or has_extents(self._sized):
+            if self._sized is None or has_symbolic_sizes(self._sized):
                 return as_one_node(graph, cause)
             graph = self._sized
         if self.options.checking:
@@ -156,7 +156,7 @@ class CompiledGraph:
     def _sized(self) -> Graph | None:
         """The graph with numbers and symbolic sizes in place of open ones; None where a size is undecided."""
         try:
-            return with_extents(self.graph, self._requested)
+            return with_symbolic_sizes(self.graph, self._requested)
         except UndecidedSize:
             return None
 
@@ -166,7 +166,7 @@ class CompiledGraph:
         if (
             not self.options.capabilities.symbolic_sizes
             or self._sized is None
-            or not has_extents(self._sized)
+            or not has_symbolic_sizes(self._sized)
         ):
             return None
         try:

@@ -38,7 +38,7 @@ from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.loops import merge_loops
-from dualflow.graph.run_time_sizes import MEASURE, NAMED, REQUIRE
+from dualflow.graph.run_time_sizes import BIND_SIZE, REQUIRE_SIZE, WITH_SHAPE
 from dualflow.ops.arrangement import RESHAPE, reshaped_by
 from dualflow.ops.op_kinds import Cond, Decompose, Elementwise, Loop, View
 from dualflow.ops.shapes import ENSURED
@@ -46,7 +46,7 @@ from dualflow.ops.shapes import ENSURED
 _NO_MEETING: Final = "shape {0} does not broadcast to {1}: sizes must be equal or 1"
 
 
-def with_extents(graph: Graph, options: CompileOptions) -> Graph:
+def with_symbolic_sizes(graph: Graph, options: CompileOptions) -> Graph:
     """``graph`` with extents for its open sizes.
 
     Raises:
@@ -93,7 +93,7 @@ class _Sizing:
         for axis, size in enumerate(spec.shape):
             if size is None:
                 shape[axis] = extent = size_variable(least=0)
-                self.tracer.builder.add(MEASURE, [], {"extent": extent, "given": (place, axis)})
+                self.tracer.builder.add(BIND_SIZE, [], {"size": extent, "argument_axis": (place, axis)})
                 self.measured |= size_variables(extent)
         return self.tracer.builder.argument(TensorSpec(Shape(shape), spec.dtype, spec.name))
 
@@ -300,14 +300,14 @@ class _Sizing:
         for size, wanted in zip(own, shape, strict=True):
             if size != wanted:
                 self._require(size, wanted, message, (own, tuple(shape)), repeats=repeats)
-        return self.tracer.run(NAMED, (x,), {"shape": Shape(shape), "repeats": repeats})
+        return self.tracer.run(WITH_SHAPE, (x,), {"shape": Shape(shape), "repeats": repeats})
 
     def first_of(self, x: Any, shape: Sequence[int], message: str) -> Any:
         """The elements of ``x`` that have places in ``shape``, whose sizes are checked to be its own or 1."""
         for size, wanted in zip(x.shape, shape, strict=True):
             if size != wanted:
                 self._require(wanted, size, message, (tuple(x.shape), tuple(shape)), repeats=True)
-        return self.tracer.run(NAMED, (x,), {"shape": Shape(shape), "repeats": False})
+        return self.tracer.run(WITH_SHAPE, (x,), {"shape": Shape(shape), "repeats": False})
 
     # inside
 
@@ -359,9 +359,9 @@ class _Sizing:
         value: int | None = None,
         least: int | None = None,
     ) -> None:
-        attrs: dict[str, Any] = {"extent": extent, "least": least, "asked_by": self.recording}
+        attrs: dict[str, Any] = {"size": extent, "least": least, "needed_by": self.recording}
         attrs |= {"value": value} if source is None else {"index": index}
-        self.tracer.builder.add(MEASURE, [] if source is None else [source], attrs, origin.caller())
+        self.tracer.builder.add(BIND_SIZE, [] if source is None else [source], attrs, origin.caller())
         self.measured |= size_variables(extent)
 
     def _require(
@@ -370,8 +370,8 @@ class _Sizing:
         if type(x) is int and type(y) is int and x != y:
             raise UndecidedSize("sizes differ")
         attrs = {"x": x, "y": y, "message": message, "shapes": shapes, "repeats": repeats}
-        attrs["asked_by"] = self.recording
-        self.tracer.builder.add(REQUIRE, [], attrs, origin.caller())
+        attrs["needed_by"] = self.recording
+        self.tracer.builder.add(REQUIRE_SIZE, [], attrs, origin.caller())
 
     def _fitting(self, node: Node, inputs: Sequence[Value]) -> list[Value]:
         """``inputs`` by sizes that ``node`` can take, which the program checks to be equal to their own."""
@@ -399,7 +399,7 @@ class _Sizing:
                     size, wanted, _NO_MEETING, (tuple(value.spec.shape), tuple(shape)), repeats=True
                 )
         attrs = {"shape": Shape(shape), "repeats": True}
-        return self.tracer.builder.add(NAMED, [value], attrs, origin.caller()).output
+        return self.tracer.builder.add(WITH_SHAPE, [value], attrs, origin.caller()).output
 
     def _agreeing(self, inputs: Sequence[Value]) -> list[Value]:
         """``inputs`` of an elementwise op, whose sizes the program checks to be equal where they differ."""
@@ -441,11 +441,13 @@ class _RecordedBody:
         """Give ``extent`` the size of an axis of a result, which then has that size by name."""
         builder, value = self.sizing.tracer.builder, self.outputs[place]
         shape = list(value.spec.shape)
-        attrs = {"extent": extent, "value": shape[axis], "least": None}
-        builder.add(MEASURE, [], attrs)
+        attrs = {"size": extent, "value": shape[axis], "least": None}
+        builder.add(BIND_SIZE, [], attrs)
         self.merged |= size_variables(extent)
         shape[axis] = extent
-        self.outputs[place] = builder.add(NAMED, [value], {"shape": Shape(shape), "repeats": False}).output
+        self.outputs[place] = builder.add(
+            WITH_SHAPE, [value], {"shape": Shape(shape), "repeats": False}
+        ).output
 
     def graph(self) -> Graph:
         """The graph, without what nothing needs."""

@@ -22,7 +22,7 @@ from dualflow.graph.fused import Axes, axis_set, index_shape, input_axes, output
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.loop_dtypes import computed_in_loops
 from dualflow.graph.passes.build_fused import FIRST, Group, Staged, regroup
-from dualflow.graph.run_time_sizes import tells_sizes
+from dualflow.graph.run_time_sizes import binds_sizes
 from dualflow.graph.scalars import is_scalar_control
 from dualflow.ops.op_kinds import Elementwise, Gather, Reduce, Scan
 
@@ -61,7 +61,7 @@ class _Partition:
         self.effects = [i for i, n in enumerate(graph.nodes) if n.effect is not None]
         self.failing = {n for n in graph.nodes if self.effects and may_fail(n)}
         self.too_long: set[tuple[Group, Group]] = set()
-        self.measures = [i for i, n in enumerate(graph.nodes) if tells_sizes(n)]
+        self.measures = [i for i, n in enumerate(graph.nodes) if binds_sizes(n)]
 
     def groups(self) -> list[Group]:
         for index, node in enumerate(self.graph.nodes):

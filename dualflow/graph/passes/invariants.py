@@ -17,7 +17,7 @@ from dualflow.graph.passes.common_subexpressions import merge_common_subexpressi
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.rewrite import Expansion, copied, expand, rebuild, without
-from dualflow.graph.run_time_sizes import has_extents
+from dualflow.graph.run_time_sizes import has_symbolic_sizes
 from dualflow.ops.op_kinds import CopyPieces, Elementwise, Literal, Loop, MatMul, Reduce, View
 
 
@@ -34,7 +34,7 @@ def hoist_invariants(graph: Graph) -> Graph:
 
 def _lightened(node: Node) -> Expansion | None:
     loop = loop_of(node)
-    if any(map(has_extents, loop.graphs)):  # each iteration has sizes of its own
+    if any(map(has_symbolic_sizes, loop.graphs)):  # each iteration has sizes of its own
         return None
     parts = [_steady(loop.body, loop.end, sure=_has_iterations(loop) and node.effect is None)]
     if loop.condition is not None:

@@ -14,7 +14,7 @@ from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.trip_count import trip_count
 from dualflow.graph.rewrite import Expansion, by, copied, expand
-from dualflow.graph.run_time_sizes import has_extents
+from dualflow.graph.run_time_sizes import has_symbolic_sizes
 from dualflow.graph.scalars import is_scalar_control
 from dualflow.ops.arrangement import RESHAPE
 from dualflow.ops.creation import CONSTANT
@@ -34,7 +34,7 @@ def count_trips(graph: Graph) -> Graph:
 def _counted(node: Node) -> Expansion | None:
     loop = loop_of(node)
     iterations = _iterations(node)
-    if has_extents(loop.body):  # what is carried may change its size
+    if has_symbolic_sizes(loop.body):  # what is carried may change its size
         return _of_known_stacks(node, iterations) if loop.scanned and loop.length is None else None
     if iterations == 0 and all(v.spec.shape.is_static for v in loop.stacked):
         return _none(node)
