@@ -25,9 +25,6 @@ FEATURES = ("draw", "keras", "summary", "images")
 MODULES = {"pillow": "PIL"}
 """The modules of packages that are imported under another name."""
 
-REMOVED_SOON = {"diastatic-malt"}
-"""A dependency of the conversion of control flow that has no row."""
-
 PRIVATE = {
     "llvmlite": ("dualflow.backends.llvm.runtime.llvm_library", "LLVMPY_"),
     "numba": ("dualflow.backends.llvm.numba_bridge", "numba.core"),
@@ -53,7 +50,7 @@ def required() -> dict[str, str]:
     """The version specifier of each dependency, and of those of the extras for users."""
     extras = [line for name in FEATURES for line in PROJECT["optional-dependencies"][name]]
     pairs = [re.fullmatch(r"([\w-]+)(.*)", line) for line in [*PROJECT["dependencies"], *extras]]
-    return {pair[1]: pair[2] for pair in pairs if pair is not None and pair[1] not in REMOVED_SOON}
+    return {pair[1]: pair[2] for pair in pairs if pair is not None}
 
 
 def importing_files() -> dict[str, set[str]]:

@@ -13,12 +13,9 @@ from dualflow.core import dispatch
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
 from dualflow.function.batching.vmap import vmap
-from dualflow.ops.families import load_families
 from dualflow.ops.op_kinds import Decompose, Literal, Opaque
 from dualflow.ops.record import REGISTRY, Op
 from dualflow.ops.testing.cases import Case, cases
-
-load_families()
 
 ROWS = 3
 OPS = [op for op in REGISTRY.values() if not isinstance(op.kind, Literal | Decompose) and op.effect is None]

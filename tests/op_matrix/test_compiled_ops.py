@@ -22,12 +22,9 @@ from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import wrap
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.fusion_check import check_fusion
-from dualflow.ops.families import load_families
 from dualflow.ops.op_kinds import Elementwise, Literal, MatMul, Opaque, Reduce
 from dualflow.ops.record import REGISTRY, Op, Promotion
 from dualflow.ops.testing.cases import SPECIAL, Case, cases, draw
-
-load_families()
 
 ULPS = 4
 MANY = 1037
