@@ -35,17 +35,17 @@ class IterationSpace:
     repeated: frozenset[Node] = frozenset()
 
 
-def _infer(*specs: TensorSpec, body: Graph, domain: IterationSpace) -> tuple[TensorSpec, ...]:
+def _infer(*specs: TensorSpec, body: Graph, space: IterationSpace) -> tuple[TensorSpec, ...]:
     return tuple(v.spec for v in body.outputs)
 
 
-def _kernel(*arrays: Any, body: Graph, domain: IterationSpace) -> Any:
+def _kernel(*arrays: Any, body: Graph, space: IterationSpace) -> Any:
     raise InternalError("a fused node is run by interpreting its body")
 
 
 FUSED = Op(
     name="fused",
-    doc="Nodes that one loop nest computes; attrs: body (a Graph) and domain (a LoopDomain).",
+    doc="Nodes that one loop nest computes; attrs: body (a Graph) and space (an IterationSpace).",
     infer=_infer,
     kernel=_kernel,
     kind=Opaque("its body says what it computes"),

@@ -79,5 +79,5 @@ def _nest(node: Node, inputs: list[Value], outside: list[Value]) -> Node:
     own: Axes = tuple(None if d == 1 else next(axes) for d in node.output.spec.shape)
     extents = tuple(d for d in node.output.spec.shape if d is not None and d != 1)
     body = Graph(node.op.name, tuple(inputs), (node,), (node.output,))
-    attrs = {"body": body, "domain": IterationSpace(extents, frozenset(), {node: own})}
+    attrs = {"body": body, "space": IterationSpace(extents, frozenset(), {node: own})}
     return Node(FUSED, outside, attrs, node.specs, node.origin)

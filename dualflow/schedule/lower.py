@@ -28,36 +28,36 @@ from dualflow.schedule.nest import (
 def lower(node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout], costs: CostModel = CPU) -> Nest:
     """The loop nest of a fused node whose inputs and outputs lie as given."""
     body: Graph = node.attrs["body"]
-    domain: IterationSpace = node.attrs["domain"]
+    space: IterationSpace = node.attrs["space"]
     where = dict(zip(body.inputs, inputs, strict=True))
-    raw = _LoweredBody(body, domain, where)
+    raw = _LoweredBody(body, space, where)
     stores = [(v, layout) for v, layout in zip(body.outputs, outputs, strict=True)]
     written = {base_of(v): layout for v, layout in stores}
     order = _loop_order(raw, [base_of(v) for v in body.outputs], written)
-    steps = [raw.step(n) for n in body.nodes if n in domain.own]
+    steps = [raw.step(n) for n in body.nodes if n in space.own]
     writes = [NestStore(v, raw.access(v, raw.made[v], layout), 0, 0) for v, layout in stores]
-    nest = _in_order(body.name, domain, order, steps, writes, costs)
+    nest = _in_order(body.name, space, order, steps, writes, costs)
     return _schedule(_join_loops(nest))
 
 
 class _LoweredBody:
-    """The body of a fused node, its accesses still in terms of the domain's axes."""
+    """The body of a fused node, its accesses in terms of the axes of the iteration space."""
 
-    def __init__(self, body: Graph, domain: IterationSpace, where: Mapping[Value, Layout]) -> None:
-        self.domain, self.where = domain, where
-        self.nodes = [n for n in body.nodes if n in domain.own]
-        self.made = {v: output_axes(n, domain.own[n]) for n in self.nodes for v in n.outputs}
+    def __init__(self, body: Graph, space: IterationSpace, where: Mapping[Value, Layout]) -> None:
+        self.space, self.where = space, where
+        self.nodes = [n for n in body.nodes if n in space.own]
+        self.made = {v: output_axes(n, space.own[n]) for n in self.nodes for v in n.outputs}
 
     def access(self, value: Value, axes: Axes, layout: Layout) -> Access:
         """How the loops walk ``layout`` when the value's dims run along ``axes``."""
-        strides = [0] * len(self.domain.extents)
+        strides = [0] * len(self.space.extents)
         for axis, stride in zip(axes, layout.strides, strict=True):
             if axis is not None:
                 strides[axis] += stride
         return Access(layout.buffer, layout.offset, tuple(strides), value.spec.dtype)
 
     def step(self, node: Node) -> NestStep:
-        own = self.domain.own[node]
+        own = self.space.own[node]
         operands = tuple(
             self._operand(v, axes) for v, axes in zip(node.inputs, input_axes(node, own), strict=True)
         )
@@ -82,17 +82,17 @@ class _LoweredBody:
         return GatherAxis(extent, self.where[params].strides[axis])
 
     def full(self) -> Iterator[Axes]:
-        """The axes of every value that varies along the whole domain, in order of the values' own dims."""
-        count = len(self.domain.extents)
+        """The axes of each value that varies along all loops, in order of the values' dims."""
+        count = len(self.space.extents)
         yield from (axes for axes in self.made.values() if len(axis_set(axes)) == count)
         for node in self.nodes:
-            yield from (a for a in input_axes(node, self.domain.own[node]) if len(axis_set(a)) == count)
-            yield self.domain.own[node]
+            yield from (a for a in input_axes(node, self.space.own[node]) if len(axis_set(a)) == count)
+            yield self.space.own[node]
 
 
 def _loop_order(body: _LoweredBody, outputs: Sequence[Value], written: Mapping[Value, Layout]) -> list[int]:
-    """The domain's axes in memory order: that of an output of the whole domain, else of any such value."""
-    count = len(body.domain.extents)
+    """The axes of the iteration space in memory order: of an output with all of them, else of any value."""
+    count = len(body.space.extents)
     whole = [v for v in outputs if v in body.made and len(axis_set(body.made[v])) == count]
     first = body.made[whole[0]] if whole else next(body.full(), ())
     named = [a for a in first if a is not None]
@@ -104,14 +104,14 @@ def _loop_order(body: _LoweredBody, outputs: Sequence[Value], written: Mapping[V
 
 def _in_order(
     name: str,
-    domain: IterationSpace,
+    space: IterationSpace,
     order: list[int],
     steps: list[NestStep],
     stores: list[NestStore],
     costs: CostModel,
 ) -> Nest:
     """The nest with axes renamed to loop positions: kept loops first, each kind in memory order."""
-    loops = [a for a in order if a not in domain.reduced] + [a for a in order if a in domain.reduced]
+    loops = [a for a in order if a not in space.reduced] + [a for a in order if a in space.reduced]
     position = {a: i for i, a in enumerate(loops)}
 
     def moved(access: Access) -> Access:
@@ -125,15 +125,15 @@ def _in_order(
 
     return Nest(
         name=name,
-        loops=tuple(NestLoop(domain.extents[a], a in domain.reduced) for a in loops),
+        loops=tuple(NestLoop(space.extents[a], a in space.reduced) for a in loops),
         vector=position[order[-1]] if order else None,
         steps=tuple(map(renamed, steps)),
         stores=tuple(s._replace(access=moved(s.access)) for s in stores),
         stages=1,
         cached={},
         costs=costs,
-        columns=folds_columns(domain.extents, order, domain.reduced),
-        repeated=domain.repeated,
+        columns=folds_columns(space.extents, order, space.reduced),
+        repeated=space.repeated,
     )
 
 

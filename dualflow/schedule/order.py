@@ -274,23 +274,21 @@ def _may_overwrite(old: Value, new: Value, place: dict[Node, int], last_read: di
 def _is_elementwise_update(node: Node, old: Value, new: Value) -> bool:
     """Whether the nest reads an element of ``old`` only to compute the same element of ``new``."""
     graph: Graph = node.attrs["body"]
-    domain: IterationSpace = node.attrs["domain"]
+    space: IterationSpace = node.attrs["space"]
     producer = graph.outputs[new.index].node
     written = (
-        output_axes(producer, domain.own[producer])
-        if producer is not None and producer in domain.own
-        else None
+        output_axes(producer, space.own[producer]) if producer is not None and producer in space.own else None
     )
-    by_stages = written is None or any(a in domain.reduced for a in written)
+    by_stages = written is None or any(a in space.reduced for a in written)
     for outer, value in zip(node.inputs, graph.inputs, strict=True):
         if base_of(outer) is not old:
             continue
         if outer is not old or by_stages:
             return False
         readers = [n for n in graph.nodes if value in n.inputs]
-        if not all(n in domain.own for n in readers):
+        if not all(n in space.own for n in readers):
             return False
-        reads = [(v, a) for n in readers for v, a in zip(n.inputs, input_axes(n, domain.own[n]), strict=True)]
+        reads = [(v, a) for n in readers for v, a in zip(n.inputs, input_axes(n, space.own[n]), strict=True)]
         if any(v is value and axes != written for v, axes in reads):
             return False
     return True

@@ -78,9 +78,9 @@ def _part(node: Node, values: tuple[Value, ...]) -> Part:
             needed.update(inner.inputs)
     read = [i for i, v in enumerate(body.inputs) if v in needed]
     smaller = Graph(body.name, tuple([body.inputs[i] for i in read]), tuple(kept[::-1]), outputs)
-    domain: IterationSpace = node.attrs["domain"]
-    own = {n: domain.own[n] for n in kept if n in domain.own}
-    attrs = {"body": smaller, "domain": IterationSpace(domain.extents, domain.reduced, own, domain.repeated)}
+    space: IterationSpace = node.attrs["space"]
+    own = {n: space.own[n] for n in kept if n in space.own}
+    attrs = {"body": smaller, "space": IterationSpace(space.extents, space.reduced, own, space.repeated)}
     inputs = tuple([node.inputs[i] for i in read])
     return Part(Node(FUSED, inputs, attrs, [v.spec for v in values], node.origin, node.also), inputs, values)
 

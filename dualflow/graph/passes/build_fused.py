@@ -145,10 +145,10 @@ class _Rebuild:
             nodes=tuple(body.nodes),
             outputs=tuple(body.new[v] for v in results),
         )
-        domain = IterationSpace(group.extents, group.reduced, body.own, frozenset(body.again))
+        space = IterationSpace(group.extents, group.reduced, body.own, frozenset(body.again))
         outside = [self.value(v) for v in body.inputs]
         origin = next((n.origin for n in reversed(group.nodes) if n.origin), None)
-        fused = Node(FUSED, outside, {"body": graph, "domain": domain}, [v.spec for v in results], origin)
+        fused = Node(FUSED, outside, {"body": graph, "space": space}, [v.spec for v in results], origin)
         self.nodes.append(fused)
         self.new.update(zip(results, fused.outputs, strict=True))
 

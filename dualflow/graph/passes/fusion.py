@@ -1,10 +1,10 @@
 """Fusion: nodes that one loop nest can compute become one ``fused`` node, whose body is a graph.
 
-A group of nodes has a domain, the axes its loops run over. Each of its values has the whole domain or, once
-the group holds reductions, the axes that they keep; all its reductions reduce the same axes. Groups are
-ordered by position: what a group reads from outside is made at a smaller position, and whoever reads from it
-stands at a larger one, so no two groups can wait for each other. A group that may fail keeps its place among
-the effects. The walk is linear in the number of reads.
+A group of nodes has an iteration space: the axes that its loops run over. A value of the group has all of
+these axes or, after a reduction, those that are not reduced. All reductions of a group have the same axes.
+Groups are ordered by position: a group has a larger position than the producers of its operands, and a
+smaller one than the consumers of its results. So the groups form no cycle. A group that may fail keeps its
+place among the effects. The walk is linear in the number of operands.
 """
 
 from __future__ import annotations
