@@ -1,6 +1,6 @@
-"""Paths and sums over a graph as a graph, computed by networkx.
+"""Total work, critical path and networkx form of a graph.
 
-For people and tools at the edge: compiling never comes here.
+For users and tools: no compile imports networkx.
 """
 
 from __future__ import annotations
@@ -21,22 +21,21 @@ Vertex = Node | Value
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """How much a graph computes, and how much of that waits for each other.
+    """The work, memory traffic and critical path of a graph.
 
-    A step is a node that computes: a kernel, a matrix product, an op that NumPy runs. Steps inside of
-    conditionals and loops belong to the step around them.
+    A step is a node that computes: a kernel, a matrix product, an op that NumPy runs. Steps inside branches
+    and loops are part of the step around them.
 
     Attributes:
-        operations: the work of all steps in additions of two numbers, by the costs that the ops' records
-            state: a product of matrices counts two for each product of two numbers, an element that is only
-            moved one.
-        bytes_moved: what the steps read and write in bytes, each value once a step.
-        steps: how many steps there are.
+        operations: the work of all steps, in additions of two numbers, by the costs of the op records: a
+            matrix product counts two for each product of two numbers, a moved element one.
+        bytes_moved: the bytes that the steps read and write, each value once per step.
+        steps: the number of steps.
         span: the operations of the steps of ``path``, in additions.
-        path: the steps on the longest chain of steps that wait for each other, by cost, in order: the ops of
-            each, joined by ``+``.
-        complete: whether all is counted. If not, a loop whose iterations only the run knows counts as one
-            iteration, or a value whose size only the run knows as none.
+        path: the critical path, the most expensive chain of dependent steps, in order: the ops of each step,
+            joined by ``+``.
+        complete: whether everything is counted. If not, a loop with a dynamic trip count counts as one
+            iteration, or a value of dynamic size as empty.
     """
 
     operations: float
@@ -48,7 +47,7 @@ class Workload:
 
     @property
     def parallelism(self) -> float:
-        """How many steps could run at the same time on average: work divided by span."""
+        """The average number of steps that could run at the same time: work divided by span."""
         return self.operations / self.span if self.span else 1.0
 
 
@@ -57,8 +56,8 @@ def workload(graph: Graph) -> Workload:
 
     >>> import dualflow as df
     >>> two = df.function(lambda x: (df.sort(x + 1.0), df.sort(x - 1.0)))
-    >>> found = workload(two.get_concrete_function(df.TensorSpec([10])).graph)
-    >>> found.operations, found.span, found.parallelism
+    >>> total = workload(two.get_concrete_function(df.TensorSpec([10])).graph)
+    >>> total.operations, total.span, total.parallelism
     (40.0, 20.0, 2.0)
     """
     path = critical_path(graph)
@@ -68,7 +67,7 @@ def workload(graph: Graph) -> Workload:
         bytes_moved=sum(map(bytes_moved, steps)),
         steps=len(steps),
         span=sum(map(work, path)),
-        path=tuple([_called(node) for node in path]),
+        path=tuple([_label(node) for node in path]),
         complete=_complete(graph),
     )
 
@@ -76,43 +75,44 @@ def workload(graph: Graph) -> Workload:
 def to_networkx(graph: Graph) -> nx.MultiDiGraph:
     """``graph`` as a directed multigraph.
 
-    Its vertices are the nodes and the input values; an edge runs from each producer to each reader, with
-    the value as ``value`` and its place among the reader's inputs as ``slot``.
+    Its vertices are the nodes and the input values. Each operand of a node is an edge from its producer, with
+    the value as ``value`` and the operand's index as ``slot``.
     """
-    found = nx.MultiDiGraph(name=graph.name)
-    found.add_nodes_from(graph.inputs)
-    found.add_nodes_from(graph.nodes)
+    multigraph = nx.MultiDiGraph(name=graph.name)
+    multigraph.add_nodes_from(graph.inputs)
+    multigraph.add_nodes_from(graph.nodes)
     for node in graph.nodes:
         for slot, value in enumerate(node.inputs):
-            found.add_edge(value if value.node is None else value.node, node, value=value, slot=slot)
-    return found
+            multigraph.add_edge(value if value.node is None else value.node, node, value=value, slot=slot)
+    return multigraph
 
 
 def critical_path(graph: Graph, cost: Callable[[Node], float] = work) -> list[Node]:
-    """The steps that wait for each other and whose costs add up to the most.
+    """The most expensive chain of dependent steps, in order.
 
-    However many steps run at once, the graph takes as long as these. Effects wait for those before them.
+    It bounds the time of the graph however many steps run at once. A node with an effect depends on the
+    previous one.
     """
     weighted = nx.DiGraph()
     for node in graph.nodes:
-        here = cost(node)
-        weighted.add_edge(node, _END, weight=here)
+        node_cost = cost(node)
+        weighted.add_edge(node, _END, weight=node_cost)
         weighted.add_weighted_edges_from(
             (v.node, node, weighted.edges[v.node, _END]["weight"]) for v in node.inputs if v.node is not None
         )
-    for one, other in pairwise([node for node in graph.nodes if node.effect is not None]):
-        weighted.add_edge(one, other, weight=weighted.edges[one, _END]["weight"])
+    for earlier, later in pairwise([node for node in graph.nodes if node.effect is not None]):
+        weighted.add_edge(earlier, later, weight=weighted.edges[earlier, _END]["weight"])
     path = nx.dag_longest_path(weighted)
     return [node for node in path if node is not _END and computes(node)]
 
 
-def _called(node: Node) -> str:
+def _label(node: Node) -> str:
     body = body_of(node)
     return node.op.name if body is None else body.name
 
 
 def _complete(graph: Graph) -> bool:
-    """Whether all sizes and numbers of iterations are known."""
+    """Whether all sizes and trip counts are static."""
     for node in graph.nodes:
         if not all(spec.shape.is_static for spec in node.specs):
             return False

@@ -1,4 +1,7 @@
-"""Where the dims of a view come from, found by asking the op's own NumPy view."""
+"""Views: which dims, strides and offset of its operand a view has.
+
+They are computed by applying the op's NumPy view to an array without memory of its own.
+"""
 
 from __future__ import annotations
 
@@ -20,24 +23,24 @@ _ORIGIN = np.zeros(1, np.int8)
 
 
 def sizes(value: Value) -> tuple[int, ...]:
-    """The shape of a value, every axis of which has a known size: so it is in a graph that is compiled."""
+    """The shape of a value in a graph that is compiled, where no size is open."""
     return tuple(value.spec.shape)  # type: ignore[arg-type]  # no None is left
 
 
 def is_view(node: Node) -> bool:
-    """Whether ``node`` shows its input's elements under another shape."""
+    """Whether ``node`` is a view of its operand's elements."""
     return isinstance(node.op.kind, View)
 
 
 def base_of(value: Value) -> Value:
-    """The value that ``value`` is a view of, itself if it is none."""
+    """The value that ``value`` is a view of, through any number of views; itself if it is no view."""
     while (node := value.node) is not None and isinstance(node.op.kind, View):
         value = node.inputs[0]
     return value
 
 
 def is_scalar_literal(value: Value) -> bool:
-    """Whether every element of ``value`` is one known number, which code can hold."""
+    """Whether ``value`` is a constant with one element, or a view of one."""
     node = base_of(value).node
     return (
         node is not None and isinstance(node.op.kind, Literal) and node.output.spec.shape.num_elements() == 1
@@ -45,7 +48,7 @@ def is_scalar_literal(value: Value) -> bool:
 
 
 def is_generated(value: Value) -> bool:
-    """Whether ``value`` is computed from positions alone, so that every reader can make its own."""
+    """Whether ``value`` is computed from positions alone, so that each consumer can compute it again."""
     node = value.node
     return node is not None and isinstance(node.op.kind, Elementwise) and not node.inputs
 
@@ -53,35 +56,35 @@ def is_generated(value: Value) -> bool:
 def strided_view(
     view: Any, attrs: Mapping[str, Any], shape: Sequence[int], strides: Sequence[int]
 ) -> tuple[tuple[int, ...], tuple[int, ...], int] | None:
-    """The shape, strides and offset of a view of elements laid out by ``strides``; None where none exists.
+    """The shape, strides and offset of a view of elements laid out by ``strides``; None if it needs a copy.
 
-    The view is taken of an array that has the strides but no memory behind them.
+    The view is applied to an array that has these strides, but no memory of that size.
     """
     if not is_static(shape) or not is_static(strides) or size_variables(attrs):
-        return _by_extents(view, attrs, shape, strides)
+        return _symbolic_view(view, attrs, shape, strides)
     array = as_strided(_ORIGIN, tuple(shape), tuple(strides), writeable=False)
     try:
-        seen = view(array, **attrs)
+        viewed = view(array, **attrs)
     except ValueError:
         return None
-    if seen.size and not np.may_share_memory(seen, array):
+    if viewed.size and not np.may_share_memory(viewed, array):
         return None
-    offset = seen.__array_interface__["data"][0] - _ORIGIN.__array_interface__["data"][0]
-    return seen.shape, seen.strides, offset if seen.size else 0
+    offset = viewed.__array_interface__["data"][0] - _ORIGIN.__array_interface__["data"][0]
+    return viewed.shape, viewed.strides, offset if viewed.size else 0
 
 
-def _by_extents(
+def _symbolic_view(
     view: Any, attrs: Mapping[str, Any], shape: Sequence[int], strides: Sequence[int]
 ) -> tuple[tuple[int, ...], tuple[int, ...], int] | None:
     try:
-        seen = view(VirtualArray(shape, strides), **attrs)
+        viewed = view(VirtualArray(shape, strides), **attrs)
     except ValueError:
         return None
-    return seen.shape, seen.strides, seen.offset
+    return viewed.shape, viewed.strides, viewed.offset
 
 
 def row_major(value: Value) -> Value:
-    """The value whose elements ``value`` has, all of them in the same order, if under another shape."""
+    """The value that ``value`` is a reshape of: all its elements in the same order; itself if it is none."""
     while value.node is not None and is_view(value.node):
         kind = value.node.op.kind
         assert isinstance(kind, View)
@@ -94,27 +97,27 @@ def row_major(value: Value) -> Value:
 @functools.lru_cache(4096)
 def _keeps_order(view: Any, attrs: tuple[tuple[str, Any], ...], shape: tuple[int, ...]) -> bool:
     if not is_static(shape) or size_variables(attrs):
-        found = _by_extents(view, dict(attrs), shape, contiguous(shape))
-        return found is not None and found[1:] == (contiguous(found[0]), 0)
+        symbolic = _symbolic_view(view, dict(attrs), shape, contiguous(shape))
+        return symbolic is not None and symbolic[1:] == (contiguous(symbolic[0]), 0)
     array = _virtual(shape)
     try:
-        seen = view(array, **dict(attrs))
+        viewed = view(array, **dict(attrs))
     except ValueError:
         return False
-    same = seen.__array_interface__["data"][0] == array.__array_interface__["data"][0]
-    return bool(seen.size == array.size > 0 and seen.flags.c_contiguous and same)
+    same_start = viewed.__array_interface__["data"][0] == array.__array_interface__["data"][0]
+    return bool(viewed.size == array.size > 0 and viewed.flags.c_contiguous and same_start)
 
 
 def _virtual(shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """An array in row-major order without memory behind it."""
+    """An array in row-major order, without memory of that size."""
     strides = list(itertools.accumulate(reversed(shape[1:]), operator.mul, initial=1))[::-1]
     return as_strided(_ORIGIN, shape, strides[: len(shape)], writeable=False)
 
 
 def dims_through(node: Node) -> tuple[int | None, ...] | None:
-    """For each dim of a view, the input's dim that it runs along, None for one of size 1 or repeated.
+    """For each dim of a view, the operand's dim it is, or None if it has size 1 or is broadcast.
 
-    None as a whole where the view starts elsewhere, skips elements or joins dims.
+    None instead of the tuple if the view has an offset, skips elements or joins dims.
     """
     kind = node.op.kind
     assert isinstance(kind, View)
@@ -122,13 +125,13 @@ def dims_through(node: Node) -> tuple[int | None, ...] | None:
 
 
 def dims_of_base(value: Value) -> tuple[int | None, ...] | None:
-    """For each dim of ``value`` that of ``base_of(value)``; None as a whole where a view hides them."""
+    """For each dim of ``value``, the dim of ``base_of(value)`` it is; None where :func:`dims_through` is."""
     dims: tuple[int | None, ...] = tuple(range(value.spec.rank))
     while value.node is not None and is_view(value.node):
-        through = dims_through(value.node)
-        if through is None:
+        view_dims = dims_through(value.node)
+        if view_dims is None:
             return None
-        dims = tuple(None if d is None else through[d] for d in dims)
+        dims = tuple(None if d is None else view_dims[d] for d in dims)
         value = value.node.inputs[0]
     return dims
 
@@ -140,26 +143,26 @@ def _dims(
     if 0 in shape:
         return None
     strides = _unmergeable_strides(shape)
-    seen = strided_view(view, dict(attrs), shape, strides)
-    if seen is None or seen[2] != 0:
+    viewed = strided_view(view, dict(attrs), shape, strides)
+    if viewed is None or viewed[2] != 0:
         return None
     sources = {
         (stride, size): i for i, (stride, size) in enumerate(zip(strides, shape, strict=True)) if size != 1
     }
-    found: list[int | None] = []
-    for size, stride in zip(seen[0], seen[1], strict=True):
+    dims: list[int | None] = []
+    for size, stride in zip(viewed[0], viewed[1], strict=True):
         if size == 1 or stride == 0:
-            found.append(None)
+            dims.append(None)
         elif (stride, size) in sources:
-            found.append(sources[stride, size])
+            dims.append(sources[stride, size])
         else:
             return None
-    kept = [d for d in found if d is not None]
-    return tuple(found) if len(kept) == len(sources) == len(set(kept)) else None
+    used = [d for d in dims if d is not None]
+    return tuple(dims) if len(used) == len(sources) == len(set(used)) else None
 
 
 def _unmergeable_strides(shape: Sequence[int]) -> list[int]:
-    """Distinct strides with gaps, so that no two dims can be taken for one."""
+    """Distinct strides with gaps, so that no view can join two dims."""
     if not is_static(shape):
         return [size_variable(least=1) for _ in shape]
     strides, step = [], 3

@@ -1,7 +1,7 @@
 """Capabilities: what the programs of a backend can do on this machine.
 
-Passes, the plan and the schedule read them, and no name of a backend. A backend states its own, in a module
-``capabilities`` that imports no compiler; a compile may ask for less.
+Passes, the plan and the schedule read them, and no name of a backend. A backend declares its own, in a module
+``capabilities`` that imports no compiler; a compile may request less.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ KERNEL_DTYPES = "?bBhHiIlLqQefdFD"
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a program may hold. By default, all that there is a statement for.
+    """What a program may contain. The default is everything that there is a statement for.
 
     Attributes:
         dtypes: characters of the dtypes that kernels compute with. A kernel of others runs through NumPy.
@@ -23,8 +23,8 @@ class Capabilities:
         fourier: whether there is a routine for Fourier transforms of long rows.
         symbolic_sizes: whether a program serves sizes that are known only at run time.
         vector_bytes: the width of vector registers; None for the processor's.
-        threads: how many threads may share a loop: 1 for the caller alone, None for as many as the process
-            uses. Where all graphs share the threads, any other number means the process's own.
+        threads: the number of threads that may share a loop: 1 for the caller alone, None for as many as the
+            process uses. If all graphs share one thread pool, any other number means None.
 
     >>> less = Capabilities(fourier=False, threads=1)
     >>> less & Capabilities(windows=False, vector_bytes=32) == Capabilities(
@@ -47,7 +47,7 @@ class Capabilities:
         return "F" in self.dtypes and "D" in self.dtypes
 
     def __and__(self, other: Capabilities) -> Capabilities:
-        """What both can do; the vectors and threads of this one, where it states them."""
+        """What both can do; the vector width and threads of this one, unless they are None."""
         return Capabilities(
             dtypes="".join([char for char in self.dtypes if char in other.dtypes]),
             strided_products=self.strided_products and other.strided_products,
@@ -60,4 +60,4 @@ class Capabilities:
 
 
 ALL = Capabilities()
-"""Every statement that a program may hold."""
+"""All capabilities, without limits."""

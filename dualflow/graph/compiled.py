@@ -1,6 +1,6 @@
-"""What a backend makes of a graph: something that runs, and tells how.
+"""The interface of backends: compiled graphs, and reports on them.
 
-Whoever calls, compares or explains a compiled graph asks these questions, and looks into no backend.
+Callers, ``compare`` and ``explain`` use this interface, and depend on no backend.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 
 class PartKind(StrEnum):
-    """What runs a part of a graph."""
+    """What executes a part of a graph."""
 
     NATIVE = "native"
     NUMPY = "numpy"
@@ -31,10 +31,10 @@ class PartReport(NamedTuple):
     """How a part of a graph runs.
 
     Attributes:
-        kind: what runs it.
-        what: what it does.
-        reason: why it isn't native, or what it does without.
-        node: the node that has no native code; None for a part that has.
+        kind: what executes it.
+        what: its description.
+        reason: why it isn't native, or which feature it doesn't use.
+        node: the node without native code; None for a native part.
     """
 
     kind: PartKind
@@ -55,11 +55,11 @@ class CompileStats(NamedTuple):
 
     Attributes:
         kernels: its loop nests.
-        products: how many matrix products it computes.
-        hosts: how many nodes run through NumPy or in Python.
+        products: the number of matrix products.
+        hosts: the number of nodes that run through NumPy or in Python.
         arena_bytes: the memory of its intermediates.
-        arena_stays: whether that is kept between calls.
-        executed: the work that its loop nests execute, divided by that of their ops, each computed once.
+        arena_stays: whether the arena is kept between calls.
+        executed: the work that its loop nests execute, divided by that of their ops without recomputation.
     """
 
     kernels: tuple[KernelReport, ...]
@@ -75,9 +75,9 @@ class MemoryBlock(NamedTuple):
 
     Attributes:
         value: the value of the graph; None for what the plan adds, such as copies.
-        birth: the step that makes it.
+        birth: the step that writes it.
         reads: the steps that read it, in order.
-        nbytes: how much it is.
+        nbytes: its size in bytes.
     """
 
     value: Value | None
@@ -89,15 +89,15 @@ class MemoryBlock(NamedTuple):
 class Footprint(NamedTuple):
     """The memory that a call of a graph takes, by the plan of its values.
 
-    Arguments, variables and constants are there before and after, and not part of it; neither are the few
-    rows that kernels keep for themselves.
+    Arguments, variables and constants exist before and after the call and are not counted; neither are the
+    scratch rows of kernels.
 
     Attributes:
         steps: the node of the graph that each step runs; None for what the plan adds.
         blocks: the intermediate values.
-        non_contiguous: the values of the graph whose elements don't lie in order.
-        arena: the bytes of all blocks, which use memory again once a value is dead.
-        held: the bytes that are taken from the first step to the last: results, and arrays of host calls.
+        non_contiguous: the values of the graph that are not contiguous in memory.
+        arena: the bytes of the arena for all blocks; the memory of dead values is reused.
+        held: the bytes allocated from the first step to the last: results, and arrays of host calls.
     """
 
     steps: tuple[Node | None, ...]
@@ -108,12 +108,12 @@ class Footprint(NamedTuple):
 
     @property
     def peak(self) -> int:
-        """The most bytes that are taken at a time."""
+        """The largest number of bytes allocated at a time."""
         return self.arena + self.held
 
 
 class CodeSource(StrEnum):
-    """Where compiled code came from, the cheapest first."""
+    """Where compiled code comes from, the cheapest first."""
 
     NONE = "none"
     """There is none."""
@@ -131,9 +131,9 @@ class CompileCosts(NamedTuple):
     Attributes:
         emission: the memory plan, and writing the code.
         compilation: the compiler's work when nothing is cached.
-        linking: loading what has been compiled.
-        paid: what this process spent on the latter two.
-        source: where the code came from.
+        linking: loading compiled code.
+        paid: what this process spent on compilation and linking.
+        source: where the code comes from.
     """
 
     emission: float
@@ -161,20 +161,20 @@ class Compiled(Protocol):
         """The graph's outputs, for a C-contiguous array of the input's dtype and shape for each input.
 
         The arrays of updated variables are written to, after everything in the graph that may fail.
-        ``effect_log`` learns what runs through NumPy and Python, and what ended the call if it fails.
+        ``effect_log`` records what runs through NumPy and Python, and what ended the call if it fails.
         """
         ...
 
 
 class Backend(Protocol):
-    """A module that compiles graphs, and tells what it made of them."""
+    """A module that compiles graphs, and reports on compiled ones."""
 
     def build(self, graph: Graph, options: CompileOptions) -> Compiled:
         """Compile ``graph``, whose sizes are static and whose passes have run."""
         ...
 
     def footprint(self, graph: Graph) -> Footprint:
-        """The memory that a call takes of ``graph``, whose sizes are numbers and whose passes have run."""
+        """The memory that a call of ``graph`` takes. Sizes are static, and the passes have run."""
         ...
 
     def compile_stats(self, compiled: Any) -> CompileStats:
@@ -182,7 +182,7 @@ class Backend(Protocol):
         ...
 
     def costs(self, compiled: Any) -> CompileCosts:
-        """What compiling it takes, measured now where it can be."""
+        """The costs of compiling it, measured now if possible."""
         ...
 
 

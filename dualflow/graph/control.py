@@ -1,8 +1,8 @@
-"""The two ops of control flow: a conditional between graphs, and a graph that runs again and again.
+"""The two ops of control flow: ``cond``, which runs one of several graphs, and ``loop``.
 
-What a node of theirs does is its one attribute, a :class:`~dualflow.graph.control_spec.CondSpec` or
-:class:`~dualflow.graph.control_spec.LoopSpec`. Their gradients trace graphs, which only the room of traced
-functions can: it fills :data:`COND_GRADIENT` and :data:`LOOP_GRADIENT` when it is imported.
+Their nodes have one attribute, a :class:`~dualflow.graph.control_spec.CondSpec` or
+:class:`~dualflow.graph.control_spec.LoopSpec`. Their gradients trace graphs, which only the package
+``function`` can: it fills :data:`COND_GRADIENT` and :data:`LOOP_GRADIENT` when it is imported.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LOOP_GRADIENT: Final[Slot[JointVjp]] = Slot("the gradient of loop", unfilled("th
 
 
 def _joint_vjp_in(slot: Slot[JointVjp]) -> JointVjp:
-    """The joint vjp that ``slot`` has when it is called."""
+    """A joint vjp that calls the content of ``slot``."""
     return lambda *args, **attrs: slot.value(*args, **attrs)
 
 
@@ -44,7 +44,7 @@ def _infer_cond(index: TensorSpec, *operands: TensorSpec, cond: CondSpec) -> tup
         raise InvalidArgumentError(f"a branch is chosen by an integer scalar, not {index}.")
     first, *others = [[v.spec for v in branch.outputs] for branch in cond.branches]
     for specs in others:
-        if specs != first:  # sizes in which branches differ are open
+        if specs != first:  # sizes that differ between branches are open
             first = [
                 TensorSpec.of(a.shape.most_specific_compatible_shape(b.shape), a.dtype)
                 for a, b in zip(first, specs, strict=True)
@@ -59,7 +59,7 @@ def _run_cond(index: Array, *operands: Array, cond: CondSpec) -> tuple[Array, ..
 
 COND: Final = Op(
     name="cond",
-    doc="The results of one of several graphs, by an index; one that is out of range takes the last.",
+    doc="The results of one of several branches, by index; an index out of range selects the last.",
     infer=_infer_cond,
     kernel=_run_cond,
     kind=Cond(),
@@ -80,42 +80,42 @@ def _infer_loop(*specs: TensorSpec, loop: LoopSpec) -> tuple[TensorSpec, ...]:
 def _run_loop(*arrays: Array, loop: LoopSpec) -> tuple[Array, ...]:
     if loop.condition is not None:
         return _run_while(loop, loop.condition, arrays)
-    carry, given, rest = loop.parts(arrays)
-    count = loop.length if loop.length is not None else len(given[0])
+    carried, scanned, invariants = loop.parts(arrays)
+    count = loop.length if loop.length is not None else len(scanned[0])
     stacks: list[Any] = [
         np.empty((count, *v.spec.shape), v.spec.dtype.dtype) if v.spec.shape.is_static else [None] * count
         for v in loop.stacked
     ]
     for t in reversed(range(count)) if loop.reverse else range(count):
-        found = evaluate(loop.body, [*carry, *[x[t, ...] for x in given], *rest])
-        carry = found[: loop.carried]
-        for stack, row in zip(stacks, found[loop.carried :], strict=True):
+        results = evaluate(loop.body, [*carried, *[x[t, ...] for x in scanned], *invariants])
+        carried = results[: loop.carried]
+        for stack, row in zip(stacks, results[loop.carried :], strict=True):
             stack[t] = row
     rows = zip(loop.stacked, stacks, strict=True)
-    return (*carry, *[_stacked(v.spec, stack) if type(stack) is list else stack for v, stack in rows])
+    return (*carried, *[_stacked(v.spec, stack) if type(stack) is list else stack for v, stack in rows])
 
 
 def _run_while(loop: LoopSpec, condition: Graph, arrays: Sequence[Array]) -> tuple[Array, ...]:
-    carry, _, rest = loop.parts(arrays)
-    kept: list[Sequence[Array]] = []
+    carried, _, invariants = loop.parts(arrays)
+    rows: list[Sequence[Array]] = []
     iterations = 0
     try:
         while (loop.length is None or iterations < loop.length) and bool(
-            evaluate(condition, [*carry, *rest])[0]
+            evaluate(condition, [*carried, *invariants])[0]
         ):
-            found = evaluate(loop.body, [*carry, *rest])
-            carry = found[: loop.carried]
-            kept.append(found[loop.carried :])
+            results = evaluate(loop.body, [*carried, *invariants])
+            carried = results[: loop.carried]
+            rows.append(results[loop.carried :])
             iterations += 1
-        return (*carry, *[_stacked(v.spec, [k[i] for k in kept]) for i, v in enumerate(loop.stacked)])
+        return (*carried, *[_stacked(v.spec, [row[i] for row in rows]) for i, v in enumerate(loop.stacked)])
     except MemoryError:
-        each = sum(a.nbytes for a in kept[0]) if kept else 0
-        kept.clear()
-        raise ResourceExhaustedError(memory_message(each)) from None
+        row_bytes = sum(a.nbytes for a in rows[0]) if rows else 0
+        rows.clear()
+        raise ResourceExhaustedError(memory_message(row_bytes)) from None
 
 
 def _stacked(spec: TensorSpec, rows: Sequence[Array]) -> Any:
-    """One array of rows, of which there may be none; :class:`UnequalRows` where they differ in size."""
+    """The rows stacked to one array, also if there are none; :class:`UnequalRows` if they differ in size."""
     if not rows:
         return np.empty((0, *[size or 0 for size in spec.shape]), spec.dtype.dtype)
     if any(row.shape != rows[0].shape for row in rows):
@@ -123,17 +123,17 @@ def _stacked(spec: TensorSpec, rows: Sequence[Array]) -> Any:
     return np.stack(rows)
 
 
-def memory_message(each: int) -> str:
-    """What is said when the rows that a loop keeps don't fit into memory."""
+def memory_message(row_bytes: int) -> str:
+    """The error message if the rows that a loop stacks don't fit into memory."""
     return (
-        f"memory is full: a loop keeps {each} bytes of every iteration for its gradient. Bound the loop with "
-        "maximum_iterations, or carry less."
+        f"memory is full: a loop stores {row_bytes} bytes of every iteration for its gradient. Bound the "
+        "loop with maximum_iterations, or carry less."
     )
 
 
 LOOP: Final = Op(
     name="loop",
-    doc="A body for each row, or while a condition holds: what it carries in the end, and its rows, stacked.",
+    doc="Runs a body per row, or while a condition holds; returns the carried values and stacked outputs.",
     infer=_infer_loop,
     kernel=_run_loop,
     kind=Loop(),
@@ -144,11 +144,11 @@ LOOP: Final = Op(
 
 
 def run_cond(index: Any, operands: Sequence[Any], branches: Sequence[Graph]) -> list[Any]:
-    """The results of a conditional through the current engine, for its tensors."""
+    """The results of a cond for tensors, by the current engine."""
     attrs = {"cond": CondSpec(tuple(branches))}
     return list(dispatch.current().run(COND, (index, *operands), attrs))
 
 
 def run_loop(loop: LoopSpec, inputs: Sequence[Any]) -> list[Any]:
-    """The results of a loop through the current engine, for its tensors."""
+    """The results of a loop for tensors, by the current engine."""
     return list(dispatch.current().run(LOOP, tuple(inputs), {"loop": loop}))

@@ -1,6 +1,6 @@
-"""What a conditional or a loop does with its inputs: the graphs inside it, and which of them runs how often.
+"""The specs of conds and loops: the attribute with the graphs inside them, and how they run.
 
-The graphs capture nothing: whatever they read is among the node's inputs, so that a pass sees all that flows.
+The graphs have no captures: what they read is among the node's inputs, so that passes see all data flow.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ _STRONGEST_FIRST: Final = (Effect.PYTHON, Effect.PRINT, Effect.RANDOM, Effect.CH
 
 
 def effect_of(graphs: Iterable[Graph]) -> Effect | None:
-    """The effect of a node that runs ``graphs``: of several the one that asks most of whoever runs it."""
-    found = {node.effect for graph in graphs for node in graph.nodes}
-    return next((effect for effect in _STRONGEST_FIRST if effect in found), None)
+    """The effect of a node that runs ``graphs``: the strongest of their nodes' effects."""
+    effects = {node.effect for graph in graphs for node in graph.nodes}
+    return next((effect for effect in _STRONGEST_FIRST if effect in effects), None)
 
 
 @dataclass(frozen=True, slots=True)
 class CondSpec(BodySpec):
-    """One of several graphs runs, chosen by a number.
+    """A cond: one of several branches runs, by index.
 
     Attributes:
-        branches: they take the node's inputs but the first, which is the number (out of range it means the
-            last branch), and have outputs of the same specs.
-        effect: what running one of them does beside its results.
+        branches: graphs whose inputs are the node's inputs without the first, the index (an index out of
+            range selects the last branch). Their outputs have the same specs.
+        effect: the strongest effect of the branches.
     """
 
     branches: tuple[Graph, ...]
@@ -49,8 +49,8 @@ class CondSpec(BodySpec):
         return {}
 
     def with_bodies(self, change: Callable[[Graph], Graph]) -> CondSpec:
-        made = tuple(map(change, self.branches))
-        return self if _same(made, self.branches) else CondSpec(made)
+        branches = tuple(map(change, self.branches))
+        return self if _same(branches, self.branches) else CondSpec(branches)
 
 
 def _new_lineage() -> tuple[int, ...]:
@@ -97,7 +97,7 @@ class LoopSpec(BodySpec):
 
     @property
     def graphs(self) -> tuple[Graph, ...]:
-        """What each iteration runs, in order: the condition, if there is one, and the body."""
+        """The graphs that an iteration runs, in order: the condition, if there is one, and the body."""
         return (self.body,) if self.condition is None else (self.condition, self.body)
 
     @property
@@ -116,7 +116,7 @@ class LoopSpec(BodySpec):
         return self.body.outputs[self.carried :]
 
     def parts(self, inputs: Sequence[T]) -> tuple[Sequence[T], Sequence[T], Sequence[T]]:
-        """What belongs to the inputs that are carried, to those that are stacks, and to the rest."""
+        """``inputs`` split into carried values, scanned inputs and invariants."""
         return inputs[: self.carried], inputs[self.carried : self.end], inputs[self.end :]
 
     @property
@@ -130,35 +130,35 @@ class LoopSpec(BodySpec):
         return {name: getattr(self, name) for name in names}
 
     def with_bodies(self, change: Callable[[Graph], Graph]) -> LoopSpec:
-        made = tuple(map(change, self.graphs))
-        if _same(made, self.graphs):
+        graphs = tuple(map(change, self.graphs))
+        if _same(graphs, self.graphs):
             return self
-        return replace(self, body=made[-1], condition=made[0] if self.condition is not None else None)
+        return replace(self, body=graphs[-1], condition=graphs[0] if self.condition is not None else None)
 
     def another(self, **changes: Any) -> LoopSpec:
-        """A loop like this one but for ``changes``, whose results are others."""
+        """This loop with ``changes`` that alter its results: it gets a lineage of its own."""
         return replace(self, lineage=_new_lineage(), **changes)
 
     def extended(self, body: Graph) -> LoopSpec:
-        """The loop that gives what this one gives and, behind it, the further rows of ``body``."""
+        """This loop with ``body``, which has further stacked outputs after those of this one."""
         return replace(self, body=body, recompute=False, lineage=(*self.lineage, *_new_lineage()))
 
     def extends(self, other: LoopSpec) -> bool:
-        """Whether its results begin with those of ``other`` over the same inputs."""
+        """Whether its outputs begin with those of ``other`` over the same inputs."""
         return self.lineage[: len(other.lineage)] == other.lineage
 
 
 def branches_of(cond: Node) -> tuple[Graph, ...]:
-    """The graphs that a conditional chooses from."""
+    """The branches of a cond."""
     spec: CondSpec = cond.attrs["cond"]
     return spec.branches
 
 
 def loop_of(loop: Node) -> LoopSpec:
-    """What the iterations of a loop are."""
+    """The spec of a loop."""
     spec: LoopSpec = loop.attrs["loop"]
     return spec
 
 
-def _same(made: Sequence[Graph], graphs: Sequence[Graph]) -> bool:
-    return all(new is old for new, old in zip(made, graphs, strict=True))
+def _same(changed: Sequence[Graph], graphs: Sequence[Graph]) -> bool:
+    return all(new is old for new, old in zip(changed, graphs, strict=True))

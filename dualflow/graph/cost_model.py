@@ -1,5 +1,4 @@
-"""The cost model: the measured figures by which passes, the planner and the schedule choose between
-programs.
+"""The cost model: measured figures by which passes, the planner and the schedule choose programs.
 
 A value that a later kernel reads is written to memory and read again, and its reader is one more launch. A
 value that a later stage of the same kernel reads is either computed again or stored in a scratch row, which
@@ -7,11 +6,11 @@ stays in the nearest cache. Scratch rows never cost more than memory, so merging
 executed work; it adds length. Compilers take more than linear time for long code, and a processor has few
 registers, so the number of stages and ops of a kernel is bounded.
 
-Numbers that fix in which order a sum is taken are no figures of a machine: results would differ from
-one to the next. The blocks of long sums (:mod:`dualflow.schedule.blocking`,
+Numbers that fix the order of a sum are not part of the model: results would differ between machines. The
+blocks of long sums (:mod:`dualflow.schedule.blocking`,
 :mod:`dualflow.graph.column_folds`), the lanes of reduction loops (:mod:`dualflow.schedule.lanes`), of Fourier
 transforms (:mod:`dualflow.graph.passes.fourier`) and of strips
-(:mod:`dualflow.schedule.strip_mining`) stay where they are used. So do the figures of one backend's own
+(:mod:`dualflow.schedule.strip_mining`) stay where they are used. So do the figures of one backend's
 routines, which the rest of the compiler does not read.
 """
 
@@ -28,34 +27,34 @@ class CostModel(NamedTuple):
     Attributes:
         addition_ns: nanoseconds of an addition, the unit of ``Element.cost``.
         product_ns: nanoseconds of one multiplication and addition of a matrix product, on one thread.
-        memory_byte_ns: nanoseconds of moving a byte to or from memory, behind all caches.
+        memory_byte_ns: nanoseconds of moving a byte to or from memory, past all caches.
         chunk_ns: nanoseconds of work that is worth handing to another thread.
-        long_call_ns: nanoseconds of work from which on a call lets other Python threads run meanwhile.
-        load: additions that take as long as loading an element from the nearest cache.
-        store: additions that take as long as storing one there.
+        long_call_ns: nanoseconds of work from which on a call releases the GIL.
+        load: the cost of loading an element from the nearest cache, in additions.
+        store: the cost of storing an element there, in additions.
         near_bytes: bytes of the nearest cache that a scratch row may take.
-        far_byte: additions that take as long as moving a byte to or from a cache behind the nearest.
-        vector_lanes: elements of 4 bytes in a vector, where memory for one is estimated.
-        row_registers: vector registers of a value of rows that run side by side, twice as many in a light
-            kernel. More are faster still, but compilers take longer for them.
-        light_kernel: additions for an element below which a kernel has vectors of two registers, to hide
-            latencies.
-        long_kernel: ops from which on a kernel's code is kept short, at some cost of speed, and has vectors
-            of two registers: one iteration fills the window in which a processor reorders instructions.
-        most_ops: ops of the longest kernel. Below it the time of compilers is about linear.
-        most_stages: runs of the reduced loops of a kernel. Softmax, layer normalisation and their gradients
-            have three.
-        negligible: a value so many times smaller than another costs next to nothing to read beside it.
-        unknown_iterations: iterations of a loop whose trip count only the run has, where work is estimated.
+        far_byte: the cost of moving a byte to or from a cache past the nearest, in additions.
+        vector_lanes: elements of 4 bytes in a vector, for estimates of memory.
+        row_registers: vector registers of a value whose rows are computed together, twice as many in a light
+            kernel. More are faster, but take longer to compile.
+        light_kernel: the cost per element, in additions, below which a kernel has vectors of two registers,
+            to hide latencies.
+        long_kernel: the number of ops from which on a kernel's code is kept short, at some cost of speed, and
+            has vectors of two registers: one iteration fills the reorder window of a processor.
+        most_ops: the largest number of ops of a kernel. Below it compile time is about linear.
+        most_stages: the largest number of stages of a kernel. Softmax, layer normalisation and their
+            gradients have three.
+        negligible: the ratio of sizes from which on the cost of reading the smaller value is neglected.
+        unknown_iterations: the trip count that estimates of work assume where it is dynamic.
         tile_side: elements along each axis of a tile that is transposed.
         least_tiled: elements of the shortest axis that is worth tiles.
-        wide_row: columns from which on rows are read some at a time, each as far as it goes.
-        rows_at_once: how many rows that is: no more than a processor prefetches.
-        copied_run: neighbouring elements that are worth copying at a time.
+        wide_row: the number of columns from which on several rows are reduced together.
+        rows_at_once: the number of these rows: no more than a processor prefetches.
+        copied_run: contiguous elements that are worth one copy.
         batched_rows: rows of a product inside a loop, up to which one product of all iterations is faster.
-        batched_work: multiplications of an iteration, up to which it is for more rows too. The rows of larger
-            products are read best while they are in the cache.
-        sparse_rows: a tensor with so many times as many rows as change is worth a step of those alone.
+        batched_work: multiplications per iteration, up to which it is faster for more rows too. The rows of
+            larger products are read best while they are in the cache.
+        sparse_rows: the ratio of all rows to changed rows from which on updating those alone is faster.
         sparse_row: elements of a row from which on it is.
     """
 
@@ -87,13 +86,13 @@ class CostModel(NamedTuple):
     sparse_row: int = 8
 
     def scratch(self, row_bytes: int, itemsize: int) -> float:
-        """Additions that it costs to store an element in a scratch row and to load it again."""
+        """The cost of storing an element in a scratch row and loading it again, in additions."""
         if row_bytes <= self.near_bytes:
             return self.load + self.store
         return self.through_memory(itemsize)
 
     def through_memory(self, itemsize: int) -> float:
-        """Additions that it costs to write an element for another kernel, which reads it."""
+        """The cost of writing an element for another kernel, and reading it there, in additions."""
         return max(self.load + self.store, 2 * itemsize * self.far_byte)
 
 

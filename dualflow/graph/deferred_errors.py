@@ -1,6 +1,6 @@
-"""Bodies of control flow that the sizes of a call refuse: they raise their error where they are run.
+"""Deferred errors: a body that is invalid for the sizes of a call raises when it runs.
 
-A branch that isn't taken and a loop without iterations have no errors, whatever the sizes that they meet.
+A branch that isn't taken, or a loop without iterations, raises nothing, whatever the sizes of its inputs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dualflow.ops.record import Effect, Op
 
 
 class DeferredError:
-    """Returns the error of a body that can't be recorded for the sizes of a call."""
+    """A callable that returns the error of a body that can't be traced for the sizes of a call."""
 
     __slots__ = ("_error",)
 
@@ -52,10 +52,10 @@ RAISE_DEFERRED: Final = Op(
 
 
 def deferrable(error: DualflowError) -> DualflowError:
-    """``error``, which a body has raised for the sizes of a call.
+    """``error``, which a body raised for the sizes of a call, if it may be deferred.
 
     Raises:
-        InternalError: that is the error.
+        InternalError: if ``error`` is one.
     """
     if isinstance(error, InternalError):
         raise error
@@ -63,32 +63,32 @@ def deferrable(error: DualflowError) -> DualflowError:
 
 
 def failing_loop_body(graph: Graph, specs: Sequence[TensorSpec], carried: int, error: DualflowError) -> Graph:
-    """A body for inputs of ``specs`` that raises ``error``; carried values keep their sizes."""
+    """A loop body for inputs of ``specs`` that raises ``error``. Carried values keep their sizes."""
     rows = [v.spec for v in graph.outputs[carried:]]
-    made = failing_branch(graph, specs, rows, error)
-    inputs = made.inputs
-    return Graph(graph.name, inputs, made.nodes, (*inputs[:carried], *made.outputs))
+    branch = failing_branch(graph, specs, rows, error)
+    inputs = branch.inputs
+    return Graph(graph.name, inputs, branch.nodes, (*inputs[:carried], *branch.outputs))
 
 
 def failing_branch(
     graph: Graph, specs: Sequence[TensorSpec], results: Sequence[TensorSpec], error: DualflowError
 ) -> Graph:
-    """A body in the place of ``graph`` that raises ``error``.
+    """A branch with the name of ``graph`` that raises ``error``.
 
-    Its results, which nothing uses, have the specs ``results``, with 0 for open sizes.
+    Its outputs, which are never computed, have the specs ``results``, with 0 for open sizes.
     """
     named = zip(graph.inputs, specs, strict=True)
     inputs = tuple([Value(TensorSpec(spec.shape, spec.dtype, v.spec.name)) for v, spec in named])
     false = _constant(np.array(False))
-    place = next((n.origin for n in graph.nodes if n.origin is not None), None)
-    stop = Node(RAISE_DEFERRED, [false.output], {"error": DeferredError(error)}, [], place)
+    origin = next((n.origin for n in graph.nodes if n.origin is not None), None)
+    stop = Node(RAISE_DEFERRED, [false.output], {"error": DeferredError(error)}, [], origin)
     nodes, outputs = [false, stop], []
     for spec in results:
         zero = _constant(np.zeros((), spec.dtype.dtype))
         shape = Shape([0 if n is None else n for n in spec.shape])
-        whole = Node(BROADCAST_TO, [zero.output], {"shape": shape}, [TensorSpec.of(shape, spec.dtype)])
-        nodes += [zero, whole]
-        outputs.append(whole.output)
+        broadcast = Node(BROADCAST_TO, [zero.output], {"shape": shape}, [TensorSpec.of(shape, spec.dtype)])
+        nodes += [zero, broadcast]
+        outputs.append(broadcast.output)
     return Graph(graph.name, inputs, tuple(nodes), tuple(outputs))
 
 

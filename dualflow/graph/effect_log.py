@@ -1,4 +1,4 @@
-"""What a call has done through Python before it failed, so that running it again does nothing twice."""
+"""Effect logs: what a call has done in Python before it failed, so that a replay does nothing twice."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ Array = np.ndarray[Any, Any]
 
 
 class Halted(BaseException):
-    """Machine code has ended a call by a check; ``EffectLog.make`` gives the error."""
+    """A check in machine code has ended a call; ``EffectLog.make`` creates the error."""
 
 
 class EffectLog:
-    """One call, as it goes on: an observer of what runs by NumPy and Python.
+    """The effect log of one call: an observer of nodes that run through NumPy and Python.
 
     Args:
-        generators: what random numbers are drawn from.
+        generators: the random generators of the call.
 
     Attributes:
-        done: what each call of Python and each print has given, in order; an error where it ended.
-        node: what runs, of the compiled graph; the outermost loop where that is inside one.
-        make: makes the error of a check that failed. Its expression reads variables, so these are settled
-            before it runs.
-        of_memory: whether machine code ended for want of memory, which NumPy might find.
-        late: what a signal's handler raised when machine code had come to its end.
+        done: the results of each Python call and each print, in order; the error of one that raised.
+        node: the node of the compiled graph that is running; inside a loop, the outermost loop.
+        make: creates the error of a check that failed. Its message reads variables, so they are committed
+            before it is called.
+        of_memory: whether machine code ran out of memory. A replay through NumPy may need less.
+        late: the error that a signal handler raised after machine code had finished.
     """
 
     __slots__ = ("_in_loop", "_states", "done", "late", "make", "node", "of_memory")
@@ -47,7 +47,7 @@ class EffectLog:
         self._states = [(b, b.state) for b in bits]
 
     def follow(self, node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
-        """The outputs of ``node``, which is what runs, as :meth:`run` gives them; so are nodes inside it."""
+        """The outputs of ``node``, which is now the running node; nodes inside it are recorded too."""
         if self._in_loop:
             return self.run(node, arrays)
         self.node, self._in_loop = node, isinstance(node.op.kind, Loop)
@@ -57,43 +57,43 @@ class EffectLog:
             self._in_loop = False
 
     def run(self, node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
-        """The outputs of ``node``, remembered if having them again would do something twice."""
-        if not is_told(node):
+        """The outputs of ``node``, recorded if running it again would repeat an effect."""
+        if not has_python_effect(node):
             return run_node(node, arrays)
         try:
-            found = run_node(node, arrays)
+            outputs = run_node(node, arrays)
         except BaseException as error:
             self.done.append(error)
             raise
-        self.done.append(found)
-        return found
+        self.done.append(outputs)
+        return outputs
 
     def end(self) -> None:
-        """Raise what came too late to end the call, when all is done."""
+        """Raise the error of a signal that came too late to end the call."""
         if self.late is not None:
             raise self.late
 
     def rewind(self) -> None:
-        """Let the generators draw again what they have drawn in the call."""
+        """Reset the generators to their states at the start of the call."""
         for bits, state in self._states:
             bits.state = state
 
 
 Assigned = dict[int, tuple[Any, Array]]
-"""Variables by their ids, each with what it holds."""
+"""Variables by their ids, each with its value."""
 
 
 def note_assigned(error: BaseException, assigned: Assigned) -> None:
-    """Say with ``error`` what the node that it ended had assigned by then."""
+    """Attach to ``error`` what its node had assigned before it raised."""
     error._assigned = assigned  # type: ignore[attr-defined]  # errors take any attribute
 
 
 def take_assigned(error: BaseException) -> Assigned:
-    """What :func:`note_assigned` has said, which is said once."""
-    found: Assigned = error.__dict__.pop("_assigned", {})
-    return found
+    """Remove and return what :func:`note_assigned` has attached."""
+    assigned: Assigned = error.__dict__.pop("_assigned", {})
+    return assigned
 
 
-def is_told(node: Node) -> bool:
-    """Whether ``node`` itself tells Python something: a call or a print, and no body with such."""
+def has_python_effect(node: Node) -> bool:
+    """Whether ``node`` itself has an effect in Python: it is a call or a print, not a body with one."""
     return node.effect in (Effect.PYTHON, Effect.PRINT) and not node.bodies

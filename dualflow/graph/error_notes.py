@@ -1,16 +1,16 @@
-"""Notes of errors: which op failed, and which of the user's lines asks for it."""
+"""Notes of errors: the op that failed, and the user's line that called it."""
 
 from __future__ import annotations
 
 from dualflow.graph.ir import Node
 
 
-def asked_for(node: Node) -> str:
+def call_site(node: Node) -> str:
     """A note for an error: the op and the user's line."""
-    return f"in {node.op.name}" + (f", asked for by {node.origin}" if node.origin else "")
+    return f"in {node.op.name}" + (f", called at {node.origin}" if node.origin else "")
 
 
 def note_place(error: Exception, node: Node) -> None:
     """Add the op and the user's line of ``node`` to an error that has no notes."""
     if node.origin is not None and not getattr(error, "__notes__", ()):
-        error.add_note(asked_for(node))
+        error.add_note(call_site(node))

@@ -1,6 +1,7 @@
-"""When two Python values are the same to a trace: type for type and bit for bit.
+"""Exact equality of Python values, by type and by bits, for the keys of traces.
 
-Python itself takes 1 for True, 0.0 for -0.0, and no NaN for another; a graph computes other things from each.
+For Python 1 equals True, 0.0 equals -0.0, and no NaN equals another. A graph computes different results from
+these.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ _SAME_IF_EQUAL: Final = frozenset({bool, int, str, bytes, type(None), DType, Sha
 
 
 def exact(value: Any) -> Hashable:
-    """A key equal to another's exactly when the two values are the same.
+    """A key that is equal to another value's key exactly if both have the same type and bits.
 
-    Arrays over 64 KiB, and objects without a hash, are the same only when they are one object, which the
-    caller must keep alive.
+    Arrays over 64 KiB, and objects without a hash, are equal only if they are one object, which the caller
+    must keep alive.
 
     >>> exact(1) == exact(True), exact(0.0) == exact(-0.0), exact(float("nan")) == exact(float("nan"))
     (False, False, True)

@@ -1,4 +1,4 @@
-"""A part of a graph as a graph of its own."""
+"""Extraction of a subgraph."""
 
 from __future__ import annotations
 
@@ -17,38 +17,40 @@ def extract(
     updates: Sequence[Update] = (),
     effects: Iterable[Node] = (),
 ) -> Graph:
-    """The graph that computes ``outputs`` from ``inputs``, which may be any of ``graph``'s values.
+    """The subgraph that computes ``outputs`` from ``inputs``, which may be any values of ``graph``.
 
     Its arguments are ``inputs``, then the other arguments of ``graph`` that the outputs depend on; its
-    captures those they depend on. ``updates`` and the nodes ``effects`` belong to it, whoever reads them. An
-    input that a node made is another value in the new graph, one without a node.
+    captures are those that they depend on. It contains ``updates`` and the nodes ``effects`` even if no
+    output depends on them. An input that is computed by a node becomes a new value without a node.
     """
-    moved = {v: Value(v.spec) for v in inputs if v.node is not None}
+    new_values = {v: Value(v.spec) for v in inputs if v.node is not None}
     needed, sources = ancestors(
         [*outputs, *(v for u in updates for v in (u.value, u.input))], inputs, effects
     )
     first = len(graph.arguments)
     captured = [(v, c) for v, c in zip(graph.inputs[first:], graph.captures, strict=True) if v in sources]
-    given = [moved.get(v, v) for v in dict.fromkeys(inputs)]
-    nodes = rebuilt([n for n in graph.nodes if n in needed], lambda node, current: None, moved)
+    arguments = [new_values.get(v, v) for v in dict.fromkeys(inputs)]
+    nodes = rebuilt([n for n in graph.nodes if n in needed], lambda node, current: None, new_values)
     return Graph(
         name=name or graph.name,
-        inputs=(*given, *(v for v in graph.arguments if v in sources), *(v for v, _ in captured)),
+        inputs=(*arguments, *(v for v in graph.arguments if v in sources), *(v for v, _ in captured)),
         nodes=tuple(nodes),
-        outputs=tuple([moved.get(v, v) for v in outputs]),
+        outputs=tuple([new_values.get(v, v) for v in outputs]),
         captures=tuple([c for _, c in captured]),
-        updates=tuple([Update(moved.get(u.input, u.input), moved.get(u.value, u.value)) for u in updates]),
+        updates=tuple(
+            [Update(new_values.get(u.input, u.input), new_values.get(u.value, u.value)) for u in updates]
+        ),
     )
 
 
 def ancestors(
-    wanted: Iterable[Value], inputs: Iterable[Value], effects: Iterable[Node] = ()
+    values: Iterable[Value], inputs: Iterable[Value], effects: Iterable[Node] = ()
 ) -> tuple[set[Node], set[Value]]:
-    """The nodes between ``inputs`` and ``wanted`` (and ``effects``), and the other inputs they read."""
+    """The nodes between ``inputs`` and ``values`` (and ``effects``), and the other graph inputs they read."""
     stop = set(inputs)
     needed = set(effects)
     sources: set[Value] = set()
-    pending = [*wanted, *(v for node in needed for v in node.inputs)]
+    pending = [*values, *(v for node in needed for v in node.inputs)]
     while pending:
         value = pending.pop()
         if value in stop:

@@ -1,6 +1,6 @@
-"""Which nodes may end a program: by the values that they meet, for want of memory, or by a signal.
+"""Which nodes may fail: because of the values of their operands, out of memory, or by a signal.
 
-What can't fail is element code without checks, reductions, views, copies and products in machine code.
+In machine code, elementwise ops without checks, reductions, views, copies and matrix products can't fail.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dualflow.scalar import ScalarOp
 def may_fail(node: Node) -> bool:
     """Whether running ``node`` may raise, or be interrupted.
 
-    Loops look for signals, and what has no machine code runs between two bytecodes of Python.
+    Loops poll for signals. What has no machine code runs in Python, which handles signals between bytecodes.
     """
     kind, body = node.op.kind, body_of(node)
     if body is not None:
@@ -40,7 +40,7 @@ def _in_machine_code(node: Node) -> bool:
 
 
 def _checks(node: Node) -> bool:
-    """Whether the element code of ``node`` checks something: that of floats alone does not."""
+    """Whether the element code of ``node`` has checks: with float operands alone it has none."""
     if all(v.spec.dtype.is_inexact for v in node.inputs):
         return False
     return function_of(node).uses(ScalarOp.CHECK)

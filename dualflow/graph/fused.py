@@ -1,4 +1,4 @@
-"""The fused node: a graph that one loop nest computes, and how its values lie in the loops."""
+"""The fused node: a graph that one loop nest computes, and the loops of each of its values."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from dualflow.ops.op_kinds import Gather, Opaque, Reduce, Scan
 from dualflow.ops.record import Op
 
 Axes = tuple[int | None, ...]
-"""For each dim of a value, the loop axis it runs along; None for a dim of size 1 or a repeated element."""
+"""For each dim of a value, its loop axis; None for a dim of size 1 or a broadcast one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IterationSpace:
-    """The axes of a loop nest.
+    """The iteration space of a loop nest.
 
     Attributes:
-        extents: how long each axis is.
-        reduced: the axes that the nest's reductions fold, or the one that its scan goes along.
-        own: for each node of the body that computes, the axes of its index: the input's dims for a fold, the
-            output's for any other.
-        repeated: those of them whose value another node computes as well, in this body or an earlier one.
+        shape: the size of each axis.
+        reduced: the axes of the reduction loops, or of the scan.
+        own: for each node of the body that computes, the loop axes of its index: of its operand's dims for a
+            reduction, else of its output's.
+        repeated: the nodes whose value another node computes as well, in this body or an earlier one.
     """
 
-    extents: tuple[int, ...]
+    shape: tuple[int, ...]
     reduced: frozenset[int]
     own: Mapping[Node, Axes]
     repeated: frozenset[Node] = frozenset()
@@ -40,7 +40,7 @@ def _infer(*specs: TensorSpec, body: Graph, space: IterationSpace) -> tuple[Tens
 
 
 def _kernel(*arrays: Any, body: Graph, space: IterationSpace) -> Any:
-    raise InternalError("a fused node is run by interpreting its body")
+    raise InternalError("a fused node has no kernel: the interpreter runs its body")
 
 
 FUSED = Op(
@@ -48,24 +48,24 @@ FUSED = Op(
     doc="Nodes that one loop nest computes; attrs: body (a Graph) and space (an IterationSpace).",
     infer=_infer,
     kernel=_kernel,
-    kind=Opaque("its body says what it computes"),
+    kind=Opaque("its body is what it computes"),
     outputs=None,
 )
 
 
 def body_of(node: Node) -> Graph | None:
-    """The graph inside a fused node, None for any other node."""
+    """The body of a fused node; None for any other node."""
     return node.attrs["body"] if node.op is FUSED else None
 
 
 def index_shape(node: Node) -> Sequence[int]:
-    """The shape that ``node`` is computed over: a fold's input, any other's output."""
+    """The shape that the loops of ``node`` run over: of a reduction's operand, else of the output."""
     value = node.inputs[0] if isinstance(node.op.kind, Reduce) else node.output
     return value.spec.shape  # type: ignore[return-value]  # sizes are static in the passes
 
 
 def input_axes(node: Node, own: Axes) -> tuple[Axes, ...]:
-    """The loop axes of each input's dims, given those of the node's own index."""
+    """The loop axes of each operand's dims, if the node's index has the axes ``own``."""
     if isinstance(node.op.kind, Gather):
         indices = node.inputs[1].spec
         axis, batch = node.attrs["axis"], node.attrs.get("batch_dims", 0)
@@ -76,13 +76,13 @@ def input_axes(node: Node, own: Axes) -> tuple[Axes, ...]:
 
 
 def _broadcast_axes(own: Axes, shape: Shape) -> Axes:
-    """The loop axes of an operand's dims, which are the last of the index where they aren't 1."""
+    """The loop axes of an operand that broadcasts to the index: the last ones, except for dims of size 1."""
     last = own[len(own) - len(shape) :]
     return tuple([None if d == 1 else a for a, d in zip(last, shape, strict=True)]) if 1 in shape else last
 
 
 def output_axes(node: Node, own: Axes) -> Axes:
-    """The loop axes of the output's dims, given those of the node's own index."""
+    """The loop axes of the output's dims, if the node's index has the axes ``own``."""
     if not isinstance(node.op.kind, Reduce):
         return own
     folded, keepdims = set(node.attrs["axis"]), node.attrs["keepdims"]
@@ -90,7 +90,7 @@ def output_axes(node: Node, own: Axes) -> Axes:
 
 
 def reduced_axes(node: Node, own: Axes) -> frozenset[int]:
-    """The loop axes that a fold folds, or that a scan goes along; none for any other node."""
+    """The loop axes of a reduction or a scan; empty for any other node."""
     kind = node.op.kind
     if not isinstance(kind, Reduce | Scan):
         return frozenset()
@@ -99,7 +99,7 @@ def reduced_axes(node: Node, own: Axes) -> frozenset[int]:
 
 
 def fold_of(node: Node) -> Reduce:
-    """What a node folds elements by."""
+    """The reduction that ``node``, a reduction or a scan, applies."""
     kind = node.op.kind
     if isinstance(kind, Scan):
         return kind.exclusive if node.attrs["exclusive"] else kind.inclusive

@@ -1,4 +1,4 @@
-"""Run a graph node by node: the reference for compiled graphs, and the way to inline one in another trace."""
+"""The interpreter: runs a graph node by node, as the reference for compiled graphs, or into a trace."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dualflow.core.numpy_warnings import quiet
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.graph import origin
-from dualflow.graph.error_notes import asked_for, note_place
+from dualflow.graph.error_notes import call_site, note_place
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.respecialise_bodies import attrs_for
@@ -32,61 +32,62 @@ Begin = Callable[[Graph, Sequence[Array]], None]
 def evaluate(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
     """The results of ``graph`` (outputs, then updates) for one array per input, by the ops' NumPy kernels.
 
-    An array that no later node reads is let go. An error carries the user's line as a note.
+    An array is released after its last consumer. An error has the user's line as a note.
 
     Raises:
         InternalError: another number of arrays than the graph has inputs.
     """
     if len(arrays) != len(graph.inputs):
-        raise InternalError(f"{graph.name} has {len(graph.inputs)} inputs and was given {len(arrays)}")
-    known = dict(zip(graph.inputs, arrays, strict=True))
+        raise InternalError(f"{graph.name} has {len(graph.inputs)} inputs, but got {len(arrays)} arrays")
+    arrays_of = dict(zip(graph.inputs, arrays, strict=True))
     last = _last_reads(graph)
     run, begin = _observer.get()
     if begin is not None:
         begin(graph, arrays)
     for node in graph.nodes:
-        known.update(zip(node.outputs, run(node, [known[v] for v in node.inputs]), strict=True))
+        arrays_of.update(zip(node.outputs, run(node, [arrays_of[v] for v in node.inputs]), strict=True))
         for value in last.get(node, ()):
-            del known[value]
-    return [known[v] for v in graph.results]
+            del arrays_of[value]
+    return [arrays_of[v] for v in graph.results]
 
 
 def run_node(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
-    """The outputs of one node, by its op's NumPy kernel; a fused node's, by its body.
+    """The outputs of one node, by its op's NumPy kernel, or by its body if it is a fused node.
 
-    Inputs that don't fit together raise what the op's shape and dtype rule says of them, as in eager code:
-    their sizes may be known only now. Whatever else the kernel raises goes through. The user's line is added.
+    If the kernel raises because operands don't fit together, the error of the op's shape and dtype rule is
+    raised, as in eager code: sizes may be dynamic in the graph. Other errors of the kernel are passed on. The
+    user's line is added as a note.
 
     Raises:
-        ResourceExhaustedError: there is no memory for what a kernel computes.
+        ResourceExhaustedError: a kernel is out of memory.
     """
     body = body_of(node)
     if body is not None:
         return tuple(evaluate(body, arrays))
     try:
-        if node.op.effect is None:  # the op's own: what runs graphs computes nothing itself, and is observed
-            found = quiet().run(node.op.kernel, *arrays, **node.attrs)
+        if node.op.effect is None:  # else nodes of bodies do this, and are observed
+            results = quiet().run(node.op.kernel, *arrays, **node.attrs)
         else:
-            found = node.op.kernel(*arrays, **node.attrs)
+            results = node.op.kernel(*arrays, **node.attrs)
     except Exception as error:
-        told = _in_words(error, node, arrays)
+        described = _described_error(error, node, arrays)
         if node.origin or not node.bodies:
-            told.add_note(asked_for(node))
-        if told is error:
+            described.add_note(call_site(node))
+        if described is error:
             raise
-        raise told from error
-    several = found if isinstance(found, tuple | list) else (found,)
-    return tuple([x if type(x) is np.ndarray else _as_output(x) for x in several])
+        raise described from error
+    outputs = results if isinstance(results, tuple | list) else (results,)
+    return tuple([x if type(x) is np.ndarray else _as_output(x) for x in outputs])
 
 
 def _as_output(x: Any) -> Any:
     return x if type(x) is UnequalRows else as_result(x)
 
 
-def _in_words(error: Exception, node: Node, arrays: Sequence[Array]) -> Exception:
-    """What is wrong with the inputs, where ``error`` is NumPy's own and the op's rule finds it.
+def _described_error(error: Exception, node: Node, arrays: Sequence[Array]) -> Exception:
+    """The error of the op's shape and dtype rule, if ``error`` is NumPy's and the rule raises, or ``error``.
 
-    Errors of users' Python code, and those out of graphs inside the node, are left as they are.
+    Errors of users' Python code, and of graphs inside the node, are returned as they are.
     """
     if isinstance(error, DualflowError) or node.op.effect is not None or node.bodies:
         return error
@@ -97,17 +98,17 @@ def _in_words(error: Exception, node: Node, arrays: Sequence[Array]) -> Exceptio
         return out_of_memory(f"{node.op.name}({', '.join(map(str, specs))})", error)
     try:
         node.op.specs(specs, dict(node.attrs))
-    except DualflowError as found:
-        return found
+    except DualflowError as rule_error:
+        return rule_error
     return error
 
 
 class observed:
-    """``with observed(run):`` each node that is evaluated in the block, in bodies too, is run by ``run``.
+    """``with observed(run):`` calls ``run`` for each node evaluated in the block, also in bodies.
 
-    ``run(node, arrays)`` returns the node's outputs, as :func:`run_node` does; ``observed(None)`` is the way
-    back to it. ``begin(graph, arrays)`` is told of each graph before its first node: of each branch that is
-    taken, and each iteration of a loop.
+    ``run(node, arrays)`` returns the node's outputs, as :func:`run_node` does; ``observed(None)`` restores
+    it. ``begin(graph, arrays)`` is called before the first node of each graph: for each branch that is taken,
+    and for each iteration of a loop.
     """
 
     __slots__ = ("_observer", "_token")
@@ -125,44 +126,44 @@ class observed:
 def replay(graph: Graph, tensors: Sequence[Any], note: Callable[[Any, Any], None] | None = None) -> list[Any]:
     """The results of ``graph`` (outputs, then updates) for one tensor per input, through the current engine.
 
-    Eager engines run the ops, a trace records them as its own with their lines, tapes watch each. Bodies of
-    conditionals and loops get the sizes that the tensors have. ``note`` is told of each assignment outside of
-    bodies: the variable, and the tensor that it holds from there on.
+    An eager engine runs the ops, a trace records them with their lines, and tapes watch them. Bodies of
+    branches and loops are specialised to the sizes of the tensors. ``note(variable, tensor)`` is called for
+    each assignment outside of bodies.
     """
     engine = dispatch.current()
-    known: dict[Value, Any] = dict(zip(graph.inputs, tensors, strict=True))
+    tensors_of: dict[Value, Any] = dict(zip(graph.inputs, tensors, strict=True))
     for node in graph.nodes:
         if isinstance(node.op.kind, Literal):
-            known[node.output] = engine.constant(node.attrs["value"])
+            tensors_of[node.output] = engine.constant(node.attrs["value"])
             continue
         if node.effect is Effect.ASSIGN:
             if note is not None:
                 with origin.forced(node.origin):
-                    note(node.attrs["variable"], known[node.inputs[0]])
+                    note(node.attrs["variable"], tensors_of[node.inputs[0]])
             continue
         with origin.forced(node.origin):
-            inputs = tuple([known[v] for v in node.inputs])
+            inputs = tuple([tensors_of[v] for v in node.inputs])
             try:
-                found = engine.apply(node.op, inputs, dict(attrs_for(node, [x.spec for x in inputs])))
+                result = engine.apply(node.op, inputs, dict(attrs_for(node, [x.spec for x in inputs])))
             except DualflowError as error:
                 note_place(error, node)
                 raise
         if node.outputs:
-            outputs = found if isinstance(found, tuple) else (found,)
-            known.update(zip(node.outputs, outputs, strict=True))
-    return [known[v] for v in graph.results]
+            outputs = result if isinstance(result, tuple) else (result,)
+            tensors_of.update(zip(node.outputs, outputs, strict=True))
+    return [tensors_of[v] for v in graph.results]
 
 
 def _last_reads(graph: Graph) -> dict[Node, list[Value]]:
-    """The values that may be dropped after each node: read there for the last time, or made for nobody."""
-    kept = set(graph.results)
+    """The values whose last consumer each node is, and its outputs without consumers."""
+    results = set(graph.results)
     last: dict[Value, Node] = {}
     for node in graph.nodes:
         for value in (*node.outputs, *node.inputs):
             last[value] = node
     dropped: dict[Node, list[Value]] = {}
     for value, node in last.items():
-        if value not in kept:
+        if value not in results:
             dropped.setdefault(node, []).append(value)
     return dropped
 

@@ -1,15 +1,15 @@
 """The graph: immutable nodes in program order, joined by values.
 
     Graph
-      inputs     values from outside: the arguments, then the captures
-      captures   where each captured input comes from: variables, then tensors
-      nodes      Node(op, inputs, attrs, specs, origin), each after the nodes it reads
-      outputs    values handed back
+      inputs     the arguments, then the captures
+      captures   the source of each captured input: variables, then tensors
+      nodes      Node(op, inputs, attrs, specs, origin), each after the producers of its inputs
+      outputs    values that are returned
       updates    new values of captured variables
 
 A variable is read once, at its input, and written once, by its update: the trace resolves the reads and
-assignments between. What is left of order is that of the effects (random, print, Python), which stay in the
-order of ``nodes``. Bodies of fused nodes, branches and loops are graphs in ``attrs``.
+assignments in between. Effects (random, print, Python) keep the order of ``nodes``; nothing else is ordered.
+Bodies of fused nodes, branches and loops are graphs in ``attrs``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dualflow.ops.record import Effect, Op
 
 
 class Origin(NamedTuple):
-    """The user's line that asked for a node."""
+    """The user's line that called an op."""
 
     file: str
     line: int
@@ -38,7 +38,7 @@ class Origin(NamedTuple):
 
 
 class Value:
-    """One result of a node, or an input of the graph (``node`` is None). Compared by identity."""
+    """A result of a node, or an input of the graph (``node`` is None). Compared by identity."""
 
     __slots__ = ("index", "node", "spec")
 
@@ -53,10 +53,10 @@ class Value:
 
 
 class BodySpec:
-    """An attribute that says what a node does with graphs inside it: a base of frozen dataclasses.
+    """An attribute that holds the graphs inside a node: a base of frozen dataclasses.
 
     Attributes:
-        effect: what running the graphs does beside their results.
+        effect: the strongest effect of the graphs; None for none.
     """
 
     __slots__ = ()
@@ -69,11 +69,11 @@ class BodySpec:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What else a person is shown, by name."""
+        """The other settings that are printed, by name."""
         raise NotImplementedError
 
     def with_bodies(self, change: Callable[[Graph], Graph]) -> BodySpec:
-        """The same with what ``change`` makes of each graph; itself if these are the same graphs."""
+        """This spec with ``change(graph)`` for each graph; itself if no graph changes."""
         raise NotImplementedError
 
 
@@ -81,9 +81,9 @@ class Node:
     """An op applied to values. Immutable by convention; compared by identity.
 
     Attributes:
-        effect: what the node does beside its results; None for nothing.
-        origin: the user's line that asked for it.
-        also: the other lines of a node into which a rewrite has merged several.
+        effect: the effect of the node; None for none.
+        origin: the user's line that called the op.
+        also: further lines, of nodes that a rewrite has merged into this one.
     """
 
     __slots__ = ("also", "attrs", "effect", "inputs", "op", "origin", "outputs")
@@ -110,12 +110,12 @@ class Node:
             self.outputs = tuple([Value(spec, self, i) for i, spec in enumerate(specs)])
 
     def with_inputs(self, inputs: Sequence[Value]) -> Node:
-        """The same op applied to other values of the same specs."""
+        """This node with other inputs of the same specs."""
         return Node(self.op, inputs, self.attrs, self.specs, self.origin, self.also)
 
     @property
     def output(self) -> Value:
-        """The result of a node that has one."""
+        """The output of a node that has one."""
         return self.outputs[0]
 
     @property
@@ -125,45 +125,45 @@ class Node:
     @property
     def bodies(self) -> tuple[tuple[str, Graph], ...]:
         """The graphs among the attributes, each with its name: ``body``, ``branches[0]``, ..."""
-        found: list[tuple[str, Graph]] = []
+        graphs: list[tuple[str, Graph]] = []
         for name, value in self.attrs.items():
             if isinstance(value, Graph):
-                found.append((name, value))
+                graphs.append((name, value))
             elif isinstance(value, BodySpec):
-                found += value.bodies
-        return tuple(found)
+                graphs += value.bodies
+        return tuple(graphs)
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The attributes that are no graphs, those beside the graphs of a conditional or loop one by one."""
-        found: dict[str, Any] = {}
+        """The attributes that are no graphs, with the settings of a branch or loop one by one."""
+        settings: dict[str, Any] = {}
         for name, value in self.attrs.items():
             if isinstance(value, BodySpec):
-                found.update(value.settings)
+                settings.update(value.settings)
             elif not isinstance(value, Graph):
-                found[name] = value
-        return found
+                settings[name] = value
+        return settings
 
     def __repr__(self) -> str:
         return f"<node {self.op.name} -> {', '.join(str(s) for s in self.specs)}>"
 
 
 def _inside(attrs: Mapping[str, Any]) -> Effect | None:
-    """The effect of a node that has those of the graphs inside it."""
+    """The effect of a node whose effects are those of its bodies."""
     (spec,) = attrs.values()
-    found: Effect | None = spec.effect
-    return found
+    effect: Effect | None = spec.effect
+    return effect
 
 
 class Capture(NamedTuple):
-    """Where a captured input comes from: ``source`` is a variable (read at each call) or a tensor."""
+    """The source of a captured input: a variable (read at each call) or a tensor."""
 
     source: Any
     variable: bool
 
 
 class Update(NamedTuple):
-    """The graph gives the variable captured by ``input`` the value ``value``."""
+    """The graph assigns ``value`` to the variable captured by ``input``."""
 
     input: Value
     value: Value
@@ -187,36 +187,36 @@ class Graph:
 
     @property
     def results(self) -> tuple[Value, ...]:
-        """Every value that leaves the graph: outputs, then updates."""
+        """All values that leave the graph: outputs, then updates."""
         return (*self.outputs, *(u.value for u in self.updates))
 
     def with_results(self, results: Sequence[Value], **changes: Any) -> Graph:
-        """The graph with other values in the place of :attr:`results`."""
+        """This graph with other :attr:`results`."""
         count = len(self.outputs)
         updates = tuple(Update(u.input, v) for u, v in zip(self.updates, results[count:], strict=True))
         return replace(self, outputs=tuple(results[:count]), updates=updates, **changes)
 
     def users(self) -> dict[Value, list[Node]]:
-        """The nodes that read each value."""
-        found: dict[Value, list[Node]] = {}
+        """The consumers of each value."""
+        consumers: dict[Value, list[Node]] = {}
         for node in self.nodes:
             for value in dict.fromkeys(node.inputs):
-                found.setdefault(value, []).append(node)
-        return found
+                consumers.setdefault(value, []).append(node)
+        return consumers
 
     @entry
     def draw(self, path: str | os.PathLike[str]) -> None:
         """Write a picture of the graph: ops from top to bottom, with the user's lines and the values' specs.
 
-        Kernels, branches and loops are boxes around their ops; variables, updates and effects have colours
-        and outlines of their own. A wire over more than 40 rows is cut: a dotted box with the value's name
-        stands where it goes on.
+        Kernels, branches and loops are boxes around their ops. Variables, updates and effects have their own
+        colours and outlines. A wire over more than 40 rows is cut, and continues at a dotted box with the
+        value's name.
 
         Args:
-            path: the file; its end, .svg, .png or .pdf, says which kind.
+            path: the file; its extension, .svg, .png or .pdf, is the format.
 
         Raises:
-            InvalidArgumentError: another kind of file, or too large a graph for a png.
+            InvalidArgumentError: the extension is another one, or the graph is too large for a png.
             NotFoundError: matplotlib is not installed.
 
         >>> import os, tempfile
@@ -230,9 +230,9 @@ class Graph:
         PICTURE.value(self, path)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """The nodes as rows that name values by number: as flat for many nodes as for few."""
-        made = (v for node in self.nodes for v in node.outputs)
-        number = {value: i for i, value in enumerate((*self.inputs, *made))}
+        """The nodes as flat rows that refer to values by number, so that pickling doesn't recurse."""
+        computed = (v for node in self.nodes for v in node.outputs)
+        number = {value: i for i, value in enumerate((*self.inputs, *computed))}
         nodes = [
             (n.op, [number[v] for v in n.inputs], dict(n.attrs), n.specs, n.origin, n.also)
             for n in self.nodes
@@ -265,17 +265,17 @@ def _loaded(
     captures: Sequence[tuple[Any, bool]],
     updates: Sequence[tuple[int, int]],
 ) -> Graph:
-    """A graph that was pickled; what it captures are the copies that were pickled with it."""
+    """The graph of pickled rows; its captures are the copies that were pickled with it."""
     inputs = tuple([Value(spec) for spec in specs])
-    values, made = list(inputs), []
+    values, new_nodes = list(inputs), []
     for op, read, attrs, results, origin, also in nodes:
         node = Node(op, [values[i] for i in read], attrs, results, origin, also)
         values += node.outputs
-        made.append(node)
+        new_nodes.append(node)
     return Graph(
         name,
         inputs,
-        tuple(made),
+        tuple(new_nodes),
         tuple([values[i] for i in outputs]),
         tuple([Capture(source, variable) for source, variable in captures]),
         tuple([Update(values[i], values[j]) for i, j in updates]),
@@ -294,17 +294,17 @@ class GraphBuilder:
         self._specs: dict[TensorSpec, TensorSpec] = {}
 
     def inner(self, name: str) -> GraphBuilder:
-        """A builder of the same kind for a body."""
+        """A builder for a body."""
         return GraphBuilder(name)
 
     def argument(self, spec: TensorSpec) -> Value:
-        """A new input that the caller gives."""
+        """A new argument."""
         value = Value(spec)
         self.inputs.append(value)
         return value
 
     def capture(self, spec: TensorSpec, source: Any, *, variable: bool) -> Value:
-        """A new input whose value ``source`` holds."""
+        """A new captured input with the value of ``source``."""
         value = Value(spec)
         self.captures.append((value, Capture(source, variable)))
         return value
@@ -312,7 +312,7 @@ class GraphBuilder:
     def add(
         self, op: Op, inputs: Sequence[Value], attrs: Mapping[str, Any], origin: Origin | None = None
     ) -> Node:
-        """Append a node; its specs come from the op's own rule, which raises for what the op can't take."""
+        """Append a node. The op's shape and dtype rule gives its specs, and raises for invalid operands."""
         specs = (
             self._infer(op, inputs, attrs)
             if attrs
@@ -325,9 +325,9 @@ class GraphBuilder:
         return node
 
     def _infer(self, op: Op, inputs: Sequence[Value], attrs: Mapping[str, Any]) -> tuple[TensorSpec, ...]:
-        """The specs of a node, equal ones as one object: ``add`` knows by id what it inferred before."""
-        found = op.specs([v.spec for v in inputs], dict(attrs))
-        return tuple([self._specs.setdefault(spec, spec) for spec in found])
+        """The specs of a node. Equal ones are one object, since ``add`` caches by their ids."""
+        specs = op.specs([v.spec for v in inputs], dict(attrs))
+        return tuple([self._specs.setdefault(spec, spec) for spec in specs])
 
     def finish(self, outputs: Sequence[Value], updates: Sequence[Update] = ()) -> Graph:
         """The graph built so far."""
@@ -343,21 +343,21 @@ class GraphBuilder:
 
 
 def verify(graph: Graph) -> None:
-    """Raise InternalError where ``graph`` breaks a rule of the IR; run between passes in tests."""
-    known = set(graph.inputs)
-    if len(known) != len(graph.inputs):
+    """Raise InternalError if ``graph`` breaks a rule of the IR. Tests call it between passes."""
+    defined = set(graph.inputs)
+    if len(defined) != len(graph.inputs):
         raise InternalError(f"{graph.name}: an input appears twice")
     for node in graph.nodes:
-        missing = [v for v in node.inputs if v not in known]
+        missing = [v for v in node.inputs if v not in defined]
         if missing:
-            raise InternalError(f"{graph.name}: {node} reads {missing[0]} before it is made")
+            raise InternalError(f"{graph.name}: {node} reads {missing[0]} before it is computed")
         inferred = node.op.specs([v.spec for v in node.inputs], dict(node.attrs))
         if inferred != node.specs:
             raise InternalError(f"{graph.name}: {node} should have specs {inferred}")
-        known.update(node.outputs)
+        defined.update(node.outputs)
     for value in graph.results:
-        if value not in known:
-            raise InternalError(f"{graph.name}: result {value} is made by no node of the graph")
+        if value not in defined:
+            raise InternalError(f"{graph.name}: result {value} is computed by no node of the graph")
     for update in graph.updates:
         if update.input.spec != update.value.spec or update.input not in graph.inputs:
             raise InternalError(f"{graph.name}: update of {update.input} by {update.value} changes its spec")

@@ -1,4 +1,4 @@
-"""Which dtypes the loops of compiled code know: said once, for passes and plans."""
+"""The dtypes that loops of compiled code support, for passes and plans."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _KINDS: Final = "biufc"
 
 
 def in_loops(dtype: DType) -> bool:
-    """Whether loops can hold and copy elements of ``dtype``: all but strings and 8-bit floats.
+    """Whether loops can copy elements of ``dtype``: all but strings and 8-bit floats.
 
-    They compute with all of these but floats of 16 bits, which they cast from and to float32, and complex
-    numbers, which they take apart and join.
+    They compute with all of these except floats of 16 bits, which they cast from and to float32, and complex
+    numbers, which they split into parts and join.
 
     >>> from dualflow.core.dtypes import complex64, float16, int8
     >>> in_loops(int8), in_loops(float16), in_loops(complex64)
@@ -26,21 +26,21 @@ def in_loops(dtype: DType) -> bool:
 
 
 def computed_in_loops(node: Node) -> bool:
-    """Whether loops can compute ``node``, an op that has a form for them, by the dtypes of its values.
+    """Whether loops support the dtypes of ``node``, whose op kind they support.
 
-    A scan rounds after each element, so float32 can't stand in for floats of 16 bits.
+    A scan rounds after each element, so float32 can't replace floats of 16 bits.
     """
-    known, halves, complexes = _kinds(tuple([v.spec.dtype for v in (*node.inputs, *node.outputs)]))
+    supported, halves, complexes = _kinds(tuple([v.spec.dtype for v in (*node.inputs, *node.outputs)]))
     kind = node.op.kind
-    if not known or (halves and isinstance(kind, Scan)):
+    if not supported or (halves and isinstance(kind, Scan)):
         return False
-    moves = isinstance(kind, Gather | CopyPieces) or (isinstance(kind, Elementwise) and kind.parts)
-    return moves or not complexes
+    only_moves = isinstance(kind, Gather | CopyPieces) or (isinstance(kind, Elementwise) and kind.parts)
+    return only_moves or not complexes
 
 
 @functools.lru_cache(1 << 10)
 def _kinds(dtypes: tuple[DType, ...]) -> tuple[bool, bool, bool]:
-    """Whether loops can hold all of these; whether floats of 16 bits, and complex numbers, are among them."""
+    """Whether loops support all of these; whether some are floats of 16 bits; whether some are complex."""
     return (
         all(map(in_loops, dtypes)),
         any(dtype.is_floating and dtype.size == 2 for dtype in dtypes),

@@ -1,7 +1,7 @@
-"""What a graph is compiled for: read once when a compile begins, and handed down by value.
+"""Compile options: read once when a compile begins, and passed by value.
 
-Passes, plans and backends ask the machine nothing that is said here, so the same options make the same graph
-on every machine.
+Passes, plans and backends read these properties of the machine only here, so that equal options give equal
+graphs on every machine.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dualflow.graph.capabilities import ALL, Capabilities
 from dualflow.graph.cost_model import CPU, CostModel
 
 STACK_BYTES: Final = 64 << 20
-"""The most memory that passes take for the new stacks of a loop, if loops may take so much."""
+"""The largest memory that a pass allocates for new stacks of a loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,16 +21,16 @@ class CompileOptions:
     """How a graph is compiled.
 
     Attributes:
-        backend: what runs it; see :data:`dualflow.function.options.BACKENDS`.
-        strict: whether all of it must run natively.
+        backend: the backend's name; see :data:`dualflow.function.options.BACKENDS`.
+        strict: whether all of the graph must run natively.
         interpret_first: whether calls run node by node through NumPy while a thread compiles.
-        memory: the bytes that the process may take.
-        kept_by_loops: the most bytes that loops may keep of their iterations, where the user has said it; see
+        memory: the bytes that the process may allocate.
+        kept_by_loops: the user's limit on the bytes that loops stack for their gradients; see
             :attr:`loop_budget`.
-        memory_budget: the most bytes that a call may take beside what it is given, by its plan; None for any.
-        capabilities: what the program may hold: those of the backend on this machine, or fewer.
-        cost_model: the figures of the processor by which programs are chosen.
-        checking: whether what each pass makes is held against the rules of the IR, kernels against theirs.
+        memory_budget: the limit on the bytes that the plan of a call allocates; None for no limit.
+        capabilities: those of the backend on this machine, or fewer.
+        cost_model: the cost model of the processor.
+        checking: whether the result of each pass, and each kernel, is verified.
 
     >>> CompileOptions(memory=1 << 30).loop_budget >> 20
     256
@@ -50,11 +50,10 @@ class CompileOptions:
 
     @property
     def loop_budget(self) -> int:
-        """The bytes that loops may keep of their iterations; a quarter of the memory where nothing is
-        said."""
+        """The bytes that loops may stack for their gradients: a quarter of the memory by default."""
         return self.memory // 4 if self.kept_by_loops is None else self.kept_by_loops
 
     @property
     def stack_budget(self) -> int:
-        """The bytes that a loop's new stacks may take where a pass makes them to save time."""
+        """The bytes of new stacks that a pass may add to a loop to save time."""
         return min(STACK_BYTES, self.loop_budget)

@@ -1,4 +1,4 @@
-"""The user's line that asks for an op: the innermost frame outside this package."""
+"""The user's line that calls an op: the innermost frame outside this package."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dualflow.graph.ir import Origin
 
 _FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PACKAGE = (_FOLDER + os.sep, os.path.join(os.path.dirname(_FOLDER), f"keras_{os.path.basename(_FOLDER)}", ""))
-"""What the files of this package and of its Keras backend start with."""
+"""The path prefixes of the files of this package and of its Keras backend."""
 
 _libraries: set[str] = set()
 _inside: dict[str, bool] = {}
@@ -19,13 +19,13 @@ _forced: ContextVar[Origin | None] = ContextVar("dualflow_origin", default=None)
 
 
 def caller() -> Origin | None:
-    """The line now running outside dualflow; inside :class:`forced`, the line given there.
+    """The running line outside dualflow, or the one of :class:`forced`.
 
-    Walks the stack: about 0.1 us for each frame of dualflow's own.
+    Walks the stack: about 0.1 us for each frame of dualflow.
     """
-    given = _forced.get()
-    if given is not None:
-        return given
+    forced_origin = _forced.get()
+    if forced_origin is not None:
+        return forced_origin
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
@@ -47,7 +47,7 @@ def calling_frame() -> FrameType | None:
 
 
 def leave_out(folder: str) -> None:
-    """Let the files of ``folder``, a library of models, ask for no op: the line that calls them does."""
+    """Treat ``folder``, a library of models, like this package: ops have the line that calls the library."""
     _libraries.add(os.path.join(folder, ""))
     _inside.clear()
 
@@ -57,7 +57,7 @@ def _is_inside(file: str) -> bool:
 
 
 class forced:
-    """``with forced(origin):`` ops in the block come from ``origin``, if it is not None."""
+    """``with forced(origin):`` sets the origin of the ops in the block, unless ``origin`` is None."""
 
     __slots__ = ("_origin", "_token")
 

@@ -1,10 +1,10 @@
-"""A graph as text that a person can read.
+"""Graphs as text.
 
     graph step(%x: float32[8, 3], %weight: float32[3, 1] = variable)
         %0: float32[8, 1] = matmul(%x, %weight)   # train.py:12
         return %0
 
-The bodies of fused nodes, branches and loops stand indented under their node.
+The bodies of fused nodes, branches and loops are indented under their node.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _PLAIN = (bool, int, float, str, tuple)
 
 
 def text(graph: Graph) -> str:
-    """The lines of ``graph``, joined."""
+    """The text of ``graph``."""
     return "\n".join(_lines(graph, ""))
 
 
 def value_names(graph: Graph) -> dict[Value, str]:
-    """What each value is called in the text of ``graph``; the values of bodies have names of their own."""
+    """The name of each value in the text of ``graph``. Values of bodies have names of their own."""
     names = _input_names(graph)
-    made = (value for node in graph.nodes for value in node.outputs)
-    return names | {value: f"%{i}" for i, value in enumerate(made)}
+    computed = (value for node in graph.nodes for value in node.outputs)
+    return names | {value: f"%{i}" for i, value in enumerate(computed)}
 
 
 def attributes(node: Node) -> list[str]:
-    """The attributes as ``name=value``; bodies, and what only a compiler reads beside them, left out."""
+    """The attributes as ``name=value``, without bodies and the settings that only the compiler reads."""
     settings = node.settings
     if node.bodies:
         settings = {name: value for name, value in settings.items() if isinstance(value, _PLAIN)}
@@ -43,7 +43,7 @@ def attributes(node: Node) -> list[str]:
 
 
 def lines_of(node: Node) -> str:
-    """The user's lines that asked for the node, as ``file.py:12``; nothing where there is none."""
+    """The user's lines that called the node's op, as ``file.py:12``; empty without any."""
     origins = [o for o in (node.origin, *node.also) if o is not None]
     return ", ".join(dict.fromkeys(f"{os.path.basename(o.file)}:{o.line}" for o in origins))
 
@@ -69,12 +69,12 @@ def _lines(graph: Graph, margin: str, title: str = "") -> Iterator[str]:
 
 
 def _input_names(graph: Graph) -> dict[Value, str]:
-    """The argument's or variable's own name where it has one, made unique."""
-    given = [v.spec.name or f"in{i}" for i, v in enumerate(graph.arguments)]
-    given += [getattr(c.source, "name", None) or f"captured{i}" for i, c in enumerate(graph.captures)]
+    """The name of each input: that of the argument or variable if it has one, made unique."""
+    own_names = [v.spec.name or f"in{i}" for i, v in enumerate(graph.arguments)]
+    own_names += [getattr(c.source, "name", None) or f"captured{i}" for i, c in enumerate(graph.captures)]
     names: dict[Value, str] = {}
     taken: set[str] = set()
-    for i, (value, name) in enumerate(zip(graph.inputs, given, strict=True)):
+    for i, (value, name) in enumerate(zip(graph.inputs, own_names, strict=True)):
         short = str(name).removesuffix(":0")
         names[value] = f"%{short}" if short not in taken and not short.isdigit() else f"%{short}_{i}"
         taken.add(short)

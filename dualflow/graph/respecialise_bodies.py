@@ -1,4 +1,4 @@
-"""Bodies of control flow for other sizes: what was recorded with open sizes, once these are known."""
+"""Specialisation of bodies of branches and loops, traced with open sizes, to static sizes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dualflow.ops.op_kinds import Cond, Loop
 
 
 def attrs_for(node: Node, specs: Sequence[TensorSpec]) -> Mapping[str, Any]:
-    """The attributes of ``node`` for inputs of ``specs``: those of before, with the bodies in these sizes."""
+    """The attributes of ``node`` for inputs of ``specs``: with its bodies specialised to these."""
     if isinstance(node.op.kind, Cond):
         return {"cond": CondSpec(_resized_branches(branches_of(node), specs[1:]))}
     if isinstance(node.op.kind, Loop):
@@ -27,10 +27,10 @@ def attrs_for(node: Node, specs: Sequence[TensorSpec]) -> Mapping[str, Any]:
 
 
 def _resized_branches(branches: Sequence[Graph], specs: Sequence[TensorSpec]) -> tuple[Graph, ...]:
-    """The branches for inputs of ``specs``; one that refuses these fails where it is taken.
+    """The branches for inputs of ``specs``. A branch that is invalid for these raises when it is taken.
 
     Raises:
-        DualflowError: all refuse them.
+        DualflowError: all branches are invalid.
     """
     new: list[Graph | DualflowError] = []
     for branch in branches:
@@ -51,27 +51,27 @@ def _resized_branches(branches: Sequence[Graph], specs: Sequence[TensorSpec]) ->
 
 
 def _resized_loop(loop: LoopSpec, specs: Sequence[TensorSpec]) -> LoopSpec:
-    """The graphs of a loop take a row of each mapped input; where there is a condition, nothing is mapped.
+    """``loop`` for inputs of ``specs``.
 
-    A size of a carried value that an iteration changes is open.
+    A size of a carried value that an iteration changes stays open.
     """
-    carried, stacks, rest = loop.parts(specs)
+    carried, scanned, invariants = loop.parts(specs)
     if loop.scanned and loop.length is None:
-        loop = replace(loop, length=stacks[0].shape[0])
-    rows = [TensorSpec.of(Shape(tuple(s.shape)[1:]), s.dtype) for s in stacks]
+        loop = replace(loop, length=scanned[0].shape[0])
+    rows = [TensorSpec.of(Shape(tuple(s.shape)[1:]), s.dtype) for s in scanned]
     while True:
-        new = _with_inputs(loop, [*carried, *rows, *rest])
-        following = [
+        new = _with_inputs(loop, [*carried, *rows, *invariants])
+        next_carried = [
             TensorSpec.of(before.shape.most_specific_compatible_shape(after.spec.shape), before.dtype)
             for before, after in zip(carried, new.body.outputs, strict=False)
         ]
-        if all(a.shape == b.shape for a, b in zip(carried, following, strict=True)):
+        if all(a.shape == b.shape for a, b in zip(carried, next_carried, strict=True)):
             return new
-        carried = following
+        carried = next_carried
 
 
 def _with_inputs(loop: LoopSpec, specs: Sequence[TensorSpec]) -> LoopSpec:
-    """``loop`` with graphs for inputs of ``specs``; a body that refuses these fails when it runs."""
+    """``loop`` with graphs for inputs of ``specs``. A body that is invalid for these raises when it runs."""
     condition = None if loop.condition is None else resized(loop.condition, specs)
     try:
         body = resized(loop.body, specs)
@@ -81,17 +81,17 @@ def _with_inputs(loop: LoopSpec, specs: Sequence[TensorSpec]) -> LoopSpec:
 
 
 def resized(graph: Graph, specs: Sequence[TensorSpec]) -> Graph:
-    """``graph``, a body, whose inputs have ``specs``."""
+    """``graph``, a body, specialised to inputs of ``specs``."""
     if all(v.spec == spec for v, spec in zip(graph.inputs, specs, strict=True)):
         return graph
-    named = zip(graph.inputs, specs, strict=True)
-    inputs = [Value(TensorSpec(spec.shape, spec.dtype, v.spec.name)) for v, spec in named]
-    moved = dict(zip(graph.inputs, inputs, strict=True))
-    return replace(rebuild(graph, _inferred, moved), inputs=tuple(inputs))
+    pairs = zip(graph.inputs, specs, strict=True)
+    inputs = [Value(TensorSpec(spec.shape, spec.dtype, v.spec.name)) for v, spec in pairs]
+    new_values = dict(zip(graph.inputs, inputs, strict=True))
+    return replace(rebuild(graph, _inferred, new_values), inputs=tuple(inputs))
 
 
 def _inferred(node: Node, current: Node) -> Expansion | None:
-    """``current`` with the outputs that its inputs make."""
+    """``current`` with the specs that follow from its inputs."""
     if current is node:
         return None
     specs = [v.spec for v in current.inputs]

@@ -1,4 +1,4 @@
-"""The scalar functions of nodes: what a kernel computes for each element, traced from the ops' records."""
+"""The scalar functions of nodes: what a kernel computes per element, traced from the op records."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from dualflow.graph.ir import Node
 from dualflow.ops.op_kinds import Elementwise, Reduce
 from dualflow.scalar import ScalarFunction, ScalarOp, trace
 
-_REMEMBERED: Final = 4096
-"""The number of different element functions that are remembered, the most recently used ones."""
+_CACHED_FUNCTIONS: Final = 4096
+"""The number of scalar functions that are cached, the most recently used ones."""
 
 
 class ReductionFunctions(NamedTuple):
-    """The steps of a fold, over the scalars of an accumulator.
+    """The steps of a reduction, over the scalars of an accumulator.
 
     Attributes:
         init: the accumulator of no elements.
-        update: the accumulator after one more element; its inputs are the accumulator, the element and, where
+        update: the accumulator after one more element; its inputs are the accumulator, the element and, if
             ``placed``, the element's position along the reduced axes.
-        combine: one accumulator of two.
-        finalize: the result.
+        combine: two accumulators combined to one.
+        finalize: the result of an accumulator.
         single: the result for one element.
         placed: whether ``update`` reads the position.
     """
@@ -45,7 +45,7 @@ class ReductionFunctions(NamedTuple):
 
 
 def function_of(node: Node) -> ScalarFunction:
-    """The element function of ``node``, whose op is elementwise: of its inputs' dtypes, to its output's."""
+    """The scalar function of ``node``, an elementwise op, from the dtypes of its inputs to its output's."""
     inputs = tuple([v.spec.dtype for v in node.inputs])
     if node.attrs:
         return _element_function(_ElementKey(node, inputs))
@@ -53,7 +53,7 @@ def function_of(node: Node) -> ScalarFunction:
 
 
 def scalar_op_of(node: Node) -> ScalarOp | None:
-    """The scalar op that ``node`` applies to its two inputs, in order; None if it computes anything else."""
+    """The scalar op that ``node`` applies to its two inputs, in this order; None if it does anything else."""
     if len(node.inputs) != 2 or not isinstance(node.op.kind, Elementwise) or node.attrs:
         return None
     if any(v.spec.dtype.is_string for v in node.inputs):
@@ -66,12 +66,12 @@ def scalar_op_of(node: Node) -> ScalarOp | None:
 
 
 def reduction_of(node: Node) -> ReductionFunctions:
-    """The steps by which ``node`` folds or scans."""
+    """The steps of ``node``, a reduction or a scan."""
     return _reduction(fold_of(node), node.inputs[0].spec.dtype, node.output.spec.dtype)
 
 
 class _ElementKey:
-    """All that an element function depends on, compared bit by bit."""
+    """The cache key of a scalar function: all that it depends on, compared bit by bit."""
 
     __slots__ = ("_hash", "_key", "attrs", "inputs", "kind", "output")
 
@@ -90,18 +90,18 @@ class _ElementKey:
         return self._hash
 
 
-@functools.lru_cache(_REMEMBERED)
+@functools.lru_cache(_CACHED_FUNCTIONS)
 def _function_without_attrs(kind: Any, inputs: tuple[DType, ...], output: DType) -> ScalarFunction:
     assert isinstance(kind, Elementwise), f"{kind} has no element code"
     return trace(kind.code, inputs, (output,), {})
 
 
-@functools.lru_cache(_REMEMBERED)
+@functools.lru_cache(_CACHED_FUNCTIONS)
 def _element_function(key: _ElementKey) -> ScalarFunction:
     return trace(key.kind.code, key.inputs, (key.output,), key.attrs)
 
 
-@functools.lru_cache(_REMEMBERED)
+@functools.lru_cache(_CACHED_FUNCTIONS)
 def _reduction(fold: Reduce, element: DType, result: DType) -> ReductionFunctions:
     init = trace(lambda m: fold.start(m, element), ())
     carried = init.dtypes

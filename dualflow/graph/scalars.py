@@ -1,4 +1,4 @@
-"""Conditionals and loops over scalars alone, which a kernel can hold in registers."""
+"""Branches and loops over scalars only, which a kernel computes in registers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ def in_registers(value: Value) -> bool:
 
 
 def is_scalar_control(node: Node) -> bool:
-    """Whether ``node`` is a conditional or loop all of whose values, however deep, are scalars in
-    registers."""
+    """Whether ``node`` is a branch or loop with only scalars in registers, also in its bodies."""
     if not isinstance(node.op.kind, Cond | Loop) or node.effect is not None or not node.outputs:
         return False
     if isinstance(node.op.kind, Loop):
@@ -28,7 +27,7 @@ def is_scalar_control(node: Node) -> bool:
 
 
 def bodies(node: Node) -> tuple[Graph, ...]:
-    """The graphs inside a conditional or loop; none for any other node."""
+    """The graphs inside a branch or loop; empty for any other node."""
     if isinstance(node.op.kind, Cond):
         return branches_of(node)
     return loop_of(node).graphs if isinstance(node.op.kind, Loop) else ()

@@ -52,18 +52,19 @@ def split_forward_backward(
     active = [n for n in joint.nodes if n.effect is not None]
     first, last = active[:effects], active[effects:]
     ahead, _ = ancestors([*joint.outputs[:outputs], *(u.value for u in joint.updates)], (), first)
-    flows = joint.outputs[outputs:]
-    kept = ahead - _computed_again(joint, ahead, lasting)
-    read = _read([*flows, *(v for n in last for v in n.inputs)], kept)
-    given = [v for v in joint.arguments if v in read]
-    saved = [v for n in joint.nodes if n in kept for v in n.outputs if v in read]
-    place = {v: i for i, v in reversed(list(enumerate(joint.outputs[:outputs])))}
-    residuals = [v for v in saved if v not in place]
-    slot = {v: i for i, v in enumerate(residuals)}
-    at = {v: i for i, v in enumerate(joint.arguments)}
-    sources: list[Source] = [(SourceKind.INPUT, at[v]) for v in given]
+    gradients = joint.outputs[outputs:]
+    stored = ahead - _computed_again(joint, ahead, lasting)
+    read = _read([*gradients, *(v for n in last for v in n.inputs)], stored)
+    backward_inputs = [v for v in joint.arguments if v in read]
+    saved = [v for n in joint.nodes if n in stored for v in n.outputs if v in read]
+    output_index = {v: i for i, v in reversed(list(enumerate(joint.outputs[:outputs])))}
+    residuals = [v for v in saved if v not in output_index]
+    residual_of = {v: i for i, v in enumerate(residuals)}
+    input_index = {v: i for i, v in enumerate(joint.arguments)}
+    sources: list[Source] = [(SourceKind.INPUT, input_index[v]) for v in backward_inputs]
     sources += [
-        (SourceKind.OUTPUT, place[v]) if v in place else (SourceKind.RESIDUAL, slot[v]) for v in saved
+        (SourceKind.OUTPUT, output_index[v]) if v in output_index else (SourceKind.RESIDUAL, residual_of[v])
+        for v in saved
     ]
     return ForwardBackwardGraphs(
         extract(
@@ -73,42 +74,42 @@ def split_forward_backward(
             updates=joint.updates,
             effects=first,
         ),
-        extract(joint, [*given, *saved], flows, name=f"{joint.name}_backward", effects=last),
+        extract(joint, [*backward_inputs, *saved], gradients, name=f"{joint.name}_backward", effects=last),
         tuple(sources),
     )
 
 
 def _computed_again(joint: Graph, ahead: set[Node], lasting: Sequence[Value]) -> set[Node]:
-    """The nodes of ``ahead`` whose values aren't kept: see :func:`split_forward_backward`."""
-    known = set(lasting)
-    found = {n for n in ahead if not all(v.spec.shape.is_static for v in n.outputs) and n.effect is None}
+    """The nodes of ``ahead`` that the backward graph computes again: see :func:`split_forward_backward`."""
+    lasting_values = set(lasting)
+    recomputed = {n for n in ahead if not all(v.spec.shape.is_static for v in n.outputs) and n.effect is None}
     for node in joint.nodes if lasting else ():
-        if node in ahead and node.inputs and known.issuperset(node.inputs) and node.effect is None:
-            known.update(node.outputs)
-            found.add(node)
-    return found
+        if node in ahead and node.inputs and lasting_values.issuperset(node.inputs) and node.effect is None:
+            lasting_values.update(node.outputs)
+            recomputed.add(node)
+    return recomputed
 
 
-def _read(wanted: Sequence[Value], ahead: set[Node]) -> set[Value]:
-    """The inputs and forward values on which ``wanted`` depends directly."""
-    found: set[Value] = set()
-    seen: set[Value] = set()
-    pending = list(wanted)
+def _read(values: Sequence[Value], ahead: set[Node]) -> set[Value]:
+    """The inputs and forward values that the backward graph reads to compute ``values``."""
+    read: set[Value] = set()
+    visited: set[Value] = set()
+    pending = list(values)
     while pending:
         value = pending.pop()
-        if value in seen:
+        if value in visited:
             continue
-        seen.add(value)
+        visited.add(value)
         node = value.node
         if node is None or (node in ahead and not _free(node)):
-            found.add(value)
+            read.add(value)
         else:
             pending += node.inputs
-    return found
+    return read
 
 
 def _free(node: Node) -> bool:
-    """Whether making the node's value again costs nothing and keeps no more memory than the value itself."""
+    """Whether recomputing the node is free, from operands that take no more memory than its value."""
     if isinstance(node.op.kind, Literal):
         return True
     if not isinstance(node.op.kind, View) or not all(

@@ -1,4 +1,4 @@
-"""Which graphs hold strings: no machine code reads them, so NumPy and Python run such graphs."""
+"""Graphs with strings, which run through NumPy: there is no machine code for Python objects."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ WHY: Final = "strings are Python's objects, which machine code does not read"
 
 
 def holds_strings(graph: Graph) -> bool:
-    """Whether a value of the graph, or of a body in it, is of strings."""
+    """Whether a value of the graph, or of a body in it, has dtype string."""
     return "string" in uncommon_in_use and _holds(graph)
 
 
 def with_strings(graph: Graph) -> Node | None:
-    """The first node that makes or reads strings, None where they only pass through the graph."""
+    """The first node that computes or reads strings; None if they only pass through the graph."""
     return next((n for n in graph.nodes if _touches(n)), None)
 
 
 def _touches(node: Node) -> bool:
-    made_or_read = (*node.specs, *[v.spec for v in node.inputs])
-    return any(spec.dtype.is_string for spec in made_or_read) or any(_holds(b) for _, b in node.bodies)
+    specs = (*node.specs, *[v.spec for v in node.inputs])
+    return any(spec.dtype.is_string for spec in specs) or any(_holds(b) for _, b in node.bodies)
 
 
 def _holds(graph: Graph) -> bool:

@@ -1,4 +1,4 @@
-"""Rows of several sizes, which loops stack where NumPy runs them."""
+"""Stacks of rows that differ in size, of loops that run through NumPy."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Array = np.ndarray[Any, Any]
 
 
 class UnequalRows:
-    """The rows of a stack that differ in size: no array, but what another loop takes its rows from.
+    """A stack of rows that differ in size: a sequence that another loop can scan, but no array.
 
-    A loop keeps such rows of its iterations for its gradient. Any other use is an error.
+    A loop stacks such rows for its gradient. Any other use is an error.
     """
 
     def __init__(self, rows: Sequence[Array]) -> None:
@@ -25,13 +25,13 @@ class UnequalRows:
         return len(self.rows)
 
     def __getitem__(self, key: tuple[int, Any]) -> Array:
-        """The row ``t`` for the key ``(t, ...)``, as of an array."""
-        at, _ = key
-        return self.rows[at]
+        """The row ``t`` for the key ``(t, ...)``."""
+        t, _ = key
+        return self.rows[t]
 
     def __getattr__(self, name: str) -> Any:
         sizes = list(dict.fromkeys(row.shape for row in self.rows))
         raise InvalidArgumentError(
-            f"The rows that a loop gives differ in size: {sizes[0]} and {sizes[1]}. Pad them to one size, "
+            f"The rows that a loop stacks differ in size: {sizes[0]} and {sizes[1]}. Pad them to one size, "
             "and mask what is not used."
         )

@@ -1,4 +1,4 @@
-"""An array without memory whose sizes may be extents: what views and pieces do to strides."""
+"""Arrays without memory, whose sizes may be symbolic: the strides of views and slices."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 class VirtualArray:
-    """A shape, strides and an offset in elements; NumPy's methods and functions for views change these.
+    """A shape, strides and an offset in elements, with NumPy's methods and functions for views.
 
     Attributes:
-        owner: the array that it is a view of, itself if of none.
+        owner: the array that it is a view of; itself if it is no view.
     """
 
     __slots__ = ("offset", "owner", "shape", "strides")
@@ -47,22 +47,22 @@ class VirtualArray:
         """The view of another shape.
 
         Raises:
-            ValueError: there is none: elements would have to be copied.
+            ValueError: elements would have to be copied.
         """
         new = completed(self.shape, tuple(shape))
         if self.strides == contiguous(self.shape):
             return self._view(new, contiguous(new))
-        found: list[int] = []
+        new_strides: list[int] = []
         for sizes, strides, parts in _groups(self.shape, self.strides, new):
             for (size, stride), outer in zip(zip(sizes[1:], strides[1:], strict=True), strides, strict=False):
                 if outer != size * stride:
-                    raise ValueError("elements don't lie one behind another")
-            last = strides[-1] if strides else 0
-            found += [n * last for n in contiguous(parts)]
-        return self._view(new, found)
+                    raise ValueError("elements are not contiguous")
+            inner_stride = strides[-1] if strides else 0
+            new_strides += [n * inner_stride for n in contiguous(parts)]
+        return self._view(new, new_strides)
 
     def by_sizes(self, shape: Sequence[int], *, repeats: bool) -> VirtualArray:
-        """The same elements by the sizes ``shape``, which its own are, or 1 as well where it ``repeats``."""
+        """The view under ``shape``, whose sizes are equal, or broadcast from 1 if ``repeats``."""
         if not repeats:
             return self._view(shape, self.strides)
         axes = zip(shape, self.shape, self.strides, strict=True)
@@ -73,11 +73,11 @@ class VirtualArray:
     def __getitem__(self, key: Any) -> VirtualArray:
         items = key if isinstance(key, tuple) else (key,)
         used = sum(item is not None and item is not Ellipsis for item in items)
-        whole = [slice(None)] * (self.ndim - used)
+        full_slices = [slice(None)] * (self.ndim - used)
         at = items.index(Ellipsis) if Ellipsis in items else len(items)
         axes = iter(zip(self.shape, self.strides, strict=True))
         shape, strides, offset = [], [], self.offset
-        for item in (*items[:at], *whole, *items[at + 1 :]):
+        for item in (*items[:at], *full_slices, *items[at + 1 :]):
             if item is None:
                 shape.append(1)
                 strides.append(0)
@@ -107,19 +107,19 @@ def spread(array: VirtualArray, shape: Sequence[int]) -> VirtualArray:
 
 
 def completed(old: Sequence[int], new: tuple[int, ...]) -> tuple[int, ...]:
-    """``new`` with the size that the elements of ``old`` leave in the place of -1."""
+    """``new`` with -1 replaced by the size that gives as many elements as ``old``."""
     if -1 not in new:
         return new
-    left = math.prod(old) // math.prod(d for d in new if d != -1)
-    return tuple([left if d == -1 else d for d in new])
+    inferred = math.prod(old) // math.prod(d for d in new if d != -1)
+    return tuple([inferred if d == -1 else d for d in new])
 
 
 def _groups(
     shape: Sequence[int], strides: Sequence[int], new: Sequence[int]
 ) -> list[tuple[list[int], list[int], list[int]]]:
-    """Neighbouring axes of both shapes that have as many elements, with the strides of the old ones."""
+    """Groups of neighbouring axes of both shapes with equal numbers of elements, and the old strides."""
     old = [(d, s) for d, s in zip(shape, strides, strict=True) if d != 1]
-    found: list[tuple[list[int], list[int], list[int]]] = []
+    groups: list[tuple[list[int], list[int], list[int]]] = []
     parts, i = list(new), 0
     while parts or i < len(old):
         sizes, steps, group = [], [], []
@@ -128,16 +128,16 @@ def _groups(
         if parts:
             group = [parts.pop(0)]
         while math.prod(sizes) != math.prod(group):
-            have, want = math.prod(sizes), math.prod(group)
-            if i < len(old) and want % have == 0:
+            old_count, new_count = math.prod(sizes), math.prod(group)
+            if i < len(old) and new_count % old_count == 0:
                 sizes.append(old[i][0])
                 steps.append(old[i][1])
                 i += 1
-            elif parts and have % want == 0:
+            elif parts and old_count % new_count == 0:
                 group.append(parts.pop(0))
             else:
-                raise ValueError("sizes don't fall together")
+                raise ValueError("elements are not contiguous")
         while parts and parts[0] == 1:
             group.append(parts.pop(0))
-        found.append((sizes, steps, group))
-    return found
+        groups.append((sizes, steps, group))
+    return groups

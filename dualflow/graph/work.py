@@ -1,4 +1,4 @@
-"""How much a node computes and moves, from its op's form and its sizes."""
+"""The work and memory traffic of nodes, from op kinds and sizes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from dualflow.ops.op_kinds import Cond, Elementwise, Gather, Literal, Loop, MatM
 
 
 def work(node: Node) -> float:
-    """The cost of a node in additions, from its op's form and its sizes.
+    """The cost of a node in additions.
 
-    A kernel costs what its ops do, a conditional its dearest branch, a loop all of its iterations: one
-    iteration where their number is not known. Sizes that are not known count as none.
+    A kernel costs the sum of its ops, a branch its most expensive body, a loop all of its iterations; a
+    dynamic trip count counts as one, and a tensor with an open size as empty.
     """
     kind, body = node.op.kind, body_of(node)
-    made = float(sum(_size(spec) for spec in node.specs))
-    read = [float(_size(v.spec)) for v in node.inputs]
+    elements = float(sum(_size(spec) for spec in node.specs))
+    operands = [float(_size(v.spec)) for v in node.inputs]
     if body is not None:
         return sum(map(work, body.nodes))
     if isinstance(kind, View | Literal):
@@ -29,40 +29,40 @@ def work(node: Node) -> float:
     if isinstance(kind, Loop):
         return (iterations(node) or 1) * sum(work(n) for iteration in bodies(node) for n in iteration.nodes)
     if isinstance(kind, MatMul):
-        return 2 * made * _contracted(node)
+        return 2 * elements * _contracted(node)
     if isinstance(kind, Elementwise):
-        return made * kind.cost
+        return elements * kind.cost
     if isinstance(kind, Reduce):
-        return read[0]
+        return operands[0]
     if isinstance(kind, Gather):
-        return made
+        return elements
     if isinstance(kind, Scatter):
-        return read[-1]
-    return max([made, *read])
+        return operands[-1]
+    return max([elements, *operands])
 
 
 def bytes_moved(node: Node) -> int:
-    """What a node reads and writes in bytes, each value once; where it picks elements, those it picks."""
+    """The bytes that a node reads and writes, each value once; of a gather, the selected elements only."""
     body = body_of(node)
     read: dict[Value, int] = {}
     for part in filter(computes, (node,) if body is None else body.nodes):
         for slot, value in enumerate(part.inputs):
             base = base_of(value)
             if body is None or base.node is None:
-                seen = _picked(part) if slot == 0 else None
-                found = min(_bytes(base.spec), _bytes(value.spec if seen is None else seen))
-                read[base] = max(read.get(base, 0), found)
-    put = _picked(node) if isinstance(node.op.kind, Scatter) else None
-    return sum(read.values()) + sum(map(_bytes, node.specs if put is None else [put]))
+                picked = _picked(part) if slot == 0 else None
+                nbytes = min(_bytes(base.spec), _bytes(value.spec if picked is None else picked))
+                read[base] = max(read.get(base, 0), nbytes)
+    scattered = _picked(node) if isinstance(node.op.kind, Scatter) else None
+    return sum(read.values()) + sum(map(_bytes, node.specs if scattered is None else [scattered]))
 
 
 def computes(node: Node) -> bool:
-    """Whether ``node`` is a step of its own: neither a view nor a number that is known."""
+    """Whether ``node`` computes something: it is neither a view nor a constant."""
     return not isinstance(node.op.kind, View | Literal)
 
 
 def _picked(node: Node) -> TensorSpec | None:
-    """The elements of its first input that a node touches; None for all."""
+    """The elements of its first input that a node accesses; None for all."""
     kind = node.op.kind
     if isinstance(kind, Gather):
         return node.output.spec
@@ -78,7 +78,7 @@ def _bytes(spec: TensorSpec) -> int:
 
 
 def iterations(node: Node) -> int | None:
-    """The number of iterations of a loop; None where only the run knows."""
+    """The trip count of a loop; None if it is dynamic."""
     loop = loop_of(node)
     if loop.condition is not None:
         return None
@@ -86,5 +86,5 @@ def iterations(node: Node) -> int | None:
 
 
 def _contracted(node: Node) -> float:
-    """How many products each element of a matrix product adds up."""
+    """The size of the contracted axis of a matrix product."""
     return float(node.inputs[0].spec.shape[-2 if node.attrs.get("transpose_a") else -1])

@@ -50,7 +50,7 @@ class _LoweredBody:
 
     def access(self, value: Value, axes: Axes, layout: Layout) -> Access:
         """How the loops walk ``layout`` when the value's dims run along ``axes``."""
-        strides = [0] * len(self.space.extents)
+        strides = [0] * len(self.space.shape)
         for axis, stride in zip(axes, layout.strides, strict=True):
             if axis is not None:
                 strides[axis] += stride
@@ -83,7 +83,7 @@ class _LoweredBody:
 
     def full(self) -> Iterator[Axes]:
         """The axes of each value that varies along all loops, in order of the values' dims."""
-        count = len(self.space.extents)
+        count = len(self.space.shape)
         yield from (axes for axes in self.made.values() if len(axis_set(axes)) == count)
         for node in self.nodes:
             yield from (a for a in input_axes(node, self.space.own[node]) if len(axis_set(a)) == count)
@@ -92,7 +92,7 @@ class _LoweredBody:
 
 def _loop_order(body: _LoweredBody, outputs: Sequence[Value], written: Mapping[Value, Layout]) -> list[int]:
     """The axes of the iteration space in memory order: of an output with all of them, else of any value."""
-    count = len(body.space.extents)
+    count = len(body.space.shape)
     whole = [v for v in outputs if v in body.made and len(axis_set(body.made[v])) == count]
     first = body.made[whole[0]] if whole else next(body.full(), ())
     named = [a for a in first if a is not None]
@@ -125,14 +125,14 @@ def _in_order(
 
     return Nest(
         name=name,
-        loops=tuple(NestLoop(space.extents[a], a in space.reduced) for a in loops),
+        loops=tuple(NestLoop(space.shape[a], a in space.reduced) for a in loops),
         vector=position[order[-1]] if order else None,
         steps=tuple(map(renamed, steps)),
         stores=tuple(s._replace(access=moved(s.access)) for s in stores),
         stages=1,
         cached={},
         costs=costs,
-        columns=folds_columns(space.extents, order, space.reduced),
+        columns=folds_columns(space.shape, order, space.reduced),
         repeated=space.repeated,
     )
 

@@ -80,7 +80,7 @@ def _part(node: Node, values: tuple[Value, ...]) -> Part:
     smaller = Graph(body.name, tuple([body.inputs[i] for i in read]), tuple(kept[::-1]), outputs)
     space: IterationSpace = node.attrs["space"]
     own = {n: space.own[n] for n in kept if n in space.own}
-    attrs = {"body": smaller, "space": IterationSpace(space.extents, space.reduced, own, space.repeated)}
+    attrs = {"body": smaller, "space": IterationSpace(space.shape, space.reduced, own, space.repeated)}
     inputs = tuple([node.inputs[i] for i in read])
     return Part(Node(FUSED, inputs, attrs, [v.spec for v in values], node.origin, node.also), inputs, values)
 

@@ -59,7 +59,7 @@ def test_inputs_are_not_written_to(traced):
 
 
 def test_another_number_of_arrays_is_refused(traced):
-    with pytest.raises(InternalError, match="has 2 inputs and was given 1"):
+    with pytest.raises(InternalError, match="has 2 inputs, but got 1 arrays"):
         evaluate(traced(energy, [2, 2], [2, 2]), [X])
 
 

@@ -18,7 +18,14 @@ from dualflow.core.locks import cached_attribute
 from dualflow.eager.tensor import wrap
 from dualflow.eager.updates import UpdateStep
 from dualflow.function.calls.array_ownership import array_of
-from dualflow.graph.effect_log import Assigned, EffectLog, Halted, is_told, note_assigned, take_assigned
+from dualflow.graph.effect_log import (
+    Assigned,
+    EffectLog,
+    Halted,
+    has_python_effect,
+    note_assigned,
+    take_assigned,
+)
 from dualflow.graph.interpret import evaluate, observed, run_node
 from dualflow.graph.ir import Graph, Node, Origin
 from dualflow.graph.passes.assignments import ASSIGNMENT, assigned_by, assigns_before_failure
@@ -160,7 +167,7 @@ class _Recovery:
                 raise _Ended
             if self._assigned_at_line is None:
                 self._assigned_at_line = dict(self.assigned)
-        if is_told(node):
+        if has_python_effect(node):
             return self._python_call(node, arrays)
         if node.effect is Effect.CHECK and not node.bodies and not node.outputs:
             if arrays[0]:

@@ -9,7 +9,7 @@ from dualflow.graph.ir import PICTURE, Graph
 
 
 def install() -> None:
-    """Let :meth:`Graph.draw` draw; what it needs for that is imported by the first picture."""
+    """Fill the slot of :meth:`Graph.draw`. The first picture imports the implementation."""
     PICTURE.fill(_draw)
 
 

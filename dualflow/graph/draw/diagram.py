@@ -1,8 +1,8 @@
-"""What a drawing of a graph shows: boxes, the wires between them, and diagrams inside of boxes.
+"""Diagrams of graphs: boxes, wires between them, and diagrams inside boxes.
 
-Inputs, ops, updates and the result are boxes; a value is a wire, labelled with its name and spec where it
-begins. Constants are part of the boxes that read them. Kernels, conditionals and loops hold the diagrams of
-their bodies, whose inputs bear the names of the outer values.
+Inputs, ops, updates and the result are boxes. A value is a wire, labelled with its name and spec at its
+source. Constants are part of the boxes of their consumers. Boxes of kernels, branches and loops contain the
+diagrams of their bodies, whose inputs have the names of the outer values.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class Box:
     """One box.
 
     Attributes:
-        kind: what it stands for.
+        kind: what it represents.
         title: the op's name, or the input's.
         details: lines below the title.
-        inputs: how many wires may end at it, side by side.
+        inputs: the number of wires that end at it, next to each other.
         labels: one for each wire that begins at it.
         panels: the diagrams inside, each with a title.
-        names: what the values are called whose wires begin at it.
+        names: the names of the values whose wires begin at it.
     """
 
     kind: Kind
@@ -57,7 +57,7 @@ class Wire:
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """Boxes and their wires, which make no circle."""
+    """Boxes and wires, without cycles."""
 
     boxes: tuple[Box, ...]
     wires: tuple[Wire, ...]
@@ -69,7 +69,7 @@ def diagram(graph: Graph) -> Diagram:
 
 
 class _Drawing:
-    """One diagram being made: what its values are called, and other titles for the boxes of its inputs."""
+    """Builds one diagram, with the names of its values and other titles for the boxes of its inputs."""
 
     def __init__(self, graph: Graph, names: Mapping[Value, str], titles: Mapping[Value, str]) -> None:
         self._graph = graph
@@ -123,18 +123,18 @@ class _Drawing:
         self._add(Box(kind, title, shown, len(wired), tuple(labels), panels, names), wired, node.outputs)
 
     def _body(self, node: Node, body: Graph) -> Diagram:
-        """A body, whose inputs are the last of the node's; a loop's have these values in its first
+        """The diagram of a body, whose inputs are the last of the node's; in a loop, those of the first
         iteration."""
         outer = node.inputs[len(node.inputs) - len(body.inputs) :]
-        given = {inner: self._called(value) for inner, value in zip(body.inputs, outer, strict=False)}
+        outer_names = {inner: self._label(value) for inner, value in zip(body.inputs, outer, strict=False)}
         own = value_names(body)
         if not isinstance(node.op.kind, Loop):
-            return _Drawing(body, own | given, {}).diagram()
-        titles = {v: name if name == own[v] else f"{own[v]} from {name}" for v, name in given.items()}
+            return _Drawing(body, own | outer_names, {}).diagram()
+        titles = {v: name if name == own[v] else f"{own[v]} from {name}" for v, name in outer_names.items()}
         return _Drawing(body, own, titles).diagram()
 
-    def _called(self, value: Value) -> str:
-        """The name of a value that has a box, else what the constant is."""
+    def _label(self, value: Value) -> str:
+        """The name of a value that has a box, or else the value of the constant."""
         if value.node is None or value in self._places:
             return self._names[value]
         return ", ".join(attributes(value.node)).removeprefix("value=")

@@ -1,6 +1,6 @@
-"""Graphs as pictures, ``graph.draw("step.svg")``: matplotlib paints what ``layout.py`` has laid out.
+"""Pictures of graphs, ``graph.draw("step.svg")``: matplotlib paints the layout of ``layout.py``.
 
-The file is written whole or not at all.
+The file is written atomically.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dualflow.core.atomic_files import AtomicFile
 from dualflow.core.errors import InvalidArgumentError, NotFoundError
 from dualflow.core.records import NamedTuple
 from dualflow.graph.draw.diagram import Kind, diagram
-from dualflow.graph.draw.layout import FONT, LINE, PAD, SMALL, Picture, PlacedBox, Stretch, place, text_width
+from dualflow.graph.draw.layout import FONT, LINE, PAD, SMALL, Picture, PlacedBox, Segment, place, text_width
 
 if TYPE_CHECKING:
     from dualflow.graph.ir import Graph
@@ -32,7 +32,7 @@ _FONT: Final = "DejaVu Sans Mono"
 
 
 class Style(NamedTuple):
-    """How a kind of box looks: its colour, and its outline, which tells kinds apart in print as well."""
+    """The style of a kind of box: its colour, and its outline, which differs in black and white as well."""
 
     fill: str
     width: float = 0.8
@@ -64,7 +64,7 @@ def draw(graph: Graph, path: str | os.PathLike[str]) -> None:
     kind = os.path.splitext(path)[1][1:].lower()
     if kind not in FORMATS:
         raise InvalidArgumentError(
-            f"{path!r} names no kind of picture: let it end in {', '.join(f'.{x}' for x in FORMATS)}."
+            f"{path!r} has no extension of a picture; use one of {', '.join(f'.{x}' for x in FORMATS)}."
         )
     if find_spec("matplotlib") is None:
         raise NotFoundError(
@@ -89,7 +89,7 @@ def _inches(picture: Picture, title: str) -> tuple[float, float]:
 
 
 def _write(path: str, painter: _Painter, kind: str, dpi: float) -> None:
-    """The picture under another name first, then moved to its place."""
+    """Write the picture to a temporary file, then rename it."""
     content = io.BytesIO()
     painter.save(content, kind, dpi)
     try:
@@ -100,7 +100,7 @@ def _write(path: str, painter: _Painter, kind: str, dpi: float) -> None:
 
 
 class _Painter:
-    """A figure with one picture, a point of which is a point of the figure."""
+    """A figure with one picture, in points."""
 
     def __init__(self, picture: Picture, title: str) -> None:
         self._library: ModuleType = import_module("matplotlib")
@@ -116,13 +116,13 @@ class _Painter:
         self._picture(picture, _MARGIN, _MARGIN + _TITLE, 1)
 
     def save(self, file: Any, kind: str, dpi: float) -> None:
-        """Write the figure; nothing in the file depends on when."""
+        """Write the figure. The file contains no date, so equal graphs give equal files."""
         metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
         with self._library.rc_context({"svg.fonttype": "none", "svg.hashsalt": "dualflow"}):
             self._figure.savefig(file, format=kind, dpi=dpi, metadata=metadata)
 
     def _picture(self, picture: Picture, x: float, y: float, order: int) -> None:
-        self._wires(picture.stretches, x, y, order)
+        self._wires(picture.segments, x, y, order)
         for placed in picture.boxes:
             self._box(placed, x, y, order)
         for label in picture.labels:
@@ -169,16 +169,16 @@ class _Painter:
             )
         )
 
-    def _wires(self, stretches: Sequence[Stretch], x: float, y: float, order: float) -> None:
-        """All wires of a picture as one path, and all arrowheads as another: matplotlib is slow with many."""
+    def _wires(self, segments: Sequence[Segment], x: float, y: float, order: float) -> None:
+        """Draw all wires of a picture as one path, and all arrowheads as another: many paths are slow."""
         path = self._path
         lines: list[tuple[float, float]] = []
         heads: list[tuple[float, float]] = []
-        for stretch in stretches:
-            x0, y0, x1, y1 = x + stretch.x0, y + stretch.y0, x + stretch.x1, y + stretch.y1
+        for segment in segments:
+            x0, y0, x1, y1 = x + segment.x0, y + segment.y0, x + segment.x1, y + segment.y1
             middle = (y0 + y1) / 2
             lines += [(x0, y0), (x0, middle), (x1, middle), (x1, y1)]
-            if stretch.last:
+            if segment.last:
                 heads += [(x1, y1), (x1 - _HEAD / 2, y1 - _HEAD), (x1 + _HEAD / 2, y1 - _HEAD), (x1, y1)]
         curve = [path.MOVETO, path.CURVE4, path.CURVE4, path.CURVE4]
         triangle = [path.MOVETO, path.LINETO, path.LINETO, path.CLOSEPOLY]
@@ -189,7 +189,7 @@ class _Painter:
                 self._axes.add_artist(self._patches.PathPatch(drawn, zorder=order, **style))
 
     def _text(self, text: str, x: float, y: float, size: float, **style: Any) -> None:
-        given = {
+        options = {
             "ha": "center",
             "va": "center",
             "fontfamily": _FONT,
@@ -197,4 +197,4 @@ class _Painter:
             "color": TEXT[0],
             **style,
         }
-        self._axes.text(x, y, text, parse_math=False, **given)
+        self._axes.text(x, y, text, parse_math=False, **options)

@@ -1,8 +1,8 @@
-"""Where the boxes and wires of a diagram lie: rows from top to bottom, no two boxes on each other.
+"""The layout of a diagram: rows of boxes from top to bottom, without overlaps, and wires between them.
 
-The sizes of boxes and the ways of wires are here; ``layers.py`` finds rows, their order, and how far each box
-is to the side. A wire over several rows has a place of its own in each; one over very many is cut and goes on
-from a small box with the value's name. Lengths are points, 1/72 inch; y grows downwards.
+This file has the sizes of boxes and the paths of wires; ``layers.py`` computes rows, their order, and x. A
+wire over several rows is an item of each; one over very many rows is cut, and continues from a small box with
+the value's name. Lengths are in points, 1/72 inch; y grows downwards.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from dualflow.graph.draw.layers import Link, RowItem, Rows, move_to_sides, order
 FONT = 8.0
 SMALL = 6.5
 LINE = 1.3
-"""How far lines are apart, as a share of the font's size."""
+"""The distance of lines, as a fraction of the font's size."""
 
 PAD = 6.0
-"""The room between a box and what is inside."""
+"""The padding inside a box."""
 
 FARTHEST = 40
-"""How many rows a wire runs down at most; nobody follows one over more pages."""
+"""The largest number of rows that a wire runs over: readers lose track of longer ones."""
 
-_ADVANCE = 0.602  # of a monospaced letter, as a share of the font's size
+_ADVANCE = 0.602  # of a monospaced letter, as a fraction of the font's size
 _GAP_Y = 26.0
 _WIRE = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A picture inside of a box, at ``left`` and ``top``, and the rectangle around it and its title."""
+    """A picture inside a box, at ``left`` and ``top``, and the rectangle around it and its title."""
 
     title: str
     x: float
@@ -48,7 +48,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class PlacedBox:
-    """A box and its rectangle, with its panels inside; all positions are from the picture's corner."""
+    """A box and its rectangle, with its panels. Positions are from the picture's corner."""
 
     box: Box
     x: float
@@ -59,8 +59,8 @@ class PlacedBox:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
-    """A piece of a wire: straight down inside of a row, a curve between two; the last has an arrowhead."""
+class Segment:
+    """A segment of a wire: straight inside a row, a curve between rows; the last has an arrowhead."""
 
     x0: float
     y0: float
@@ -85,17 +85,17 @@ class Picture:
     width: float
     height: float
     boxes: tuple[PlacedBox, ...]
-    stretches: tuple[Stretch, ...]
+    segments: tuple[Segment, ...]
     labels: tuple[Label, ...]
 
 
 def place(diagram: Diagram) -> Picture:
-    """Lay out ``diagram``, those inside of its boxes first."""
+    """Lay out ``diagram``, and first the diagrams inside its boxes."""
     return _Layout(diagram).picture()
 
 
 def text_width(text: str, size: float) -> float:
-    """How wide a monospaced text is."""
+    """The width of a monospaced text."""
     return len(text) * size * _ADVANCE
 
 
@@ -129,12 +129,12 @@ class _Layout:
             width,
             tops[-1] + heights[-1],
             tuple(boxes),
-            tuple(self._stretches(tops, heights, bottoms)),
+            tuple(self._segments(tops, heights, bottoms)),
             tuple(label for placed in boxes for label in _labels(placed)),
         )
 
     def _linked(self) -> list[Link]:
-        """The links of all wires; wires of one value share their way down."""
+        """The links of all wires; wires of one value share their path."""
         boxes = self._diagram.boxes
         targets: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
         for wire in self._diagram.wires:
@@ -142,22 +142,22 @@ class _Layout:
         links: list[Link] = []
         for (source, port), readers in targets.items():
             here, out = self._boxes[source], _port(boxes[source], port, self._boxes[source].width)
-            ways = {here.row: (here, out)}
+            path = {here.row: (here, out)}
             for row in range(here.row + 1, max(self._boxes[t].row for t, _ in readers)):
                 step = RowItem(row, _WIRE, wire=True)
                 self._rows[row].append(step)
                 links.append(Link(here, step, out, _WIRE // 2, False))
-                here, out = ways[row] = step, _WIRE // 2
+                here, out = path[row] = step, _WIRE // 2
             for target, slot in readers:
                 below = self._boxes[target]
-                above, start = ways[below.row - 1]
+                above, start = path[below.row - 1]
                 links.append(Link(above, below, start, _slot(boxes[target], slot, below.width), True))
         return links
 
     def _placed(self, index: int, tops: Sequence[float]) -> PlacedBox:
         box, p = self._diagram.boxes[index], self._boxes[index]
         y = tops[p.row]
-        height = p.height - _label_room(box)
+        height = p.height - _label_height(box)
         panels = []
         x, top = p.x + PAD, y + _header(box)
         for title, picture in self._inside[index]:
@@ -167,16 +167,16 @@ class _Layout:
             x += width + PAD
         return PlacedBox(box, p.x, y, p.width, height, tuple(panels))
 
-    def _stretches(
+    def _segments(
         self, tops: Sequence[float], heights: Sequence[float], bottoms: dict[RowItem, float]
-    ) -> list[Stretch]:
-        found: dict[Stretch, None] = {}
+    ) -> list[Segment]:
+        segments: dict[Segment, None] = {}
         for link in self._links:
             row = link.above.row
             x, y = link.above.x + link.out, tops[row] + heights[row]
-            found[Stretch(x, bottoms.get(link.above, tops[row]), x, y, False)] = None
-            found[Stretch(x, y, link.below.x + link.into, tops[row + 1], link.arrives)] = None
-        return list(found)
+            segments[Segment(x, bottoms.get(link.above, tops[row]), x, y, False)] = None
+            segments[Segment(x, y, link.below.x + link.into, tops[row + 1], link.arrives)] = None
+        return list(segments)
 
 
 def _cut(diagram: Diagram, rows: list[int]) -> tuple[Diagram, list[int]]:
@@ -194,7 +194,7 @@ def _cut(diagram: Diagram, rows: list[int]) -> tuple[Diagram, list[int]]:
 
 
 def _size(box: Box, inside: Sequence[tuple[str, Picture]]) -> tuple[int, float]:
-    """A box's width and height, with room below for the labels of its wires."""
+    """A box's width and height, which includes the labels of its wires below."""
     lines = [text_width(box.title, FONT), *(text_width(line, SMALL) for line in box.details)]
     labels = sum(_label_width(label) for label in box.labels)
     panels = sum(_panel_width(title, picture) + PAD for title, picture in inside) - PAD if inside else 0.0
@@ -202,11 +202,11 @@ def _size(box: Box, inside: Sequence[tuple[str, Picture]]) -> tuple[int, float]:
     height = _header(box)
     if inside:
         height += max(_panel_head(title) + picture.height for title, picture in inside) + 2 * PAD
-    return ceil(max(width, labels)), height + _label_room(box)
+    return ceil(max(width, labels)), height + _label_height(box)
 
 
 def _header(box: Box) -> float:
-    """How high the title and the details are."""
+    """The height of the title and the details."""
     return PAD + FONT * LINE + len(box.details) * SMALL * LINE + PAD / 2
 
 
@@ -222,23 +222,23 @@ def _label_width(label: str) -> float:
     return text_width(label, SMALL) + PAD
 
 
-def _label_room(box: Box) -> float:
+def _label_height(box: Box) -> float:
     return SMALL * LINE + 2.0 if any(box.labels) else 0.0
 
 
 def _port(box: Box, port: int, width: int) -> int:
-    """Where a wire leaves the box: below the middle of its label's part of the box."""
+    """The x at which a wire leaves the box: the middle of its label's part of the box."""
     widths = [_label_width(label) for label in box.labels]
     return round(width * (sum(widths[:port]) + widths[port] / 2) / sum(widths))
 
 
 def _slot(box: Box, slot: int, width: int) -> int:
-    """Where a wire meets the box that reads it."""
+    """The x at which a wire meets the box of its consumer."""
     return round(width * (slot + 1) / (box.inputs + 1))
 
 
 def _labels(placed: PlacedBox) -> list[Label]:
-    y = placed.y + placed.height + _label_room(placed.box) / 2 + 1.0
+    y = placed.y + placed.height + _label_height(placed.box) / 2 + 1.0
     return [
         Label(text, placed.x + _port(placed.box, i, ceil(placed.width)), y)
         for i, text in enumerate(placed.box.labels)

@@ -45,7 +45,7 @@ class Group:
     """
 
     position: int
-    extents: tuple[int, ...]
+    shape: tuple[int, ...]
     nodes: list[Node] = field(default_factory=list)
     own: dict[Node, Axes] = field(default_factory=dict)
     made: dict[Value, Axes] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Group:
     everything: frozenset[int] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.everything = frozenset(range(len(self.extents)))
+        self.everything = frozenset(range(len(self.shape)))
 
     @property
     def kept(self) -> frozenset[int]:
@@ -145,7 +145,7 @@ class _Rebuild:
             nodes=tuple(body.nodes),
             outputs=tuple(body.new[v] for v in results),
         )
-        space = IterationSpace(group.extents, group.reduced, body.own, frozenset(body.again))
+        space = IterationSpace(group.shape, group.reduced, body.own, frozenset(body.again))
         outside = [self.value(v) for v in body.inputs]
         origin = next((n.origin for n in reversed(group.nodes) if n.origin), None)
         fused = Node(FUSED, outside, {"body": graph, "space": space}, [v.spec for v in results], origin)

@@ -216,10 +216,10 @@ class _Partition:
         reduced = reduced_axes(node, own)
         if reduced:
             same = not group.reduced or group.reduced == reduced
-            apart = _apart(group.extents, reduced) and self._waits(group, node)
+            apart = _apart(group.shape, reduced) and self._waits(group, node)
             return axis_set(own) == group.everything and same and not apart
         if not group.reduced or output != group.kept:
-            apart = _apart(group.extents, group.reduced) and self._waits(group, node)
+            apart = _apart(group.shape, group.reduced) and self._waits(group, node)
             return output == group.everything and not apart
         return True
 
@@ -275,7 +275,7 @@ class _Partition:
 
     def _match(self, home: Group, other: Group, node: Node) -> dict[int, int] | None:
         """For each axis of ``other`` the axis of ``home`` that it is; None where they can't be one nest."""
-        if sorted(home.extents, key=hash) != sorted(other.extents, key=hash) or self._looks_into(other, node):
+        if sorted(home.shape, key=hash) != sorted(other.shape, key=hash) or self._looks_into(other, node):
             return None
         laid = zip(node.inputs, input_axes(node, home.own[node]), strict=True)
         pairs = [(self._made_axes(other, v), axes) for v, axes in laid if self._maker(v) is other]
@@ -285,14 +285,14 @@ class _Partition:
         for theirs, ours in pairs:
             if theirs is None or not _pair(mapping, theirs, ours):
                 return None
-        mapping = _fill(mapping, other.extents, home.extents)
-        moved = frozenset(mapping[a] for a in other.reduced) if mapping or not other.extents else None
-        if moved is None or any(other.extents[a] != home.extents[b] for a, b in mapping.items()):
+        mapping = _fill(mapping, other.shape, home.shape)
+        moved = frozenset(mapping[a] for a in other.reduced) if mapping or not other.shape else None
+        if moved is None or any(other.shape[a] != home.shape[b] for a, b in mapping.items()):
             return None
         one_reduction = not moved or not home.reduced or moved == home.reduced
         return (
             mapping
-            if one_reduction and (not other.extents or not _apart(home.extents, moved | home.reduced))
+            if one_reduction and (not other.shape or not _apart(home.shape, moved | home.reduced))
             else None
         )
 
@@ -307,17 +307,17 @@ def _bases(graph: Graph) -> dict[Value, Node | None]:
     return found
 
 
-def _apart(extents: Sequence[int], reduced: frozenset[int]) -> bool:
+def _apart(shape: Sequence[int], reduced: frozenset[int]) -> bool:
     """Whether what waits for a reduction over these axes is another loop nest."""
-    axes = range(len(extents))
-    return reduced == frozenset(axes) or folds_columns(extents, axes, reduced)
+    axes = range(len(shape))
+    return reduced == frozenset(axes) or folds_columns(shape, axes, reduced)
 
 
 def _new_group(node: Node, index: int) -> Group:
     shape = index_shape(node)
-    extents = tuple(d for d in shape if d != 1)
-    axes = iter(range(len(extents)))
-    group = Group(index, extents)
+    space_shape = tuple(d for d in shape if d != 1)
+    axes = iter(range(len(space_shape)))
+    group = Group(index, space_shape)
     own = tuple(None if d == 1 else next(axes) for d in shape)
     group.add(node, own, Staged(1, 1) if reduced_axes(node, own) else FIRST)
     return group
@@ -342,17 +342,17 @@ def _name(own: list[int | None], axes: Axes) -> bool:
 
 def _complete(group: Group, own: list[int | None], shape: Sequence[int]) -> bool:
     """Name the dims that are left after free axes of their size; False where there is none."""
-    free = [a for a in range(len(group.extents)) if a not in own]
+    free = [a for a in range(len(group.shape)) if a not in own]
     for i, size in enumerate(shape):
         if size == 1:
             own[i] = None
         elif own[i] is None:
-            axis = next((a for a in free if group.extents[a] == size), None)
+            axis = next((a for a in free if group.shape[a] == size), None)
             if axis is None:
                 return False
             free.remove(axis)
             own[i] = axis
-        elif group.extents[own[i]] != size:  # type: ignore[index]  # not None: tested above
+        elif group.shape[own[i]] != size:  # type: ignore[index]  # not None: tested above
             return False
     return True
 

@@ -128,10 +128,10 @@ def _disagreeing(group: Group) -> Iterator[str]:
     for node in group.nodes:
         own, shape = group.own[node], index_shape(node)
         if len(own) != len(shape) or any(
-            (axis is None) != (size == 1) or (axis is not None and group.extents[axis] != size)
+            (axis is None) != (size == 1) or (axis is not None and group.shape[axis] != size)
             for axis, size in zip(own, shape, strict=False)
         ):
-            yield f"{named(node)} of shape {list(shape)} lies on loops {own} of {group.extents}"
+            yield f"{named(node)} of shape {list(shape)} lies on loops {own} of {group.shape}"
             continue
         reduced = reduced_axes(node, own)
         whole = axis_set(own) == group.everything

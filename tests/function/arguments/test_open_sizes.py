@@ -339,5 +339,5 @@ def test_sizes_of_a_call_that_do_not_fit_are_an_error_of_the_line():
     f = df.function(lambda x, y: x + y, input_signature=[df.TensorSpec([None]), df.TensorSpec([None])])
     with pytest.raises(df.errors.InvalidArgumentError, match="do not broadcast") as caught:
         f(df.ones([2]), df.ones([3]))
-    assert caught.value.__notes__[0].startswith("in add, asked for by File")
+    assert caught.value.__notes__[0].startswith("in add, called at File")
     assert __file__ in caught.value.__notes__[0]

@@ -101,7 +101,7 @@ def test_an_error_of_a_later_call_names_the_line() -> None:
         np.testing.assert_array_equal(f(x), np.eye(2))
     with pytest.raises(df.errors.InvalidArgumentError, match="not positive definite") as caught:
         f(bad)
-    assert any("in cholesky, asked for by" in note for note in caught.value.__notes__)
+    assert any("in cholesky, called at" in note for note in caught.value.__notes__)
     np.testing.assert_array_equal(f(good), np.eye(2))
 
 

@@ -63,10 +63,10 @@ def test_no_box_or_label_lies_on_another(diagram: Diagram) -> None:
 @settings(max_examples=60, deadline=None)
 def test_no_wire_runs_through_a_box(diagram: Diagram) -> None:
     picture = place(diagram)
-    for stretch in picture.stretches:
-        left, right = sorted((stretch.x0, stretch.x1))
-        run = (left, stretch.y0, right, stretch.y1)
-        assert stretch.y0 <= stretch.y1
+    for segment in picture.segments:
+        left, right = sorted((segment.x0, segment.x1))
+        run = (left, segment.y0, right, segment.y1)
+        assert segment.y0 <= segment.y1
         assert all(apart(run, sides(box)) for box in picture.boxes)
 
 
@@ -83,7 +83,7 @@ def test_each_box_stands_below_those_it_reads(diagram: Diagram) -> None:
 @settings(max_examples=40, deadline=None)
 def test_every_input_has_an_arrowhead_at_its_box(diagram: Diagram) -> None:
     picture = place(diagram)
-    heads = {(round(s.x1, 3), round(s.y1, 3)) for s in picture.stretches if s.last}
+    heads = {(round(s.x1, 3), round(s.y1, 3)) for s in picture.segments if s.last}
     for wire in diagram.wires:
         target = picture.boxes[wire.target]
         x = target.x + round(target.width * (wire.slot + 1) / (target.box.inputs + 1))
@@ -124,8 +124,8 @@ def test_a_long_wire_is_a_straight_line() -> None:
     wires = [*(Wire(i, 0, i + 1, 0) for i in range(19)), Wire(0, 0, 19, 1)]
     picture = place(Diagram(tuple(boxes), tuple(wires)))
     last = picture.boxes[-1]
-    end = next(s for s in picture.stretches if s.last and s.x1 == last.x + round(last.width * 2 / 3))
-    beside = [s for s in picture.stretches if s.x0 == s.x1 == end.x0]
+    end = next(s for s in picture.segments if s.last and s.x1 == last.x + round(last.width * 2 / 3))
+    beside = [s for s in picture.segments if s.x0 == s.x1 == end.x0]
     assert sum(s.y1 - s.y0 for s in beside) > 0.85 * picture.height
 
 
@@ -140,7 +140,7 @@ def test_a_wire_over_very_many_rows_is_cut_and_goes_on_by_name() -> None:
     picture = place(long_diagram(2 * FARTHEST))
     cut = [box for box in picture.boxes if box.box.kind == "reference"]
     assert [box.box.title for box in cut] == ["%0"] * 4
-    heads = {(s.x1, s.y1) for s in picture.stretches if s.last}
+    heads = {(s.x1, s.y1) for s in picture.segments if s.last}
     for i in range(2, 2 * FARTHEST, 10):  # every input is drawn, cut or not
         box = picture.boxes[i]
         assert (box.x + round(box.width * 2 / 3), box.y) in heads
