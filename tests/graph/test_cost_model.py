@@ -15,7 +15,7 @@ from dualflow.graph.cost_model import CPU, CostModel
 ROOT = Path(dualflow.__file__).parent
 
 NO_FIGURES = {
-    "graph.passes.algebra._LOOKED_AT": "bounds what a pass looks at",
+    "graph.passes.algebra._MOST_COMPARED": "bounds what a pass compares",
     "graph.passes.constant_folding.SMALL_BYTES": "bounds the memory of constants",
     "graph.passes.unroll_trivial_loops.COUNTED_STACK_BYTES": "bounds the memory of stacks",
     "graph.passes.fourier.REGISTER_BYTES": "fixes the order of sums",
@@ -26,7 +26,7 @@ NO_FIGURES = {
     "graph.options.STACK_BYTES": "bounds the memory of stacks",
     "graph.printer._ELEMENTS": "of a text",
     "graph.rewrite._ORIGINS": "of a text",
-    "graph.scalar_functions._REMEMBERED": "bounds a table",
+    "graph.scalar_functions._CACHED_FUNCTIONS": "bounds a table",
     "schedule.access_bounds.SQUARE": "is what kernels write",
     "schedule.arena.ALIGNMENT": "is a layout",
     "schedule.blocking.FEW": "fixes the order of sums",
@@ -44,8 +44,8 @@ NO_FIGURES = {
     "schedule.rematerialisation.SMALL": "is the step of a search",
     "schedule.sliding.MOST_AXES": "bounds what a routine takes",
     "schedule.statements.FIRST_ROWS": "bounds the memory of stacks",
-    "schedule.strips.FOLDED": "fixes the order of sums",
-    "schedule.strips.WIDTH": "fixes the order of sums",
+    "schedule.strip_mining.FOLDED": "fixes the order of sums",
+    "schedule.strip_mining.WIDTH": "fixes the order of sums",
     "schedule.window_sums.AXES": "bounds what a routine takes",
     "schedule.window_sums.MOST_ELEMENTS": "fixes the order of sums",
 }

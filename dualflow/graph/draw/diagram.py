@@ -111,7 +111,7 @@ class _Drawing:
         control = isinstance(node.op.kind, Cond | Loop)
         kind: Kind = "control" if control else "kernel" if node.bodies else "op"
         panels = tuple([("" if kind == "kernel" else n, self._body(node, body)) for n, body in node.bodies])
-        details = [f"constant {self._called(v)}" for v in node.inputs if v not in self._places]
+        details = [f"constant {self._label(v)}" for v in node.inputs if v not in self._places]
         details += attributes(node)
         if node.effect is not None:
             kind = "effect" if kind == "op" else kind

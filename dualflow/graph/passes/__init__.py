@@ -1,7 +1,6 @@
 """The passes, in the one order in which they run.
 
-A pass is a function from a graph, and the options of the compile, to a graph that computes the same results,
-value for value.
+A pass is a function from a graph and compile options to a graph with the same results.
 """
 
 from __future__ import annotations
@@ -44,11 +43,11 @@ class Pass(NamedTuple):
 
     Attributes:
         name: unique among the passes.
-        reason: why it stands where it does.
+        reason: why it is at this position.
         function: returns the graph after the step.
-        in_bodies: whether it runs on the bodies of conditions and loops, too. A run of such passes is applied
-            to a graph first, then to the bodies that are left in it, the outer ones first. Other passes leave
-            bodies alone, or reach them themselves.
+        in_bodies: whether it runs on the bodies of branches and loops, too. A run of such passes is applied
+            to a graph first, then to the bodies that remain in it, the outer ones first. Other passes leave
+            bodies unchanged, or visit them themselves.
     """
 
     name: str
@@ -58,7 +57,7 @@ class Pass(NamedTuple):
 
 
 def _plain(function: Callable[[Graph], Graph]) -> PassFunction:
-    """The pass function of one that reads no options."""
+    """The pass function of ``function``, which reads no options."""
     return lambda graph, options: function(graph)
 
 
@@ -73,7 +72,7 @@ def _with_fourier_steps(graph: Graph, options: CompileOptions) -> Graph:
 SIMPLIFICATIONS: Final = (
     Pass(
         "assignments",
-        "a variable's value along the way is read only by calls that fail, from the trace",
+        "only the replay of a failed call needs intermediate values of variables, and it reads the trace",
         _plain(drop_assignments),
     ),
     Pass("loops", "first: equal loops are recognised by their inputs", _plain(merge_loops), in_bodies=True),
@@ -81,53 +80,56 @@ SIMPLIFICATIONS: Final = (
         "stacks", "later passes need the sizes of a loop's results", _plain(loop_over_stacks), in_bodies=True
     ),
     Pass("unused", "later passes need not read unused nodes", _plain(eliminate_dead_code), in_bodies=True),
-    Pass("constants", "computed once, not at each call", _plain(fold_constants), in_bodies=True),
-    Pass("branches", "the index of a branch may be a constant now", _plain(take_branches), in_bodies=True),
+    Pass("constants", "computed at compile time, not at each call", _plain(fold_constants), in_bodies=True),
+    Pass("branches", "the index of a branch may be a constant by now", _plain(take_branches), in_bodies=True),
     Pass(
-        "iterations", "opens loops of one iteration to the passes below", _plain(count_trips), in_bodies=True
+        "iterations",
+        "inlines loops of one iteration for the passes below",
+        _plain(count_trips),
+        in_bodies=True,
     ),
-    Pass(
-        "algebra", "an identity removed is a loop, or a copy, saved", _plain(simplify_algebra), in_bodies=True
-    ),
+    Pass("algebra", "each removed identity saves a loop or a copy", _plain(simplify_algebra), in_bodies=True),
     Pass("common", "gradients repeat the forward pass", _plain(merge_common_subexpressions), in_bodies=True),
     Pass(
         "leftovers",
-        "the rewrites above leave their old nodes behind",
+        "the rewrites above leave replaced nodes in the graph",
         _plain(eliminate_dead_code),
         in_bodies=True,
     ),
-    Pass("cut", "after the leftovers, which read products too", _plain(cut_products), in_bodies=True),
+    Pass("cut", "after the leftovers, which are consumers of products", _plain(cut_products), in_bodies=True),
     Pass(
         "trimming",
-        "results of conditions, loops and qr are needed one by one, not as a node",
+        "unused outputs of branches, loops and qr",
         _plain(trim_control),
         in_bodies=True,
     ),
-    Pass("invariants", "bodies are simple by now", _plain(hoist_invariants)),
+    Pass("invariants", "bodies are simplified by now", _plain(hoist_invariants)),
     Pass(
         "draws",
         "trip counts and the other effects of a body are final by now",
         lambda graph, options: draw_before_loops(graph, options.stack_budget),
     ),
 )
-"""The passes that make no kernels, and no ops of one backend: they suit any use of a graph."""
+"""The passes without kernels and ops of one backend: they suit any use of a graph."""
 
 PASSES: Final = (
     *SIMPLIFICATIONS,
     Pass(
         "parts",
-        "algebra and gradients see each op once; loops compute with real numbers",
+        "after algebra, for which each op is one node; loops compute with real numbers",
         _with_complex_kernels,
     ),
     Pass(
-        "float16", "algebra and gradients see each op once; no later pass sees float16", _plain(widen_float16)
+        "float16",
+        "after algebra, for which each op is one node; later passes see no float16",
+        _plain(widen_float16),
     ),
     Pass(
         "products",
         "many small products are slower than one, and prevent fusion",
         lambda graph, options: batch_products(graph, options.stack_budget, options.cost_model),
     ),
-    Pass("fourier", "the transforms that are left are final by now", _with_fourier_steps),
+    Pass("fourier", "the remaining transforms are final by now", _with_fourier_steps),
     Pass(
         "epilogues",
         "BLAS adds a product to a matrix as fast as it writes one",
@@ -136,19 +138,19 @@ PASSES: Final = (
     ),
     Pass(
         "rows",
-        "before sums are scattered onto what they are added to",
+        "before sums become scatters",
         lambda graph, options: step_on_rows(graph, options.cost_model),
         in_bodies=True,
     ),
     Pass(
         "scatters",
-        "a row added in place saves zeros, and a sum over all rows",
+        "adding rows in place saves a tensor of zeros, and a sum over all rows",
         _plain(add_in_scatters),
         in_bodies=True,
     ),
     Pass(
         "fusion",
-        "last: it hides nodes in bodies of kernels, where no other pass looks",
+        "last: no other pass enters the bodies of fused nodes",
         lambda graph, options: fuse(graph, options.cost_model),
         in_bodies=True,
     ),
@@ -161,10 +163,10 @@ def optimise(
     observe: Callable[[str, Graph], None] | None = None,
     passes: Sequence[Pass] = PASSES,
 ) -> Graph:
-    """``graph`` after every pass of ``passes`` in turn; ``observe(name, graph)`` sees each result.
+    """``graph`` after all ``passes``; ``observe(name, graph)`` is called after each.
 
     Raises:
-        InternalError: the options ask for checking, and a pass has broken a rule of the IR.
+        InternalError: a pass has broken a rule of the IR, if the options have ``checking``.
     """
     for in_bodies, group in groupby(passes, key=lambda step: step.in_bodies):
         run = tuple(group)
@@ -184,7 +186,7 @@ def _with_optimised_bodies(graph: Graph, options: CompileOptions, passes: Sequen
 
 
 def _check(graph: Graph) -> None:
-    """Raise InternalError where ``graph``, or one inside of it, breaks a rule of the IR."""
+    """Raise InternalError if ``graph``, or a body inside it, breaks a rule of the IR."""
     pending = [graph]
     while pending:
         current = pending.pop()
@@ -193,7 +195,7 @@ def _check(graph: Graph) -> None:
 
 
 def before_fusion(graph: Graph, options: CompileOptions) -> list[Graph]:
-    """The graphs that fusion transforms when ``graph`` is optimised: it, and the bodies that it leaves."""
+    """The inputs of the fusion pass when ``graph`` is optimised: the graph and its remaining bodies."""
     graphs: list[Graph] = []
 
     def collect(graph: Graph, options: CompileOptions) -> Graph:
@@ -201,6 +203,6 @@ def before_fusion(graph: Graph, options: CompileOptions) -> list[Graph]:
         return graph
 
     *earlier, fusion = PASSES
-    observer = Pass("collect", "it shows the graphs before fusion", collect, in_bodies=True)
+    observer = Pass("collect", "it collects the graphs before fusion", collect, in_bodies=True)
     optimise(graph, options, passes=(*earlier, observer, fusion))
     return graphs

@@ -1,8 +1,8 @@
 """Algebraic simplification: identities that give every element the same value, to the bit.
 
-So nothing here holds only of real numbers. ``x + 0.0`` stays, as it makes 0.0 of -0.0; ``x * 0``
-stays, as inf makes it nan; ``pow(x, 0.5)`` stays, as the root of -inf is nan. (Which nan a nan becomes is no
-value.)
+Identities that hold only for real numbers are not applied. ``x + 0.0`` stays, since -0.0 becomes 0.0; ``x *
+0`` stays, since inf becomes nan; ``pow(x, 0.5)`` stays, since the root of -inf is nan. (The payloads of nans
+may change.)
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ from dualflow.ops.powers import pow
 from dualflow.ops.record import Op
 from dualflow.ops.reduction import REDUCE_ALL, REDUCE_ANY, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD
 
-_LOOKED_AT = 4096
+_MOST_COMPARED = 4096
 _ROW_MAJOR = (RESHAPE, EXPAND_DIMS, SQUEEZE)
 
 
 def simplify_algebra(graph: Graph) -> Graph:
-    """``graph`` with the identities of :data:`RULES` applied wherever they fit."""
+    """``graph`` after the identities of :data:`RULES`."""
     return rewrite(graph, _rule)
 
 
 def _rule(node: Node, make: Make) -> Replacement:
     simpler = _BY_OP.get(node.op)
-    found = simpler(node, make) if simpler is not None else None
-    return found if found is not None else fold(node, make)
+    replacement = simpler(node, make) if simpler is not None else None
+    return replacement if replacement is not None else fold(node, make)
 
 
 def uniform(value: Value) -> Any:
-    """The number that every element of a constant is; None if they differ or ``value`` is no constant."""
+    """The number that all elements of a constant have; None if they differ or ``value`` is no constant."""
     node = value.node
     while node is not None and node.op in (BROADCAST_TO, *_ROW_MAJOR):
         node = node.inputs[0].node
     if node is None or node.op is not CONSTANT:
         return None
     array = node.attrs["value"]
-    if not 0 < array.size <= _LOOKED_AT:
+    if not 0 < array.size <= _MOST_COMPARED:
         return None
     first = array.flat[0]
     same = array.size == 1 or array.tobytes() == first.tobytes() * array.size
@@ -57,26 +57,26 @@ def uniform(value: Value) -> Any:
 
 
 def _is(value: Value, number: float, *, negative_zero: bool = False) -> bool:
-    """Whether every element of ``value`` is ``number``; the sign tells one floating zero from the other.
+    """Whether every element of ``value`` is ``number``. Floating zeros are distinguished by their sign.
 
     A complex zero has a sign in each of its parts.
     """
-    found = uniform(value)
-    if found is None or found != number:
+    element = uniform(value)
+    if element is None or element != number:
         return False
     if number != 0 or not value.spec.dtype.is_inexact:
         return True
-    parts = (found.real, found.imag) if value.spec.dtype.is_complex else (found,)
+    parts = (element.real, element.imag) if value.spec.dtype.is_complex else (element,)
     return all(bool(np.signbit(part)) is negative_zero for part in parts)
 
 
 def _real(value: Value) -> bool:
-    """Complex products and quotients mix the parts: (inf + 0j) * 1 has a nan part."""
+    """Whether ``value`` is real. Complex products and quotients mix parts: (inf + 0j) * 1 has a nan part."""
     return not value.spec.dtype.is_complex
 
 
 def _spread(value: Value, node: Node, make: Make) -> Replacement:
-    """``value`` in the shape of ``node``'s output, to which it broadcasts."""
+    """``value`` broadcast to the shape of ``node``'s output."""
     shape = node.output.spec.shape
     if value.spec.shape == shape:
         return (value,)
@@ -84,7 +84,7 @@ def _spread(value: Value, node: Node, make: Make) -> Replacement:
 
 
 def _either(node: Node, test: Callable[[Value], bool]) -> Value | None:
-    """The other input of a commutative node one of whose inputs passes ``test``."""
+    """The other input of a commutative node, if ``test`` holds for one of its inputs."""
     x, y = node.inputs
     return x if test(y) else y if test(x) else None
 
@@ -110,7 +110,7 @@ def product_of_negatives(node: Node, make: Make) -> Replacement:
 
 
 def quotient_of_negatives(node: Node, make: Make) -> Replacement:
-    """-x / -y = x / y of real numbers; the sums in a complex quotient may be zeros of another sign"""
+    """-x / -y = x / y for real numbers; sums in a complex quotient may be zeros of another sign"""
     return product_of_negatives(node, make) if _real(node.output) else None
 
 
@@ -121,7 +121,7 @@ def over_one(node: Node, make: Make) -> Replacement:
 
 
 def plus_zero(node: Node, make: Make) -> Replacement:
-    """x + -0.0 = x, and n + 0 = n of integers; x + 0.0 makes 0.0 of -0.0"""
+    """x + -0.0 = x, and n + 0 = n for integers; x + 0.0 is 0.0 for -0.0"""
     x = _either(node, lambda v: _is(v, 0, negative_zero=True))
     return _spread(x, node, make) if x is not None else None
 
@@ -154,7 +154,7 @@ def double_negation(node: Node, make: Make) -> Replacement:
 
 
 def integer_chain(node: Node, make: Make) -> Replacement:
-    """(n + a) + b = n + (a + b) of integers, which wrap, and the same of their products"""
+    """(n + a) + b = n + (a + b) for integers, which wrap; the same for their products"""
     op, (x, y) = node.op, node.inputs
     inner = producer(x, op)
     if inner is None or node.output.spec.dtype.kind not in "iu" or producer(y, CONSTANT) is None:
@@ -178,19 +178,20 @@ def small_power(node: Node, make: Make) -> Replacement:
 
 
 def same_value(node: Node, make: Make) -> Replacement:
-    """identity(x) = stop_gradient(x) = x, once gradients have been taken"""
+    """identity(x) = stop_gradient(x) = x, after gradients have been computed"""
     return node.inputs
 
 
 def custom_gradient_values(node: Node, make: Make) -> Replacement:
-    """custom_gradient(*values, *inputs) = values, once gradients have been taken"""
+    """custom_gradient(*values, *inputs) = values, after gradients have been computed"""
     return node.inputs[: len(node.outputs)]
 
 
 def cast_chain(node: Node, make: Make) -> Replacement:
-    """cast(x, own dtype) = x; cast(cast(x, wider), t) = cast(x, t) where every x is exact in ``wider``
+    """cast(x, own dtype) = x; cast(cast(x, wider), t) = cast(x, t) if every x is exact in ``wider``
 
-    Floats saturate where they become integers, and integers wrap: then every x must be exact in t, too.
+    Casts of floats to integers saturate, and casts between integers wrap. So if ``wider`` is a float dtype
+    and t an integer one, every x must be exact in t, too.
     """
     x, target = node.inputs[0], node.attrs["dtype"]
     if x.spec.dtype is target:
@@ -216,7 +217,7 @@ def _holds(wide: DType, narrow: DType) -> bool:
 
 
 def reshape_chain(node: Node, make: Make) -> Replacement:
-    """reshape(x, own shape) = x; reshape(reshape(x, s), t) = reshape(x, t); so with axes of size 1"""
+    """reshape(x, own shape) = x; reshape(reshape(x, s), t) = reshape(x, t); also for expand_dims, squeeze"""
     x, shape = node.inputs[0], node.output.spec.shape
     if not shape.is_static:
         return None
@@ -249,7 +250,7 @@ def transpose_chain(node: Node, make: Make) -> Replacement:
 
 
 def reduction_of_one(node: Node, make: Make) -> Replacement:
-    """A minimum, maximum, any or all over axes of size 1, or over none, is its one element."""
+    """min(x) = max(x) = any(x) = all(x) = reshape(x) over axes of size 1, or over no axes"""
     x = node.inputs[0]
     sizes = [x.spec.shape[axis] for axis in node.attrs["axis"]]
     if any(size != 1 for size in sizes) or x.spec.dtype is not node.output.spec.dtype:
@@ -259,17 +260,17 @@ def reduction_of_one(node: Node, make: Make) -> Replacement:
 
 
 def product_of_one(node: Node, make: Make) -> Replacement:
-    """A product of one real number is that number; a complex one meets the 1, which mixes its parts."""
+    """prod(x) = reshape(x) over axes of size 1 for real x; complex x is multiplied by 1, which mixes parts"""
     return reduction_of_one(node, make) if _real(node.output) else None
 
 
 def sum_of_one(node: Node, make: Make) -> Replacement:
-    """sum(x) over axes of size 1, or over none, is 0.0 + x: NumPy's sum of -0.0 is 0.0"""
-    found = reduction_of_one(node, make)
+    """sum(x) = 0.0 + x over axes of size 1, or over no axes: NumPy's sum of -0.0 is 0.0"""
+    reshaped = reduction_of_one(node, make)
     dtype = node.output.spec.dtype
-    if found is None or not dtype.is_inexact:
-        return found
-    return (make(add.op, (found[0], make(CONSTANT, (), {"value": np.zeros((), dtype.dtype)}))),)
+    if reshaped is None or not dtype.is_inexact:
+        return reshaped
+    return (make(add.op, (reshaped[0], make(CONSTANT, (), {"value": np.zeros((), dtype.dtype)}))),)
 
 
 RULES: Final[dict[Op, tuple[Rule, ...]]] = {

@@ -1,7 +1,8 @@
-"""Assignments as nodes of a trace, in program order, and the pass that drops them.
+"""Assignment nodes of a trace, in program order, and the pass that drops them.
 
-A compiled graph gives each variable its last value, at the end. Where a call fails on the way, the trace is
-run again up to the failing line, and these nodes say what each variable holds there. Nobody else needs them.
+A compiled graph writes the last value of each variable, at the end. If a call fails before, the trace is
+replayed up to the failing line, and these nodes have the value of each variable there. Nothing else reads
+them.
 """
 
 from __future__ import annotations
@@ -19,19 +20,19 @@ from dualflow.ops.record import Effect, Op
 
 ASSIGNMENT: Final = Op(
     name="assignment",
-    doc="From here on ``variable`` holds the input.",
+    doc="Assigns the input to ``variable``, for replays of failed calls.",
     infer=lambda x, variable: (),
     kernel=lambda x, variable: (),
-    kind=Opaque("the first pass drops it"),
+    kind=Opaque("the first pass removes it"),
     outputs=None,
     effect=Effect.ASSIGN,
 )
 
 
 class AssigningSpec:
-    """An attribute that says which variables a node assigns while it runs: a base of frozen dataclasses.
+    """An attribute with the variables that a node assigns while it runs: a base of frozen dataclasses.
 
-    A node that fails says with the error what it has assigned
+    A node that fails attaches to the error what it has assigned
     (:func:`dualflow.graph.effect_log.note_assigned`).
     """
 
@@ -39,12 +40,12 @@ class AssigningSpec:
     variables: tuple[Any, ...]
 
     def with_variables(self, others: Mapping[int, Any]) -> AssigningSpec:
-        """The same with other variables in the place of those whose ids are in ``others``."""
+        """This spec with the variables whose ids are in ``others`` replaced."""
         raise NotImplementedError
 
 
 def assigned_by(node: Node) -> tuple[Any, ...]:
-    """The variables that ``node`` itself assigns, outside of bodies."""
+    """The variables that ``node`` itself assigns, without its bodies."""
     if node.op is ASSIGNMENT:
         return (node.attrs["variable"],)
     return tuple([v for spec in _assigning(node).values() for v in spec.variables])
@@ -57,18 +58,18 @@ def _assigning(node: Node) -> dict[str, AssigningSpec]:
 
 
 def acting(nodes: Iterable[Node]) -> list[Node]:
-    """Those of ``nodes`` that have an effect when they run, which noting an assignment is not."""
+    """The ``nodes`` with an effect other than an assignment, which :func:`drop_assignments` removes."""
     return [n for n in nodes if n.effect not in (None, Effect.ASSIGN)]
 
 
 def drop_assignments(graph: Graph) -> Graph:
-    """``graph`` without the nodes that note assignments, in bodies too."""
+    """``graph`` without assignment nodes, in bodies too."""
     graph = map_bodies(graph, drop_assignments)
     return expand(graph, lambda node: without(node) if node.op is ASSIGNMENT else None, (Opaque,))
 
 
 def with_variables(graph: Graph, others: Mapping[int, Any]) -> Graph:
-    """``graph`` whose assignments to variables whose ids are in ``others`` are to those found there."""
+    """``graph`` with the assigned variables whose ids are in ``others`` replaced."""
 
     def changed(node: Node) -> Expansion | None:
         if others.keys().isdisjoint(map(id, assigned_by(node))):
@@ -84,7 +85,7 @@ def with_variables(graph: Graph, others: Mapping[int, Any]) -> Graph:
 
 
 def assigns_before_failure(graph: Graph) -> bool:
-    """Whether some assignment may have happened when a call fails."""
+    """Whether a call may fail after an assignment."""
     assigned = False
     for node in graph.nodes:
         if assigned and may_fail(node):
@@ -103,7 +104,7 @@ def assigns_before_failure(graph: Graph) -> bool:
 
 
 def _inside(node: Node) -> Iterator[Node]:
-    """``node``, and those of its bodies."""
+    """``node``, and the nodes of its bodies."""
     yield node
     for body in bodies(node):
         for inner in body.nodes:

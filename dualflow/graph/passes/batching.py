@@ -1,9 +1,10 @@
-"""Products of all iterations of a loop at once: before the loop, or behind it over what the iterations made.
+"""Batches matrix products in loops: one product of all iterations, before or after the loop.
 
-``x_t @ b`` of a row and of what no iteration changes is a row of ``x @ b``, and so is a row ``y_t @ b`` that
-no iteration reads. ``s + x_0.T @ y_0 + x_1.T @ y_1 + ...`` is ``s + x.T @ y`` of the rows one below another.
-So products of a few rows each become one of many, which is as fast as products get. Sums are rounded in
-another order.
+For scanned ``x`` and invariant ``b``, ``x_t @ b`` is row ``t`` of ``x @ b``, which is computed before the
+loop. A stacked output ``y_t @ b`` that no iteration reads is ``y @ b``, computed after the loop, which stacks
+``y`` instead. A carried sum ``s + x_0.T @ y_0 + x_1.T @ y_1 + ...`` is ``s + x.T @ y``, computed after the
+loop. So many products of few rows become one of many rows, which is faster. Sums are rounded in another
+order.
 """
 
 from __future__ import annotations
@@ -29,73 +30,79 @@ from dualflow.ops.op_kinds import Loop
 from dualflow.ops.record import Op
 
 
-def batch_products(graph: Graph, room: int, costs: CostModel = CPU) -> Graph:
-    """``graph`` whose loops leave to one product what is a part of it in each iteration.
+def batch_products(graph: Graph, budget: int, costs: CostModel = CPU) -> Graph:
+    """``graph`` with products of loop iterations batched to one product.
 
-    What a loop has to keep for that takes at most ``room`` bytes.
+    The new stacks of a loop take at most ``budget`` bytes.
     """
 
     def batched(graph: Graph) -> Graph:
-        found = expand(graph, lambda node: _without_products(node, room, costs), (Loop,))
-        return found if found is graph else trim_control(found)
+        rewritten = expand(graph, lambda node: _without_products(node, budget, costs), (Loop,))
+        return rewritten if rewritten is graph else trim_control(rewritten)
 
     return inside_out(batched)(graph)
 
 
-def _without_products(node: Node, room: int, costs: CostModel) -> Expansion | None:
+def _without_products(node: Node, budget: int, costs: CostModel) -> Expansion | None:
     if node.effect is not None:
         return None
     body, iterations = loop_of(node).body, loop_of(node).iterations
     values = [*node.inputs, *node.outputs, *body.inputs, *(v for n in body.nodes for v in n.outputs)]
     if type(iterations) is not int or iterations < 2 or not all(v.spec.shape.is_static for v in values):
         return None
-    found = Batchable(node, room, costs)
-    found.find()
-    return _LoopRewriter(found).write() if found.any else None
+    batchable = Batchable(node, budget, costs)
+    batchable.find()
+    return _LoopRewriter(batchable).write() if batchable.any else None
 
 
 class _LoopRewriter:
-    """Writes a loop anew, and the nodes around it.
+    """Writes the new loop and the nodes around it.
 
-    ``outer`` has what stands outside for values of the body: what is carried in the first iteration, the
-    stacks of which others are rows, and the rest.
+    Attributes:
+        batchable: the products to batch.
+        node: the loop.
+        nodes: the new nodes.
+        outer: values outside the loop, by values of the body: initial values of carried ones, stacks of rows,
+            and invariants.
     """
 
-    def __init__(self, found: Batchable) -> None:
-        self.found = found
-        self.node = found.node
+    def __init__(self, batchable: Batchable) -> None:
+        self.batchable = batchable
+        self.node = batchable.node
         self.nodes: list[Node] = []
-        self.outer = dict(zip(found.body.inputs, self.node.inputs, strict=True))
+        self.outer = dict(zip(batchable.body.inputs, self.node.inputs, strict=True))
 
     def write(self) -> Expansion:
-        """The nodes, and the values of the loop's results."""
-        found, carried = self.found, self.found.carried
-        factors = {p.node: self._lifted(p.b) for p in (*found.before, *found.behind.values())}
-        rows = [self._rows(p, factors[p.node], p.node.output) for p in found.before]
+        """The nodes, and the values that replace the loop's outputs."""
+        batchable, carried = self.batchable, self.batchable.carried
+        factors = {p.node: self._lifted(p.b) for p in (*batchable.before, *batchable.after.values())}
+        rows = [self._rows(p, factors[p.node], p.node.output) for p in batchable.before]
         loop = self._loop(rows)
         self.nodes.append(loop)
-        kept = [i for i in range(carried, len(found.body.outputs)) if i not in found.behind]
-        stacks = [*[found.body.outputs[i] for i in kept], *found.stacked]
+        stacked_outputs = [i for i in range(carried, len(batchable.body.outputs)) if i not in batchable.after]
+        stacks = [*[batchable.body.outputs[i] for i in stacked_outputs], *batchable.stacked]
         self.outer.update(zip(stacks, loop.outputs[carried:], strict=True))
-        results = dict(zip([*range(carried), *kept], loop.outputs, strict=False))
-        results |= {i: self._rows(p, factors[p.node], found.body.outputs[i]) for i, p in found.behind.items()}
-        results |= {s.place: self._total(s, results[s.place]) for s in found.sums}
-        return Expansion(self.nodes, [results[i] for i in range(len(found.body.outputs))])
+        results = dict(zip([*range(carried), *stacked_outputs], loop.outputs, strict=False))
+        results |= {
+            i: self._rows(p, factors[p.node], batchable.body.outputs[i]) for i, p in batchable.after.items()
+        }
+        results |= {s.place: self._total(s, results[s.place]) for s in batchable.sums}
+        return Expansion(self.nodes, [results[i] for i in range(len(batchable.body.outputs))])
 
     def _loop(self, rows: Sequence[Value]) -> Node:
-        """The loop that also takes ``rows``, keeps what is to be stacked, and leaves the products out."""
-        found, body = self.found, self.found.body
-        end = found.loop.end
-        new = [Value(p.node.output.spec) for p in found.before]
-        moved = {p.node.output: v for p, v in zip(found.before, new, strict=True)}
-        gone = {p.node for p in found.before}
+        """The loop without the batched products: it scans ``rows``, and stacks operands of later products."""
+        batchable, body = self.batchable, self.batchable.body
+        end = batchable.loop.end
+        new = [Value(p.node.output.spec) for p in batchable.before]
+        moved = {p.node.output: v for p, v in zip(batchable.before, new, strict=True)}
+        gone = {p.node for p in batchable.before}
         nodes = rebuilt(body.nodes, lambda node, _: without(node) if node in gone else None, moved)
         outputs = list(body.outputs)
-        for s in found.sums:
+        for s in batchable.sums:
             outputs[s.place], more = _sum([moved.get(v, v) for v in s.kept], outputs[s.place].node)
             nodes += more
-        places = [i for i in range(len(outputs)) if i not in found.behind]
-        results = [moved.get(v, v) for v in [*[outputs[i] for i in places], *found.stacked]]
+        places = [i for i in range(len(outputs)) if i not in batchable.after]
+        results = [moved.get(v, v) for v in [*[outputs[i] for i in places], *batchable.stacked]]
         needed, _ = ancestors(results, ())
         iteration = Graph(
             body.name,
@@ -103,42 +110,42 @@ class _LoopRewriter:
             tuple([n for n in nodes if n in needed]),
             tuple(results),
         )
-        attrs = {"loop": found.loop.another(body=iteration, scanned=found.loop.scanned + len(new))}
+        attrs = {"loop": batchable.loop.another(body=iteration, scanned=batchable.loop.scanned + len(new))}
         inputs = (*self.node.inputs[:end], *rows, *self.node.inputs[end:])
         specs = LOOP.specs([v.spec for v in inputs], attrs)
         return Node(LOOP, inputs, attrs, specs, self.node.origin, self.node.also)
 
     def _lifted(self, value: Value) -> Value:
-        """A view of what no iteration changes, outside."""
+        """The value outside the loop of an invariant, or of a view of one."""
         chain: list[Node] = []
-        at = value
-        while at not in self.outer and at.node is not None and at.node not in chain:
-            chain.append(at.node)
-            at = at.node.inputs[0] if at.node.inputs else at
+        current = value
+        while current not in self.outer and current.node is not None and current.node not in chain:
+            chain.append(current.node)
+            current = current.node.inputs[0] if current.node.inputs else current
         self.nodes += copied(reversed(chain), self.outer)
         return self.outer[value]
 
-    def _rows(self, found: Product, b: Value, like: Value) -> Value:
-        """The products of all iterations, each in the shape of ``like``."""
-        transposed = {"transpose_b": True} if found.transpose_b else {}
-        flat = self._add(MATMUL, (self._flat(found.row, found.width), b), **transposed)
-        return self._reshaped(flat, self.found.iterations, *sizes(like))
+    def _rows(self, product: Product, b: Value, like: Value) -> Value:
+        """The products of all iterations, each reshaped like ``like``."""
+        transposed = {"transpose_b": True} if product.transpose_b else {}
+        flat = self._add(MATMUL, (self._flat(product.row, product.width), b), **transposed)
+        return self._reshaped(flat, self.batchable.iterations, *sizes(like))
 
-    def _total(self, found: Sum, result: Value) -> Value:
-        """What is carried in the end, with what waited for it."""
-        for x, y, rows in found.products:
+    def _total(self, carried_sum: Sum, result: Value) -> Value:
+        """The final carried sum: the loop's result, plus the batched products and reductions."""
+        for x, y, rows in carried_sum.products:
             width, height = x.spec.size // max(rows, 1), y.spec.size // max(rows, 1)
             term = self._add(MATMUL, (self._flat(x, width), self._flat(y, height)), transpose_a=True)
             result = self._add(add.op, (result, term))
-        for node in found.folds:
+        for node in carried_sum.folds:
             axes = (0, *[axis + 1 for axis in node.attrs["axis"]])
             term = self._add(node.op, (self.outer[node.inputs[0]],), axis=axes, keepdims=False)
             result = self._add(add.op, (result, term))
         return result
 
     def _flat(self, value: Value, width: int) -> Value:
-        """The rows of ``value`` in all iterations, one below another."""
-        count = value.spec.size // max(width, 1) * self.found.iterations
+        """The rows of ``value`` in all iterations, as one matrix."""
+        count = value.spec.size // max(width, 1) * self.batchable.iterations
         return self._reshaped(self.outer[row_major(value)], count, width)
 
     def _reshaped(self, value: Value, *shape: int) -> Value:
@@ -151,7 +158,7 @@ class _LoopRewriter:
 
 
 def _sum(values: Sequence[Value], like: Node | None) -> tuple[Value, list[Node]]:
-    """The sum of ``values``, and the nodes that make it, which the line of ``like`` asked for."""
+    """The sum of ``values``, and the nodes that compute it, with the origin of ``like``."""
     origin = None if like is None else like.origin
     nodes: list[Node] = []
     total = values[0]

@@ -1,4 +1,4 @@
-"""Find the products in a loop that one larger product before or behind it can replace.
+"""Finds the matrix products in a loop that one larger product before or after the loop can replace.
 
 :mod:`dualflow.graph.passes.batching` replaces them.
 """
@@ -22,9 +22,14 @@ _DTYPES = "fd"
 
 
 class Product(NamedTuple):
-    """``node`` multiplies in each iteration the elements of ``row`` with ``b``, which no iteration changes.
+    """A matrix product ``row @ b`` in each iteration, with a loop invariant ``b``.
 
-    They are rows of ``width``, and ``b`` is on the right, transposed if ``transpose_b``.
+    Attributes:
+        node: the product.
+        row: its varying factor; its elements are rows of ``width``.
+        b: the invariant.
+        width: the size of the contracted axis.
+        transpose_b: whether ``b`` is transposed.
     """
 
     node: Node
@@ -35,12 +40,14 @@ class Product(NamedTuple):
 
 
 class Sum(NamedTuple):
-    """Carried value ``place`` is the sum of ``kept`` in each iteration, and takes on the others behind the
-    loop.
+    """A carried sum, some of whose terms are added after the loop.
 
     Attributes:
-        products: pairs of values, and the number of products that each element of theirs adds up.
-        folds: sums over axes of a value.
+        place: the index of the carried value.
+        kept: the terms that each iteration adds.
+        products: factors ``x`` and ``y`` of the terms ``x.T @ y`` that are added after the loop, and the
+            number of their rows.
+        folds: the terms ``reduce_sum(x)`` that are added after the loop.
     """
 
     place: int
@@ -51,23 +58,23 @@ class Sum(NamedTuple):
 
 @dataclass(slots=True)
 class Batchable:
-    """What of a loop can be one product.
+    """The products of a loop that can be batched.
 
     Attributes:
-        node: the loop, whose number of iterations is known.
-        room: how many bytes new stacks may still take.
-        costs: say which products are faster together.
-        before: products of rows of scanned inputs.
-        behind: products that are rows of the result, by their place there.
+        node: the loop, whose trip count is static.
+        budget: the bytes that new stacks may still take.
+        costs: decides which products are faster batched.
+        before: products of rows of scanned inputs, computed before the loop.
+        after: products that are stacked outputs, computed after the loop, by output index.
         sums: carried sums of products.
-        stacked: the values whose rows the loop has to keep for that.
+        stacked: the values that the loop has to stack for this.
     """
 
     node: Node
-    room: int
+    budget: int
     costs: CostModel
     before: list[Product] = field(default_factory=list)
-    behind: dict[int, Product] = field(default_factory=dict)
+    after: dict[int, Product] = field(default_factory=dict)
     sums: list[Sum] = field(default_factory=list)
     stacked: list[Value] = field(default_factory=list)
 
@@ -79,7 +86,7 @@ class Batchable:
     def iterations(self) -> int:
         """The number of iterations."""
         iterations = self.loop.iterations
-        assert iterations is not None, "the rows of what a condition ends are not counted"
+        assert iterations is not None, "loops with a condition are not batched"
         return iterations
 
     @property
@@ -92,31 +99,31 @@ class Batchable:
 
     @property
     def rows(self) -> tuple[Value, ...]:
-        """The rows of scanned inputs, inside."""
+        """The rows of scanned inputs in the body."""
         return self.body.inputs[self.carried : self.loop.end]
 
     @property
-    def rest(self) -> tuple[Value, ...]:
+    def invariants(self) -> tuple[Value, ...]:
         return self.body.inputs[self.loop.end :]
 
     @property
     def any(self) -> bool:
-        return bool(self.before or self.behind or self.sums)
+        return bool(self.before or self.after or self.sums)
 
     def find(self) -> None:
-        """Fill the lists, those that need no stacks first."""
-        readers = Counter(v for n in self.body.nodes for v in n.inputs)
-        readers.update(self.body.outputs)
+        """Find the products, first those that need no new stacks."""
+        uses = Counter(v for n in self.body.nodes for v in n.inputs)
+        uses.update(self.body.outputs)
         for place, value in enumerate(self.body.outputs[self.carried :], self.carried):
-            found = self._product(_only_view(value, readers).node) if readers[value] == 1 else None
-            if found is not None and self._keeps(found.row):
-                self.behind[place] = found
-        taken = {p.node for p in self.behind.values()}
+            product = self._product(_only_view(value, uses).node) if uses[value] == 1 else None
+            if product is not None and self._stack(product.row):
+                self.after[place] = product
+        taken = {p.node for p in self.after.values()}
         for node in self.body.nodes:
-            found = self._product(node) if node not in taken else None
-            if found is not None and found.row in self.rows and self._takes(node.output):
-                self.before.append(found)
-        sums = [self._sum(i, readers) for i in range(self.carried)]
+            product = self._product(node) if node not in taken else None
+            if product is not None and product.row in self.rows and self._reserve(node.output):
+                self.before.append(product)
+        sums = [self._sum(i, uses) for i in range(self.carried)]
         self.sums = [s for s in map(self._with_folds, filter(None, sums)) if s.products or s.folds]
 
     def _product(self, node: Node | None) -> Product | None:
@@ -124,76 +131,78 @@ class Batchable:
             return None
         a, b = node.inputs
         first, second = bool(node.attrs.get("transpose_a")), bool(node.attrs.get("transpose_b"))
-        if not first and b.spec.rank == 2 and self._rests(b) and not self._rests(row_major(a)):
+        if not first and b.spec.rank == 2 and self._is_invariant(b) and not self._is_invariant(row_major(a)):
             return Product(node, row_major(a), b, sizes(a)[-1], second)
         column = a.spec.rank == b.spec.rank == 2 and sizes(node.output)[-1] == 1
-        if column and self._rests(a) and not self._rests(row_major(b)):
+        if column and self._is_invariant(a) and not self._is_invariant(row_major(b)):
             return Product(node, row_major(b), a, b.spec.size, not first)
         return None
 
-    def _rests(self, value: Value) -> bool:
-        """Whether ``value`` shows elements of what no iteration changes."""
+    def _is_invariant(self, value: Value) -> bool:
+        """Whether ``value`` is a loop invariant, or a view of one."""
         while value.node is not None and is_view(value.node):
             value = value.node.inputs[0]
-        return value in self.rest or _is_literal(value)
+        return value in self.invariants or _is_literal(value)
 
-    def _keeps(self, *values: Value) -> bool:
-        """Whether there are stacks of ``values``, or there can be; then there will be."""
-        new = [v for v in dict.fromkeys(values) if not self._kept(v)]
-        if any(v in self.rest or _is_literal(v) for v in new) or not self._takes(*new):
+    def _stack(self, *values: Value) -> bool:
+        """Whether the loop stacks ``values``, or has the memory to; if so, they are marked for stacking."""
+        new = [v for v in dict.fromkeys(values) if not self._is_stacked(v)]
+        if any(v in self.invariants or _is_literal(v) for v in new) or not self._reserve(*new):
             return False
         self.stacked += new
         return True
 
-    def _kept(self, value: Value) -> bool:
+    def _is_stacked(self, value: Value) -> bool:
         places = (i for i, v in enumerate(self.body.outputs) if v is value and i >= self.carried)
-        return value in self.rows or value in self.stacked or any(i not in self.behind for i in places)
+        return value in self.rows or value in self.stacked or any(i not in self.after for i in places)
 
-    def _takes(self, *values: Value) -> bool:
-        """Take the memory for stacks of ``values``, if there is enough."""
-        wanted = sum(v.spec.nbytes for v in values) * self.iterations
-        enough = wanted <= self.room
-        self.room -= wanted if enough else 0
+    def _reserve(self, *values: Value) -> bool:
+        """Reserve memory for stacks of ``values``; whether there was enough."""
+        nbytes = sum(v.spec.nbytes for v in values) * self.iterations
+        enough = nbytes <= self.budget
+        self.budget -= nbytes if enough else 0
         return enough
 
-    def _sum(self, place: int, readers: Counter[Value]) -> Sum | None:
-        """The sum that carried value ``place`` is, if it is one and no iteration looks at it."""
-        before, after = self.body.inputs[place], self.body.outputs[place]
-        if readers[before] != 1 or readers[after] != 1 or after.spec.dtype.char not in _DTYPES:
+    def _sum(self, place: int, uses: Counter[Value]) -> Sum | None:
+        """The carried sum with index ``place``, if it is one and no iteration reads it otherwise."""
+        initial, output = self.body.inputs[place], self.body.outputs[place]
+        if uses[initial] != 1 or uses[output] != 1 or output.spec.dtype.char not in _DTYPES:
             return None
-        leaves = _addends(after, readers)
-        if before not in leaves or len(leaves) < 2:
+        terms = _addends(output, uses)
+        if initial not in terms or len(terms) < 2:
             return None
-        found = Sum(place, [], [], [])
-        for leaf in leaves:
-            node = leaf.node if readers[leaf] == 1 else None
+        carried_sum = Sum(place, [], [], [])
+        for term in terms:
+            node = term.node if uses[term] == 1 else None
             factors = _rows_multiplied(node, self.costs) if node is not None else None
-            if factors is not None and self._keeps(*factors[:2]):
-                found.products.append(factors)
+            if factors is not None and self._stack(*factors[:2]):
+                carried_sum.products.append(factors)
             else:
-                found.kept.append(leaf)
-        return found
+                carried_sum.kept.append(term)
+        return carried_sum
 
-    def _with_folds(self, found: Sum) -> Sum:
-        """``found``, where sums over axes of what is stacked anyway wait for the end as well."""
-        nodes = {v: v.node for v in found.kept if v.node is not None and v.node.op is REDUCE_SUM}
+    def _with_folds(self, carried_sum: Sum) -> Sum:
+        """``carried_sum`` with the reductions of stacked values moved after the loop, too."""
+        nodes = {v: v.node for v in carried_sum.kept if v.node is not None and v.node.op is REDUCE_SUM}
         folds = {
             v: n
             for v, n in nodes.items()
-            if not n.attrs["keepdims"] and n.inputs[0].spec.dtype is v.spec.dtype and self._kept(n.inputs[0])
+            if not n.attrs["keepdims"]
+            and n.inputs[0].spec.dtype is v.spec.dtype
+            and self._is_stacked(n.inputs[0])
         }
-        kept = [v for v in found.kept if v not in folds]
-        return Sum(found.place, kept, found.products, list(folds.values()))
+        kept = [v for v in carried_sum.kept if v not in folds]
+        return Sum(carried_sum.place, kept, carried_sum.products, list(folds.values()))
 
 
 def _is_product(node: Node) -> bool:
     return node.op is MATMUL and node.output.spec.dtype.char in _DTYPES
 
 
-def _only_view(value: Value, readers: Counter[Value]) -> Value:
-    """The value that ``value`` is a row-major view of and that nobody else reads."""
+def _only_view(value: Value, uses: Counter[Value]) -> Value:
+    """The value that ``value`` is a reshape of, if nothing else reads it."""
     while value.node is not None and row_major(value) is not value:
-        if readers[value.node.inputs[0]] != 1:
+        if uses[value.node.inputs[0]] != 1:
             break
         value = value.node.inputs[0]
     return value
@@ -203,25 +212,25 @@ def _is_literal(value: Value) -> bool:
     return value.node is not None and isinstance(value.node.op.kind, Literal)
 
 
-def _addends(value: Value, readers: Counter[Value]) -> list[Value]:
-    """What ``value`` is the sum of, all of its own shape, where nobody else reads the sums between."""
-    pending, leaves = [value], []
+def _addends(value: Value, uses: Counter[Value]) -> list[Value]:
+    """The terms of the sum ``value``, all of its shape; nothing else reads the partial sums."""
+    pending, terms = [value], []
     while pending:
-        at = pending.pop()
-        node = at.node if readers[at] == 1 else None
+        current = pending.pop()
+        node = current.node if uses[current] == 1 else None
         if (
             node is not None
             and scalar_op_of(node) is ScalarOp.ADD
-            and all(v.spec == at.spec for v in node.inputs)
+            and all(v.spec == current.spec for v in node.inputs)
         ):
             pending += node.inputs
         else:
-            leaves.append(at)
-    return leaves
+            terms.append(current)
+    return terms
 
 
 def _rows_multiplied(node: Node, costs: CostModel) -> tuple[Value, Value, int] | None:
-    """``x`` and ``y`` where a product is ``x.T @ y`` of few rows, and their number."""
+    """``x``, ``y`` and the number of their rows, if ``node`` is ``x.T @ y`` of few rows."""
     if not _is_product(node) or any(v.spec.rank != 2 for v in node.inputs):
         return None
     x, y = node.inputs

@@ -1,4 +1,4 @@
-"""Passes inside control flow: the bodies of conditionals and loops are graphs too."""
+"""Passes over the bodies of branches and loops."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ Transform = Callable[[Graph], Graph]
 
 
 def inside_out(transform: Transform) -> Transform:
-    """The pass that applies ``transform`` to the graphs inside conditionals and loops, then to the one
-    around."""
+    """The pass that applies ``transform`` to the bodies of branches and loops first, then to the graph."""
 
     def run(graph: Graph) -> Graph:
-        """What leaves an inner graph is in the outer one before this is looked at."""
+        """Bodies first: what they hoist is in the outer graph before that is transformed."""
         return transform(map_bodies(graph, run))
 
     return run
 
 
 def map_bodies(graph: Graph, change: Transform) -> Graph:
-    """``graph`` whose conditionals and loops have the bodies that ``change`` makes of theirs."""
+    """``graph`` with ``change`` applied to each body of its branches and loops."""
 
     def changed(node: Node) -> Expansion | None:
         ((name, spec),) = node.attrs.items()

@@ -1,4 +1,4 @@
-"""Conditionals that are made while compiling."""
+"""Inlines branches whose index is a constant."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from dualflow.ops.op_kinds import Cond
 
 
 def take_branches(graph: Graph) -> Graph:
-    """``graph`` where the branch stands for a conditional whose index is known, or that has one branch."""
-    while (found := expand(graph, _taken, (Cond,))) is not graph:
-        graph = fold_constants(found)  # which may tell the index of another
+    """``graph`` with conds of constant index, or with one branch, replaced by the branch."""
+    while (inlined := expand(graph, _taken, (Cond,))) is not graph:
+        graph = fold_constants(inlined)  # the index of another cond may be a constant now
     return graph
 
 

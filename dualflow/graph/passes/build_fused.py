@@ -1,4 +1,4 @@
-"""Groups of nodes become fused nodes of a new graph."""
+"""Builds the graph in which each group of nodes is a fused node."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from dualflow.ops.op_kinds import Elementwise, Gather, Reduce, Scan
 
 
 class Staged(NamedTuple):
-    """A node among the stages of its group.
+    """The stages of a node in its group.
 
     Attributes:
-        ready: the run of the reduced loops from which on its value is available.
-        runs: how often they have to run until it is.
+        ready: the stage from which on its value is available.
+        runs: the number of stages that its computation needs.
     """
 
     ready: int
@@ -30,7 +30,7 @@ class Staged(NamedTuple):
 
 
 FIRST = Staged(0, 1)
-"""A node that waits for no reduction."""
+"""The stages of a node that depends on no reduction."""
 
 
 @dataclass(slots=True, eq=False)
@@ -38,10 +38,13 @@ class Group:
     """Nodes that one loop nest computes.
 
     Attributes:
-        position: where it stands in the order of all groups.
-        reader: the smallest position that reads from it.
-        stage: for each node the run of the reduced loops from which on its value is available.
-        runs: how often the reduced loops run.
+        position: its position among all groups.
+        shape: the sizes of the iteration space.
+        made: the loop axes of the values that it computes.
+        read: the loop axes of the values that it reads.
+        reader: the smallest position of a consumer.
+        stage: for each node, the stage from which on its value is available.
+        runs: the number of stages.
     """
 
     position: int
@@ -49,7 +52,7 @@ class Group:
     nodes: list[Node] = field(default_factory=list)
     own: dict[Node, Axes] = field(default_factory=dict)
     made: dict[Value, Axes] = field(default_factory=dict)
-    seen: dict[Value, Axes] = field(default_factory=dict)
+    read: dict[Value, Axes] = field(default_factory=dict)
     reduced: frozenset[int] = frozenset()
     stage: dict[Node, int] = field(default_factory=dict)
     runs: int = 1
@@ -65,11 +68,11 @@ class Group:
 
     @property
     def alone(self) -> bool:
-        """Whether this is a scan, whose loops go one way: nothing else is computed in them."""
+        """Whether this is a scan, whose loops compute nothing else."""
         return isinstance(self.nodes[0].op.kind, Scan)
 
     def add(self, node: Node, own: Axes, at: Staged = FIRST) -> None:
-        """Take ``node`` in, its own index lying on ``own``."""
+        """Add ``node``, whose index has the loop axes ``own``."""
         self.nodes.append(node)
         self.own[node] = own
         axes = output_axes(node, own)
@@ -78,13 +81,13 @@ class Group:
         if reduced := reduced_axes(node, own):
             self.reduced |= reduced
         for value, axes in zip(node.inputs, input_axes(node, own), strict=True):
-            self.seen.setdefault(value, axes)
+            self.read.setdefault(value, axes)
         self.stage[node] = at.ready
         self.runs = max(self.runs, at.runs)
 
 
 def regroup(graph: Graph, groups: Sequence[Group], costs: CostModel) -> Graph:
-    """``graph`` with each group as one fused node, in order of the groups' positions."""
+    """``graph`` with each group as one fused node, in the order of their positions."""
     rebuild = _Rebuild(graph, groups, costs)
     units: list[tuple[int, Node | Group]] = [(g.position, g) for g in groups]
     units += [
@@ -98,7 +101,7 @@ def regroup(graph: Graph, groups: Sequence[Group], costs: CostModel) -> Graph:
 
 
 class _Rebuild:
-    """The nodes of the new graph, and where each old value went."""
+    """The nodes of the new graph, and the new value of each old one."""
 
     def __init__(self, graph: Graph, groups: Sequence[Group], costs: CostModel) -> None:
         self.group_of = {n: g for g in groups for n in g.nodes}
@@ -109,19 +112,19 @@ class _Rebuild:
         self.escaping = _escaping(graph, self.group_of, self.repeated)
 
     def stands_alone(self, node: Node) -> bool:
-        """Whether a node outside all groups has a place of its own; views and literals come on demand."""
+        """Whether a node outside all groups is copied in order; views and literals are copied on demand."""
         return bool(node.inputs or node.effect) and not is_view(node)
 
     def value(self, old: Value) -> Value:
-        """The new value for ``old``; a view or literal is copied when first asked for."""
+        """The new value for ``old``; a view or literal is copied when it is first read."""
         chain = []
-        at = old
-        while at not in self.new:
-            assert at.node is not None
-            chain.append(at.node)
-            if not at.node.inputs:
+        current = old
+        while current not in self.new:
+            assert current.node is not None
+            chain.append(current.node)
+            if not current.node.inputs:
                 break
-            at = at.node.inputs[0]
+            current = current.node.inputs[0]
         for node in reversed(chain):
             self._append(node, [self.new[v] for v in node.inputs])
         return self.new[old]
@@ -130,9 +133,9 @@ class _Rebuild:
         self._append(node, [self.value(v) for v in node.inputs])
 
     def _append(self, node: Node, inputs: list[Value]) -> None:
-        made = node.with_inputs(inputs)
-        self.nodes.append(made)
-        self.new.update(zip(node.outputs, made.outputs, strict=True))
+        copied = node.with_inputs(inputs)
+        self.nodes.append(copied)
+        self.new.update(zip(node.outputs, copied.outputs, strict=True))
 
     def fuse(self, group: Group) -> None:
         body = _Body(group, self.group_of, self.repeated, self.computed)
@@ -154,7 +157,7 @@ class _Rebuild:
 
 
 class _Body:
-    """The graph inside one fused node."""
+    """The body of one fused node."""
 
     def __init__(
         self, group: Group, group_of: dict[Node, Group], repeated: set[Value], computed: set[Value]
@@ -168,29 +171,29 @@ class _Body:
         self.generated: dict[tuple[Value, Axes], Value] = {}
 
     def copy(self, node: Node) -> None:
-        """Copy a node of the group, and the views, literals and generated values that it reads."""
+        """Copy a node of the group, and the views, literals and generated values among its operands."""
         from_axes = input_axes(node, self.group.own[node])
         inputs = [
-            self._looked_up(v) if i == 0 and isinstance(node.op.kind, Gather) else self._read(v, axes)
+            self._table(v) if i == 0 and isinstance(node.op.kind, Gather) else self._read(v, axes)
             for i, (v, axes) in enumerate(zip(node.inputs, from_axes, strict=True))
         ]
         self._place(node, self._append(node, inputs), self.group.own[node])
 
     def _place(self, node: Node, copy: Node, axes: Axes) -> None:
-        """Note on which loops the copy of a node lies, and whether another copy computes the same."""
+        """Record the loop axes of the copy of a node, and whether another copy computes the same value."""
         self.own[copy] = axes
         if not self.computed.isdisjoint(node.outputs):
             self.again.add(copy)
         self.computed.update(node.outputs)
 
     def _append(self, node: Node, inputs: list[Value]) -> Node:
-        made = node.with_inputs(inputs)
-        self.nodes.append(made)
-        self.new.update(zip(node.outputs, made.outputs, strict=True))
-        return made
+        copied = node.with_inputs(inputs)
+        self.nodes.append(copied)
+        self.new.update(zip(node.outputs, copied.outputs, strict=True))
+        return copied
 
-    def _looked_up(self, value: Value) -> Value:
-        """What elements are picked from: it lies in memory, even where it is one number repeated."""
+    def _table(self, value: Value) -> Value:
+        """The table of a gather: an input in memory, even if it is a scalar literal broadcast."""
         if value not in self.inputs:
             self.inputs[value] = Value(value.spec)
             if not is_scalar_literal(value):
@@ -203,57 +206,57 @@ class _Body:
         base = base_of(value)
         if is_generated(value) and value.node is not None and value.node not in self.group_of:
             return self._generate(value, value.node, axes)
-        maker = None if base.node is None else self.group_of.get(base.node)
-        if maker is not self.group and value in self.repeated:
+        producer_group = None if base.node is None else self.group_of.get(base.node)
+        if producer_group is not self.group and value in self.repeated:
             return self._repeat(value, axes)
-        if maker is not self.group and not is_scalar_literal(value):
+        if producer_group is not self.group and not is_scalar_literal(value):
             self.inputs[value] = self.new[value] = Value(value.spec)
             return self.new[value]
         chain = []
-        at = value
-        while at not in self.new and at.node is not None:
-            chain.append(at.node)
-            if not at.node.inputs:
+        current = value
+        while current not in self.new and current.node is not None:
+            chain.append(current.node)
+            if not current.node.inputs:
                 break
-            at = at.node.inputs[0]
+            current = current.node.inputs[0]
         for node in reversed(chain):
             self._append(node, [self.new[v] for v in node.inputs])
         return self.new[value]
 
     def _repeat(self, value: Value, axes: Axes) -> Value:
-        """A value that another group computes as well."""
+        """A copy of a value that another group computes as well."""
         key = value, axes
         if key not in self.generated:
-            assert value.node is not None, "a node of another group makes it"
+            assert value.node is not None, "a node of another group computes it"
             sources = zip(value.node.inputs, input_axes(value.node, axes), strict=True)
-            made = self._append(value.node, [self._read(v, a) for v, a in sources])
-            del self.new[value]  # where it lies otherwise in the loops, it is another node
-            self._place(value.node, made, axes)
-            self.generated[key] = made.output
+            copied = self._append(value.node, [self._read(v, a) for v, a in sources])
+            del self.new[value]  # on other loop axes it is another node
+            self._place(value.node, copied, axes)
+            self.generated[key] = copied.output
         return self.generated[key]
 
     def _generate(self, value: Value, node: Node, axes: Axes) -> Value:
-        """A generated value of its own for each way it lies in the loops."""
+        """A copy of a generated value, one for each combination of loop axes."""
         key = value, axes
         if key not in self.generated:
-            made = node.with_inputs(())
-            self.nodes.append(made)
-            self._place(node, made, axes)
-            self.generated[key] = made.output
+            copied = node.with_inputs(())
+            self.nodes.append(copied)
+            self._place(node, copied, axes)
+            self.generated[key] = copied.output
         return self.generated[key]
 
 
 def _escaping(graph: Graph, group_of: dict[Node, Group], repeated: set[Value]) -> set[Value]:
-    """The values that something outside their group reads, also through views."""
+    """The values with a consumer outside their group, also through views."""
     escaping = {base_of(v) for v in graph.results}
 
-    def note(value: Value, home: Group | None) -> None:
+    def note(value: Value, consumer_group: Group | None) -> None:
         base = base_of(value)
-        if base.node is None or group_of.get(base.node) is home:
+        if base.node is None or group_of.get(base.node) is consumer_group:
             return
         if value in repeated and value.node is not None:
             for source in value.node.inputs:
-                note(source, home)
+                note(source, consumer_group)
         else:
             escaping.add(base)
 
@@ -265,11 +268,10 @@ def _escaping(graph: Graph, group_of: dict[Node, Group], repeated: set[Value]) -
 
 
 def _repeated(graph: Graph, group_of: dict[Node, Group], costs: CostModel) -> set[Value]:
-    """The values that every group which reads them computes anew: as cheap as to write and read them.
+    """The values that each consuming group recomputes, since that is no slower than memory traffic.
 
-    Such are sums and products of few steps that begin at one array as large as they are, which is in memory
-    anyway, and at smaller ones. A costly value of which several such values are made is written in their
-    place.
+    They are cheap elementwise functions of one array of the same size, which is in memory anyway, and of
+    smaller ones. If several such values have one expensive source, the source is written to memory instead.
     """
     cheap = [node.output for node in group_of if _is_cheap(node)]
     if not cheap:
@@ -294,7 +296,7 @@ def _repeated(graph: Graph, group_of: dict[Node, Group], costs: CostModel) -> se
 
 
 class _Recipe(NamedTuple):
-    """How a value is computed anew: from one large array, by so much work for an element."""
+    """How a value is recomputed: from one large array, with a cost per element."""
 
     source: Value
     cost: float
@@ -303,20 +305,20 @@ class _Recipe(NamedTuple):
 def _recipes(
     graph: Graph, group_of: dict[Node, Group], candidates: set[Value], costs: CostModel
 ) -> dict[Value, _Recipe]:
-    """Those of the candidates that come from one array which is none of them, by little work."""
-    found: dict[Value, _Recipe] = {}
+    """The candidates that are cheap functions of one array that is no candidate."""
+    recipes: dict[Value, _Recipe] = {}
     for node in graph.nodes:
         if node not in group_of or node.output not in candidates:
             continue
         large = _large(node, costs)
-        sources = {found[v].source if v in found else v for v in large}
-        cost = sum(found[v].cost for v in large if v in found) + 1.0
+        sources = {recipes[v].source if v in recipes else v for v in large}
+        cost = sum(recipes[v].cost for v in large if v in recipes) + 1.0
         if len(sources) != 1 or cost > costs.through_memory(node.output.spec.dtype.size):
             continue
         (source,) = sources
         if _is_narrow(source, node.output):
-            found[node.output] = _Recipe(source, cost)
-    return found
+            recipes[node.output] = _Recipe(source, cost)
+    return recipes
 
 
 def _is_cheap(node: Node) -> bool:
@@ -331,10 +333,10 @@ def _is_cheap(node: Node) -> bool:
 
 
 def _large(node: Node, costs: CostModel) -> set[Value]:
-    """What a node reads, but for what is so small that it costs next to nothing."""
+    """The operands of a node without those that are negligibly small."""
     size = typical(math.prod(sizes(node.output)))
     return {v for v in node.inputs if typical(math.prod(sizes(v))) * costs.negligible > size}
 
 
-def _is_narrow(source: Value, made: Value) -> bool:
-    return 4 <= source.spec.dtype.size <= made.spec.dtype.size
+def _is_narrow(source: Value, result: Value) -> bool:
+    return 4 <= source.spec.dtype.size <= result.spec.dtype.size

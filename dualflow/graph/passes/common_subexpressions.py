@@ -1,4 +1,4 @@
-"""Common subexpression elimination: what is computed twice is computed once."""
+"""Common subexpression elimination."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dualflow.graph.rewrite import Make, Replacement, rewrite
 
 
 def merge_common_subexpressions(graph: Graph) -> Graph:
-    """``graph`` where equal nodes (op, inputs, attributes to the bit) are one node, the earliest.
+    """``graph`` with equal nodes (op, inputs, attributes to the bit) merged into the first.
 
-    Nodes with an effect are never merged: two draws are two draws.
+    Nodes with an effect are never merged: two random draws differ.
     """
     first: dict[Hashable, Node] = {}
 
     def same_as_before(node: Node, make: Make) -> Replacement:
-        """f(x) and f(x) are one value."""
+        """Two nodes f(x) are one."""
         if node.effect is not None:
             return None
         earlier = first.setdefault((node.op, node.inputs, exact_attrs(node.attrs)), node)

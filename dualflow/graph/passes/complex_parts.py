@@ -1,7 +1,7 @@
-"""Ops on complex numbers become ops on their parts, so that loops know complex numbers only as what is moved.
+"""Lowers ops on complex numbers to ops on their parts, so that loops only move complex numbers.
 
-A node whose element code computes with pairs (:mod:`dualflow.scalar.complex_numbers`) becomes one for each
-part of its result. What reads the result as a whole reads the parts joined.
+A node whose element code computes with pairs (:mod:`dualflow.scalar.complex_numbers`) becomes one node for
+each part of its result. Consumers of the complex result read the joined parts.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ _ELEMENTS: Final[dict[Op, Callable[..., Any]]] = {
     IMAG: lambda m, x: m.imag(x),
     COMPLEX: lambda m, re, im: m.complex(re, im),
 }
-"""The element code of ops that only loops over parts compute."""
+"""The element code of ops that have none in their records."""
 
 
 def _real_spec(x: TensorSpec) -> TensorSpec:
     return TensorSpec.of(x.shape, x.dtype.real)
 
 
-def _held(name: str, doc: str, infer: Any, kernel: Any, code: Any) -> Op:
+def _part_op(name: str, doc: str, infer: Any, kernel: Any, code: Any) -> Op:
     return Op(name=name, doc=doc, infer=infer, kernel=kernel, kind=Elementwise(code, parts=True))
 
 
-REAL_OF = _held("real_of", "The real parts.", _real_spec, REAL.kernel, lambda m, x: m.real(x))
-IMAG_OF = _held("imag_of", "The imaginary parts.", _real_spec, IMAG.kernel, lambda m, x: m.imag(x))
-JOINED = _held("joined", "Numbers of these parts.", COMPLEX.infer, join, lambda m, x, y: m.complex(x, y))
+REAL_OF = _part_op("real_of", "The real parts.", _real_spec, REAL.kernel, lambda m, x: m.real(x))
+IMAG_OF = _part_op("imag_of", "The imaginary parts.", _real_spec, IMAG.kernel, lambda m, x: m.imag(x))
+JOINED = _part_op("joined", "Numbers of these parts.", COMPLEX.infer, join, lambda m, x, y: m.complex(x, y))
 
 
 def part_complex(graph: Graph) -> Graph:
-    """``graph`` where real numbers are computed with in the place of complex ones, as far as loops can."""
+    """``graph`` with ops on complex numbers lowered to their parts, as far as loops support it."""
     parted = _part_everywhere(graph)
     return graph if parted is graph else hoist_invariants(parted)
 
@@ -58,61 +58,66 @@ def part_complex(graph: Graph) -> Graph:
 def _part(graph: Graph) -> Graph:
     if not any(v.spec.dtype.is_complex for n in graph.nodes for v in (*n.inputs, *n.outputs)):
         return graph
-    parted = rebuild(graph, _Parted())
+    parted = rebuild(graph, _SplitRule())
     return graph if parted is graph else eliminate_dead_code(fold_constants(parted))
 
 
 _part_everywhere = inside_out(_part)
 
 
-class _Parted:
-    """The rule of :func:`rebuild`; it remembers the parts of values."""
+class _SplitRule:
+    """The rule of :func:`rebuild`, with a cache of the parts of values."""
 
     def __init__(self) -> None:
-        self._known: dict[Value, Parts] = {}
+        self._parts_of: dict[Value, Parts] = {}
 
     def __call__(self, node: Node, current: Node) -> Expansion | None:
-        made: list[Node] = []
+        new_nodes: list[Node] = []
         if node.op is REDUCE_SUM and node.output.spec.dtype.is_complex:
-            parts = [_again(node, [x], made) for x in self._parts(current.inputs[0], node, made)]
+            parts = [
+                _for_parts(node, [x], new_nodes) for x in self._parts(current.inputs[0], node, new_nodes)
+            ]
         else:
-            which = tuple([v.spec.dtype.is_complex for v in node.inputs])
+            is_complex = tuple([v.spec.dtype.is_complex for v in node.inputs])
             reads = _reads(node)
             if reads is None:
                 return None
             inputs = [
                 x
-                for value, parted in zip(current.inputs, which, strict=True)
-                for x in (self._parts(value, node, made) if parted else (value,))
+                for value, split in zip(current.inputs, is_complex, strict=True)
+                for x in (self._parts(value, node, new_nodes) if split else (value,))
             ]
             parts = [
-                _again(node, [inputs[i] for i in read], made, part_op(node.op, which, part, read))
+                _for_parts(
+                    node, [inputs[i] for i in read], new_nodes, part_op(node.op, is_complex, part, read)
+                )
                 for part, read in ((part, _of_shape(inputs, read, node)) for part, read in reads.items())
             ]
-        return Expansion(made, [self._joined(parts, node, made)])
+        return Expansion(new_nodes, [self._joined(parts, node, new_nodes)])
 
-    def _joined(self, parts: Sequence[Value], node: Node, made: list[Node]) -> Value:
+    def _joined(self, parts: Sequence[Value], node: Node, new_nodes: list[Node]) -> Value:
         if len(parts) == 1:
             return parts[0]
-        made.append(Node(JOINED, parts, {}, node.specs, node.origin, node.also))
-        value = made[-1].output
-        self._known[value] = parts[0], parts[1]
+        new_nodes.append(Node(JOINED, parts, {}, node.specs, node.origin, node.also))
+        value = new_nodes[-1].output
+        self._parts_of[value] = parts[0], parts[1]
         return value
 
-    def _parts(self, value: Value, reader: Node, made: list[Node]) -> Parts:
-        """The parts of a value; those of a view are views of the parts where these are known."""
-        found = self._known.get(value)
-        if found is None:
+    def _parts(self, value: Value, reader: Node, new_nodes: list[Node]) -> Parts:
+        """The parts of a value; those of a view are views of the parts of its operand, if these exist."""
+        parts = self._parts_of.get(value)
+        if parts is None:
             node, spec = value.node, _real_spec(value.spec)
-            if node is not None and is_view(node) and node.inputs[0] in self._known:
+            if node is not None and is_view(node) and node.inputs[0] in self._parts_of:
                 new = [
-                    Node(node.op, [x], node.attrs, [spec], node.origin) for x in self._known[node.inputs[0]]
+                    Node(node.op, [x], node.attrs, [spec], node.origin)
+                    for x in self._parts_of[node.inputs[0]]
                 ]
             else:
                 new = [Node(op, [value], {}, [spec], reader.origin, reader.also) for op in (REAL_OF, IMAG_OF)]
-            made += new
-            found = self._known[value] = new[0].output, new[1].output
-        return found
+            new_nodes += new
+            parts = self._parts_of[value] = new[0].output, new[1].output
+        return parts
 
 
 def _code(op: Op) -> Callable[..., Any] | None:
@@ -123,7 +128,7 @@ def _code(op: Op) -> Callable[..., Any] | None:
 
 
 def _reads(node: Node) -> dict[str, tuple[int, ...]] | None:
-    """What each part of the result is made of; None where loops can't compute it, or have nothing to part."""
+    """The inputs of each part of the result; None if loops can't compute it, or nothing is complex."""
     code = _code(node.op)
     if code is None or not any(v.spec.dtype.is_complex for v in (*node.inputs, *node.outputs)):
         return None
@@ -131,18 +136,20 @@ def _reads(node: Node) -> dict[str, tuple[int, ...]] | None:
 
 
 def _of_shape(inputs: Sequence[Value], read: tuple[int, ...], node: Node) -> tuple[int, ...]:
-    """``read``, and the inputs that a part does not depend on where only they have the result's shape."""
+    """``read``, and if none of them has the result's shape, an input that has."""
     shape = node.output.spec.shape
     if any(inputs[i].spec.shape == shape for i in read):
         return read
-    whole = [i for i, x in enumerate(inputs) if x.spec.shape == shape][:1] or range(len(inputs))
-    return tuple(sorted({*read, *whole}))
+    largest = [i for i, x in enumerate(inputs) if x.spec.shape == shape][:1] or range(len(inputs))
+    return tuple(sorted({*read, *largest}))
 
 
-def _again(node: Node, inputs: Sequence[Value], made: list[Node], op: Op | None = None) -> Value:
-    """The node's op, or another, for parts of its inputs."""
-    made.append(Node(op or node.op, inputs, node.attrs, [_real(node.output.spec)], node.origin, node.also))
-    return made[-1].output
+def _for_parts(node: Node, inputs: Sequence[Value], new_nodes: list[Node], op: Op | None = None) -> Value:
+    """The result of the node's op, or of ``op``, for parts of its inputs."""
+    new_nodes.append(
+        Node(op or node.op, inputs, node.attrs, [_real(node.output.spec)], node.origin, node.also)
+    )
+    return new_nodes[-1].output
 
 
 def _real(spec: TensorSpec) -> TensorSpec:
@@ -150,37 +157,37 @@ def _real(spec: TensorSpec) -> TensorSpec:
 
 
 @functools.cache
-def part_op(op: Op, which: tuple[bool, ...], part: str, read: tuple[int, ...]) -> Op:
+def part_op(op: Op, is_complex: tuple[bool, ...], part: str, read: tuple[int, ...]) -> Op:
     """The op that computes one part of the result of ``op``.
 
     Args:
         op: an op on complex numbers.
-        which: which of its inputs are complex.
-        part: "re" or "im"; "real" where the result has no parts.
-        read: the inputs that the part is made of, those of parts counted one by one.
+        is_complex: for each of its inputs, whether it is complex.
+        part: "re" or "im"; "real" if the result is real.
+        read: the inputs that the part depends on; parts of complex ones are counted one by one.
     """
     code = _code(op)
     assert code is not None
 
-    def joined(given: Sequence[Any], join: Callable[[Any, Any], Any]) -> list[Any]:
-        """The inputs of ``op``; what the part does not depend on is something else of its dtype."""
-        known, count, found = dict(zip(read, given, strict=True)), 0, []
-        for parted in which:
-            re = known.get(count, known.get(count + parted, given[-1]))
-            found.append(join(re, known.get(count + 1, re)) if parted else re)
-            count += 1 + parted
-        return found
+    def joined(operands: Sequence[Any], join: Callable[[Any, Any], Any]) -> list[Any]:
+        """The inputs of ``op``; another operand replaces those that the part does not depend on."""
+        operand_of, index, inputs = dict(zip(read, operands, strict=True)), 0, []
+        for split in is_complex:
+            re = operand_of.get(index, operand_of.get(index + split, operands[-1]))
+            inputs.append(join(re, operand_of.get(index + 1, re)) if split else re)
+            index += 1 + split
+        return inputs
 
-    def element(m: Any, *given: Any, **attrs: Any) -> Any:
-        found = code(PairMaths(m), *joined(given, lambda re, im: Pair(m, re, im)), **attrs)
-        return found if part == "real" else getattr(found, part)
+    def element(m: Any, *operands: Any, **attrs: Any) -> Any:
+        result = code(PairMaths(m), *joined(operands, lambda re, im: Pair(m, re, im)), **attrs)
+        return result if part == "real" else getattr(result, part)
 
-    def kernel(*given: Any, **attrs: Any) -> Any:
-        found = op.kernel(*joined(given, join), **attrs)
-        return found if part == "real" else np.array(found.real if part == "re" else found.imag)
+    def kernel(*operands: Any, **attrs: Any) -> Any:
+        result = op.kernel(*joined(operands, join), **attrs)
+        return result if part == "real" else np.array(result.real if part == "re" else result.imag)
 
-    def infer(*given: TensorSpec, **attrs: Any) -> TensorSpec:
-        specs = joined(given, lambda re, im: JOINED.specs([re, im], {})[0])
+    def infer(*operands: TensorSpec, **attrs: Any) -> TensorSpec:
+        specs = joined(operands, lambda re, im: JOINED.specs([re, im], {})[0])
         return _real(op.specs(specs, attrs)[0])
 
     cost = op.kind.cost if isinstance(op.kind, Elementwise) else 1.0

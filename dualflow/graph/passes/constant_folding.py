@@ -1,4 +1,4 @@
-"""Constant folding: what is known while compiling isn't computed at each call."""
+"""Constant folding: computes nodes with constant operands at compile time."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ SMALL_BYTES = 1 << 16
 
 
 def fold_constants(graph: Graph) -> Graph:
-    """``graph`` where nodes that read only constants are constants, if their results are small."""
+    """``graph`` with nodes of constant operands replaced by constants, if their results are small."""
     return rewrite(graph, fold)
 
 
 def fold(node: Node, make: Make) -> Replacement:
-    """f(constants) = its value, where that takes at most 64 KiB or no more than the constants themselves.
+    """f(constants) = its value, if that takes at most 64 KiB or no more memory than the constants.
 
-    The constants may be seen through views. A view that repeats elements stays, since reading the few is
-    cheaper; what is one number repeated, made of such numbers, does too. An op that raises stays: it must
-    fail when it runs, or not at all if nobody reads it.
+    Views of constants count as constants. A broadcast stays, since reading the few elements is cheaper. A
+    result with equal elements of operands with equal elements becomes a broadcast. An op that raises stays:
+    it must fail at run time, or not at all if its result is unused.
     """
     if node.effect is not None or isinstance(node.op.kind, Literal):
         return None
@@ -38,12 +38,12 @@ def fold(node: Node, make: Make) -> Replacement:
         return None
     if any(size_variables(tuple(spec.shape)) for spec in node.specs) or size_variables(node.attrs):
         return None
-    given = sum(_constant(value).nbytes for value in node.inputs)
-    wanted = sum(spec.nbytes if spec.shape.is_static else SMALL_BYTES + 1 for spec in node.specs)
-    if wanted > given and (wanted > SMALL_BYTES or isinstance(node.op.kind, View)):
+    operand_bytes = sum(_base_array(value).nbytes for value in node.inputs)
+    result_bytes = sum(spec.nbytes if spec.shape.is_static else SMALL_BYTES + 1 for spec in node.specs)
+    if result_bytes > operand_bytes and (result_bytes > SMALL_BYTES or isinstance(node.op.kind, View)):
         return None
     try:
-        results = run_node(node, [_seen(value) for value in node.inputs])
+        results = run_node(node, [_elements(value) for value in node.inputs])
     except Exception:  # whatever the kernel raises, it raises again at run time
         return None
     if len(results) == 1 and all(map(is_scalar_literal, node.inputs)) and _repeats_one(results[0]):
@@ -71,21 +71,21 @@ def _is_constant(value: Value) -> bool:
     return base is value or (is_static(value.spec.shape) and value.spec.nbytes <= SMALL_BYTES)
 
 
-def _constant(value: Value) -> Array:
-    """The constant that ``value`` is, or is a view of."""
+def _base_array(value: Value) -> Array:
+    """The array of the constant that ``value`` is, or is a view of."""
     node = base_of(value).node
-    assert node is not None, "a literal makes it"
+    assert node is not None, "its base is a literal"
     array: Array = node.attrs["value"]
     return array
 
 
-def _seen(value: Value) -> Array:
+def _elements(value: Value) -> Array:
     """The elements of a constant, or of a view of one."""
     views = []
     while (node := value.node) is not None and is_view(node):
         views.append(node)
         (value,) = node.inputs
-    array = _constant(value)
+    array = _base_array(value)
     for view in reversed(views):
         (array,) = run_node(view, [array])
     return array

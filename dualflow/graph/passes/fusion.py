@@ -184,7 +184,7 @@ class _Partition:
             return None
         if not isinstance(node.op.kind, Gather):
             known = [axes for _, axes in made if axes is not None]
-            hints = [group.seen[v] for v in node.inputs if v in group.seen and self._maker(v) is not group]
+            hints = [group.read[v] for v in node.inputs if v in group.read and self._maker(v) is not group]
             if not all(_name(own, axes) for axes in known):
                 return None
             for axes in hints:
@@ -279,8 +279,8 @@ class _Partition:
             return None
         laid = zip(node.inputs, input_axes(node, home.own[node]), strict=True)
         pairs = [(self._made_axes(other, v), axes) for v, axes in laid if self._maker(v) is other]
-        fewer, more = sorted((home.seen, other.seen), key=len)
-        pairs += [(other.seen[v], home.seen[v]) for v in fewer if v in more]
+        fewer, more = sorted((home.read, other.read), key=len)
+        pairs += [(other.read[v], home.read[v]) for v in fewer if v in more]
         mapping: dict[int, int] = {}
         for theirs, ours in pairs:
             if theirs is None or not _pair(mapping, theirs, ours):
