@@ -94,15 +94,15 @@ class _LoopRewriter:
         batchable, body = self.batchable, self.batchable.body
         end = batchable.loop.end
         new = [Value(p.node.output.spec) for p in batchable.before]
-        moved = {p.node.output: v for p, v in zip(batchable.before, new, strict=True)}
+        replaced = {p.node.output: v for p, v in zip(batchable.before, new, strict=True)}
         gone = {p.node for p in batchable.before}
-        nodes = rebuilt(body.nodes, lambda node, _: without(node) if node in gone else None, moved)
+        nodes = rebuilt(body.nodes, lambda node, _: without(node) if node in gone else None, replaced)
         outputs = list(body.outputs)
         for s in batchable.sums:
-            outputs[s.place], more = _sum([moved.get(v, v) for v in s.kept], outputs[s.place].node)
+            outputs[s.place], more = _sum([replaced.get(v, v) for v in s.kept], outputs[s.place].node)
             nodes += more
         places = [i for i in range(len(outputs)) if i not in batchable.after]
-        results = [moved.get(v, v) for v in [*[outputs[i] for i in places], *batchable.stacked]]
+        results = [replaced.get(v, v) for v in [*[outputs[i] for i in places], *batchable.stacked]]
         needed, _ = ancestors(results, ())
         iteration = Graph(
             body.name,

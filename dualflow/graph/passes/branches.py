@@ -24,6 +24,6 @@ def _taken(node: Node) -> Expansion | None:
     if index is None:
         return None
     branch = branches[int(index) if 0 <= index < len(branches) else -1]
-    moved = dict(zip(branch.inputs, node.inputs[1:], strict=True))
-    nodes = copied(branch.nodes, moved)
-    return Expansion(nodes, [moved[v] for v in branch.outputs])
+    replaced = dict(zip(branch.inputs, node.inputs[1:], strict=True))
+    nodes = copied(branch.nodes, replaced)
+    return Expansion(nodes, [replaced[v] for v in branch.outputs])

@@ -1,4 +1,4 @@
-"""Dead code elimination: what nobody reads isn't computed."""
+"""Dead code elimination."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dualflow.graph.ir import Graph, Node, Value
 
 
 def eliminate_dead_code(graph: Graph) -> Graph:
-    """``graph`` without the nodes, captures and updates that change nothing.
+    """``graph`` without unused nodes and captures, and without updates that change nothing.
 
-    A pure node goes if nothing reads it, even one that would fail when run. Nodes with an effect stay, and so
-    do the arguments, which the caller gives. A variable assigned its own value needs no update.
+    A pure node without consumers is removed even if it would fail at run time. Nodes with an effect stay, and
+    so do all arguments. An update of a variable by its own value is removed.
     """
     updates = tuple([u for u in graph.updates if u.value is not u.input])
     live: set[Value] = {*graph.outputs, *(u.value for u in updates)}

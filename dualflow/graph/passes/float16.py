@@ -1,7 +1,7 @@
-"""Ops on float16 become casts to float32, the op in float32, and a cast back that rounds once.
+"""Widens ops on float16: casts to float32, the op in float32, and a cast back that rounds once.
 
-So loops, folds and products know float16 only as what is cast, moved and rounded. An op that depends on the
-digits of its own dtype stays.
+So loops, reductions and matrix products only cast and move float16. An op that depends on the precision of
+its dtype stays.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dualflow.ops.op_kinds import Elementwise, MatMul, Reduce
 
 
 def widen_float16(graph: Graph) -> Graph:
-    """``graph`` where float32 is computed with in the place of float16, each result rounded to float16."""
+    """``graph`` with ops on float16 computed in float32, and each result rounded to float16."""
     widened = _widen_everywhere(graph)
     return graph if widened is graph else hoist_invariants(widened)
 
@@ -44,7 +44,7 @@ def _computes_with_halves(node: Node) -> bool:
 
 
 class _Widened:
-    """The rule of :func:`rebuild`; a value is cast once for all that read it."""
+    """The rule of :func:`rebuild`. A value is cast once for all its consumers."""
 
     def __init__(self) -> None:
         self._wide: dict[Value, Value] = {}
@@ -52,29 +52,29 @@ class _Widened:
     def __call__(self, node: Node, current: Node) -> Expansion | None:
         if not _computes_with_halves(node):
             return None
-        made: list[Node] = []
-        inputs = [self._in_float32(value, current, made) for value in current.inputs]
+        new_nodes: list[Node] = []
+        inputs = [self._in_float32(value, current, new_nodes) for value in current.inputs]
         specs = node.op.specs([v.spec for v in inputs], dict(node.attrs))
         wide = Node(node.op, inputs, node.attrs, specs, node.origin, node.also)
-        made.append(wide)
-        return Expansion(made, _rounded(wide, node.specs, made))
+        new_nodes.append(wide)
+        return Expansion(new_nodes, _rounded(wide, node.specs, new_nodes))
 
-    def _in_float32(self, value: Value, reader: Node, made: list[Node]) -> Value:
+    def _in_float32(self, value: Value, reader: Node, new_nodes: list[Node]) -> Value:
         if value.spec.dtype is not float16:
             return value
         if value not in self._wide:
-            self._wide[value] = _cast(value, float32, reader, made)
+            self._wide[value] = _cast(value, float32, reader, new_nodes)
         return self._wide[value]
 
 
-def _rounded(wide: Node, specs: Sequence[TensorSpec], made: list[Node]) -> list[Value]:
+def _rounded(wide: Node, specs: Sequence[TensorSpec], new_nodes: list[Node]) -> list[Value]:
     return [
-        new if new.spec.dtype is spec.dtype else _cast(new, spec.dtype, wide, made)
+        new if new.spec.dtype is spec.dtype else _cast(new, spec.dtype, wide, new_nodes)
         for new, spec in zip(wide.outputs, specs, strict=True)
     ]
 
 
-def _cast(value: Value, dtype: DType, for_node: Node, made: list[Node]) -> Value:
+def _cast(value: Value, dtype: DType, for_node: Node, new_nodes: list[Node]) -> Value:
     spec = TensorSpec.of(value.spec.shape, dtype)
-    made.append(Node(CAST, [value], {"dtype": dtype}, [spec], for_node.origin, for_node.also))
-    return made[-1].output
+    new_nodes.append(Node(CAST, [value], {"dtype": dtype}, [spec], for_node.origin, for_node.also))
+    return new_nodes[-1].output

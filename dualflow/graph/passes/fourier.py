@@ -1,4 +1,4 @@
-"""Fourier transforms of long rows become a step that reads tables: roots of unity, the order of results."""
+"""Fourier transforms of long rows by tables: roots of unity, and the order of results."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from dualflow.ops.record import Op
 
 Array = np.ndarray[Any, Any]
 REGISTER_BYTES: Final = 64
-"""Lanes with a transform each are as many as fit in so many bytes, on every machine: so bits are the same."""
+"""Bytes of the lanes that each compute a transform: the same on every machine, so that results are."""
 
 
 def _kernel(x: Array, *tables: Array, transform: Node) -> Array:
-    found: Array = transform.op.kernel(x, **transform.attrs)
-    return found
+    result: Array = transform.op.kernel(x, **transform.attrs)
+    return result
 
 
 FOUR_STEPS: Final = Op(
     name="fourier_steps",
-    doc="The node ``transform`` of long rows, by tables: see :func:`tables`.",
+    doc="The node ``transform``, of long rows, by tables: see :func:`tables`.",
     infer=lambda x, *tables, transform: x,
     kernel=_kernel,
     kind=Opaque("a Fourier transform of long rows"),
@@ -42,7 +42,7 @@ def _with_steps(graph: Graph) -> Graph:
 
 
 transform_in_steps = inside_out(_with_steps)
-"""The pass: a graph whose transforms of long rows are steps, in its bodies too."""
+"""The pass: ``graph`` with transforms of long rows by tables, in bodies too."""
 
 
 def _steps(node: Node) -> Expansion | None:
@@ -52,12 +52,17 @@ def _steps(node: Node) -> Expansion | None:
     (x,) = node.inputs
     if not kind.fourier(x.spec, **node.attrs):
         return None
-    found = tables(x.spec.shape[-1] or 0, x.spec.dtype.real, node.attrs["kind"] == "ifft")
-    made = [Node(CONSTANT, [], {"value": table}, [_spec(table)]) for table in found]
+    arrays = tables(x.spec.shape[-1] or 0, x.spec.dtype.real, node.attrs["kind"] == "ifft")
+    constants = [Node(CONSTANT, [], {"value": table}, [_spec(table)]) for table in arrays]
     step = Node(
-        FOUR_STEPS, [x, *(n.output for n in made)], {"transform": node}, node.specs, node.origin, node.also
+        FOUR_STEPS,
+        [x, *(n.output for n in constants)],
+        {"transform": node},
+        node.specs,
+        node.origin,
+        node.also,
     )
-    return Expansion((*made, step), (step.output,))
+    return Expansion((*constants, step), (step.output,))
 
 
 def _spec(table: Array) -> TensorSpec:
@@ -65,12 +70,12 @@ def _spec(table: Array) -> TensorSpec:
 
 
 def lanes_of(part: DType) -> int:
-    """How many transforms go side by side."""
+    """The number of transforms that are computed together."""
     return REGISTER_BYTES // part.size
 
 
 def sides(length: int) -> tuple[int, int]:
-    """The length of columns and of rows: a row of numbers as a matrix, as square as powers of two allow.
+    """The length of columns and of rows of a row as a matrix, as square as powers of two allow.
 
     >>> sides(1 << 17)
     (256, 512)
@@ -81,17 +86,17 @@ def sides(length: int) -> tuple[int, int]:
 
 @functools.lru_cache(maxsize=4)
 def tables(length: int, part: DType, inverse: bool) -> tuple[Array, ...]:
-    """What the steps for rows of so many numbers read.
+    """The tables for transforms of rows of ``length`` numbers.
 
-    Roots of the columns' length, the places of frequencies in their results; the root by which the number in
-    a lane is multiplied, for each frequency, divided by ``length`` for an inverse; roots that all lanes
-    share; roots of the rows' length, and the frequencies at places in their results.
+    Roots for the columns; the indices of frequencies in their results; the twiddle factor of each lane, for
+    each frequency, divided by ``length`` for an inverse transform; the roots that all lanes share; roots for
+    the rows; the frequency at each index of their results.
     """
     columns, rows = sides(length)
     lanes = lanes_of(part)
     near = _roots(np.arange(columns)[:, None] * np.arange(lanes), length) / (length if inverse else 1)
     order = frequencies(columns)
-    found = (
+    arrays = (
         _parts(_roots(np.arange(columns), columns), part),
         np.argsort(order),
         np.stack([near.real, near.imag], 1).astype(part.dtype),
@@ -99,41 +104,41 @@ def tables(length: int, part: DType, inverse: bool) -> tuple[Array, ...]:
         _parts(_roots(np.arange(rows), rows), part),
         frequencies(rows),
     )
-    for table in found:
+    for table in arrays:
         table.flags.writeable = False
-    return found
+    return arrays
 
 
 def frequencies(length: int) -> Array:
-    """The frequency at each place after butterflies of four legs, and at last of two if they are left over.
+    """The frequency at each index after butterflies of radix 4, and of radix 2 at the end if necessary.
 
     >>> frequencies(8)
     array([0, 4, 1, 5, 2, 6, 3, 7])
     """
-    place = np.arange(length)
-    found, weight, rest = np.zeros(length, np.int64), 1, length
-    while rest > 1:
-        legs = min(rest, 4)
-        rest //= legs
-        found += weight * (place // rest % legs)
+    index = np.arange(length)
+    frequency, weight, remaining = np.zeros(length, np.int64), 1, length
+    while remaining > 1:
+        legs = min(remaining, 4)
+        remaining //= legs
+        frequency += weight * (index // remaining % legs)
         weight *= legs
-    return found
+    return frequency
 
 
 def _roots(power: Array, order: int) -> Array:
-    """``exp(-2j * pi * power / order)`` for powers of two: an eighth of the circle, where angles are exact.
+    """``exp(-2j * pi * power / order)`` for powers of two, from the first eighth of the circle: exact angles.
 
     >>> [complex(z) == w for z, w in zip(_roots(np.arange(4), 4), [1, -1j, -1, 1j])]
     [True, True, True, True]
     """
-    turned = power * 8 % (8 * order)
-    eighth, rest = turned // order, turned % order
-    near = np.where(eighth % 2 == 0, rest, order - rest)
-    cosine, sine = np.cos(np.pi / 4 * near / order), np.sin(np.pi / 4 * near / order)
+    eighths = power * 8 % (8 * order)
+    eighth, remainder = eighths // order, eighths % order
+    reduced = np.where(eighth % 2 == 0, remainder, order - remainder)
+    cosine, sine = np.cos(np.pi / 4 * reduced / order), np.sin(np.pi / 4 * reduced / order)
     across = (eighth + 1) // 2 % 2 == 1
     x, y = np.where(across, sine, cosine), np.where(across, cosine, sine)
-    found: Array = np.where((eighth + 2) // 4 % 2 == 1, -x, x) - 1j * np.where(eighth < 4, y, -y)
-    return found
+    roots: Array = np.where((eighth + 2) // 4 % 2 == 1, -x, x) - 1j * np.where(eighth < 4, y, -y)
+    return roots
 
 
 def _parts(numbers: Array, part: DType) -> Array:
@@ -142,13 +147,13 @@ def _parts(numbers: Array, part: DType) -> Array:
 
 
 def inverse(node: Node) -> bool:
-    """Whether the steps go back."""
+    """Whether the transform is an inverse one."""
     kind: str = node.attrs["transform"].attrs["kind"]
     return kind == "ifft"
 
 
 def shape_of(node: Node) -> Sequence[int]:
-    """How many rows there are, and the sides of each."""
+    """The number of rows, and the sides of each."""
     size = node.output.spec.shape
     length = size[-1] or 0
     return (node.output.spec.shape.num_elements() or 0) // length, *sides(length)

@@ -28,27 +28,27 @@ from dualflow.ops.op_kinds import Elementwise, Gather, Reduce, Scan
 
 
 def fuse(graph: Graph, costs: CostModel = CPU) -> Graph:
-    """The graph with its loop nests as fused nodes.
+    """``graph`` with its loop nests as fused nodes.
 
-    Fusing fewer, larger loops keeps intermediate values in registers instead of memory.
+    Fewer, larger loops keep intermediate values in registers instead of memory.
     """
     return regroup(graph, partition(graph, costs), costs)
 
 
 def partition(graph: Graph, costs: CostModel = CPU) -> list[Group]:
-    """The groups of nodes that become the loop nests of ``graph``; other nodes stand alone."""
+    """The groups of nodes that become the loop nests of ``graph``. Other nodes belong to no group."""
     return _Partition(graph, costs).groups()
 
 
 def fusable(node: Node) -> bool:
-    """Whether a loop nest can compute ``node``, by its form and dtypes."""
+    """Whether a loop nest can compute ``node``, by its op kind and dtypes."""
     if not isinstance(node.op.kind, Elementwise | Reduce | Scan | Gather) or node.effect is not None:
         return is_scalar_control(node)
     return computed_in_loops(node)
 
 
 class _Partition:
-    """The groups of one graph, found in one walk."""
+    """Finds the groups of one graph, in one walk."""
 
     def __init__(self, graph: Graph, costs: CostModel) -> None:
         self.graph, self.costs = graph, costs
@@ -61,7 +61,7 @@ class _Partition:
         self.effects = [i for i, n in enumerate(graph.nodes) if n.effect is not None]
         self.failing = {n for n in graph.nodes if self.effects and may_fail(n)}
         self.too_long: set[tuple[Group, Group]] = set()
-        self.measures = [i for i, n in enumerate(graph.nodes) if binds_sizes(n)]
+        self.size_bindings = [i for i, n in enumerate(graph.nodes) if binds_sizes(n)]
 
     def groups(self) -> list[Group]:
         for index, node in enumerate(self.graph.nodes):
@@ -70,63 +70,63 @@ class _Partition:
                 self._place(node, index)
             elif not is_view(node):
                 self._note_reads(node, index)
-        found = list(dict.fromkeys(self.group_of.values()))
-        for group in found:
+        groups = list(dict.fromkeys(self.group_of.values()))
+        for group in groups:
             group.nodes.sort(key=self.index.__getitem__)
-        return found
+        return groups
 
     def _needs_memory(self, node: Node) -> bool:
-        """Whether a generated value is read by something that can't make its own."""
+        """Whether a generated value has a consumer that can't recompute it."""
         users = self.users.get(node.output, ())
         return node.output in self.results or any(
             not fusable(u) or is_view(u) or isinstance(u.op.kind, Scan | Gather) for u in users
         )
 
-    def _maker(self, value: Value) -> Group | None:
+    def _producer_group(self, value: Value) -> Group | None:
         return self.group_of.get(self.bases[value])
 
-    def _note_reads(self, node: Node, position: int, home: Group | None = None) -> None:
+    def _note_reads(self, node: Node, position: int, consumer_group: Group | None = None) -> None:
         for value in node.inputs:
-            maker = self._maker(value)
-            if maker is not None and maker is not home:
-                maker.reader = min(maker.reader, position)
-            elif maker is None and home is not None:
+            producer_group = self._producer_group(value)
+            if producer_group is not None and producer_group is not consumer_group:
+                producer_group.reader = min(producer_group.reader, position)
+            elif producer_group is None and consumer_group is not None:
                 self.readers.setdefault(value, []).append(node)
 
     def _place(self, node: Node, index: int) -> None:
-        home = self._home(node, index)
-        if home is None:
-            home = _new_group(node, index)
-        self.group_of[node] = home
-        if node in self.failing:  # what is printed before it, or not any more, stays so
-            home.reader = min([home.reader, *self.effects[bisect(self.effects, index) :][:1]])
-        for other in dict.fromkeys(map(self._maker, node.inputs)):
-            if other is not None and other is not home:
-                self._merge(home, other, node, index)
-        self._note_reads(node, home.position, home)
+        group = self._group_for(node, index)
+        if group is None:
+            group = _new_group(node, index)
+        self.group_of[node] = group
+        if node in self.failing:  # effects before it stay before it
+            group.reader = min([group.reader, *self.effects[bisect(self.effects, index) :][:1]])
+        for producer_group in dict.fromkeys(map(self._producer_group, node.inputs)):
+            if producer_group is not None and producer_group is not group:
+                self._merge(group, producer_group, node, index)
+        self._note_reads(node, group.position, group)
 
-    def _home(self, node: Node, index: int) -> Group | None:
-        """The group that takes ``node``: one that it reads from, else one that reads what it reads."""
-        makers = dict.fromkeys(g for g in map(self._maker, node.inputs) if g is not None)
-        for group in sorted(makers, key=lambda g: -len(g.nodes)):
+    def _group_for(self, node: Node, index: int) -> Group | None:
+        """The group that ``node`` joins: one that computes an operand, or else one that reads it, too."""
+        producer_groups = dict.fromkeys(g for g in map(self._producer_group, node.inputs) if g is not None)
+        for group in sorted(producer_groups, key=lambda g: -len(g.nodes)):
             if self._join(group, node, index):
                 return group
-        if makers:
+        if producer_groups:
             return None
         for value in () if _grows(node) else node.inputs:
-            for reader in self.readers.get(value, ())[-2:]:
-                group = self.group_of[reader]
-                if not self._folded_apart(group, node) and self._join(group, node, index):
+            for consumer in self.readers.get(value, ())[-2:]:
+                group = self.group_of[consumer]
+                if not self._reduced_apart(group, node) and self._join(group, node, index):
                     return group
         return None
 
-    def _folded_apart(self, group: Group, node: Node) -> bool:
-        """Whether a fold reads ``node`` that ``group`` can't take, for its own are over other axes."""
-        folds = [n for n in self.users.get(node.output, ()) if isinstance(n.op.kind, Reduce)]
-        own = self._embed(group, node) if folds and group.reduced else None
+    def _reduced_apart(self, group: Group, node: Node) -> bool:
+        """Whether a reduction that reads ``node`` can't join ``group``, whose reductions have other axes."""
+        reductions = [n for n in self.users.get(node.output, ()) if isinstance(n.op.kind, Reduce)]
+        own = self._embed(group, node) if reductions and group.reduced else None
         if own is None or isinstance(node.op.kind, Reduce):
             return False
-        reduced = [reduced_axes(fold, own) for fold in folds]
+        reduced = [reduced_axes(reduction, own) for reduction in reductions]
         return any(axes and axes != group.reduced for axes in reduced)
 
     def _join(self, group: Group, node: Node, index: int) -> bool:
@@ -147,63 +147,68 @@ class _Partition:
         return True
 
     def _staged(self, node: Node, own: Axes, kept: frozenset[int], stage: Mapping[Node, int]) -> Staged:
-        """The stages of ``node`` in a group whose other nodes are available from ``stage`` on."""
+        """The stages of ``node`` in a group, if other nodes are available from ``stage`` on."""
         ready = max([stage.get(base, 0) for v in node.inputs if (base := self.bases[v])], default=0)
         if reduced_axes(node, own):
             return Staged(ready + 1, ready + 1)
         return Staged(ready, ready + (not axis_set(own) <= kept))
 
     def _slot(self, groups: Sequence[Group], node: Node, index: int) -> int | None:
-        """A position at which ``groups`` and ``node`` can run as one, or None."""
+        """A position at which ``groups`` and ``node`` can be one group, or None."""
         top = max(g.position for g in groups)
         if self._source(node, groups) < top and all(g.reader > top for g in groups):
             return top
         return index if all(g.reader > index for g in groups) else None
 
     def _source(self, node: Node, inside: Sequence[Group]) -> int:
-        """The largest position of what ``node`` reads from outside ``inside``, or has to come after."""
-        found = -1
-        if self.measures:  # its sizes, or those of views it reads, may be told there
-            found = max([found, *self.measures[: bisect(self.measures, self.index[node])][-1:]])
+        """The largest position of what ``node`` depends on, outside of the groups ``inside``."""
+        last = -1
+        if self.size_bindings:  # its sizes, or those of views it reads, may be bound there
+            last = max([last, *self.size_bindings[: bisect(self.size_bindings, self.index[node])][-1:]])
         if node in self.failing:
-            found = max([found, *self.effects[: bisect(self.effects, self.index[node])][-1:]])
+            last = max([last, *self.effects[: bisect(self.effects, self.index[node])][-1:]])
         for value in node.inputs:
-            base, maker = self.bases[value], self._maker(value)
-            if maker is None:
-                found = max(found, -1 if base is None else self.index[base])
-            elif maker not in inside:
-                found = max(found, maker.position)
-        return found
+            base, producer_group = self.bases[value], self._producer_group(value)
+            if producer_group is None:
+                last = max(last, -1 if base is None else self.index[base])
+            elif producer_group not in inside:
+                last = max(last, producer_group.position)
+        return last
 
     def _embed(self, group: Group, node: Node) -> Axes | None:
-        """The axes of ``group`` on which the index of ``node`` lies; None where it lies on no such."""
+        """The loop axes of ``group`` for the index of ``node``; None if they don't fit."""
         shape = index_shape(node)
         own: list[int | None] = [None] * len(shape)
-        made = [(v, self._made_axes(group, v)) for v in node.inputs if self._maker(v) is group]
-        if any(axes is None for _, axes in made) or self._looks_into(group, node):
+        operand_axes = [
+            (v, self._made_axes(group, v)) for v in node.inputs if self._producer_group(v) is group
+        ]
+        if any(axes is None for _, axes in operand_axes) or self._gathers_from(group, node):
             return None
         if not isinstance(node.op.kind, Gather):
-            known = [axes for _, axes in made if axes is not None]
-            hints = [group.read[v] for v in node.inputs if v in group.read and self._maker(v) is not group]
-            if not all(_name(own, axes) for axes in known):
+            fixed = [axes for _, axes in operand_axes if axes is not None]
+            hints = [
+                group.read[v] for v in node.inputs if v in group.read and self._producer_group(v) is not group
+            ]
+            if not all(_assign_axes(own, axes) for axes in fixed):
                 return None
             for axes in hints:
-                _name(own, axes)
+                _assign_axes(own, axes)
         if not _complete(group, own, shape):
             return None
-        placed = tuple(own)
-        laid = dict(zip(node.inputs, input_axes(node, placed), strict=True))
-        return placed if all(_agree(axes, laid[v]) for v, axes in made if axes is not None) else None
+        index_axes = tuple(own)
+        read_axes = dict(zip(node.inputs, input_axes(node, index_axes), strict=True))
+        return (
+            index_axes
+            if all(_agree(axes, read_axes[v]) for v, axes in operand_axes if axes is not None)
+            else None
+        )
 
-    def _looks_into(self, group: Group, node: Node) -> bool:
-        """Whether ``node`` picks elements of a value that ``group`` makes.
-
-        Anywhere, so it must be whole first.
-        """
-        return isinstance(node.op.kind, Gather) and self._maker(node.inputs[0]) is group
+    def _gathers_from(self, group: Group, node: Node) -> bool:
+        """Whether ``node`` gathers from a value that ``group`` computes, and which must be complete first."""
+        return isinstance(node.op.kind, Gather) and self._producer_group(node.inputs[0]) is group
 
     def _made_axes(self, group: Group, value: Value) -> Axes | None:
-        """The axes of a value that ``group`` makes, seen through views; None where a view hides them."""
+        """The loop axes of a value that ``group`` computes, or of a view of one; None if it has none."""
         dims = dims_of_base(value)
         if dims is None:
             return None
@@ -211,25 +216,25 @@ class _Partition:
         return tuple(None if d is None else axes[d] for d in dims)
 
     def _fits(self, group: Group, node: Node, own: Axes) -> bool:
-        """Whether ``group`` with ``node`` is still one loop nest."""
+        """Whether ``group`` with ``node`` is one loop nest."""
         output = axis_set(output_axes(node, own))
         reduced = reduced_axes(node, own)
         if reduced:
             same = not group.reduced or group.reduced == reduced
-            apart = _apart(group.shape, reduced) and self._waits(group, node)
-            return axis_set(own) == group.everything and same and not apart
+            separate = _is_split_after(group.shape, reduced) and self._waits(group, node)
+            return axis_set(own) == group.everything and same and not separate
         if not group.reduced or output != group.kept:
-            apart = _apart(group.shape, group.reduced) and self._waits(group, node)
-            return output == group.everything and not apart
+            separate = _is_split_after(group.shape, group.reduced) and self._waits(group, node)
+            return output == group.everything and not separate
         return True
 
     def _waits(self, group: Group, node: Node) -> bool:
-        """Whether ``node`` reads a value that ``group`` knows only when its reductions are done."""
-        made = (group.made[b] for b in map(base_of, node.inputs) if b in group.made)
-        return bool(group.reduced) and any(axis_set(axes) <= group.kept for axes in made)
+        """Whether ``node`` reads a value of ``group`` that is computed after its reductions."""
+        operand_axes = (group.made[b] for b in map(base_of, node.inputs) if b in group.made)
+        return bool(group.reduced) and any(axis_set(axes) <= group.kept for axes in operand_axes)
 
     def _merge(self, home: Group, other: Group, node: Node, index: int) -> None:
-        """Move the nodes of ``other``, which ``node`` of ``home`` reads from, into ``home`` if legal."""
+        """Move the nodes of ``other``, which computes an operand of ``node``, into ``home``, if legal."""
         slot = self._slot([home, other], node, index)
         if (
             slot is None
@@ -241,28 +246,28 @@ class _Partition:
         mapping = self._match(home, other, node)
         if mapping is None:
             return
-        moved = {n: tuple(None if a is None else mapping[a] for a in own) for n, own in other.own.items()}
-        staged = self._staged_together(home, other, moved)
+        new_own = {n: tuple(None if a is None else mapping[a] for a in own) for n, own in other.own.items()}
+        staged = self._staged_together(home, other, new_own)
         if staged is None:
             return
         home.position, home.reader = slot, min(home.reader, other.reader)
         home.stage.update({n: staged[n].ready for n in home.nodes})
-        for node_of_other, own in moved.items():
+        for node_of_other, own in new_own.items():
             home.add(node_of_other, own, staged[node_of_other])
             self.group_of[node_of_other] = home
         home.runs = max(s.runs for s in staged.values())
 
     def _staged_together(
-        self, home: Group, other: Group, moved: dict[Node, Axes]
+        self, home: Group, other: Group, new_own: dict[Node, Axes]
     ) -> dict[Node, Staged] | None:
-        """The stages of all nodes once ``other`` is part of ``home``; None where they are too many.
+        """The stages of all nodes if ``other`` becomes part of ``home``; None if they are too many.
 
-        Groups only grow, so two that have been too long for one kernel stay so.
+        Groups only grow, so two groups that were too long for one kernel stay too long.
         """
         if (home, other) in self.too_long:
             return None
-        own = home.own | moved
-        reduced = home.reduced.union(*[reduced_axes(n, axes) for n, axes in moved.items()])
+        own = home.own | new_own
+        reduced = home.reduced.union(*[reduced_axes(n, axes) for n, axes in new_own.items()])
         stage: dict[Node, int] = {}
         staged: dict[Node, Staged] = {}
         for node in sorted(own, key=self.index.__getitem__):
@@ -274,11 +279,13 @@ class _Partition:
         return staged
 
     def _match(self, home: Group, other: Group, node: Node) -> dict[int, int] | None:
-        """For each axis of ``other`` the axis of ``home`` that it is; None where they can't be one nest."""
-        if sorted(home.shape, key=hash) != sorted(other.shape, key=hash) or self._looks_into(other, node):
+        """The axis of ``home`` for each axis of ``other``; None if they can't be one nest."""
+        if sorted(home.shape, key=hash) != sorted(other.shape, key=hash) or self._gathers_from(other, node):
             return None
-        laid = zip(node.inputs, input_axes(node, home.own[node]), strict=True)
-        pairs = [(self._made_axes(other, v), axes) for v, axes in laid if self._maker(v) is other]
+        operands = zip(node.inputs, input_axes(node, home.own[node]), strict=True)
+        pairs = [
+            (self._made_axes(other, v), axes) for v, axes in operands if self._producer_group(v) is other
+        ]
         fewer, more = sorted((home.read, other.read), key=len)
         pairs += [(other.read[v], home.read[v]) for v in fewer if v in more]
         mapping: dict[int, int] = {}
@@ -286,29 +293,29 @@ class _Partition:
             if theirs is None or not _pair(mapping, theirs, ours):
                 return None
         mapping = _fill(mapping, other.shape, home.shape)
-        moved = frozenset(mapping[a] for a in other.reduced) if mapping or not other.shape else None
-        if moved is None or any(other.shape[a] != home.shape[b] for a, b in mapping.items()):
+        reduced = frozenset(mapping[a] for a in other.reduced) if mapping or not other.shape else None
+        if reduced is None or any(other.shape[a] != home.shape[b] for a, b in mapping.items()):
             return None
-        one_reduction = not moved or not home.reduced or moved == home.reduced
+        one_reduction = not reduced or not home.reduced or reduced == home.reduced
         return (
             mapping
-            if one_reduction and (not other.shape or not _apart(home.shape, moved | home.reduced))
+            if one_reduction and (not other.shape or not _is_split_after(home.shape, reduced | home.reduced))
             else None
         )
 
 
 def _bases(graph: Graph) -> dict[Value, Node | None]:
-    """For each value the node whose elements it shows, itself or through views; None for those of inputs."""
-    found: dict[Value, Node | None] = dict.fromkeys(graph.inputs)
+    """The producer of each value or, of a view, of its base; None for inputs."""
+    bases: dict[Value, Node | None] = dict.fromkeys(graph.inputs)
     for node in graph.nodes:
-        base = found[node.inputs[0]] if is_view(node) else node
+        base = bases[node.inputs[0]] if is_view(node) else node
         for value in node.outputs:
-            found[value] = base
-    return found
+            bases[value] = base
+    return bases
 
 
-def _apart(shape: Sequence[int], reduced: frozenset[int]) -> bool:
-    """Whether what waits for a reduction over these axes is another loop nest."""
+def _is_split_after(shape: Sequence[int], reduced: frozenset[int]) -> bool:
+    """Whether consumers of a reduction over these axes are in another loop nest."""
     axes = range(len(shape))
     return reduced == frozenset(axes) or folds_columns(shape, axes, reduced)
 
@@ -324,14 +331,14 @@ def _new_group(node: Node, index: int) -> Group:
 
 
 def _grows(node: Node) -> bool:
-    """Whether a node has more elements than all it reads, which who folds them need not write to memory."""
+    """Whether a node has more elements than all its operands: a reduction of it need not write them."""
     bases = {base_of(v) for v in node.inputs}
     read = sum(typical(math.prod(sizes(v))) for v in bases)
     return typical(math.prod(sizes(node.output))) > max(read, 1)
 
 
-def _name(own: list[int | None], axes: Axes) -> bool:
-    """Name the dims of ``own``, counted from the last, by ``axes``; False where two names meet."""
+def _assign_axes(own: list[int | None], axes: Axes) -> bool:
+    """Set the dims of ``own``, counted from the last, to ``axes``; False on a conflict."""
     for i, axis in enumerate(axes, start=len(own) - len(axes)):
         if axis is not None:
             if own[i] not in (None, axis) or (own[i] is None and axis in own):
@@ -341,7 +348,7 @@ def _name(own: list[int | None], axes: Axes) -> bool:
 
 
 def _complete(group: Group, own: list[int | None], shape: Sequence[int]) -> bool:
-    """Name the dims that are left after free axes of their size; False where there is none."""
+    """Assign free axes of equal size to the remaining dims; False if there is none."""
     free = [a for a in range(len(group.shape)) if a not in own]
     for i, size in enumerate(shape):
         if size == 1:
@@ -357,8 +364,8 @@ def _complete(group: Group, own: list[int | None], shape: Sequence[int]) -> bool
     return True
 
 
-def _agree(made: Axes, laid: Axes) -> bool:
-    return all(a is None or a == b for a, b in zip(made, laid, strict=True))
+def _agree(axes: Axes, read_axes: Axes) -> bool:
+    return all(a is None or a == b for a, b in zip(axes, read_axes, strict=True))
 
 
 def _pair(mapping: dict[int, int], theirs: Axes, ours: Axes) -> bool:
@@ -369,7 +376,7 @@ def _pair(mapping: dict[int, int], theirs: Axes, ours: Axes) -> bool:
 
 
 def _fill(mapping: dict[int, int], theirs: Sequence[int], ours: Sequence[int]) -> dict[int, int]:
-    """``mapping`` with the axes that nothing relates paired in order, by size where sizes agree."""
+    """``mapping`` with the remaining axes paired in order, by equal size if possible."""
     free = [b for b in range(len(ours)) if b not in mapping.values()]
     for a in range(len(theirs)):
         if a not in mapping:

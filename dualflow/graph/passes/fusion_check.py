@@ -1,8 +1,7 @@
-"""Whether the kernels that fusion makes are legal, found another way than fusion finds them.
+"""An independent check that the kernels of the fusion pass are legal.
 
-Fusion knows by two integers for each group that no two wait for each other. Here each group is contracted to
-one vertex, and networkx looks for circles. It is for tests, for ``verify``, and for compiles that check their
-passes; others don't come here.
+Fusion avoids cycles by two integers per group. Here each group is contracted to one vertex, and networkx
+searches cycles. Tests, ``verify`` and compiles with ``checking`` use it; other compiles don't.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ from dualflow.graph.printer import lines_of
 from dualflow.ops.op_kinds import Gather
 
 Unit = Group | Node
-"""What runs as one: a group, or a node outside of all groups."""
+"""A unit of execution: a group, or a node outside all groups."""
 
-_READS, _FOLLOWS = "reads from", "must stay behind"
+_READS, _FOLLOWS = "reads from", "must stay after"
 
 
 def check_fusion(graph: Graph, options: CompileOptions) -> list[str]:
-    """What is wrong with the kernels of ``graph``, a trace of static sizes, and of the bodies inside it.
+    """The faults of the kernels of ``graph``, a trace of static sizes, and of its bodies.
 
-    Each fault is a sentence that names the ops, with the user's lines; nothing is wrong where there is none.
+    Each fault is a sentence that names the ops, with the user's lines.
     """
     return [
         fault
@@ -44,57 +43,59 @@ def check_fusion(graph: Graph, options: CompileOptions) -> list[str]:
 
 
 def require_legal_kernels(graph: Graph, options: CompileOptions) -> None:
-    """Raise InternalError with what :func:`check_fusion` finds, if it finds something."""
-    found = check_fusion(graph, options)
-    if found:
-        raise InternalError(f"{graph.name}: {'; '.join(found)}")
+    """Raise InternalError with the faults of :func:`check_fusion`, if there are any."""
+    all_faults = check_fusion(graph, options)
+    if all_faults:
+        raise InternalError(f"{graph.name}: {'; '.join(all_faults)}")
 
 
 def faults(graph: Graph, groups: Sequence[Group]) -> list[str]:
-    """What is wrong with ``groups`` as the kernels of ``graph``.
+    """The faults of ``groups`` as the kernels of ``graph``.
 
-    Each node belongs to one group at most. No groups wait for each other, neither by what they read nor since
-    effects and what may fail stay in order; each stands behind those that it waits for. Inside of a group,
-    all nodes agree on the loop that runs along each dim.
+    Each node must belong to at most one group. Dependencies between groups, by operands and by the order of
+    effects and nodes that may fail, must have no cycles, and groups must be in an order of them. Inside a
+    group, all nodes must agree on the loop of each dim.
     """
-    found = [*_misplaced(graph, groups)]
-    if not found:
-        found += [*_waiting(graph, groups)]
-        found += [fault for group in groups for fault in _disagreeing(group)]
-    return found
+    all_faults = [*_misplaced(graph, groups)]
+    if not all_faults:
+        all_faults += [*_waiting(graph, groups)]
+        all_faults += [fault for group in groups for fault in _disagreeing(group)]
+    return all_faults
 
 
 def quotient(graph: Graph, groups: Sequence[Group]) -> nx.DiGraph:
-    """The units of ``graph`` as vertices, with an edge from each to those that wait for it.
+    """The dependencies between the units of ``graph``: an edge from each unit to those that depend on it.
 
-    Views belong to whoever reads them. The attribute ``why`` of an edge says what the later one does.
+    Views belong to their consumers. The attribute ``why`` of an edge is the reason.
     """
-    home: dict[Node, Unit] = {node: group for group in groups for node in group.nodes}
-    found = nx.DiGraph()
+    unit_of: dict[Node, Unit] = {node: group for group in groups for node in group.nodes}
+    digraph = nx.DiGraph()
     effect: Node | None = None
     unordered: list[Unit] = []
     for node in graph.nodes:
         if is_view(node):
             continue
-        unit = home.get(node, node)
-        found.add_node(unit)
-        makers = [maker for value in node.inputs if (maker := base_of(value).node) is not None]
-        found.add_edges_from(
-            [(home.get(m, m), unit) for m in makers if home.get(m, m) is not unit], why=_READS
+        unit = unit_of.get(node, node)
+        digraph.add_node(unit)
+        producers = [producer for value in node.inputs if (producer := base_of(value).node) is not None]
+        digraph.add_edges_from(
+            [(unit_of.get(m, m), unit) for m in producers if unit_of.get(m, m) is not unit], why=_READS
         )
         if node.effect is not None:
             earlier = [*unordered, *([] if effect is None else [effect])]
-            found.add_edges_from([(u, unit) for u in earlier if not found.has_edge(u, unit)], why=_FOLLOWS)
+            digraph.add_edges_from(
+                [(u, unit) for u in earlier if not digraph.has_edge(u, unit)], why=_FOLLOWS
+            )
             effect, unordered = node, []
         elif may_fail(node):
             unordered.append(unit)
-            if effect is not None and not found.has_edge(effect, unit):
-                found.add_edge(effect, unit, why=_FOLLOWS)
-    return found
+            if effect is not None and not digraph.has_edge(effect, unit):
+                digraph.add_edge(effect, unit, why=_FOLLOWS)
+    return digraph
 
 
 def _misplaced(graph: Graph, groups: Sequence[Group]) -> Iterator[str]:
-    """Nodes in several groups, or of another graph, or in front of what they read."""
+    """Faults of nodes in several groups, of another graph, or before their operands."""
     index = {node: i for i, node in enumerate(graph.nodes)}
     count = Counter(node for group in groups for node in group.nodes)
     yield from (f"{named(n)} is computed {times} times" for n, times in count.items() if times > 1)
@@ -102,11 +103,11 @@ def _misplaced(graph: Graph, groups: Sequence[Group]) -> Iterator[str]:
     for group in groups:
         for one, other in pairwise(group.nodes):
             if index.get(one, 0) > index.get(other, 0):
-                yield f"{named(other)} is computed behind {named(one)}, which may read it"
+                yield f"{named(other)} is computed after {named(one)}, which may read it"
 
 
 def _waiting(graph: Graph, groups: Sequence[Group]) -> Iterator[str]:
-    """Units that wait for each other; and those that stand in front of what they wait for."""
+    """Faults of units that depend on each other, or run before what they depend on."""
     units = quotient(graph, groups)
     position: dict[Unit, int] = {node: i for i, node in enumerate(graph.nodes)}
     position |= {group: group.position for group in groups}
@@ -116,14 +117,14 @@ def _waiting(graph: Graph, groups: Sequence[Group]) -> Iterator[str]:
         if len(units_of_part) > 1:
             circle = nx.find_cycle(units.subgraph(units_of_part))
             steps = [f"{named(b)} {units.edges[a, b]['why']} {named(a)}" for a, b in circle]
-            yield f"these wait for each other: {', '.join(steps)}"
+            yield f"these depend on each other: {', '.join(steps)}"
     for a, b, why in units.edges(data="why"):
         if part[a] != part[b] and position[a] >= position[b]:
             yield f"{named(b)} {why} {named(a)}, but runs before it"
 
 
 def _disagreeing(group: Group) -> Iterator[str]:
-    """Nodes whose index, results or inputs don't lie in the loops of ``group``."""
+    """Faults of nodes whose index, results or operands don't fit the loops of ``group``."""
     inside = set(group.nodes)
     for node in group.nodes:
         own, shape = group.own[node], index_shape(node)
@@ -131,27 +132,30 @@ def _disagreeing(group: Group) -> Iterator[str]:
             (axis is None) != (size == 1) or (axis is not None and group.shape[axis] != size)
             for axis, size in zip(own, shape, strict=False)
         ):
-            yield f"{named(node)} of shape {list(shape)} lies on loops {own} of {group.shape}"
+            yield f"{named(node)} of shape {list(shape)} has the loops {own} of {group.shape}"
             continue
         reduced = reduced_axes(node, own)
-        whole = axis_set(own) == group.everything
-        if reduced and (reduced != group.reduced or not whole):
+        complete = axis_set(own) == group.everything
+        if reduced and (reduced != group.reduced or not complete):
             yield f"{named(node)} reduces loops {sorted(reduced)}, its kernel {sorted(group.reduced)}"
-        if not reduced and not whole and axis_set(output_axes(node, own)) != group.kept:
-            yield f"{named(node)} lies on loops {own}, neither on all of its kernel nor on those it keeps"
-        for slot, (value, laid) in enumerate(zip(node.inputs, input_axes(node, own), strict=True)):
+        if not reduced and not complete and axis_set(output_axes(node, own)) != group.kept:
+            yield f"{named(node)} has the loops {own}, neither all of its kernel nor the parallel ones"
+        for slot, (value, read_axes) in enumerate(zip(node.inputs, input_axes(node, own), strict=True)):
             base = base_of(value)
             if base.node is None or base.node not in inside:
                 continue
-            dims, made = dims_of_base(value), output_axes(base.node, group.own[base.node])
+            dims, produced_axes = dims_of_base(value), output_axes(base.node, group.own[base.node])
             if dims is None or (isinstance(node.op.kind, Gather) and slot == 0):
                 yield f"{named(node)} reads {named(base.node)} out of order, in one kernel with it"
-            elif any(d is not None and made[d] not in (None, at) for d, at in zip(dims, laid, strict=True)):
-                yield f"{named(node)} reads {named(base.node)} along other loops than those it is made on"
+            elif any(
+                d is not None and produced_axes[d] not in (None, at)
+                for d, at in zip(dims, read_axes, strict=True)
+            ):
+                yield f"{named(node)} reads {named(base.node)} along other loops than it is computed on"
 
 
 def named(unit: Unit) -> str:
-    """The ops of a unit, and the user's lines behind them."""
+    """The ops of a unit, with the user's lines."""
     nodes = unit.nodes if isinstance(unit, Group) else [unit]
     ops = "+".join(dict.fromkeys(node.op.name for node in nodes))
     lines = ", ".join(dict.fromkeys(line for node in nodes if (line := lines_of(node))))

@@ -1,4 +1,4 @@
-"""Random numbers of a loop, drawn at once before it: the generator gives the same ones in the same order."""
+"""Hoists random draws out of loops: one draw before the loop gives the same numbers in the same order."""
 
 from __future__ import annotations
 
@@ -15,34 +15,30 @@ from dualflow.ops.op_kinds import Loop, Opaque
 from dualflow.ops.record import Effect
 
 
-def draw_before_loops(graph: Graph, room: int) -> Graph:
-    """A loop that draws numbers in each iteration, and has no other effect = a draw for all iterations, and
-    the loop.
+def draw_before_loops(graph: Graph, budget: int) -> Graph:
+    """A loop whose only effect is a draw per iteration = one draw for all iterations, and the loop.
 
-    Without a host call in its body, it is machine code. The numbers of a loop take at most ``room`` bytes.
+    Without a host call in its body, the loop is machine code. The numbers take at most ``budget`` bytes.
     """
-    return expand(graph, lambda node: _drawn_before(node, room), (Loop,))
+    return expand(graph, lambda node: _drawn_before(node, budget), (Loop,))
 
 
-def _drawn_before(node: Node, room: int) -> Expansion | None:
+def _drawn_before(node: Node, budget: int) -> Expansion | None:
     if node.effect is not Effect.RANDOM:
         return None
     loop = loop_of(node)
-    draw = only_draw(loop.body, loop.iterations, room) if loop.iterations and not loop.reverse else None
+    draw = only_draw(loop.body, loop.iterations, budget) if loop.iterations and not loop.reverse else None
     if draw is None or loop.iterations is None:
         return None
-    many = _drawn(draw, loop.iterations)
-    reading = replace(loop, body=with_rows(loop.body, draw, loop.end), scanned=loop.scanned + 1)
-    inputs = (*node.inputs[: loop.end], many.output, *node.inputs[loop.end :])
-    made = Node(LOOP, inputs, {"loop": reading}, node.specs, node.origin, node.also)
-    return Expansion((many, made), made.outputs)
+    all_draws = _drawn(draw, loop.iterations)
+    scanning = replace(loop, body=with_rows(loop.body, draw, loop.end), scanned=loop.scanned + 1)
+    inputs = (*node.inputs[: loop.end], all_draws.output, *node.inputs[loop.end :])
+    new_loop = Node(LOOP, inputs, {"loop": scanning}, node.specs, node.origin, node.also)
+    return Expansion((all_draws, new_loop), new_loop.outputs)
 
 
-def only_draw(body: Graph, length: int, room: int) -> Node | None:
-    """The draw in a body that runs so many times, if it is its only effect and can be made at once.
-
-    ``room`` is how many bytes there are for that.
-    """
+def only_draw(body: Graph, length: int, budget: int) -> Node | None:
+    """The only effect of a body, if it is a draw of at most ``budget`` bytes for ``length`` iterations."""
     effects = [n for n in body.nodes if n.effect not in (None, Effect.ASSIGN)]
     if len(effects) != 1:
         return None
@@ -50,19 +46,19 @@ def only_draw(body: Graph, length: int, room: int) -> Node | None:
     if not isinstance(kind, Opaque) or not kind.drawn_singly:
         return None
     nbytes = length * effects[0].output.spec.nbytes
-    return effects[0] if nbytes <= room else None
+    return effects[0] if nbytes <= budget else None
 
 
 def for_all_iterations(draw: Node, length: int) -> dict[str, Any]:
-    """The attributes of ``draw`` for so many iterations at once."""
+    """The attributes of ``draw`` for ``length`` iterations at once."""
     return {**draw.attrs, "shape": (length, *draw.attrs["shape"])}
 
 
 def with_rows(body: Graph, draw: Node, at: int) -> Graph:
-    """``body`` with a row, the input of place ``at``, for ``draw``."""
+    """``body`` with ``draw`` replaced by a row: a new input with index ``at``."""
     row = Value(draw.output.spec)
-    found = rebuild(body, lambda node, _: without(node) if node is draw else None, {draw.output: row})
-    return replace(found, inputs=(*body.inputs[:at], row, *body.inputs[at:]))
+    rebuilt = rebuild(body, lambda node, _: without(node) if node is draw else None, {draw.output: row})
+    return replace(rebuilt, inputs=(*body.inputs[:at], row, *body.inputs[at:]))
 
 
 def _drawn(draw: Node, length: int) -> Node:

@@ -1,5 +1,4 @@
-"""Loop-invariant code motion: what each iteration computes from what never changes is computed once,
-before."""
+"""Loop-invariant code motion."""
 
 from __future__ import annotations
 
@@ -23,22 +22,22 @@ from dualflow.ops.op_kinds import CopyPieces, Elementwise, Literal, Loop, MatMul
 
 @inside_out
 def hoist_invariants(graph: Graph) -> Graph:
-    """``graph`` whose loops read from before them what no iteration changes.
+    """``graph`` with loop invariants hoisted out of loops.
 
-    Views, literals and what is computed from positions alone stay where they are read, since they cost
-    nothing there. A loop that may have no iteration keeps what may fail.
+    Views, literals and what is computed from positions alone stay in the loop, where they are free. In a loop
+    that may have no iteration, nodes that may fail stay, too.
     """
-    found = expand(graph, _lightened, (Loop,))
-    return found if found is graph else trim_control(merge_common_subexpressions(found))
+    hoisted = expand(graph, _lightened, (Loop,))
+    return hoisted if hoisted is graph else trim_control(merge_common_subexpressions(hoisted))
 
 
 def _lightened(node: Node) -> Expansion | None:
     loop = loop_of(node)
     if any(map(has_symbolic_sizes, loop.graphs)):  # each iteration has sizes of its own
         return None
-    parts = [_steady(loop.body, loop.end, sure=_has_iterations(loop) and node.effect is None)]
+    parts = [_hoistable(loop.body, loop.end, sure=_has_iterations(loop) and node.effect is None)]
     if loop.condition is not None:
-        parts.append(_steady(loop.condition, loop.end, sure=loop.length != 0))
+        parts.append(_hoistable(loop.condition, loop.end, sure=loop.length != 0))
     if not any(p.values for p in parts):
         return None
     nodes: list[Node] = []
@@ -49,41 +48,41 @@ def _lightened(node: Node) -> Expansion | None:
         new += [outer[v] for v in part.values]
     body, *tests = [_without(i, parts) for i in range(len(parts))]
     lighter = loop.another(body=body, condition=tests[0] if tests else None)
-    made = Node(LOOP, (*node.inputs, *new), {"loop": lighter}, node.specs, node.origin, node.also)
-    return Expansion((*nodes, made), made.outputs)
+    new_loop = Node(LOOP, (*node.inputs, *new), {"loop": lighter}, node.specs, node.origin, node.also)
+    return Expansion((*nodes, new_loop), new_loop.outputs)
 
 
 def _has_iterations(loop: LoopSpec) -> bool:
-    """Whether there is an iteration for sure."""
+    """Whether the loop has at least one iteration."""
     return type(loop.iterations) is int and loop.iterations > 0
 
 
-class _Steady(NamedTuple):
-    """The nodes of a loop's body, or of its condition, that go before it, and what others read of them."""
+class _Hoisted(NamedTuple):
+    """The nodes of a loop's body or condition that are hoisted, and their values that the loop reads."""
 
     graph: Graph
     nodes: Sequence[Node]
     values: Sequence[Value]
 
 
-def _steady(graph: Graph, start: int, *, sure: bool) -> _Steady:
-    """What may leave a graph whose inputs from ``start`` on never change, and that is ``sure`` to run."""
-    known = set(graph.inputs[start:])
-    moved: set[Node] = set()
+def _hoistable(graph: Graph, start: int, *, sure: bool) -> _Hoisted:
+    """What can be hoisted out of a graph with invariants from ``start`` on; ``sure`` if it always runs."""
+    invariant_values = set(graph.inputs[start:])
+    hoisted: set[Node] = set()
     for node in graph.nodes:
-        if node.effect is None and known.issuperset(node.inputs):
+        if node.effect is None and invariant_values.issuperset(node.inputs):
             if _costs_nothing(node):
-                known.update(node.outputs)
+                invariant_values.update(node.outputs)
             elif (sure or _never_fails(node)) and _is_no_larger(node):
-                known.update(node.outputs)
-                moved.add(node)
-    made = [v for n in graph.nodes if n in moved for v in n.outputs]
+                invariant_values.update(node.outputs)
+                hoisted.add(node)
+    hoisted_values = [v for n in graph.nodes if n in hoisted for v in n.outputs]
     effects = [n for n in graph.nodes if n.effect is not None]
-    staying, _ = ancestors(graph.outputs, made, effects)
+    staying, _ = ancestors(graph.outputs, hoisted_values, effects)
     read = {v for n in staying for v in n.inputs} | set(graph.outputs)
-    values = [v for v in made if v in read]
+    values = [v for v in hoisted_values if v in read]
     needed, _ = ancestors(values, ())
-    return _Steady(graph, [n for n in graph.nodes if n in needed], values)
+    return _Hoisted(graph, [n for n in graph.nodes if n in needed], values)
 
 
 def _costs_nothing(node: Node) -> bool:
@@ -91,7 +90,7 @@ def _costs_nothing(node: Node) -> bool:
 
 
 def _never_fails(node: Node) -> bool:
-    """Whether no values make ``node`` fail: the checks of element code are those of integers."""
+    """Whether ``node`` can't fail for any values: only element code of integers has checks."""
     if isinstance(node.op.kind, Elementwise):
         return node.op.kind.error is None and all(
             v.spec.dtype.is_inexact or v.spec.dtype.is_bool for v in node.inputs
@@ -100,7 +99,7 @@ def _never_fails(node: Node) -> bool:
 
 
 def _is_no_larger(node: Node) -> bool:
-    """Whether ``node`` is worth its memory: an element's repetition is cheaper to compute than to read."""
+    """Whether the result is no larger than the operands: broadcasts are cheaper to compute than to read."""
     bases = list(map(base_of, node.inputs))
     if not all(v.spec.shape.is_static for v in (*bases, *node.outputs)):
         return False
@@ -109,16 +108,16 @@ def _is_no_larger(node: Node) -> bool:
     return typical(node.output.spec.size) <= max(typical(v.spec.size) for v in bases)
 
 
-def _without(place: int, parts: Sequence[_Steady]) -> Graph:
-    """The graph of a part, which reads what goes before the loop; all take the same inputs."""
+def _without(place: int, parts: Sequence[_Hoisted]) -> Graph:
+    """The graph ``place`` of a loop, with hoisted values as inputs. All graphs have the same inputs."""
     graph = parts[place].graph
     inputs = list(graph.inputs)
-    moved: dict[Value, Value] = {}
+    replaced: dict[Value, Value] = {}
     for i, part in enumerate(parts):
         for value in part.values:
             inputs.append(Value(value.spec))
             if i == place:
-                moved[value] = inputs[-1]
-    gone = {v.node for v in moved}
-    lighter = rebuild(graph, lambda node, _: without(node) if node in gone else None, moved)
+                replaced[value] = inputs[-1]
+    gone = {v.node for v in replaced}
+    lighter = rebuild(graph, lambda node, _: without(node) if node in gone else None, replaced)
     return eliminate_dead_code(replace(lighter, inputs=tuple(inputs)))

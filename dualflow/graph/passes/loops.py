@@ -1,4 +1,4 @@
-"""Loops: one that keeps more replaces one that keeps less."""
+"""Merges loops: a loop with more outputs replaces one with fewer."""
 
 from __future__ import annotations
 
@@ -11,30 +11,31 @@ from dualflow.ops.op_kinds import Loop
 
 
 def merge_loops(graph: Graph) -> Graph:
-    """``graph`` where a loop that begins as another does, over the same inputs, stands for both.
+    """``graph`` with each loop that another one extends, over the same inputs, replaced by that one.
 
-    The gradient of a loop runs it once more and keeps what the way back reads: this makes one run of the two.
+    The gradient of a loop runs the loop again and stacks the residuals of the backward pass. This pass merges
+    the two.
     """
     loops = [n for n in graph.nodes if isinstance(n.op.kind, Loop) and n.effect is None]
-    stands_for = {n: _longest(n, loops) for n in loops}
-    if all(n is found for n, found in stands_for.items()):
+    replacements = {n: _longest(n, loops) for n in loops}
+    if all(n is longest for n, longest in replacements.items()):
         return graph
-    placed: dict[Node, Node] = {}
+    merged_loops: dict[Node, Node] = {}
 
     def merged(node: Node, current: Node) -> Expansion | None:
-        wanted = stands_for.get(node)
-        if wanted is None:
+        longest = replacements.get(node)
+        if longest is None:
             return None
-        before = placed.get(wanted)
-        made = before or (current if wanted is node else wanted.with_inputs(current.inputs))
-        placed[wanted] = made
-        return Expansion((made,) if before is None else (), made.outputs[: len(node.outputs)])
+        earlier = merged_loops.get(longest)
+        loop = earlier or (current if longest is node else longest.with_inputs(current.inputs))
+        merged_loops[longest] = loop
+        return Expansion((loop,) if earlier is None else (), loop.outputs[: len(node.outputs)])
 
     return rebuild(graph, merged)
 
 
 def _longest(node: Node, loops: Sequence[Node]) -> Node:
-    """The first loop that goes on furthest from where ``node`` ends, itself if none does."""
+    """The first of the loops that extend ``node`` the most; itself if none does."""
     loop = loop_of(node)
-    found = [n for n in loops if n.inputs == node.inputs and loop_of(n).extends(loop)]
-    return max(found, key=lambda n: len(loop_of(n).lineage))
+    extensions = [n for n in loops if n.inputs == node.inputs and loop_of(n).extends(loop)]
+    return max(extensions, key=lambda n: len(loop_of(n).lineage))

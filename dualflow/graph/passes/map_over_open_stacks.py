@@ -1,4 +1,4 @@
-"""What is computed from stacks whose length only the run knows: row by row, in a loop."""
+"""Elementwise ops on stacks of dynamic length become loops over their rows."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from dualflow.ops.op_kinds import Elementwise
 
 
 def loop_over_stacks(graph: Graph) -> Graph:
-    """f(stack) = a loop that applies f to each row, for f that works element by element.
+    """f(stack) = a loop that applies f to each row, for elementwise f.
 
-    Such are the sums of cotangents in gradients of the third order and beyond.
+    Gradients of the third order and beyond have such sums of cotangents.
     """
     return expand(graph, _looped, (Elementwise,))
 
@@ -24,21 +24,21 @@ def _looped(node: Node) -> Expansion | None:
         return None
     rank = len(node.output.spec.shape)
     stacks = [v for v in node.inputs if not v.spec.shape.is_static]
-    rest = [v for v in node.inputs if v.spec.shape.is_static]
-    if not all(_is_stack(v, rank) for v in stacks) or any(len(v.spec.shape) >= rank for v in rest):
-        return None  # rows of one meet whole others
-    rows = {v: Value(_row(v.spec)) for v in stacks} | {v: Value(v.spec) for v in rest}
+    static = [v for v in node.inputs if v.spec.shape.is_static]
+    if not all(_is_stack(v, rank) for v in stacks) or any(len(v.spec.shape) >= rank for v in static):
+        return None  # a row of one would broadcast with all of the other
+    rows = {v: Value(_row(v.spec)) for v in stacks} | {v: Value(v.spec) for v in static}
     one = Node(node.op, [rows[v] for v in node.inputs], node.attrs, [_row(node.output.spec)], node.origin)
     body = Graph(node.op.name, tuple(rows.values()), (one,), one.outputs)
-    scanned, others = [v for v in rows if v in stacks], [v for v in rows if v not in stacks]
+    scanned, invariants = [v for v in rows if v in stacks], [v for v in rows if v not in stacks]
     loop = LoopSpec(body, carried=0, scanned=len(scanned), length=None)
-    return by(Node(LOOP, [*scanned, *others], {"loop": loop}, node.specs, node.origin, node.also))
+    return by(Node(LOOP, [*scanned, *invariants], {"loop": loop}, node.specs, node.origin, node.also))
 
 
 def _is_stack(value: Value, rank: int) -> bool:
-    """Whether only the first of so many sizes is open."""
-    first, *others = value.spec.shape
-    return len(value.spec.shape) == rank and first is None and None not in others
+    """Whether ``value`` has ``rank`` axes, and only the first size is open."""
+    first, *sizes = value.spec.shape
+    return len(value.spec.shape) == rank and first is None and None not in sizes
 
 
 def _row(spec: TensorSpec) -> TensorSpec:

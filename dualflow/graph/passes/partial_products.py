@@ -1,6 +1,6 @@
-"""Part of a matrix product is the product of parts of its factors: the rest isn't computed.
+"""Slices of matrix products become products of slices.
 
-The gradient of ``concat([x, h]) @ w`` by ``h`` alone is such a part, in each iteration of a recurrent net.
+The gradient of ``concat([x, h]) @ w`` by ``h`` alone is such a slice, in each iteration of a recurrent net.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _DTYPES = "fd"
 
 
 class _PartialProduct(NamedTuple):
-    """The ``rows`` and ``columns`` of a product that are read: the first, and the one behind the last."""
+    """The ``rows`` and ``columns`` of a product that are read, as begin and end."""
 
     product: Node
     rows: tuple[int, int]
@@ -25,59 +25,59 @@ class _PartialProduct(NamedTuple):
 
 
 def cut_products(graph: Graph) -> Graph:
-    """(a @ b)[i:j, k:l] = a[i:j] @ b[:, k:l], where nothing else reads the product."""
-    found = {n: part for n in graph.nodes if (part := _match(n)) is not None}
-    if not found:
+    """(a @ b)[i:j, k:l] = a[i:j] @ b[:, k:l], if nothing else reads the product."""
+    matches = {n: part for n in graph.nodes if (part := _match(n)) is not None}
+    if not matches:
         return graph
     users, results = graph.users(), set(graph.results)
     parts = {
         n: part
-        for n, part in found.items()
+        for n, part in matches.items()
         if len(users[part.product.output]) == 1 and part.product.output not in results
     }
-    gone = {part.product for part in parts.values()}
-    moved: dict[Value, Value] = {}
+    unused = {part.product for part in parts.values()}
+    replaced: dict[Value, Value] = {}
 
     def cut(node: Node, _: Node) -> Expansion | None:
         if node in parts:
-            return _product_of_parts(node, parts[node], moved)
-        return without(node) if node in gone else None
+            return _product_of_parts(node, parts[node], replaced)
+        return without(node) if node in unused else None
 
-    return rebuild(graph, cut, moved) if parts else graph
+    return rebuild(graph, cut, replaced) if parts else graph
 
 
 def _match(node: Node) -> _PartialProduct | None:
-    """What ``node`` shows of a product, if it is neither all of it nor a single row or column.
+    """The slice of a product that ``node`` is, unless it is all of it, or a single row or column.
 
-    Products of these add in another order.
+    The products of single rows and columns add in another order.
     """
     product = node.inputs[0].node if node.op is GETITEM else None
     if product is None or product.op is not MATMUL or product.output.spec.dtype.char not in _DTYPES:
         return None
     key, fixed = node.attrs["key"], all(is_static(sizes(v)) for v in (*product.inputs, product.output))
-    if not fixed or any(v.spec.rank != 2 for v in product.inputs) or not all(map(_is_stretch, key)):
+    if not fixed or any(v.spec.rank != 2 for v in product.inputs) or not all(map(_is_contiguous_slice, key)):
         return None
-    whole = sizes(product.output)
-    shown = [*[(entry[0], entry[1]) for entry in key], *[(0, size) for size in whole[len(key) :]]]
-    if sizes(node.output) == whole or min(sizes(node.output)) < 2:
+    shape = sizes(product.output)
+    bounds = [*[(entry[0], entry[1]) for entry in key], *[(0, size) for size in shape[len(key) :]]]
+    if sizes(node.output) == shape or min(sizes(node.output)) < 2:
         return None
-    return _PartialProduct(product, shown[0], shown[1])
+    return _PartialProduct(product, bounds[0], bounds[1])
 
 
-def _is_stretch(entry: object) -> bool:
-    """Whether an entry of a key keeps neighbours, in order."""
+def _is_contiguous_slice(entry: object) -> bool:
+    """Whether an entry of a key is a slice of step 1."""
     return type(entry) is tuple and all(type(n) is int for n in entry) and entry[2] == 1 and entry[0] >= 0
 
 
-def _product_of_parts(node: Node, part: _PartialProduct, moved: dict[Value, Value]) -> Expansion:
+def _product_of_parts(node: Node, part: _PartialProduct, replaced: dict[Value, Value]) -> Expansion:
     product, nodes = part.product, []
-    factors = [moved.get(v, v) for v in product.inputs]
+    factors = [replaced.get(v, v) for v in product.inputs]
     in_rows = not product.attrs.get("transpose_a"), bool(product.attrs.get("transpose_b"))
-    for i, (kept, first) in enumerate(zip((part.rows, part.columns), in_rows, strict=True)):
+    for i, (bounds, first) in enumerate(zip((part.rows, part.columns), in_rows, strict=True)):
         factor = factors[i]
         size = sizes(factor)[0 if first else 1]
-        if kept != (0, size):
-            attrs = {"key": ((*kept, 1),) if first else ((0, sizes(factor)[0], 1), (*kept, 1))}
+        if bounds != (0, size):
+            attrs = {"key": ((*bounds, 1),) if first else ((0, sizes(factor)[0], 1), (*bounds, 1))}
             specs = GETITEM.specs([factor.spec], attrs)
             nodes.append(Node(GETITEM, (factor,), attrs, specs, node.origin, node.also))
             factors[i] = nodes[-1].output

@@ -1,4 +1,4 @@
-"""The streams of random ops in a graph that is copied into another: each copy draws from the beginning."""
+"""Random streams of graphs that are inlined: each copy draws from the beginning of new streams."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dualflow.ops.record import Effect
 
 
 def with_streams_of(graph: Graph, engine: Engine) -> Graph:
-    """``graph`` for ``engine``, which records it: its random ops draw from streams of what is recorded."""
+    """``graph`` for inlining by ``engine``: its random ops draw from streams of that engine's trace."""
     if all(node.effect is None for node in graph.nodes):
         return graph
 

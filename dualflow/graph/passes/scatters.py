@@ -1,4 +1,4 @@
-"""Sums with rows scattered onto zeros: ``c + scatter(i, rows)`` adds the rows to ``c`` where they belong."""
+"""Sums of a tensor and a scatter: ``c + scatter(i, rows)`` adds the rows to ``c`` in place."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from dualflow.scalar import ScalarOp
 
 
 def add_in_scatters(graph: Graph) -> Graph:
-    """c + scatter(i, rows) = scatter onto c, where only the sum reads what is scattered.
+    """c + scatter(i, rows) = scatter onto c, if nothing else reads the scatter.
 
-    So the gradient of an index in a loop touches a row in each iteration, and not all of what is indexed.
+    So the gradient of an indexing in a loop writes one row per iteration instead of the whole tensor.
     """
     if Scatter not in {type(node.op.kind) for node in graph.nodes}:
         return graph
     results = set(graph.results)
     single = {v for v, readers in graph.users().items() if len(readers) == 1 and v not in results}
-    sums = {n: found for n in graph.nodes if (found := _match(n, single)) is not None}
+    sums = {n: match for n in graph.nodes if (match := _match(n, single)) is not None}
     if not sums:
         return graph
-    gone = {scattered for _, scattered in sums.values()}
-    moved: dict[Value, Value] = {}
+    unused = {scattered for _, scattered in sums.values()}
+    replaced: dict[Value, Value] = {}
 
     def added(node: Node, current: Node) -> Expansion | None:
         if node in sums:
-            return by(reading(_onto(node, *sums[node]), moved))
-        return without(node) if node in gone else None
+            return by(reading(_onto(node, *sums[node]), replaced))
+        return without(node) if node in unused else None
 
-    return rebuild(graph, added, moved)
+    return rebuild(graph, added, replaced)
 
 
 def _match(node: Node, single: set[Value]) -> tuple[Value, Node] | None:
-    """What ``node`` adds to, and the scatter that it adds."""
+    """The addend and the scatter that ``node`` adds."""
     if scalar_op_of(node) is not ScalarOp.ADD:
         return None
     for onto, term in (node.inputs, node.inputs[::-1]):
-        maker = term.node
-        if maker is None or term not in single or onto is term or onto.spec != node.output.spec:
+        producer = term.node
+        if producer is None or term not in single or onto is term or onto.spec != node.output.spec:
             continue
-        kind = maker.op.kind
+        kind = producer.op.kind
         if isinstance(kind, Scatter) and kind.join == "add" and not kind.onto:
-            return onto, maker
+            return onto, producer
     return None
 
 

@@ -1,4 +1,4 @@
-"""Steps along a gradient that is zero but for some rows: only these rows change."""
+"""Sparse updates: steps along a gradient with few nonzero rows change only these rows."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from dualflow.scalar import ScalarOp
 
 
 def step_on_rows(graph: Graph, costs: CostModel = CPU) -> Graph:
-    """v - c * scatter(i, rows) changes the rows of ``v`` at ``i`` alone, where only that reads the scatter.
+    """v - c * scatter(i, rows) = ``v`` with the rows at ``i`` updated, if nothing else reads the scatter.
 
-    It is exact: ``v - c * 0`` is ``v`` to the bit for a number ``c`` above 0. The rows that belong to a place
-    are added up first, in the order in which the scatter adds them: each gives its number to a table of
-    places, where one stays, and is added to the sum of that number.
+    It is exact: ``v - c * 0`` is ``v`` to the bit for constants ``c > 0``. Rows with the same index are added
+    first, in the order in which the scatter adds them: the number of one of them is written to a table at
+    that index, and all of them are added to the sum of that number.
     """
     if SCATTER_ADD not in {node.op for node in graph.nodes}:
         return graph
@@ -52,13 +52,13 @@ def _step(node: Node, once: set[Value], costs: CostModel) -> _Step | None:
     if scalar_op_of(node) is not ScalarOp.SUBTRACT or node.inputs[0].spec != node.output.spec:
         return None
     term, factor = node.inputs[1], None
-    maker = term.node
-    if maker is not None and term in once and scalar_op_of(maker) is ScalarOp.MULTIPLY:
-        known = [v for v in maker.inputs if _is_positive(v)]
-        others = [v for v in maker.inputs if v not in known]
-        if len(known) != 1 or len(others) != 1:
+    producer = term.node
+    if producer is not None and term in once and scalar_op_of(producer) is ScalarOp.MULTIPLY:
+        constants = [v for v in producer.inputs if _is_positive(v)]
+        scatters = [v for v in producer.inputs if v not in constants]
+        if len(constants) != 1 or len(scatters) != 1:
             return None
-        (factor,), (term,) = known, others
+        (factor,), (term,) = constants, scatters
     scatter = term.node
     if scatter is None or scatter.op is not SCATTER_ADD or term not in once:
         return None
@@ -66,7 +66,7 @@ def _step(node: Node, once: set[Value], costs: CostModel) -> _Step | None:
 
 
 def _is_positive(value: Value) -> bool:
-    """Whether ``value`` is a number above 0 that is known."""
+    """Whether ``value`` is a positive finite scalar constant."""
     node = value.node
     if node is None or not isinstance(node.op.kind, Literal) or value.spec.rank:
         return False
@@ -76,25 +76,25 @@ def _is_positive(value: Value) -> bool:
 
 def _pays(scatter: Node, whole: Value, costs: CostModel) -> bool:
     shape, indices = sizes(whole), sizes(scatter.inputs[0])
-    known = all(type(n) is int for n in (*shape, *indices))
-    if not known or scatter.attrs["axis"] != 0 or scatter.output.spec != whole.spec:
+    static = all(type(n) is int for n in (*shape, *indices))
+    if not static or scatter.attrs["axis"] != 0 or scatter.output.spec != whole.spec:
         return False
     count, (size, *row) = math.prod(indices), shape
     return 0 < count * costs.sparse_rows <= size and math.prod(row) >= costs.sparse_row
 
 
 def _on_rows(original: Node, node: Node, once: set[Value], costs: CostModel) -> Expansion | None:
-    if original is not node:  # what it reads has moved: of two steps that meet one is left as it is
+    if original is not node:  # an operand was replaced: of two dependent steps, one stays
         return None
     step = _step(node, once, costs)
     if step is None:
         return None
-    made: list[Node] = []
+    new_nodes: list[Node] = []
 
     def append(op: Op, *inputs: Value, **attrs: Any) -> Value:
         specs = op.specs([v.spec for v in inputs], attrs)
-        made.append(Node(op, inputs, attrs, specs, step.scatter.origin, step.scatter.also))
-        return made[-1].output
+        new_nodes.append(Node(op, inputs, attrs, specs, step.scatter.origin, step.scatter.also))
+        return new_nodes[-1].output
 
     indices, rows = step.scatter.inputs
     old = node.inputs[0]
@@ -114,4 +114,4 @@ def _on_rows(original: Node, node: Node, once: set[Value], costs: CostModel) -> 
     if step.factor is not None:
         change = append(multiply.op, change, step.factor)
     new = append(subtract.op, append(GATHER, old, at, axis=0), change)
-    return Expansion(made, [append(UPDATE_ND, old, places, new)])
+    return Expansion(new_nodes, [append(UPDATE_ND, old, places, new)])

@@ -1,4 +1,4 @@
-"""Remove unused inputs, outputs and carried values of loops and conditionals, and outputs of other nodes."""
+"""Removes unused inputs, outputs and carried values of loops and branches, and outputs of other nodes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from dualflow.ops.op_kinds import Cond, Loop
 
 
 def trim_control(graph: Graph) -> Graph:
-    """``graph`` without the inputs, outputs and carried values of conditionals and loops that nothing uses.
+    """``graph`` without unused inputs, outputs and carried values of branches and loops.
 
-    Other nodes lose the outputs that nothing uses where their op can leave them out.
+    Unused outputs of other nodes are removed if the op has ``prune_outputs``.
     """
     needs: dict[Node, _Needs] = {}
     parts: dict[Node, dict[str, Any]] = {}
@@ -27,13 +27,13 @@ def trim_control(graph: Graph) -> Graph:
             continue
         needed.add(node)
         if isinstance(node.op.kind, Cond | Loop):
-            found = needs[node] = (
+            node_needs = needs[node] = (
                 _loop_needs(node, live) if isinstance(node.op.kind, Loop) else _cond_needs(node, live)
             )
-            live.update([node.inputs[i] for i in found.inputs])
-            live.update([node.inputs[i] for o, i in found.same.items() if node.outputs[o] in live])
+            live.update([node.inputs[i] for i in node_needs.inputs])
+            live.update([node.inputs[i] for o, i in node_needs.same.items() if node.outputs[o] in live])
         else:
-            attrs = _partly(node, live)
+            attrs = _pruned_attrs(node, live)
             if attrs is not None:
                 parts[node] = attrs
             live.update(node.inputs)
@@ -43,14 +43,14 @@ def trim_control(graph: Graph) -> Graph:
             return without(node)
         if node in parts:
             return _part_of(current, parts[node], [i for i, v in enumerate(node.outputs) if v in live])
-        found = needs.get(node)
-        return None if found is None or found.all_of(node) else _expansion(current, found)
+        used = needs.get(node)
+        return None if used is None or used.all_of(node) else _expansion(current, used)
 
     return rebuild(graph, trimmed)
 
 
-def _partly(node: Node, live: Container[Value]) -> dict[str, Any] | None:
-    """The attributes with which a node computes only what is live; None where it has to compute all."""
+def _pruned_attrs(node: Node, live: Container[Value]) -> dict[str, Any] | None:
+    """The attributes with which a node computes only live outputs; None if it has to compute all."""
     needed = tuple([v in live for v in node.outputs])
     return (
         None if node.op.prune_outputs is None or all(needed) else node.op.prune_outputs(needed, **node.attrs)
@@ -58,18 +58,20 @@ def _partly(node: Node, live: Container[Value]) -> dict[str, Any] | None:
 
 
 def _part_of(node: Node, attrs: dict[str, Any], outputs: Sequence[int]) -> Expansion:
-    """The node with other attributes, which computes these of its outputs."""
-    made = Node(node.op, node.inputs, attrs, [node.outputs[i].spec for i in outputs], node.origin, node.also)
+    """The node with other attributes, which computes only ``outputs``."""
+    pruned = Node(
+        node.op, node.inputs, attrs, [node.outputs[i].spec for i in outputs], node.origin, node.also
+    )
     values = list(node.outputs)
-    for i, value in zip(outputs, made.outputs, strict=True):
+    for i, value in zip(outputs, pruned.outputs, strict=True):
         values[i] = value
-    return Expansion((made,), values)
+    return Expansion((pruned,), values)
 
 
 class _Needs(NamedTuple):
-    """What of a conditional or loop is needed: places among its inputs, and among its outputs.
+    """The inputs and outputs of a branch or loop that are needed, by index.
 
-    ``same`` are outputs that are always an input, each with its place: the others need not ask for them.
+    ``same`` maps outputs that are always equal to an input to this input; they are not computed.
     """
 
     inputs: tuple[int, ...]
@@ -81,14 +83,14 @@ class _Needs(NamedTuple):
 
 
 def _expansion(node: Node, needs: _Needs) -> Expansion:
-    """The trimmed node, and what becomes of all outputs; where nothing of it is needed, no node."""
-    made = _trimmed(node, needs)
+    """The trimmed node, and the values that replace all outputs; no node if no output is needed."""
+    trimmed = _trimmed(node, needs)
     values = list(node.outputs)
-    for output, place in needs.same.items():
-        values[output] = node.inputs[place]
-    for output, value in zip(needs.outputs, made.outputs, strict=True):
+    for output, index in needs.same.items():
+        values[output] = node.inputs[index]
+    for output, value in zip(needs.outputs, trimmed.outputs, strict=True):
         values[output] = value
-    return Expansion((made,) if made.outputs or made.effect is not None else (), values)
+    return Expansion((trimmed,) if trimmed.outputs or trimmed.effect is not None else (), values)
 
 
 def _cond_needs(node: Node, live: Container[Value]) -> _Needs:
@@ -106,27 +108,27 @@ def _cond_needs(node: Node, live: Container[Value]) -> _Needs:
 def _loop_needs(node: Node, live: Container[Value]) -> _Needs:
     loop = loop_of(node)
     body, test, carried, end = loop.body, loop.condition, loop.carried, loop.end
-    constant = {i: i for i in range(carried) if body.outputs[i] is body.inputs[i]}
+    unchanged = {i: i for i in range(carried) if body.outputs[i] is body.inputs[i]}
     stacks = [i for i in range(carried, len(node.outputs)) if node.outputs[i] in live]
-    read = _read(test, test.outputs) if test is not None else set()  # with a condition, nothing is mapped
-    needed = {i for i in range(carried) if node.outputs[i] in live and i not in constant}
+    used = _read(test, test.outputs) if test is not None else set()  # with a condition, nothing is scanned
+    needed = {i for i in range(carried) if node.outputs[i] in live and i not in unchanged}
     needed |= {i for i in range(carried) if body.inputs[i].spec != body.outputs[i].spec}  # sizes are read too
     while True:
-        needed |= {i for i in read if i < carried and i not in constant}
-        found = _read(body, [body.outputs[i] for i in (*sorted(needed), *stacks)])
-        if found <= read:
+        needed |= {i for i in used if i < carried and i not in unchanged}
+        body_reads = _read(body, [body.outputs[i] for i in (*sorted(needed), *stacks)])
+        if body_reads <= used:
             break
-        read |= found
-    scanned = [i for i in range(carried, end) if i in read]
+        used |= body_reads
+    scanned = [i for i in range(carried, end) if i in used]
     if not scanned and end > carried and loop.length is None:
-        scanned = [carried]  # its rows are counted
-    rest = [i for i in sorted(read) if i >= end or i in constant]
-    return _Needs((*sorted(needed), *scanned, *rest), (*sorted(needed), *stacks), constant)
+        scanned = [carried]  # its number of rows is the trip count
+    invariants = [i for i in sorted(used) if i >= end or i in unchanged]
+    return _Needs((*sorted(needed), *scanned, *invariants), (*sorted(needed), *stacks), unchanged)
 
 
-def _read(graph: Graph, wanted: Iterable[Value]) -> set[int]:
-    """The places of the inputs on which ``wanted`` and the effects of ``graph`` depend."""
-    _, sources = ancestors(wanted, (), [n for n in graph.nodes if n.effect is not None])
+def _read(graph: Graph, values: Iterable[Value]) -> set[int]:
+    """The indices of the inputs on which ``values`` and the effects of ``graph`` depend."""
+    _, sources = ancestors(values, (), [n for n in graph.nodes if n.effect is not None])
     return {i for i, v in enumerate(graph.inputs) if v in sources}
 
 
@@ -143,7 +145,7 @@ def _trimmed(node: Node, needs: _Needs) -> Node:
 
 
 def _loop(loop: LoopSpec, needs: _Needs, outputs: int) -> LoopSpec:
-    """A trimmed loop, which is another one than those of its lineage if it keeps less than ``outputs``."""
+    """A trimmed loop, with a lineage of its own if it has fewer outputs than ``outputs``."""
     body, test = loop.body, loop.condition
     trimmed = replace(
         loop,

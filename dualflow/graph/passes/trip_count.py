@@ -1,4 +1,4 @@
-"""The number of iterations of a loop, where its inputs tell."""
+"""The trip count of a loop, if it follows from its inputs."""
 
 from __future__ import annotations
 
@@ -43,41 +43,40 @@ _RISES: Final = {
 
 
 def trip_count(loop: LoopSpec, initial: Sequence[Array | None]) -> int | None:
-    """The number of iterations of a loop; None where only the run tells.
+    """The trip count of a loop; None if it is dynamic.
 
-    A condition is understood if it is false at the start, or compares a counter (int32 or int64, to which
-    each iteration adds one number, without overflow) with a bound, in the condition or at the end of each
-    iteration.
+    A condition is analysed if it is false at the start, or compares a counter (int32 or int64, with a
+    constant step and without overflow) with a bound, in the condition or at the end of each iteration.
 
     Args:
-        loop: what its iterations are.
-        initial: the values of its inputs, None for those that are not known.
+        loop: the spec of the loop.
+        initial: the values of its inputs; None for those that are not constant.
     """
     test, most = loop.condition, loop.length
     if test is None or most == 0:
         return most
     if any(n.effect is not None for n in test.nodes):
         return None
-    known = _Known(loop.body, test, loop.carried, initial)
-    starts = known.value(test, test.outputs[0], first=True)
-    count = 0 if starts is not None and not starts.any() else known.iterations()
+    analysis = _LoopConstants(loop.body, test, loop.carried, initial)
+    starts = analysis.value(test, test.outputs[0], first=True)
+    count = 0 if starts is not None and not starts.any() else analysis.iterations()
     return count if count is None or most is None else min(count, most)
 
 
 class _Comparison(NamedTuple):
-    """A counter, ``begin + k * step`` in iteration ``k``, that is compared, ``more`` added, with
-    ``bound``."""
+    """The comparison of ``counter + offset`` with ``bound``; in iteration ``k``, the counter is
+    ``begin + k * step``."""
 
     test: ScalarOp
     begin: int
-    more: int
+    offset: int
     step: int
     bound: int
     dtype: np.dtype[Any]
 
     def iterations(self) -> int | None:
-        """How often the comparison holds before it doesn't; None for ever, or where the counter wraps."""
-        test, start, step, bound = self.test, self.begin + self.more, self.step, self.bound
+        """The number of iterations for which it holds; None if it always does, or the counter wraps."""
+        test, start, step, bound = self.test, self.begin + self.offset, self.step, self.bound
         limits = np.iinfo(self.dtype)
         if not limits.min <= start <= limits.max:
             return None
@@ -85,61 +84,61 @@ class _Comparison(NamedTuple):
             return 0
         if step == 0 or (step > 0) is not _RISES.get(test, bound > start):
             return None
-        count, rest = divmod(bound - start, step)
-        if test == ScalarOp.NOT_EQUAL and rest:
+        count, remainder = divmod(bound - start, step)
+        if test == ScalarOp.NOT_EQUAL and remainder:
             return None
         while _TESTS[test](start + count * step, bound):  # once at most
             count += 1
         last = self.begin + count * step
-        return count if all(limits.min <= x <= limits.max for x in (last, last + self.more)) else None
+        return count if all(limits.min <= x <= limits.max for x in (last, last + self.offset)) else None
 
 
-class _Known(NamedTuple):
-    """A loop with a condition, and those of its inputs that are known."""
+class _LoopConstants(NamedTuple):
+    """The constant values in a loop with a condition."""
 
     body: Graph
     test: Graph
     carried: int
     initial: Sequence[Array | None]
 
-    def value(self, graph: Graph, wanted: Value, *, first: bool) -> Array | None:
-        """``wanted`` in every iteration, or in the first; None where it differs or is not known.
+    def value(self, graph: Graph, target: Value, *, first: bool) -> Array | None:
+        """The constant that ``target`` is in every iteration, or in the first; None if it is not constant.
 
         ``graph`` is the body or the condition.
         """
-        needed, sources = ancestors([wanted], ())
+        needed, sources = ancestors([target], ())
         if any(n.effect is not None for n in needed):
             return None
         arrays = []
         for i, v in enumerate(graph.inputs):
-            steady = first or i >= self.carried or self.body.outputs[i] is self.body.inputs[i]
-            known = self.initial[i] if steady else None
-            if known is None and v in sources:
+            unchanged = first or i >= self.carried or self.body.outputs[i] is self.body.inputs[i]
+            array = self.initial[i] if unchanged else None
+            if array is None and v in sources:
                 return None
-            arrays.append(_NOTHING if known is None else known)
-        part = Graph(graph.name, graph.inputs, tuple([n for n in graph.nodes if n in needed]), (wanted,))
+            arrays.append(_UNUSED if array is None else array)
+        part = Graph(graph.name, graph.inputs, tuple([n for n in graph.nodes if n in needed]), (target,))
         try:
             return evaluate(part, arrays)[0]
-        except Exception:  # what fails, fails again when it runs
+        except Exception:  # it fails again at run time
             return None
 
     def iterations(self) -> int | None:
-        """The number of iterations, if a counter tells it."""
-        asked = _uncast(self.test.outputs[0])
-        if asked.node is not None:
-            found = self._compared(self.test, asked.node)
-            return None if found is None else found.iterations()
-        flag = self.test.inputs.index(asked)
-        going = self.initial[flag] if flag < self.carried else None
-        if going is None or not going.any():
+        """The trip count, if a counter determines it."""
+        result = _uncast(self.test.outputs[0])
+        if result.node is not None:
+            comparison = self._compared(self.test, result.node)
+            return None if comparison is None else comparison.iterations()
+        flag = self.test.inputs.index(result)
+        first = self.initial[flag] if flag < self.carried else None
+        if first is None or not first.any():
             return None
-        after = _uncast(self.body.outputs[flag]).node
-        found = None if after is None else self._compared(self.body, after)
-        more = None if found is None else found.iterations()
-        return None if more is None else 1 + more
+        next_flag = _uncast(self.body.outputs[flag]).node
+        comparison = None if next_flag is None else self._compared(self.body, next_flag)
+        further = None if comparison is None else comparison.iterations()
+        return None if further is None else 1 + further
 
     def _compared(self, graph: Graph, node: Node) -> _Comparison | None:
-        """The comparison that ``node`` of the condition, or of the body, is."""
+        """The comparison of a counter with a bound that ``node`` is, if it is one."""
         comparison = scalar_op_of(node)
         if comparison not in _TESTS:
             return None
@@ -152,36 +151,36 @@ class _Known(NamedTuple):
         return None
 
     def _counter(self, graph: Graph, value: Value) -> tuple[int, int, int] | None:
-        """Where a counter begins, what ``value`` of ``graph`` is more than it, and what an iteration adds."""
-        place, more = self._sum(graph, value)
+        """The begin of the counter in ``value = counter + offset``, the offset, and the step."""
+        place, offset = self._sum(graph, value)
         if place is None or value.spec.dtype.name not in ("int32", "int64"):
             return None
         start = self.initial[place]
-        again, step = self._sum(self.body, self.body.outputs[place])
-        return (int(start.item()), more, step) if again == place and start is not None else None
+        next_place, step = self._sum(self.body, self.body.outputs[place])
+        return (int(start.item()), offset, step) if next_place == place and start is not None else None
 
     def _sum(self, graph: Graph, value: Value) -> tuple[int | None, int]:
-        """The carried scalar to which ``graph`` adds a known number to get ``value``, and that number."""
-        more, node = 0, value.node
+        """The index of the carried scalar in ``value = scalar + constant``, and the constant."""
+        offset, node = 0, value.node
         op = None if node is None else scalar_op_of(node)
         if node is not None and op in (ScalarOp.ADD, ScalarOp.SUBTRACT):
             x, y = node.inputs
             if op is ScalarOp.ADD and x.node is not None:
                 x, y = y, x
-            known = self.value(graph, y, first=False)
-            if known is None or known.size != 1:
+            constant = self.value(graph, y, first=False)
+            if constant is None or constant.size != 1:
                 return None, 0
-            value, more = x, int(known.item()) * (1 if op is ScalarOp.ADD else -1)
+            value, offset = x, int(constant.item()) * (1 if op is ScalarOp.ADD else -1)
         places = [i for i in range(self.carried) if graph.inputs[i] is value]
-        return (places[0], more) if places and value.spec.shape.num_elements() == 1 else (None, 0)
+        return (places[0], offset) if places and value.spec.shape.num_elements() == 1 else (None, 0)
 
 
 def _uncast(value: Value) -> Value:
-    """``value`` as it was before casts to its own dtype, which bodies have until they are simplified."""
+    """``value`` without casts to its own dtype, which bodies have before simplification."""
     while (node := producer(value, CAST)) is not None and node.inputs[0].spec == value.spec:
         value = node.inputs[0]
     return value
 
 
-_NOTHING: Final = np.zeros(())
-"""Stands for inputs that nothing asked for reads."""
+_UNUSED: Final = np.zeros(())
+"""A placeholder for inputs that are not read."""

@@ -1,5 +1,4 @@
-"""Loops whose number of iterations is known: those of none and of one are none, and others need no
-condition."""
+"""Removes loops that run zero times or once, and the condition of loops with a static trip count."""
 
 from __future__ import annotations
 
@@ -22,35 +21,34 @@ from dualflow.ops.op_kinds import Literal, Loop
 from dualflow.ops.record import Op
 
 COUNTED_STACK_BYTES: Final = 1 << 28
-"""Stacks of a loop with a condition that are larger are made one iteration at a time."""
+"""Larger stacks of a loop with a condition stay growable buffers."""
 
 
 def count_trips(graph: Graph) -> Graph:
-    """``graph`` whose loops know their number of iterations where that can be known, and none of which has
-    one."""
+    """``graph`` with static trip counts of loops, and loops that run zero times or once inlined."""
     return expand(graph, _counted, (Loop,))
 
 
 def _counted(node: Node) -> Expansion | None:
     loop = loop_of(node)
     iterations = _iterations(node)
-    if has_symbolic_sizes(loop.body):  # what is carried may change its size
-        return _of_known_stacks(node, iterations) if loop.scanned and loop.length is None else None
+    if has_symbolic_sizes(loop.body):  # carried values may change their size
+        return _of_static_length(node, iterations) if loop.scanned and loop.length is None else None
     if iterations == 0 and all(v.spec.shape.is_static for v in loop.stacked):
-        return _none(node)
-    if iterations == 1 and _one_is_static(node):
-        return _one(node)
+        return _no_iterations(node)
+    if iterations == 1 and _has_static_body(node):
+        return _single_iteration(node)
     if iterations is None or iterations == loop.iterations:
         return None
     if is_scalar_control(node) or not _takes_little(node, iterations):
-        return None  # scalars stay in registers; stacks grow with the iterations that there are
+        return None  # scalars stay in registers; large stacks grow with the iterations
     attrs = {"loop": loop.another(condition=None, length=iterations)}
     specs = LOOP.specs([v.spec for v in node.inputs], attrs)
     return by(Node(LOOP, node.inputs, attrs, specs, node.origin, node.also))
 
 
-def _of_known_stacks(node: Node, iterations: int | None) -> Expansion | None:
-    """The loop over stacks whose length is known by now; its results keep their sizes but for that length."""
+def _of_static_length(node: Node, iterations: int | None) -> Expansion | None:
+    """The loop over stacks whose length is static by now; only this size of its outputs changes."""
     if iterations is None:
         return None
     loop = loop_of(node)
@@ -63,10 +61,10 @@ def _of_known_stacks(node: Node, iterations: int | None) -> Expansion | None:
 
 
 def _takes_little(node: Node, iterations: int) -> bool:
-    """Whether the loop's stacks may be made at once: a check can end it long before its last iteration."""
+    """Whether the loop's stacks may be allocated at once: a condition can end it after few iterations."""
     loop = loop_of(node)
     if loop.condition is None:
-        return True  # the rows that it reads are no fewer
+        return True  # it scans as many rows
     rows = [v.spec for v in loop.stacked]
     return (
         all(r.shape.is_static for r in rows)
@@ -83,41 +81,41 @@ def _iterations(node: Node) -> int | None:
 
 
 def _literal(value: Value) -> np.ndarray[Any, Any] | None:
-    known = value.node is not None and isinstance(value.node.op.kind, Literal)
-    return value.node.attrs["value"] if known and value.node is not None else None
+    is_literal = value.node is not None and isinstance(value.node.op.kind, Literal)
+    return value.node.attrs["value"] if is_literal and value.node is not None else None
 
 
-def _none(node: Node) -> Expansion:
-    """What a loop without iterations gives."""
+def _no_iterations(node: Node) -> Expansion:
+    """The outputs of a loop without iterations."""
     carried = loop_of(node).carried
     stacks = [
-        _made(node, CONSTANT, (), value=np.empty((0, *v.spec.shape[1:]), v.spec.dtype.dtype))
+        _new_node(node, CONSTANT, (), value=np.empty((0, *v.spec.shape[1:]), v.spec.dtype.dtype))
         for v in node.outputs[carried:]
     ]
     return Expansion(stacks, (*node.inputs[:carried], *[n.output for n in stacks]))
 
 
-def _one_is_static(node: Node) -> bool:
-    """Whether the sizes of all rows are known."""
+def _has_static_body(node: Node) -> bool:
+    """Whether all sizes in the body are static."""
     body = loop_of(node).body
     return all(v.spec.shape.is_static for v in (*body.inputs, *body.outputs))
 
 
-def _one(node: Node) -> Expansion:
-    """The body of a loop of one iteration, and what becomes of its results."""
+def _single_iteration(node: Node) -> Expansion:
+    """The inlined body of a loop with one iteration."""
     loop = loop_of(node)
     body, carried, end = loop.body, loop.carried, loop.end
     rows = [
-        _made(node, RESHAPE, (x,), shape=v.spec.shape)
+        _new_node(node, RESHAPE, (x,), shape=v.spec.shape)
         for x, v in zip(node.inputs[carried:end], body.inputs[carried:end], strict=True)
     ]
-    given = (*node.inputs[:carried], *[n.output for n in rows], *node.inputs[end:])
-    moved = dict(zip(body.inputs, given, strict=True))
-    nodes = copied(body.nodes, moved)
-    results = [moved[v] for v in body.outputs]
-    stacks = [_made(node, RESHAPE, (v,), shape=Shape((1, *v.spec.shape))) for v in results[carried:]]
+    body_inputs = (*node.inputs[:carried], *[n.output for n in rows], *node.inputs[end:])
+    replaced = dict(zip(body.inputs, body_inputs, strict=True))
+    nodes = copied(body.nodes, replaced)
+    results = [replaced[v] for v in body.outputs]
+    stacks = [_new_node(node, RESHAPE, (v,), shape=Shape((1, *v.spec.shape))) for v in results[carried:]]
     return Expansion((*rows, *nodes, *stacks), (*results[:carried], *[n.output for n in stacks]))
 
 
-def _made(like: Node, op: Op, inputs: tuple[Value, ...], **attrs: Any) -> Node:
+def _new_node(like: Node, op: Op, inputs: tuple[Value, ...], **attrs: Any) -> Node:
     return Node(op, inputs, attrs, op.specs([v.spec for v in inputs], attrs), like.origin)

@@ -381,7 +381,7 @@ def test_sizes_that_no_memory_holds_are_errors_of_the_line(name, number):
             call(df.constant(number, df.int64))
         said = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())])
         assert __file__ in said
-        assert name.split("(")[0] in said or "asked for by" in said  # the line's text, or NumPy's op
+        assert name.split("(")[0] in said or "called at" in said  # the line's text, or NumPy's op
         assert not any(word in said for word in ("fused", "bind_size", "copy:", "required:", "report this"))
     with pytest.raises((df.errors.ResourceExhaustedError, df.errors.InvalidArgumentError)):
         program(df.constant(number, df.int64))
