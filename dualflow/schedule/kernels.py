@@ -333,10 +333,10 @@ class KernelWriter:
         loads, position = self._operand(indices)
         yield from loads
         index, inside = self._register(as_dtype("int64")), self._register(as_dtype("bool"))
-        extent = self.arguments.parameter(("gather", step), axis.extent)
+        extent = self.arguments.parameter(("gathered axis", step), axis.extent)
         yield BoundsCheck(index, inside, position, extent, step.node)
         place = self._place(params.access, axis)
-        gathered = index, self._stride(("gather", step), axis.stride)
+        gathered = index, self._stride(("gathered axis", step), axis.stride)
         yield MaskedLoad(Load(self._bind(step.node.output), place._replace(gathered=gathered)), inside)
 
     # Conditionals and loops over scalars

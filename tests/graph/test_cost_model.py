@@ -43,7 +43,7 @@ NO_FIGURES = {
     "schedule.rematerialisation.DROPPED_FRACTION": "is the step of a search",
     "schedule.rematerialisation.SMALL": "is the step of a search",
     "schedule.sliding.MOST_AXES": "bounds what a routine takes",
-    "schedule.statements.FIRST_ROWS": "bounds the memory of stacks",
+    "schedule.statements.INITIAL_CAPACITY": "bounds the memory of stacks",
     "schedule.strip_mining.FOLDED": "fixes the order of sums",
     "schedule.strip_mining.WIDTH": "fixes the order of sums",
     "schedule.window_sums.AXES": "bounds what a routine takes",

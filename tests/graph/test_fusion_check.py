@@ -71,7 +71,7 @@ def test_groups_that_wait_for_each_other_are_told_with_their_lines(traced) -> No
     (fault,) = faults(graph, [one, other])
     first = f"exp+add ({line_of(program, 'exp')}, {line_of(program, 'a + c')})"
     second = f"sin+tanh+multiply ({line_of(program, 'sin')}, {line_of(program, 'tanh')})"
-    assert fault.startswith("these wait for each other: ")
+    assert fault.startswith("these depend on each other: ")
     assert f"{first} reads from {second}" in fault
     assert f"{second} reads from {first}" in fault
 
@@ -90,7 +90,7 @@ def test_what_is_read_through_a_view_is_waited_for(traced) -> None:
     graph = traced(
         lambda x, y: df.sin(x) * df.exp(df.reshape(df.sort(df.reshape(x * y, [5])), [5])), [5], [5]
     )
-    assert "wait for each other" in faults(graph, [group(graph, "multiply", "exp")])[0]
+    assert "depend on each other" in faults(graph, [group(graph, "multiply", "exp")])[0]
 
 
 def test_what_may_fail_is_not_moved_across_an_effect(traced) -> None:
@@ -109,7 +109,7 @@ def test_what_may_fail_is_not_moved_across_an_effect(traced) -> None:
     for node in divisions:
         both.add(node, (0,))
     (fault,) = faults(graph, [both])
-    assert f"print ({line_of(program, 'print')}) must stay behind floordiv" in fault
+    assert f"print ({line_of(program, 'print')}) must stay after floordiv" in fault
     assert faults(graph, partition(graph)) == []
 
 
@@ -134,7 +134,7 @@ def test_a_node_of_another_graph_is_told(chain: Graph, traced) -> None:
 
 def test_nodes_out_of_order_inside_of_a_group_are_told(chain: Graph) -> None:
     (fault,) = faults(chain, [group(chain, "exp", "sin", position=2)])
-    assert "is computed behind" in fault
+    assert "is computed after" in fault
 
 
 def matrix_group(graph: Graph, **axes: tuple[int | None, ...]) -> Group:
@@ -149,7 +149,7 @@ def test_an_index_that_does_not_fit_the_loops_is_told(traced) -> None:
     graph = traced(lambda x: df.exp(x), [3, 4])
     (fault,) = faults(graph, [matrix_group(graph, exp=(1, 0))])
     assert "exp" in fault
-    assert "of shape [3, 4] lies on loops (1, 0) of (3, 4)" in fault
+    assert "of shape [3, 4] has the loops (1, 0) of (3, 4)" in fault
 
 
 def test_a_value_read_along_other_loops_than_it_is_made_on_is_told(traced) -> None:
@@ -158,7 +158,7 @@ def test_a_value_read_along_other_loops_than_it_is_made_on_is_told(traced) -> No
     wrong.add(node_of(graph, "sin"), (0, 1))
     wrong.add(node_of(graph, "exp"), (1, 0))
     (fault,) = faults(graph, [wrong])
-    assert "along other loops than those it is made on" in fault
+    assert "along other loops than it is computed on" in fault
 
 
 def test_a_view_that_hides_the_order_of_elements_is_told(traced) -> None:
@@ -183,7 +183,7 @@ def test_reductions_over_different_loops_in_one_kernel_are_told(traced) -> None:
 def test_a_value_on_some_of_the_loops_that_are_not_kept_is_told(traced) -> None:
     graph = traced(lambda x, y: (df.reduce_sum(x, 1), df.exp(y)), [3, 4], [4])
     (fault,) = faults(graph, [matrix_group(graph, reduce_sum=(0, 1), exp=(1,))])
-    assert "neither on all of its kernel nor on those it keeps" in fault
+    assert "neither all of its kernel nor the parallel ones" in fault
 
 
 def test_compiles_that_check_their_passes_refuse_wrong_kernels(chain: Graph, monkeypatch) -> None:

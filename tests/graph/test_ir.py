@@ -30,7 +30,7 @@ def test_a_built_graph_is_legal():
 def test_a_node_must_be_made_before_it_is_read():
     builder = chain(2)
     graph = builder.finish([builder.nodes[-1].output])
-    with pytest.raises(InternalError, match="before it is made"):
+    with pytest.raises(InternalError, match="before it is computed"):
         verify(replace(graph, nodes=graph.nodes[::-1]))
 
 
@@ -44,7 +44,7 @@ def test_a_node_must_have_the_specs_that_its_op_infers():
 
 
 def test_a_result_must_come_from_the_graph():
-    with pytest.raises(InternalError, match="made by no node"):
+    with pytest.raises(InternalError, match="computed by no node"):
         verify(chain(1).finish([Value(TensorSpec([3]))]))
 
 

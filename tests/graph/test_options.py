@@ -135,13 +135,13 @@ def broken_inside(graph: Graph, options: CompileOptions) -> Graph:
 
 def test_checking_finds_the_pass_that_breaks_a_rule(traced):
     graph, passes = traced(df.exp, [3]), (*PASSES[:2], Pass("broken", "none", broken), *PASSES[2:])
-    with pytest.raises(InternalError, match="made by no node"):
+    with pytest.raises(InternalError, match="computed by no node"):
         optimise(graph, CompileOptions(checking=True), passes=passes)
 
 
 def test_checking_looks_into_bodies():
     graph, passes = graph_of(drawing, [3]), (*PASSES[:2], Pass("broken", "none", broken_inside))
-    with pytest.raises(InternalError, match="made by no node"):
+    with pytest.raises(InternalError, match="computed by no node"):
         optimise(graph, CompileOptions(checking=True), passes=passes)
 
 

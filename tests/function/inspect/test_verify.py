@@ -240,7 +240,7 @@ def test_kernels_that_wait_for_each_other_are_named_with_their_lines(monkeypatch
     assert not report.agrees
     (fault,) = report.faults
     assert f"exp+multiply (test_verify.py:{line_of(f, 'exp')}, test_verify.py:{line_of(f, 'sort')})" in fault
-    assert str(report).startswith("f(x: float32[4]) is cut into wrong kernels: these wait for each other: ")
+    assert str(report).startswith("f(x: float32[4]) is cut into wrong kernels: these depend on each other: ")
 
 
 def test_a_function_whose_sizes_depend_on_data_is_verified() -> None:
