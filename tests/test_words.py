@@ -29,6 +29,7 @@ CLEAN = (
     "eager",
     "experimental",
     "function/batching",
+    "function/calls",
     "gradient",
     "io",
     "keras.py",

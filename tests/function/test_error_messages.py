@@ -208,7 +208,7 @@ CASES = {
     "a budget for sizes that data decide": (
         lambda: df.function(lambda x: df.boolean_mask(x, x > 0.0), memory_budget="1MB")(V),
         df.errors.FailedPreconditionError,
-        "memory of '<lambda>' can't be planned: the size of what .* makes depends on data",
+        "memory of '<lambda>' can't be planned: the size of the result of .* depends on data",
         "Leave memory_budget out",
     ),
     "a budget for strings": (

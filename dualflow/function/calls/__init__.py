@@ -1,1 +1,1 @@
-"""How a trace is called: compiled at the first call, by a fast path later, under tapes, after failures."""
+"""Calls of a trace: compilation at the first call, fast paths, calls under tapes, failed calls."""

@@ -1,8 +1,8 @@
 """The arrays that a compiled graph reads, and those it may write to.
 
-A call that the interpreter makes may meet Python code on its way, so it computes a variable's next value in
-new memory: tensors that were read, or are read meanwhile, keep their value. The C call writes to a
-variable's own buffer instead, where its reference counts show that nothing else refers to it.
+Python code may run during a call that the interpreter makes. So such a call computes a variable's next value
+in new memory: tensors that were read before, or are read during the call, keep their values. The C call
+writes to a variable's own buffer instead, if reference counts show that nothing else refers to it.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ Array = np.ndarray[Any, Any]
 
 
 def array_of(source: Any) -> Array:
-    """The array of a tensor, or of what a variable holds, in row-major order.
+    """The array of a tensor, or of a variable's value, in row-major order.
 
     Raises:
-        InaccessibleTensorError: a symbol, which has none.
+        InaccessibleTensorError: a symbolic tensor, which has no array.
     """
     if type(source) is EagerTensor:
         return _row_major(source)
     if isinstance(source, AbstractVariable):
         return _row_major(EAGER.read(source))
-    return _row_major(EAGER.lift(source))  # raises, saying why
+    return _row_major(EAGER.lift(source))  # raises for a symbolic tensor
 
 
 def _row_major(tensor: Any) -> Array:
-    """The tensor's array; a view in another order is copied once, and the tensor keeps the copy."""
+    """The tensor's array; a view in another order is copied once, and the tensor stores the copy."""
     array: Array = tensor._array
     if not array.flags.c_contiguous:
         array = tensor._array = np.ascontiguousarray(array)
@@ -44,9 +44,9 @@ def _row_major(tensor: Any) -> Array:
 def gather(
     sources: Sequence[Any], written: Sequence[int] = (), locks: Sequence[WriteLock] = ()
 ) -> list[Array]:
-    """The arrays of ``sources``; those at ``written`` are copies of what the locks on the variables hold.
+    """The arrays of ``sources``; those at ``written`` are copies of the values in the variables' write locks.
 
-    The other variables' values are of one moment.
+    The values of the other variables are read as one atomic snapshot.
     """
     tensors = list(sources)
     for i, lock in zip(written, locks, strict=True):

@@ -19,14 +19,14 @@ from dualflow.graph.passes.assignments import drop_assignments
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 
 _NUMPY = CompileOptions(backend="numpy")
-_beginning = SharedLock()
-_iteration = SharedLock()
-"""Held by the thread that compiles: one at a time."""
+_starting = SharedLock()
+_compiling = SharedLock()
+"""Acquired by a thread that compiles: one at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class _CompileThread:
-    """What one thread is to compile, in the process that has started it."""
+    """A thread that compiles, and the process that has started it."""
 
     process: int = field(default_factory=os.getpid)
     ended: threading.Event = field(default_factory=threading.Event)
@@ -36,12 +36,12 @@ class BackgroundCompile:
     """Runs a graph as it was traced until a thread has compiled it.
 
     Args:
-        graph: the trace, of which no pass has changed a digit.
-        compile_it: compiles the graph, and keeps the result; held weakly. An error ends the thread: the
-            next call compiles for itself, and raises it where the user sees it.
+        graph: the trace, before any pass.
+        compile_it: compiles the graph, and stores the result; referenced weakly. An error ends the thread:
+            the next call compiles the graph itself, and raises the error to the user.
 
     Attributes:
-        count: how many calls it has served.
+        count: the number of calls it has served.
     """
 
     def __init__(self, graph: Graph, compile_it: Callable[[], object]) -> None:
@@ -60,21 +60,21 @@ class BackgroundCompile:
         return not job.ended.is_set()
 
     def take(self) -> Compiled | None:
-        """What runs a call that begins now; None where the thread has ended."""
+        """The interpreter's executable for a call that begins now; None if the thread has ended."""
         if not self.serving:
             return None
         self.count += 1
         return self._interpreted
 
     def wait(self, timeout: float | None) -> bool:
-        """Wait until the thread has ended, at most so many seconds; whether it has, or was never started."""
+        """Wait at most ``timeout`` seconds; returns whether the thread has ended, or was never started."""
         job = self._work
         if job is not None and job.process != os.getpid():
             job = self._begin()
         return job is None or job.ended.wait(timeout)
 
     def _begin(self) -> _CompileThread:
-        with _beginning.lock:
+        with _starting.lock:
             job = self._work
             if job is not None and job.process == os.getpid():
                 return job
@@ -83,13 +83,13 @@ class BackgroundCompile:
             job = self._work = _CompileThread()
             try:
                 threading.Thread(target=self._run, args=(job,), name="dualflow compile").start()
-            except RuntimeError:  # there can be no more threads: the call compiles for itself
+            except RuntimeError:  # no more threads can be started: the call compiles the graph itself
                 job.ended.set()
             return job
 
     def _run(self, job: _CompileThread) -> None:
         try:
-            with _iteration.lock, contextlib.suppress(Exception):
+            with _compiling.lock, contextlib.suppress(Exception):
                 compile_it = self._compile_it()
                 # A process that ends waits for its threads.
                 if compile_it is not None and threading.main_thread().is_alive():

@@ -1,8 +1,8 @@
 """The C fast call of a compiled graph: no interpreter between the arguments and the kernels.
 
-It serves calls with tensors, and with Python values that are the objects of earlier calls (True, None, a
-small number), of a graph that is one native part. Other graphs, and processes whose objects are not laid out
-as expected, have checked calls (``checked_call.py``).
+It serves graphs that are one native part. The values of a call are tensors, and Python values that are the
+same objects as in earlier calls (True, None, a small number). Other graphs, and processes whose objects have
+another memory layout than expected, have checked calls (``checked_call.py``).
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ Fail = Callable[[Node, Callable[[], BaseException] | None, Sequence[Any]], None]
 def c_call(
     executable: Compiled, form: CallForm | None, pack: Packer | None, fail: Fail
 ) -> Callable[..., Any] | None:
-    """``executable`` as a C function of a call's values; None where the entry code can't call it.
+    """``executable`` as a C function of a call's values; None if the C code can't call it.
 
     Args:
         executable: a compiled graph.
         form: which of the values are its inputs; None for all, in order.
         pack: puts the results into a structure; without it they are a tuple.
-        fail: finishes a failed call and raises, for the node that failed, what makes the error and the
-            inputs; see ``CompiledGraph.failed``.
+        fail: called after a failure with the failing node, a function that returns the error, and the inputs;
+            raises the error. See ``CompiledGraph.failed``.
     """
     if not isinstance(executable, Executable):
         return None
@@ -55,7 +55,7 @@ def c_call(
 
 
 def _is_one_part(executable: Executable) -> bool:
-    """Whether the whole graph is one function of machine code, which writes to captured variables at most."""
+    """Whether the graph is one function of machine code, and writes to no variables but captured ones."""
     graph, plan, program = executable.graph, executable.plan, executable.program
     arguments = set(graph.arguments)
     tensors = [c.source for c in graph.captures if not c.variable]
@@ -72,7 +72,7 @@ def _is_one_part(executable: Executable) -> bool:
 def _descriptor(
     executable: Executable, form: CallForm | None, pack: Packer | None, fail: Fail, slots: VariableSlots
 ) -> Descriptor:
-    """What the entry code reads."""
+    """The data that the C code reads."""
     graph, plan, program = executable.graph, executable.plan, executable.program
     written = {u.input for u in graph.updates}
     captured = list(zip(graph.captures, graph.inputs[len(graph.arguments) :], strict=True))
@@ -108,7 +108,7 @@ def _descriptor(
 
 
 def _arguments(form: CallForm) -> list[int | Fixed]:
-    """What each value of a call is: the number of an input, or an object."""
+    """For each value of a call the number of an input, or the object that it must be."""
     by_place: dict[int, int | Fixed] = {place: i for i, place in enumerate(form.places)}
     by_place |= {x.place: Fixed(x.value) for x in form.fixed}
     return [by_place[i] for i in range(form.arity)]

@@ -1,8 +1,8 @@
-"""The calls that a function served last: the trace for each kind of call, and the fast path to try first.
+"""The cache of recent calls: the trace for each kind of call, and the fast path to try first.
 
-A *fast path* is a callable that goes from the values of a call straight to the executable
-(``c_call.py``, ``checked_call.py``). It returns :data:`REFUSED` for values that it doesn't serve; then
-the slow path binds the arguments and finds or makes a trace. The compiled graph keeps the fast paths.
+A *fast path* is a callable that passes the values of a call to the executable (``c_call.py``,
+``checked_call.py``). It returns :data:`REFUSED` for values that it doesn't serve; then the slow path binds
+the arguments, and looks the trace up or creates it. The compiled graph stores the fast paths.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ MAX_KINDS: Final = 1024
 _STATIC: Final = frozenset({bool, int, float, str, type(None)})
 
 Names = tuple[str, ...]
-"""Of the keywords of a call, in its order: they name the last ones of its values."""
+"""The keywords of a call, in its order: the names of the last of its values."""
 
 T = TypeVar("T")
-"""What the table keeps: traces."""
+"""The type of the traces."""
 
 
 class CachedCall(NamedTuple, Generic[T]):
-    """The trace for calls of one kind, and their form; None for the inputs alone, in order."""
+    """The trace for calls of one kind, and their form; None if the values are the inputs, in order."""
 
     trace: T
     form: CallForm | None
 
     def inputs(self, values: Sequence[Any]) -> list[Any]:
-        """Those of ``values`` that are inputs of the trace; arrays as tensors."""
+        """The ``values`` that are inputs of the trace; arrays as tensors."""
         inputs = values if self.form is None else [values[i] for i in self.form.places]
         return [wrap(as_array(x)) if type(x) is np.ndarray else x for x in inputs]
 
@@ -48,13 +48,13 @@ class CallCache(Generic[T]):
 
     Attributes:
         fast: the fast path of the latest call without keywords.
-        named: those of calls with keywords, by the number of values without a keyword and the keywords.
+        named: the fast paths of calls with keywords, by the number of values without one and the keywords.
     """
 
-    __slots__ = ("_forms", "_known", "_tried", "fast", "named")
+    __slots__ = ("_calls", "_forms", "_tried", "fast", "named")
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, CachedCall[T]] = {}
+        self._calls: dict[Hashable, CachedCall[T]] = {}
         self._forms: dict[CallForm, CallForm] = {}
         self._tried: dict[tuple[int, Names], T] = {}
         self.fast: Callable[..., Any] = refuse
@@ -62,35 +62,35 @@ class CallCache(Generic[T]):
 
     def find(self, kind: Hashable) -> CachedCall[T] | None:
         """The call that :meth:`keep` added for ``kind``."""
-        return self._known.get(kind)
+        return self._calls.get(kind)
 
     def keep(self, kind: Hashable, trace: T, form: CallForm | None) -> CachedCall[T]:
-        """Serve the next calls of this kind, as :func:`kind_of_call` returns it, by ``trace``."""
-        if len(self._known) >= MAX_KINDS:
+        """Let ``trace`` serve the next calls of ``kind``, a key that :func:`kind_of_call` returned."""
+        if len(self._calls) >= MAX_KINDS:
             self.clear()
         if form is not None:
             form = self._forms.setdefault(form, form)  # equal forms share their Python values
-        known = self._known[kind] = CachedCall(trace, form)
-        return known
+        call = self._calls[kind] = CachedCall(trace, form)
+        return call
 
     def try_first(self, fast: Callable[..., Any], trace: T, count: int, names: Names) -> None:
-        """Let the next call with ``count`` values, the last of them by these names, try ``fast`` first."""
+        """Let the next call with ``count`` values, the last of them by ``names``, try ``fast`` first."""
         if names:
-            way = count - len(names), names
-            self.named[way] = fast
+            key = count - len(names), names
+            self.named[key] = fast
         else:
-            way = 0, names  # there is one without keywords
+            key = 0, names  # the cache has one fast path for calls without keywords
             self.fast = fast
-        self._tried[way] = trace
+        self._tried[key] = trace
 
     @property
     def tried(self) -> list[T]:
-        """The traces whose fast paths are tried first: calls by these are not counted."""
+        """The traces whose fast paths are tried first; calls that these serve are not counted."""
         return list(self._tried.values())
 
     def clear(self) -> None:
-        """Forget all."""
-        self._known.clear()
+        """Remove all entries."""
+        self._calls.clear()
         self._forms.clear()
         self._tried.clear()
         self.named.clear()
@@ -98,7 +98,7 @@ class CallCache(Generic[T]):
 
 
 def kind_of_call(values: Sequence[Any], names: Names) -> Hashable | None:
-    """A key that calls of different traces don't share; None if that takes the whole signature."""
+    """A key such that calls with equal keys have the same trace; None if only the signature shows that."""
     key: list[Any] = [names]
     for x in values:
         kind = type(x)

@@ -1,4 +1,4 @@
-"""The form of a call: which of its values are a graph's inputs, and what the others have to be."""
+"""The form of a call: which of its values are inputs of a graph, and which objects the others must be."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from dualflow.core.records import NamedTuple
 
 
 class Refusal(Enum):
-    """What a fast path returns in the place of a result; see :data:`REFUSED`."""
+    """What a fast path returns instead of a result; see :data:`REFUSED`."""
 
     REFUSED = "the fast path does not serve this call"
 
 
 REFUSED: Final = Refusal.REFUSED
-"""The fast path does not serve these values, and nothing has run: the slow path has to."""
+"""The fast path does not serve these values, and nothing has run; the caller takes the slow path."""
 
 
 def refuse(*values: Any) -> Refusal:
-    """The fast path that serves no call."""
+    """A fast path that serves no call: returns REFUSED."""
     return REFUSED
 
 
@@ -29,9 +29,9 @@ class FixedValue(NamedTuple):
 
     Attributes:
         place: its number among the values of the call.
-        kind: its type, and
-        exact: see :func:`exact`.
-        value: the object, which calls have to pass.
+        kind: its type.
+        exact: its key among values of this type; see :func:`exact`.
+        value: the object, which calls must pass.
     """
 
     place: int
@@ -41,10 +41,10 @@ class FixedValue(NamedTuple):
 
 
 class CallForm(NamedTuple):
-    """Which of a call's values are a graph's inputs, and what the others have to be.
+    """Which of a call's values are inputs of a graph, and which objects the others must be.
 
     Attributes:
-        places: where the inputs are among the values, in the graph's order.
+        places: the number of each input among the values, in the graph's order.
         fixed: the other values.
     """
 
@@ -72,7 +72,7 @@ class CallForm(NamedTuple):
 
 
 def form_of(places: Sequence[int], values: Sequence[Any]) -> CallForm | None:
-    """The form of calls like the one with ``values``; None for the inputs alone, in order."""
+    """The form of calls like the one with ``values``; None if the values are the inputs, in order."""
     fixed = [FixedValue(i, type(x), exact(x), x) for i, x in enumerate(values) if i not in places]
     form = CallForm(tuple(places), tuple(fixed))
     return None if form.is_in_order else form

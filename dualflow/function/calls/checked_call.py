@@ -1,6 +1,6 @@
 """The fast path of a compiled graph that the C call can't serve, such as one with host calls.
 
-Tensors like those the graph was traced for go to the executable at once, without binding a signature.
+Tensors with the shapes and dtypes of the trace are passed to the executable without binding a signature.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from dualflow.graph.ir import Graph
 
 
 def checked_call(graph: Graph, form: CallForm | None, run: Callable[..., Any]) -> Callable[..., Any]:
-    """``run``, a function of the graph's inputs, as a function of a call's values.
+    """The fast path that calls ``run`` with those of a call's values that are the graph's inputs.
 
-    It refuses values other than tensors of the graph's shapes and dtypes in row-major order, and all values
-    where a shape is open.
+    It returns REFUSED unless the inputs are tensors of the graph's shapes and dtypes in row-major order, and
+    always if a shape is open.
     """
     specs = [v.spec for v in graph.arguments]
     if not all(type(size) is int for spec in specs for size in spec.shape):
@@ -52,7 +52,7 @@ def checked_call(graph: Graph, form: CallForm | None, run: Callable[..., Any]) -
 def reading_call(
     compiled: Compiled, captured: Sequence[Any], pack: Callable[[Sequence[Any]], Any]
 ) -> Callable[..., Any]:
-    """An executable that changes no variable as a function of tensors in row-major order."""
+    """An executable that assigns no variable, as a function of tensors in row-major order."""
     run = compiled.run
 
     def call(*tensors: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A graph that runs on arrays: optimised and compiled when it is first needed."""
+"""A graph with its optimised form, executable and fast paths, each created when first needed."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class CompiledGraph:
 
     Args:
         graph: a trace, or a part of one.
-        options: how it is compiled; by default for the process's own backend.
-        history: what the trace has assigned before a call fails; None if the caller handles failures.
+        options: how it is compiled; by default the process's settings.
+        history: replays the assignments before a failure; None if the caller handles failures.
         pack: puts the outputs into the structure of the result; without it they are a tuple.
 
     Attributes:
-        graph: as it was traced.
+        graph: the graph before any pass.
         called: whether it has run.
     """
 
@@ -87,28 +87,28 @@ class CompiledGraph:
         """The graph after all passes, and within the memory budget if there is one.
 
         Raises:
-            InternalError: the options ask for checking, and a pass has broken a rule of the IR or of kernels.
+            InternalError: the options enable checks, and a pass has broken a rule of the IR or of kernels.
             FailedPreconditionError: there is a memory budget, and sizes that depend on data.
             ResourceExhaustedError: no plan keeps the memory budget.
         """
-        return self._passed if self._kept is None else self._kept.graph
+        return self._passed if self._rematerialised is None else self._rematerialised.graph
 
     @computed_once(_compiling)
-    def _kept(self) -> WithinBudget | None:
-        """The graph within the memory budget; None where there is none."""
+    def _rematerialised(self) -> WithinBudget | None:
+        """The graph within the memory budget; None without one."""
         if self._requested.memory_budget is None:
             return None
         budgets = self._budgets
-        kept: WithinBudget = budgets.keep_budget(
+        plan: WithinBudget = budgets.keep_budget(
             self._passed, self.options.memory_budget, self.backend, self.options.cost_model
         )
         if self.options.checking:
-            verify(kept.graph)
-        return kept
+            verify(plan.graph)
+        return plan
 
     @property
     def _budgets(self) -> Any:
-        """The module that plans memory; raises if no plan can be made for the graph."""
+        """The module that plans memory; raises if the graph can't be planned."""
         budgets = imported("dualflow.function.calls.memory_budget")
         sized = self._sized if self._cause is not None else self.graph
         if self._strings or sized is None or has_symbolic_sizes(sized):
@@ -117,21 +117,21 @@ class CompiledGraph:
 
     @property
     def memory(self) -> MemoryReport:
-        """What a call takes.
+        """The memory of a call.
 
         Raises:
             FailedPreconditionError: sizes depend on data, or there are strings.
         """
         report: MemoryReport = self._budgets.memory_report(
-            self.optimised, self._kept, self.options.memory_budget, self.backend
+            self.optimised, self._rematerialised, self.options.memory_budget, self.backend
         )
         return report
 
     @computed_once(_compiling)
     def _passed(self) -> Graph:
-        """The graph after all passes; one node that runs all of it where sizes depend on data.
+        """The graph after all passes; one node that NumPy runs if its sizes depend on data.
 
-        Of a graph with strings only unused nodes are dropped.
+        A graph with strings is only freed of dead code.
         """
         graph, cause = self.graph, self._cause
         if self._strings:
@@ -154,7 +154,7 @@ class CompiledGraph:
 
     @computed_once(_compiling)
     def _sized(self) -> Graph | None:
-        """The graph with numbers and symbolic sizes in place of open ones; None where a size is undecided."""
+        """The graph with numbers and symbolic sizes instead of open ones; None if one can't be expressed."""
         try:
             return with_symbolic_sizes(self.graph, self._requested)
         except UndecidedSize:
@@ -178,7 +178,7 @@ class CompiledGraph:
 
     @property
     def backend(self) -> Backend:
-        """What compiles the graph."""
+        """The backend that compiles the graph."""
         return backend_of(self._requested.backend)
 
     @property
@@ -188,7 +188,7 @@ class CompiledGraph:
 
     @property
     def of_numbers(self) -> Graph:
-        """The graph after all passes, with numbers for sizes: one node where there are symbolic sizes."""
+        """The graph after all passes, without symbolic sizes: a graph that has them is one node."""
         if self._cause is not None and self._symbolic is not None:
             return as_one_node(self.graph, self._cause)
         return self.optimised
@@ -205,7 +205,7 @@ class CompiledGraph:
             if self._cause is not None and self._symbolic is not None:
                 executable = self._symbolic[1]
             else:
-                with unforkable():  # a child would inherit the locks of what is imported and compiled
+                with unforkable():  # a child process would inherit locks of imports and of the compiler
                     executable = backend.build(graph, self.options)
         if self.options.strict:
             imported("dualflow.function.calls.strict").require_native(executable)
@@ -213,7 +213,7 @@ class CompiledGraph:
 
     @property
     def executed(self) -> float:
-        """The work that its kernels execute, divided by that of their ops; 1 where it is not compiled yet."""
+        """The work that its kernels execute, divided by that of their ops; 1 if it is not compiled yet."""
         if "executable" not in vars(self):
             return 1.0
         return self.backend.compile_stats(self.executable).executed
@@ -229,18 +229,18 @@ class CompiledGraph:
 
     @computed_once(_compiling)
     def sources(self) -> Sources:
-        """What is behind the inputs that follow the arguments, and which of all inputs are updated."""
+        """The sources of the captures, and which of the inputs are updated."""
         return Sources.of(self.executable.graph)
 
     @property
     def only_reads(self) -> bool:
-        """Whether a call changes no variable, even where it fails."""
+        """Whether a call assigns no variable, even if it fails."""
         return not self.sources.written and (self._history is None or not self._history.matters)
 
     def __call__(self, *arguments: Any) -> Any:
-        """The result as tensors, for a tensor or variable behind each argument; variables are updated.
+        """The result as tensors, for a tensor or variable for each argument; variables are updated.
 
-        The first call has no fast path: making one costs more than it saves once.
+        The first call builds no fast path, which costs more than it saves in one call.
         """
         if self._background is not None and (interpreted := self._interpreted()) is not None:
             return self._run(interpreted, Sources.of(interpreted.graph), arguments)
@@ -251,7 +251,7 @@ class CompiledGraph:
         return self.execute(*arguments) if result is REFUSED else result
 
     def execute(self, *arguments: Any) -> Any:
-        """The same, without the fast path."""
+        """The result of a call, without a fast path."""
         return self._run(self.executable, self.sources, arguments)
 
     def _run(self, executable: Compiled, sources: Sources, arguments: Sequence[Any]) -> Any:
@@ -263,9 +263,9 @@ class CompiledGraph:
         return self.called and not self.interpreted
 
     def fast_path(self, form: CallForm | None = None) -> Callable[..., Any]:
-        """The graph as a function of the values of a call, which returns REFUSED for those it doesn't serve.
+        """The fast path for calls of ``form``: a function of the values of a call.
 
-        There is one for each form of calls.
+        It returns REFUSED for values that it doesn't serve.
         """
         fast = self._fast_paths.get(form)
         return fast or self._fast_paths.setdefault(form, self._new_fast_path(form))
@@ -280,11 +280,11 @@ class CompiledGraph:
         return checked_call(self.optimised, form, run)
 
     def failed(self, node: Node, make: Callable[[], BaseException] | None, arguments: Sequence[Any]) -> None:
-        """Finish a C call that ended at ``node``: assign what was reached, and raise.
+        """Finish a C call that failed at ``node``: replay the assignments before it, and raise the error.
 
         Args:
-            node: the node that failed, or the outermost loop that a signal ended.
-            make: makes the error to raise; None where Python's error is set.
+            node: the node that failed, or the outermost loop that a signal interrupted.
+            make: returns the error to raise; None if Python's error indicator is set.
             arguments: the tensors and variables of the call.
         """
         history = self._history
@@ -299,7 +299,7 @@ class CompiledGraph:
             raise error
 
     def run(self, arguments: list[Array], effect_log: EffectLog | None = None) -> list[Array]:
-        """The outputs for one array per argument, of which those of updated variables are written to."""
+        """The outputs for one array per argument; the arrays of updated variables are written to."""
         interpreted = self._interpreted()
         executable = interpreted or self.executable
         captured = self.sources.captured if interpreted is None else Sources.of(interpreted.graph).captured
@@ -309,20 +309,20 @@ class CompiledGraph:
 
     @property
     def interpreted(self) -> bool:
-        """Whether NumPy runs a call that begins now, while a thread compiles the graph."""
+        """Whether NumPy runs a call that begins now, as a thread still compiles the graph."""
         return self._background is not None and not self._is_compiled and self._background.serving
 
     @property
     def interpreted_calls(self) -> int:
-        """How many calls NumPy has run so."""
+        """The number of calls that NumPy has run for that reason."""
         return 0 if self._background is None else self._background.count
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the thread that compiles the graph, if there is one; whether it has ended."""
+        """Wait for the thread that compiles the graph, if there is one; returns whether it has ended."""
         return self._background is None or self._background.wait(timeout)
 
     def _interpreted(self) -> Compiled | None:
-        """What NumPy runs in a call that begins now, if the graph is not compiled yet and need not be."""
+        """The interpreter's executable for a call that begins now; None if the compiled one is required."""
         return None if self._background is None or self._is_compiled else self._background.take()
 
     @property

@@ -1,4 +1,4 @@
-"""Graphs in which sizes depend on data: which they are, and such a graph as one node that NumPy runs."""
+"""Graphs in which sizes depend on data: a test for them, and such a graph as one node that NumPy runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 def sized_by_data(graph: Graph) -> Node | None:
     """The first node with a result whose size depends on data, or that reads sizes; None if there is none.
 
-    What loops keep of their iterations is read by loops, or computed with row by row.
+    The length of a loop's stack doesn't count: the nodes that read a stack iterate over its rows.
     """
     open_inputs = any(not v.spec.shape.is_static for v in graph.inputs)
     for node in graph.nodes:
@@ -39,19 +39,19 @@ def sized_by_data(graph: Graph) -> Node | None:
 
 
 def _sizes_read(node: Node, open_inputs: bool) -> Sequence[TensorSpec]:
-    """The results of ``node`` whose sizes the program needs; stacks of rows keep their own length."""
+    """The results of ``node`` whose sizes the program reads; a stack stores its own length."""
     if open_inputs or not isinstance(node.op.kind, Loop):
         return node.specs
     return node.specs[: loop_of(node).carried]
 
 
 @dataclass(frozen=True, slots=True)
-class WholeSpec(BodySpec):
-    """A graph that runs as one node.
+class InterpretedSpec(BodySpec):
+    """The attribute of a node that runs a graph through NumPy.
 
     Attributes:
         body: the graph.
-        effect: what running it does beside its results.
+        effect: the effect of running it; None if it only computes results.
     """
 
     body: Graph
@@ -68,23 +68,23 @@ class WholeSpec(BodySpec):
     def settings(self) -> Mapping[str, Any]:
         return {}
 
-    def with_bodies(self, change: Callable[[Graph], Graph]) -> WholeSpec:
-        return WholeSpec(change(self.body))
+    def with_bodies(self, change: Callable[[Graph], Graph]) -> InterpretedSpec:
+        return InterpretedSpec(change(self.body))
 
 
 def as_one_node(graph: Graph, cause: Node) -> Graph:
-    """``graph`` as one node, which runs it op by op through NumPy on account of ``cause``."""
+    """``graph`` as one node, which runs it op by op through NumPy; ``cause`` is the reason."""
     body = Graph(graph.name, graph.inputs, graph.nodes, graph.results)
     where = f" in line {cause.origin.line}" if cause.origin is not None else ""
-    op = _all_ops(f"the size of what {cause.op.name}{where} makes depends on data")
-    node = Node(op, graph.inputs, {"whole": WholeSpec(body)}, [v.spec for v in graph.results])
+    op = _all_ops(f"the size of the result of {cause.op.name}{where} depends on data")
+    node = Node(op, graph.inputs, {"interpreted": InterpretedSpec(body)}, [v.spec for v in graph.results])
     count = len(graph.outputs)
     updates = [Update(u.input, v) for u, v in zip(graph.updates, node.outputs[count:], strict=True)]
     return Graph(graph.name, graph.inputs, (node,), node.outputs[:count], graph.captures, tuple(updates))
 
 
 class _AllOps(Op):
-    """The op of such a node, which each has its own of: pickled as its reason."""
+    """The op of such a node, a new one for each reason; it is pickled as its reason."""
 
     __slots__ = ()
 
@@ -105,9 +105,9 @@ def _all_ops(reason: str) -> Op:
     )
 
 
-def _infer(*specs: TensorSpec, whole: WholeSpec) -> tuple[TensorSpec, ...]:
-    return tuple(v.spec for v in whole.body.outputs)
+def _infer(*specs: TensorSpec, interpreted: InterpretedSpec) -> tuple[TensorSpec, ...]:
+    return tuple(v.spec for v in interpreted.body.outputs)
 
 
-def _run(*arrays: Array, whole: WholeSpec) -> tuple[Array, ...]:
-    return tuple(evaluate(whole.body, arrays))
+def _run(*arrays: Array, interpreted: InterpretedSpec) -> tuple[Array, ...]:
+    return tuple(evaluate(interpreted.body, arrays))

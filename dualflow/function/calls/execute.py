@@ -1,4 +1,4 @@
-"""Runs an executable on tensors and variables: arrays out of them, and back."""
+"""Runs an executable on tensors and variables, and returns tensors."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Array = np.ndarray[Any, Any]
 
 
 class Sources(NamedTuple):
-    """What a graph reads and writes beside its arguments.
+    """What a graph reads and writes in addition to its arguments.
 
     Attributes:
-        captured: the variables and tensors behind the inputs that follow the arguments.
-        written: the inputs that are variables with updates, by number.
+        captured: the variable or tensor of each capture: the inputs after the arguments.
+        written: the numbers of the inputs that are variables with updates.
     """
 
     captured: tuple[Any, ...]
@@ -35,7 +35,7 @@ class Sources(NamedTuple):
 
     @classmethod
     def of(cls, graph: Graph) -> Sources:
-        """Those of ``graph``."""
+        """The captures of ``graph``, and its inputs with updates."""
         if not graph.updates:
             return cls(tuple([c.source for c in graph.captures]), ())
         number = {v: i for i, v in enumerate(graph.inputs)}
@@ -43,26 +43,24 @@ class Sources(NamedTuple):
 
 
 def execute(
-    compiled: Compiled, beside: Sources, history: AssignmentHistory | None, arguments: Sequence[Any]
+    compiled: Compiled, sources: Sources, history: AssignmentHistory | None, arguments: Sequence[Any]
 ) -> tuple[Any, ...]:
-    """The outputs as tensors, for a tensor or variable behind each argument; variables are updated.
+    """The outputs as tensors; variables are updated.
 
     Args:
-        compiled: what runs.
-        beside: what its graph reads and writes beside the arguments.
-        history: what the trace has assigned before a call fails; None if the caller handles failures.
-        arguments: of the call.
+        compiled: the executable.
+        sources: the captures of its graph, and which inputs it writes.
+        history: replays the assignments before a failure; None if the caller handles failures.
+        arguments: a tensor or variable for each argument of the graph.
     """
-    sources = (*arguments, *beside.captured)
+    inputs, written = (*arguments, *sources.captured), sources.written
     effect_log = None if history is None else history.effect_log()
-    step = UpdateStep([sources[i] for i in beside.written], compiled=True)
+    step = UpdateStep([inputs[i] for i in written], compiled=True)
     try:
-        if not beside.written:
-            return _update(compiled, gather(sources), (), (), effect_log)
+        if not written:
+            return _update(compiled, gather(inputs), (), (), effect_log)
         with step.running, step as locks:
-            return _update(
-                compiled, gather(sources, beside.written, locks), beside.written, locks, effect_log
-            )
+            return _update(compiled, gather(inputs, written, locks), written, locks, effect_log)
     except BaseException as error:
         if history is None or effect_log is None:
             raise
@@ -77,7 +75,7 @@ def _update(
     locks: Sequence[WriteLock],
     effect_log: EffectLog | None,
 ) -> tuple[Any, ...]:
-    """The outputs; the locks on the variables get their new tensors, all of them or none."""
+    """The outputs; commits the new values of variables, all of them or none."""
     with span("kernels", compiled.graph.name):
         results = tuple([wrap(a) for a in compiled.run(arrays, effect_log)])
     commit(locks, [wrap(arrays[i]) for i in written])

@@ -1,8 +1,8 @@
-"""After a failed call, variables hold what the lines before the failing one have assigned, as in eager code.
+"""Recovery after a failed call: variables get the values that eager code would have assigned by then.
 
 Compiled code writes to variables last, when nothing can fail any more, so a call that fails has changed none.
-If assignments precede the failing line, the trace is run again by the interpreter, from the variables'
-values before the call, up to that line. Calls that succeed pay nothing for this.
+If assignments precede the failing line, the interpreter runs the trace again, from the variables' values
+before the call, up to that line. Successful calls do no extra work.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ Array = np.ndarray[Any, Any]
 
 
 class AssignmentHistory:
-    """Assigns to variables what a failed call of a trace had assigned by then.
+    """The assignments of a trace, which are replayed after a call of it has failed.
 
     Args:
         graph: the trace, with its assignments.
-        variable_of: from a variable that the trace assigns and the call's arguments to the one to assign.
+        variable_of: called with a variable that the trace assigns and the call's arguments; returns the
+            variable that the call assigns.
         on_assigned: called with each variable of the trace that was assigned.
     """
 
@@ -61,6 +62,7 @@ class AssignmentHistory:
 
     @cached_attribute
     def _generators(self) -> tuple[Any, ...]:
+        """The random generators that the trace draws from."""
         drawing = (n for n in _all_nodes(self._graph) if n.effect is Effect.RANDOM and not n.bodies)
         generators = {id(g): g for n in drawing if (g := n.attrs.get("generator")) is not None}
         return tuple(generators.values())
@@ -72,28 +74,29 @@ class AssignmentHistory:
         return tuple({id(v): v for v in named}.values())
 
     def effect_log(self) -> EffectLog | None:
-        """The record that a call which begins now fills; None if nothing has to be recorded."""
+        """A new log for a call; None if recovery needs none."""
         return EffectLog(self._generators) if self.matters else None
 
     def recover(self, error: BaseException, effect_log: EffectLog, arguments: Sequence[Any]) -> BaseException:
-        """Assign to variables what a call had assigned before it failed with ``error``.
-
-        Returns the error to raise: another one where eager code fails at an earlier line.
+        """Assign to variables what eager code would have assigned before ``error``.
 
         Args:
             error: what has ended the compiled call.
             effect_log: what the call did outside of machine code.
             arguments: its tensors and variables.
+
+        Returns:
+            The error to raise: a different one if eager code fails at an earlier line.
         """
         recovery = _Recovery(error, effect_log)
         variables = {id(v): self._variable_of(v, arguments) for v in self._assigned}
-        held = {id(v): v for v in variables.values()}
-        step = UpdateStep(list(held.values()))
+        assigned = {id(v): v for v in variables.values()}
+        step = UpdateStep(list(assigned.values()))
         with step.running, step as locks:
             try:
                 self._run(recovery, arguments)
             finally:
-                lock_of = dict(zip(held, locks, strict=True))
+                lock_of = dict(zip(assigned, locks, strict=True))
                 for key, (variable, array) in recovery.assigned.items():
                     lock_of[id(variables[key])].tensor = wrap(np.array(array, order="C"))
                     self._on_assigned(variable)
@@ -105,7 +108,7 @@ class AssignmentHistory:
 
 
 class LoopHistory(AssignmentHistory):
-    """Of one iteration of a loop in Python: the error of a failed iteration carries what it had assigned."""
+    """The assignments of one iteration of a Python loop: the error of a failed iteration stores them."""
 
     def recover(self, error: BaseException, effect_log: EffectLog, arguments: Sequence[Any]) -> BaseException:
         recovery = _Recovery(error, effect_log)
@@ -116,7 +119,7 @@ class LoopHistory(AssignmentHistory):
 
 
 class _Ended(BaseException):
-    """The replay has reached the line at which the call ended."""
+    """Raised when the replay has reached the line at which the call ended."""
 
 
 class _Recovery:
@@ -124,7 +127,7 @@ class _Recovery:
 
     Attributes:
         assigned: the assigned variables by id, each with its value.
-        make_error: makes the error that eager code would have raised.
+        make_error: returns the error that eager code would have raised.
     """
 
     def __init__(self, error: BaseException, effect_log: EffectLog) -> None:
@@ -142,8 +145,8 @@ class _Recovery:
         self._failing: Node | None = None
 
     def run(self, graph: Graph, arrays: Sequence[Array]) -> None:
-        """Run ``graph`` up to where it fails, or to where the call failed."""
-        if self._effect_log.node is None and not self._ended_in_python:  # it had not begun, or had ended
+        """Run ``graph`` until it fails, or reaches the line at which the call failed."""
+        if self._effect_log.node is None and not self._ended_in_python:  # before the first node or after all
             return
         self._effect_log.rewind()
         try:
@@ -155,10 +158,11 @@ class _Recovery:
             if self._failing is None or self._failing.origin not in self._lines:
                 raised = error
                 self.make_error = lambda: raised
-        else:  # machine code failed where NumPy does not: it rounds otherwise
+        else:  # machine code failed and NumPy does not, since they round differently
             self.assigned = self._assigned_at_line or {}
 
     def _step(self, node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
+        """Run one node of the replay; returns its results."""
         if node.op is ASSIGNMENT:
             self.assigned[id(node.attrs["variable"])] = node.attrs["variable"], arrays[0]
             return ()
@@ -182,15 +186,15 @@ class _Recovery:
             raise
 
     def _may_be_failing(self, node: Node) -> bool:
-        """Whether ``node`` may be what ran when the call ended: a loop for a loop."""
+        """Whether ``node`` may be the one that ran when the call ended."""
         ended = self._effect_log.node
-        assert ended is not None, "it has the lines"
+        assert ended is not None, "_lines are its lines"
         if not self._stops_at_line or self._effect_log.of_memory:
             return True
         return isinstance(node.op.kind, Loop) or node.op.name == ended.op.name
 
     def _python_call(self, node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
-        """The recorded results of a Python call or a print; one that the failed call had not reached runs."""
+        """The recorded results of a Python call or print; it runs if the failed call had not reached it."""
         recorded = next(self._recorded, None)
         if recorded is None:
             if self._stops_at_line or self._assigned_at_line is not None:
@@ -204,7 +208,7 @@ class _Recovery:
 
 
 def _is_of_values(error: BaseException, effect_log: EffectLog) -> bool:
-    """Whether values made the call fail, so that NumPy fails too: not a signal, nor a lack of memory."""
+    """Whether the call failed due to its values, so that NumPy fails too: no signal, enough memory."""
     if isinstance(error, Halted):
         return (
             not effect_log.of_memory

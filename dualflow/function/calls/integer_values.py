@@ -1,4 +1,4 @@
-"""Small tensors of integers as numbers and extents: what is computed from sizes, followed while compiling."""
+"""Symbolic evaluation of small integer tensors: their elements as numbers and expressions of sizes."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from dualflow.graph.ir import Node, Value
 from dualflow.ops.op_kinds import CopyPieces, Elementwise, Literal, Reduce, SizeVector, View
 
 Array = np.ndarray[Any, Any]
-_ANYTHING: Any = object
-_FOLLOWED = 64
-"""Tensors of at most so many integers are followed."""
+_OBJECT: Any = object
+_MAX_ELEMENTS = 64
+"""The number of elements of the largest tensor that is evaluated."""
 
 
 class IntegerValues:
-    """The elements of small tensors of integers.
+    """The elements of small integer tensors of a graph.
 
     Attributes:
-        places: where a symbol is read: the value, and which of its elements.
-        replaced: what has taken the place of symbols: the same integers, once they are known to be sizes.
+        places: the value and the element that each size variable stands for.
+        replaced: for size variables that have been checked to be sizes, the variables that replace them.
     """
 
     def __init__(self) -> None:
         self.places: dict[SizeVariable, tuple[Value, int]] = {}
         self.replaced: dict[SizeVariable, int] = {}
-        self._known: dict[Value, Array] = {}
+        self._evaluated: dict[Value, Array] = {}
 
     def of(self, value: Value) -> Array:
-        """The elements of ``value``, symbols where they are computed from data.
+        """The elements of ``value``; new size variables where they are computed from data.
 
         Raises:
             UndecidedSize: there are too many elements.
@@ -49,27 +49,29 @@ class IntegerValues:
         pending = [value]
         while pending:
             at = pending[-1]
-            if at in self._known:
+            if at in self._evaluated:
                 pending.pop()
                 continue
-            waiting = [v for v in self._followed(at) if v not in self._known]
-            if waiting:
-                pending += waiting
+            missing = [v for v in self._operands(at) if v not in self._evaluated]
+            if missing:
+                pending += missing
                 continue
-            self._known[at] = self._elements(at)
-        return self._known[value]
+            self._evaluated[at] = self._elements(at)
+        return self._evaluated[value]
 
-    def follow(self, value: Value, outer: IntegerValues, source: Value, measured: set[SizeVariable]) -> None:
-        """Take the elements of ``value`` for those of ``source``, if ``measured`` symbols make them all."""
+    def copy_elements(
+        self, value: Value, outer: IntegerValues, source: Value, bound: set[SizeVariable]
+    ) -> None:
+        """Give ``value`` the elements of ``source`` in ``outer``, if all their variables are ``bound``."""
         if _is_small(source):
             elements = [substitute(x, outer.replaced) for x in outer.of(source).reshape(-1).tolist()]
-            if size_variables(elements) <= measured:
-                found = np.empty(len(elements), _ANYTHING)
-                found[:] = elements
-                self._known[value] = found.reshape(source.spec.shape)
+            if size_variables(elements) <= bound:
+                array = np.empty(len(elements), _OBJECT)
+                array[:] = elements
+                self._evaluated[value] = array.reshape(source.spec.shape)
 
-    def _followed(self, value: Value) -> tuple[Value, ...]:
-        """What the elements of ``value`` are computed from, if expressions can say how."""
+    def _operands(self, value: Value) -> tuple[Value, ...]:
+        """The values that ``value`` is computed from, if expressions can describe the op; else none."""
         node = value.node
         if node is None or node.effect is not None or not all(map(_is_small, (*node.inputs, value))):
             return ()
@@ -79,44 +81,44 @@ class IntegerValues:
         shape, node = value.spec.shape, value.node
         if not _is_small(value):
             raise UndecidedSize(f"{value} has too many elements to be sizes")
-        if node is not None and (isinstance(node.op.kind, Literal | SizeVector) or self._followed(value)):
+        if node is not None and (isinstance(node.op.kind, Literal | SizeVector) or self._operands(value)):
             try:
-                found = _computed(node, [self._known[v] for v in self._followed(value)])
-                if found is not None and found.shape == tuple(shape):
-                    return found
+                elements = _computed(node, [self._evaluated[v] for v in self._operands(value)])
+                if elements is not None and elements.shape == tuple(shape):
+                    return elements
             except (UndecidedSize, TypeError, ValueError, AttributeError):
-                pass  # no expression says it: its elements are symbols
-        made: Array = np.empty(math.prod(shape), _ANYTHING)  # type: ignore[arg-type]  # small, so the sizes are numbers
-        for i in range(made.size):
-            made[i] = new_variable = size_variable()
+                pass  # no expression describes it: its elements are size variables
+        variables: Array = np.empty(math.prod(shape), _OBJECT)  # type: ignore[arg-type]  # small, so the sizes are numbers
+        for i in range(variables.size):
+            variables[i] = new_variable = size_variable()
             variable = variable_of(new_variable)
             assert variable is not None
             self.places[variable] = value, i
-        return made.reshape(shape)
+        return variables.reshape(shape)
 
 
 def _is_small(value: Value) -> bool:
     shape = value.spec.shape
-    return value.spec.dtype.is_integer and is_static(shape) and math.prod(shape) <= _FOLLOWED  # type: ignore[arg-type]
+    return value.spec.dtype.is_integer and is_static(shape) and math.prod(shape) <= _MAX_ELEMENTS  # type: ignore[arg-type]
 
 
 def _computed(node: Node, inputs: list[Array]) -> Array | None:
-    """What ``node`` makes of integers and extents."""
+    """The elements of the result of ``node``, for those of its inputs; None if there is no expression."""
     kind, shape = node.op.kind, _shape(node)
     if isinstance(kind, Literal):
         return np.array(node.attrs["value"].tolist(), object).reshape(shape)
     if isinstance(kind, SizeVector):
         return np.array([*node.attrs["values"], None], object)[:-1]
     if isinstance(kind, View):
-        found: Array = kind.view(inputs[0], **node.attrs)
-        return found
-    out: Array = np.empty(shape, _ANYTHING)
+        viewed: Array = kind.view(inputs[0], **node.attrs)
+        return viewed
+    out: Array = np.empty(shape, _OBJECT)
     if isinstance(kind, CopyPieces):
         for target, source in kind.pieces(out, *inputs, **node.attrs):
             target[...] = source
         return out
     if isinstance(kind, Reduce):
-        return _folded(node, kind, inputs[0])
+        return _reduced(node, kind, inputs[0])
     assert isinstance(kind, Elementwise)
     rows = np.broadcast_arrays(*inputs)
     for place in np.ndindex(shape):
@@ -124,13 +126,14 @@ def _computed(node: Node, inputs: list[Array]) -> Array | None:
     return out
 
 
-def _folded(node: Node, kind: Reduce, x: Array) -> Array | None:
+def _reduced(node: Node, kind: Reduce, x: Array) -> Array | None:
+    """The reduction of all of ``x``; None for one along some axes."""
     if len(node.attrs["axis"]) != x.ndim:
         return None
     total = kind.start(_MATHS, node.inputs[0].spec.dtype)
     for i, element in enumerate(x.reshape(-1).tolist()):
         total = kind.step(_MATHS, total, element, i)
-    out: Array = np.empty(_shape(node), _ANYTHING)
+    out: Array = np.empty(_shape(node), _OBJECT)
     out[...] = _checked(kind.finish(_MATHS, total))
     return out
 
@@ -146,7 +149,7 @@ def _checked(x: object) -> Any:
 
 
 class _Maths:
-    """The maths namespace of element code, as far as it is about integers."""
+    """The functions on integers that the ``code`` of an op may call: they accept symbolic sizes."""
 
     maximum = staticmethod(largest)
     minimum = staticmethod(smallest)

@@ -28,17 +28,17 @@ _CAPABILITIES: Final = {
     "numba": "dualflow.backends.numba.capabilities",
     "numpy": "dualflow.backends.interpreter",
 }
-"""The modules that state what a backend's programs can do: graphs are optimised without a compiler."""
+"""The modules with the capabilities of a backend's programs: passes read them without a compiler."""
 
 
 def capabilities_of(name: str) -> Capabilities:
-    """What programs of the backend of that name can do on this machine."""
-    stated: Capabilities = imported(_CAPABILITIES[name]).capabilities()
-    return stated
+    """The capabilities that programs of the backend ``name`` have on this machine."""
+    capabilities: Capabilities = imported(_CAPABILITIES[name]).capabilities()
+    return capabilities
 
 
 def backend_of(name: str) -> Backend:
-    """The backend of that name, which compiles graphs."""
+    """The backend ``name``, which compiles graphs."""
     backend: Backend = imported(_BACKENDS[name])
     return backend
 

@@ -1,4 +1,4 @@
-"""``@function(memory_budget=...)``: what a call takes by its plan, and graphs that take no more."""
+"""``@function(memory_budget=...)``: the memory of a call by its plan, and graphs that keep a budget."""
 
 from __future__ import annotations
 
@@ -16,17 +16,16 @@ from dualflow.schedule.rematerialisation import SmallestPossible, WithinBudget, 
 
 @dataclass(frozen=True, slots=True)
 class MemoryReport:
-    """The memory that a call of a trace takes beside its arguments, variables and constants, by its plan.
+    """The memory of a call of a trace by its plan, without its arguments, variables and constants.
 
-    What kernels keep for themselves, a few rows for each thread, is not counted, nor is what NumPy takes
-    inside its own functions.
+    The scratch memory of kernels, a few rows for each thread, and of NumPy's functions is not counted.
 
     Attributes:
-        peak: the most bytes that are taken at a time.
-        arena: those of them that intermediate values share.
-        budget: the most that it may take; None for any.
+        peak: the largest number of bytes that are allocated at a time.
+        arena: the part of them that intermediate values share.
+        budget: the largest number of bytes that a call may allocate; None without a limit.
         recomputed: the steps that compute values again: the ops of each, and the user's line.
-        extra_work: about how much more work they are: 0.25 for a quarter more.
+        extra_work: their estimated work, relative to that of the graph: 0.25 is a quarter more.
     """
 
     peak: int
@@ -46,10 +45,12 @@ class MemoryReport:
 
 
 def keep_budget(graph: Graph, budget: int, backend: Backend, costs: CostModel) -> WithinBudget:
-    """``graph``, whose sizes are numbers and whose passes have run, computing again what can't be kept.
+    """``graph`` with rematerialisation, so that its plan stays within ``budget`` bytes.
+
+    All passes must have run on it, and all its sizes must be numbers.
 
     Raises:
-        ResourceExhaustedError: no plan takes so little.
+        ResourceExhaustedError: no plan stays within the budget.
         FailedPreconditionError: a size depends on data.
     """
     plan = within_budget(graph, budget, partial(_footprint, backend), costs)
@@ -57,9 +58,9 @@ def keep_budget(graph: Graph, budget: int, backend: Backend, costs: CostModel) -
         where = f"\n  {plan.node.origin}" if plan.node is not None else ""
         what = "copies" if plan.node is None else _named(plan.node)
         raise ResourceExhaustedError(
-            f"{graph.name!r} can't run in a memory_budget of {budget} bytes: computing again all that may "
-            f"be, it takes {_shown(plan.peak)} ({plan.peak} bytes), most of it by {what}. Give it so much, "
-            f"or a smaller batch, or compute it in parts.{where}"
+            f"{graph.name!r} can't run in a memory_budget of {budget} bytes: even with all possible values "
+            f"computed again it takes {_shown(plan.peak)} ({plan.peak} bytes), most of it by {what}. Raise "
+            f"the budget to that, use a smaller batch, or compute in parts.{where}"
         )
     return plan
 
@@ -82,15 +83,15 @@ def _has_open_sizes(node: Node) -> bool:
 
 
 def refuse_unknown(graph: Graph, cause: Node | None) -> None:
-    """Raise for a graph whose memory can't be planned.
+    """Raise an error for a graph whose memory can't be planned.
 
     Raises:
-        FailedPreconditionError: ``cause`` makes a size that depends on data; or there are strings.
+        FailedPreconditionError: a size of a result of ``cause`` depends on data; or there are strings.
     """
-    what = "it has strings, whose bytes are Python's own"
+    what = "it has strings, whose memory Python allocates"
     where = ""
     if cause is not None:
-        what = f"the size of what {cause.op.name} makes depends on data"
+        what = f"the size of the result of {cause.op.name} depends on data"
         where = "" if cause.origin is None else f"\n  {cause.origin}"
     raise FailedPreconditionError(
         f"The memory of {graph.name!r} can't be planned: {what}. Leave memory_budget out, or compute that "
@@ -99,18 +100,18 @@ def refuse_unknown(graph: Graph, cause: Node | None) -> None:
 
 
 def memory_report(
-    graph: Graph, kept: WithinBudget | None, budget: int | None, backend: Backend
+    graph: Graph, plan: WithinBudget | None, budget: int | None, backend: Backend
 ) -> MemoryReport:
-    """What a call of the graph takes."""
-    taken = _footprint(backend, graph)
-    if kept is None:
-        return MemoryReport(taken.peak, taken.arena, budget)
-    lines = tuple([f"{_named(n)}, {n.origin}" if n.origin else _named(n) for n in kept.repeated])
-    return MemoryReport(taken.peak, taken.arena, budget, lines, kept.extra)
+    """The memory of a call of ``graph``; ``plan`` is its rematerialisation, if it has a budget."""
+    footprint = _footprint(backend, graph)
+    if plan is None:
+        return MemoryReport(footprint.peak, footprint.arena, budget)
+    lines = tuple([f"{_named(n)}, {n.origin}" if n.origin else _named(n) for n in plan.repeated])
+    return MemoryReport(footprint.peak, footprint.arena, budget, lines, plan.extra)
 
 
 def _named(node: Node) -> str:
-    """The name of a node: of a kernel, the ops that it computes."""
+    """The op of a node; of a fused node the ops that it computes."""
     body = body_of(node)
     return node.op.name if body is None else body.name
 

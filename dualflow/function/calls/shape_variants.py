@@ -1,4 +1,4 @@
-"""A trace that leaves sizes open is recorded anew for the sizes of a call, by replaying its graph."""
+"""Specialises a trace with open sizes for the shapes of a call, by evaluating its graph with a new tracer."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ MAX_SHAPES: Final = 256
 
 
 class ShapeVariants:
-    """A trace with open sizes, recorded anew for each combination of sizes that it was called with."""
+    """The specialisations of a trace with open sizes, by the shapes of the calls; the latest 256."""
 
     def __init__(self) -> None:
         self._traces: dict[tuple[Any, ...], TracedGraph] = {}
 
     def get(self, trace: TracedGraph, inputs: Sequence[Any]) -> TracedGraph:
-        """``trace`` for the sizes of ``inputs``, tensors and variables."""
+        """``trace`` for the shapes of ``inputs``, tensors and variables."""
         shapes = tuple([x.shape for x in inputs])
         variant = self._traces.get(shapes)
         if variant is None:
@@ -34,12 +34,12 @@ class ShapeVariants:
         return variant
 
     def all(self) -> list[TracedGraph]:
-        """The traces for all sizes that there have been calls with, the newest last."""
+        """All specialised traces, the newest last."""
         return list(self._traces.values())
 
 
 def specialise(trace: TracedGraph, inputs: Sequence[Any]) -> TracedGraph:
-    """``trace`` recorded anew, with the shapes of ``inputs`` for its arguments."""
+    """``trace``, recorded for arguments with the shapes of ``inputs``."""
     graph = trace.graph
     tracer = Tracer(graph.name, options=trace.options)
     with tracing(tracer):

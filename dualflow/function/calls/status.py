@@ -1,4 +1,4 @@
-"""The text of ``status()``: how the parts of traces run, and which fast parts are on in this process."""
+"""The text of ``status()``: how the parts of traces run, and which fast paths this process uses."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Reporting(Protocol):
 
     Attributes:
         sized: whether all sizes are known, from the trace or from a call, so that it can be compiled.
-        parts: how each part runs; read only if ``sized`` holds.
+        parts: how each part runs; read only if ``sized`` is true.
         budgeted: whether it has a memory budget.
-        memory: what a call takes, which prints as text; read only if both hold.
+        memory: the memory of a call, which prints as text; read only if both are true.
     """
 
     @property
@@ -33,7 +33,7 @@ class Reporting(Protocol):
 
 
 def status(traces: Sequence[Reporting]) -> str:
-    """A line for each trace and for each kind of its parts, then one for each feature of this process."""
+    """The text: a line for each trace and for each kind of its parts, then one for each feature."""
     lines = [line for trace in traces for line in _trace(trace)]
     return "\n".join([*lines, "in this process", *(f"    {feature}" for feature in features())])
 
@@ -44,15 +44,15 @@ def _trace(trace: Reporting) -> Iterator[str]:
         yield "    leaves sizes open; compiled for those of a call, and not called yet"
         return
     for part, count in Counter(part._replace(node=None) for part in trace.parts).items():
-        yield f"    {part.kind}: {part.what}{_often(part, count)}" + (
+        yield f"    {part.kind}: {part.what}{_repeated(part, count)}" + (
             f" ({part.reason})" if part.reason else ""
         )
     if trace.budgeted:
         yield f"    memory: {trace.memory}"
 
 
-def _often(part: PartReport, count: int) -> str:
-    """How many parts are alike: the native ones are of one program, whose kernels each of them counts."""
+def _repeated(part: PartReport, count: int) -> str:
+    """The number of equal parts as text: native parts belong to one program, others are counted."""
     if count == 1:
         return ""
     return f" in {count} parts" if part.kind == "native" else f" x {count}"

@@ -1,4 +1,4 @@
-"""``@function(strict=True)``: all of a graph runs natively, or it is refused."""
+"""``@function(strict=True)``: an error for a graph of which a part would not run natively."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _NAMES: Final = {PartKind.NUMPY: "through NumPy", PartKind.PYTHON: "in Python"}
 
 
 def require_native(compiled: Compiled) -> None:
-    """Raise for a compiled graph of which a part would not run natively.
+    """Raise an error for a compiled graph of which a part would not run natively.
 
     Raises:
-        NotNativeError: it names each such op, its line, why, and what to do.
+        NotNativeError: there is such a part. The error has the op of each, its line, the reason and a remedy.
     """
     foreign = [(part.node, part) for part in compiled.parts if part.node is not None]
     if not foreign:

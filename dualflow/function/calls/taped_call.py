@@ -1,8 +1,8 @@
 """The gradient of a traced function under a tape that runs eagerly.
 
-The trace is extended by the reverse sweep over its nodes, then cut in two: a forward graph that also hands
-out what the gradient needs, and a backward graph. The tape records the call as one op, whose joint vjp runs
-the second.
+The trace is extended by the reverse sweep over its nodes, then partitioned into a forward graph, which also
+returns the residuals, and a backward graph. The tape records the call as one op, whose joint vjp runs the
+backward graph.
 """
 
 from __future__ import annotations
@@ -41,34 +41,34 @@ def differentiate(
         A new argument for the cotangent of each target, and the cotangent of each source, None where none
         flows.
     """
-    symbol = tracer.tensor_of
+    tensor_of = tracer.tensor_of
     with tracing(tracer):
         cotangents = [tracer.argument(v.spec) for v in targets]
         records = [
-            Record(n.op, tuple(map(symbol, n.inputs)), tuple(map(symbol, n.outputs)), dict(n.attrs))
+            Record(n.op, tuple(map(tensor_of, n.inputs)), tuple(map(tensor_of, n.outputs)), dict(n.attrs))
             for n in nodes
         ]
-        flows = sweep(records, [symbol(v) for v in targets], cotangents, [symbol(v) for v in sources])
+        flows = sweep(records, [tensor_of(v) for v in targets], cotangents, [tensor_of(v) for v in sources])
         return values(cotangents), [None if g is None else tracer.lift(g)._value for g in flows]
 
 
 class ForwardBackward:
-    """A graph and its gradient with respect to some of its inputs, as two graphs: one forward, one backward.
+    """A graph and its gradient with respect to some of its inputs, as a forward and a backward graph.
 
     Args:
         joint: computes both. Its inputs are the graph's, then a cotangent for each output that can have one;
-            its outputs are the graph's, then the values held for higher orders, then the cotangents of the
-            inputs.
-        inputs, outputs, held: how many there are of each.
-        effects: how many of the nodes with effects belong to the graph itself.
-        flowing: which of the inputs get a cotangent, and
-        taking: which of the outputs take one.
-        whole: makes the function from inputs, held values and cotangents to the cotangents of the inputs that
-            serves higher orders.
-        options: how both halves are compiled.
+            its outputs are the graph's, then the effect results, then the cotangents of the inputs.
+        inputs: the number of the graph's inputs.
+        outputs: the number of its outputs.
+        effect_results: the number of results of random and Python ops that the gradient reads.
+        effects: the number of nodes with effects that belong to the graph itself.
+        flowing: the inputs that get a cotangent, by number.
+        taking: the outputs that take a cotangent, by number.
+        make_traceable_backward: returns the function for :attr:`traceable_backward`.
+        options: how both graphs are compiled.
 
     Attributes:
-        written: the inputs that are variables with updates.
+        written: the inputs that are variables with updates, by number.
     """
 
     def __init__(
@@ -77,31 +77,35 @@ class ForwardBackward:
         *,
         inputs: int,
         outputs: int,
-        held: int,
+        effect_results: int,
         effects: int,
         flowing: Sequence[int],
         taking: Sequence[int],
-        whole: Callable[[], Callable[[Sequence[Any]], Sequence[Any]]],
+        make_traceable_backward: Callable[[], Callable[[Sequence[Any]], Sequence[Any]]],
         options: CompileOptions,
     ) -> None:
         graphs = split_forward_backward(
-            optimise(joint, options, passes=SIMPLIFICATIONS), inputs, outputs + held, effects
+            optimise(joint, options, passes=SIMPLIFICATIONS), inputs, outputs + effect_results, effects
         )
         self.forward = CompiledGraph(graphs.forward, options)
         place = {v: i for i, v in enumerate(graphs.forward.inputs)}
         self.written = tuple([place[u.input] for u in graphs.forward.updates])
-        self.inputs, self.outputs, self.held = inputs, outputs, held
+        self.inputs, self.outputs, self.effect_results = inputs, outputs, effect_results
         self.flowing, self.taking = tuple(flowing), tuple(taking)
         self._backward = graphs.backward
         self._sources = graphs.sources
         self._backward_graphs: dict[tuple[int, ...], CompiledGraph] = {}
-        self._make_whole = whole
+        self._make_traceable_backward = make_traceable_backward
         self._options = options
 
     @cached_attribute
-    def whole(self) -> Callable[[Sequence[Any]], Sequence[Any]]:
-        """The cotangents of :attr:`flowing`, computed by ops that the current engine sees."""
-        return self._make_whole()
+    def traceable_backward(self) -> Callable[[Sequence[Any]], Sequence[Any]]:
+        """The backward pass as ops of the current engine, so that it can be differentiated and traced.
+
+        A function of the inputs, the effect results and the cotangents of the outputs, in one sequence. It
+        returns the cotangents of the inputs :attr:`flowing`.
+        """
+        return self._make_traceable_backward()
 
     @property
     def graphs(self) -> list[CompiledGraph]:
@@ -109,7 +113,7 @@ class ForwardBackward:
         return [self.forward, *self._backward_graphs.values()]
 
     def backward_for(self, needed: Sequence[bool]) -> tuple[tuple[int, ...], CompiledGraph]:
-        """The inputs among those ``needed`` that get a cotangent, and the graph that computes these."""
+        """The numbers of the ``needed`` inputs that get a cotangent, and the graph that computes these."""
         outputs = tuple([k for k, i in enumerate(self.flowing) if needed[i]])
         compiled = self._backward_graphs.get(outputs)
         if compiled is None:
@@ -123,21 +127,21 @@ class ForwardBackward:
         self, inputs: Sequence[Any], cotangents: Sequence[Any], outputs: Sequence[Any], saved: Sequence[Any]
     ) -> list[Any]:
         """The arguments of the backward graph."""
-        held = self.held
+        count = self.effect_results
         tables = {
             SourceKind.INPUT: (*inputs, *cotangents),
-            SourceKind.OUTPUT: (*outputs, *saved[:held]),
-            SourceKind.RESIDUAL: saved[held:],
+            SourceKind.OUTPUT: (*outputs, *saved[:count]),
+            SourceKind.RESIDUAL: saved[count:],
         }
         return [tables[kind][i] for kind, i in self._sources]
 
 
 class TapedCall:
-    """One call under a tape: runs forward, and keeps what the gradient needs.
+    """One call under a tape: runs the forward graph, and stores the effect results and residuals.
 
     Attributes:
         updated: the new values of the inputs that are variables with updates.
-        effect_log: what the call did outside of machine code, where that matters if it fails.
+        effect_log: what the call did outside of machine code; None if recovery from a failure needs no log.
     """
 
     __slots__ = ("_pair", "_saved", "effect_log", "updated")
@@ -149,7 +153,7 @@ class TapedCall:
         self.updated: list[Array] = []
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
-        """The outputs of the call."""
+        """Run the forward graph; returns the outputs of the call."""
         forward, count, written = self._pair.forward, self._pair.outputs, self._pair.written
         if not written and self.effect_log is None:
             tensors = forward(*map(wrap, arrays))
@@ -163,8 +167,8 @@ class TapedCall:
         self.updated = [copies[i] for i in written]
         return results[:count]
 
-    def pull(self, needed: Sequence[bool], g: Any, out: Any, inputs: Sequence[Any]) -> list[Any]:
-        """The cotangent of each input, by compiled code unless an outer engine has to see the ops."""
+    def vjp(self, needed: Sequence[bool], g: Any, out: Any, inputs: Sequence[Any]) -> list[Any]:
+        """The cotangent of each input: by compiled code, or by ops if another engine has to record them."""
         pair = self._pair
         gs, outs = filled(g, out), out if isinstance(g, tuple) else (out,)
         cotangents = [gs[i] for i in pair.taking]
@@ -173,8 +177,9 @@ class TapedCall:
             places, backward = pair.backward_for(needed)
             computed = backward(*pair.pick(inputs, cotangents, outs, self._saved))
         else:
-            held = self._saved[: pair.held]
-            places, computed = pair.flowing, pair.whole([*inputs, *held, *cotangents])
+            effect_results = self._saved[: pair.effect_results]
+            places = pair.flowing
+            computed = pair.traceable_backward([*inputs, *effect_results, *cotangents])
         for place, flow in zip(places, computed, strict=True):
             flows[place] = flow
         return flows
@@ -186,7 +191,7 @@ CALL: Final = Op(
     infer=lambda *specs, call: (),
     kernel=lambda *arrays, call: call.run(arrays),
     kind=Opaque("a call inside a trace is inlined, so no graph has this op"),
-    joint_vjp=lambda needed, g, out, *inputs, call: call.pull(needed, g, out, inputs),
+    joint_vjp=lambda needed, g, out, *inputs, call: call.vjp(needed, g, out, inputs),
     outputs=None,
     effect=Effect.PYTHON,
 )

@@ -1,7 +1,7 @@
 """A trace that can be called under any engine: compiled, inlined into another trace, or recorded by a tape.
 
-It is the whole of a traced function, or its gradient, or the gradient of that. These are nodes of one tracer,
-so that the symbols that the closure of a custom gradient holds keep their meaning in all of them.
+It is a traced function, its gradient, or a gradient of higher order. All of these are nodes of one tracer, so
+that tensors in the closure of a custom gradient are valid in all of them.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ class TracedGraph:
     """Some values of a tracer as a function of others, callable under any engine.
 
     Args:
-        tracer: what recorded them.
-        graph: these values' part of what it recorded, as a graph of its own.
-        inputs: the tracer's values behind the graph's inputs; by default the graph's own,
-        outputs: likewise behind its outputs.
-        effects: the tracer's nodes that run whether or not something reads them, in program order.
+        tracer: what recorded the values.
+        graph: the part of its graph that computes the values.
+        inputs: the tracer's value for each input of ``graph``; by default the same values.
+        outputs: the tracer's value for each output of ``graph``; by default the same values.
+        effects: the tracer's nodes with effects, which always run, in program order.
         options: how it, and its gradient, are compiled.
-        bound: the variables that are arguments in the trace, by their ids, and their places.
+        bound: the number of the argument for each variable that is an argument, by the variable's id.
         pack: puts the outputs into the structure of the result; without it they are a sequence.
 
     Attributes:
@@ -71,13 +71,13 @@ class TracedGraph:
         self._inputs = tuple(graph.inputs if inputs is None else inputs)
         self._outputs = tuple(graph.outputs if outputs is None else outputs)
         self._effects = tuple(acting(graph.nodes) if effects is None else effects)
-        self._history = AssignmentHistory(graph, partial(_behind, bound))
+        self._history = AssignmentHistory(graph, partial(_variable_of_call, bound))
         self.compiled = CompiledGraph(graph, options, history=self._history, pack=pack)
         self._by_sources: dict[tuple[bool, ...], ForwardBackward] = {}
 
     @cached_attribute
     def captured(self) -> tuple[Any, ...]:
-        """What is behind the inputs that are captures: variables, tensors, symbols of an outer trace."""
+        """The source of each capture: a variable, a tensor, or a symbolic tensor of an outer trace."""
         return tuple([c.source for c in self.graph.captures])
 
     @property
@@ -87,12 +87,12 @@ class TracedGraph:
 
     @property
     def interpreted_calls(self) -> int:
-        """How many calls NumPy has run while a thread compiled."""
+        """The number of calls that NumPy has run while a thread compiled."""
         forward = sum(pair.forward.interpreted_calls for pair in self._by_sources.values())
         return self.compiled.interpreted_calls + forward
 
     def run(self, arguments: Sequence[Any]) -> Any:
-        """The result as tensors of the current engine, for a tensor or variable behind each argument.
+        """The result as tensors of the current engine, for a tensor or variable for each argument.
 
         Assigns the variables that the graph updates.
         """
@@ -120,23 +120,25 @@ class TracedGraph:
         return tuple([x.dtype.is_inexact and any(id(x) in ids for ids in by_tape) for x in tensors])
 
     def _inline(self, engine: Engine, sources: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
+        """The outputs, by evaluating the graph node by node on ``engine``."""
         variables = {key: sources[place] for key, place in self.bound.items()}
 
-        def note(variable: Any, value: Any) -> None:
+        def record_assignment(variable: Any, value: Any) -> None:
             engine.innermost.record_assignment(variables.get(id(variable), variable), value)
 
         graph = with_variables(self.graph, variables) if variables else self.graph
         if not engine.innermost.eager:
             graph = with_streams_of(graph, engine.innermost)
-        results = replay(graph, tensors, note)
+        results = replay(graph, tensors, record_assignment)
         count = len(self._outputs)
-        made = [x for x, v in zip(results[:count], self.graph.outputs, strict=True) if v.node is not None]
+        computed = [x for x, v in zip(results[:count], self.graph.outputs, strict=True) if v.node is not None]
         for update, value in zip(self.graph.updates, results[count:], strict=True):
             variable = sources[self.graph.inputs.index(update.input)]
-            engine.innermost.update(variable, value, made)
+            engine.innermost.update(variable, value, computed)
         return results[:count]
 
     def _record(self, engine: Recording, sources: Sequence[Any], watched: tuple[bool, ...]) -> Sequence[Any]:
+        """The outputs, by a call of the forward graph that the tape of ``engine`` records as one op."""
         pair = self._by_sources.get(watched)
         if pair is None:
             with tracing_lock.lock:
@@ -178,19 +180,19 @@ class TracedGraph:
         flows = [flow for flow in gradients if flow is not None]
         after = tracer.builder.finish(())
         effects = acting(after.nodes[len(before.nodes) :])
-        held = self._held(flows, cotangents)
+        effect_results = self._effect_results(flows, cotangents)
         joint = extract(
             after,
             [*self._inputs, *cotangents],
-            [*self._outputs, *held, *flows],
+            [*self._outputs, *effect_results, *flows],
             name=self.graph.name,
             updates=self.graph.updates,
             effects=[*self._effects, *effects],
         )
 
-        def whole() -> Callable[[Sequence[Any]], Sequence[Any]]:
-            self._check_held(held, [self._inputs[i] for i in places])
-            inputs = [*self._inputs, *held, *cotangents]
+        def make_traceable_backward() -> Callable[[Sequence[Any]], Sequence[Any]]:
+            self._check_effect_results(effect_results, [self._inputs[i] for i in places])
+            inputs = [*self._inputs, *effect_results, *cotangents]
             graph = extract(after, inputs, flows, name=f"{self.graph.name}_gradient", effects=effects)
             values = [*inputs, *graph.inputs[len(graph.arguments) :]]
             return TracedGraph(tracer, graph, values, flows, effects, options=self.options).run
@@ -199,22 +201,23 @@ class TracedGraph:
             joint,
             inputs=len(self._inputs),
             outputs=len(self._outputs),
-            held=len(held),
+            effect_results=len(effect_results),
             effects=len(self._effects),
             flowing=flowing,
             taking=taking,
-            whole=whole,
+            make_traceable_backward=make_traceable_backward,
             options=self.options,
         )
 
-    def _held(self, flows: Sequence[Value], cotangents: Sequence[Value]) -> list[Value]:
-        """Results of random and Python ops that the gradient reads: running these again would give others."""
+    def _effect_results(self, flows: Sequence[Value], cotangents: Sequence[Value]) -> list[Value]:
+        """Results of random and Python ops that the gradient reads; running these again would change them."""
         needed, _ = ancestors(flows, [*self._inputs, *cotangents])
         return [v for n in self._effects if n in needed for v in n.outputs]
 
-    def _check_held(self, held: Sequence[Value], sources: Sequence[Value]) -> None:
-        for node in dict.fromkeys(v.node for v in held):
-            assert node is not None, "held values are results of nodes"
+    def _check_effect_results(self, effect_results: Sequence[Value], sources: Sequence[Value]) -> None:
+        """Raise if a gradient of higher order would have to flow through an op with an effect."""
+        for node in dict.fromkeys(v.node for v in effect_results):
+            assert node is not None, "they are results of nodes"
             _, read = ancestors(node.inputs, ())
             if not read.isdisjoint(sources) and (node.op.vjp is not None or node.op.joint_vjp is not None):
                 raise InvalidArgumentError(
@@ -228,7 +231,7 @@ def _read(engine: Engine, sources: Sequence[Any]) -> list[Any]:
     return [engine.read(x) if isinstance(x, AbstractVariable) else engine.lift(x) for x in sources]
 
 
-def _behind(bound: Mapping[int, int], variable: Any, arguments: Sequence[Any]) -> Any:
-    """The variable to assign for one of the trace: that of the call, if it is an argument."""
+def _variable_of_call(bound: Mapping[int, int], variable: Any, arguments: Sequence[Any]) -> Any:
+    """The variable that a call assigns for one of the trace: its argument, if the variable is one."""
     place = bound.get(id(variable))
     return variable if place is None else arguments[place]

@@ -87,7 +87,7 @@ def sorted_in_a_branch(x):
 def test_status_says_why_a_branch_runs_op_by_op_and_strict_refuses():
     f = df.function(sorted_in_a_branch)
     f(X)
-    assert "the size of what boolean_mask" in f.status()
+    assert "the size of the result of boolean_mask" in f.status()
     with pytest.raises(df.errors.FailedPreconditionError, match="boolean_mask"):
         df.function(sorted_in_a_branch, strict=True)(X)
 

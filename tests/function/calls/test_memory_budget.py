@@ -259,7 +259,7 @@ def test_a_loop_whose_rows_numpy_reads_and_no_plan_can_count_is_refused_by_its_l
 
     x, n = df.constant(numbers(4, 3)), df.constant(2)
     np.testing.assert_allclose(df.function(slope)(x, n), slope(x, n), rtol=1e-5)
-    with pytest.raises(df.errors.FailedPreconditionError, match=r"of what loop makes") as caught:
+    with pytest.raises(df.errors.FailedPreconditionError, match=r"of the result of loop depends") as caught:
         df.function(slope, memory_budget="1MB")(x, n)
     assert __file__ in str(caught.value)
 
