@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
+from error_cases import ErrorCases
 
 import dualflow as df
 
@@ -38,32 +39,31 @@ def test_what_is_asked_is_what_holds() -> None:
     assert df.config.optimizer.get_experimental_options() == {}
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: EXPERIMENTAL.get_memory_growth(CPU), ValueError, "of GPUs.*for list_physical_devices"),
-        (lambda: EXPERIMENTAL.set_memory_growth(CPU, True), ValueError, "of GPUs.*for list_physical_devices"),
-        (lambda: EXPERIMENTAL.set_synchronous_execution(False), RuntimeError, "leave .* out"),
-        (lambda: df.config.optimizer.set_jit(False), ValueError, r"run_functions_eagerly\(True\)"),
-        (lambda: df.show_config("yaml"), ValueError, "no mode 'yaml'; it is 'stdout' or 'dicts'"),
-    ],
-)
-def test_what_can_not_be_switched_says_so(
-    call: Callable[[], None], error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        call()
-
-
-def test_every_refusal_has_a_case(raises_without_case: Callable[..., list[str]]) -> None:
-    calls = [
-        lambda: EXPERIMENTAL.get_memory_growth(CPU),
-        lambda: EXPERIMENTAL.set_memory_growth(CPU, True),
-        lambda: EXPERIMENTAL.set_synchronous_execution(False),
-        lambda: df.config.optimizer.set_jit(False),
-        lambda: df.show_config("yaml"),
-    ]
-    assert raises_without_case(["config/*.py"], calls) == []
+class TestErrorMessages(ErrorCases):
+    cases: ClassVar = {
+        "the growth of memory": (
+            lambda: EXPERIMENTAL.get_memory_growth(CPU),
+            ValueError,
+            "of GPUs.*for list_physical_devices",
+        ),
+        "a new growth of memory": (
+            lambda: EXPERIMENTAL.set_memory_growth(CPU, True),
+            ValueError,
+            "of GPUs.*for list_physical_devices",
+        ),
+        "asynchronous execution": (
+            lambda: EXPERIMENTAL.set_synchronous_execution(False),
+            RuntimeError,
+            "leave .* out",
+        ),
+        "no compiler": (
+            lambda: df.config.optimizer.set_jit(False),
+            ValueError,
+            r"run_functions_eagerly\(True\)",
+        ),
+        "a mode": (lambda: df.show_config("yaml"), ValueError, "no mode 'yaml'; it is 'stdout' or 'dicts'"),
+    }
+    raised_in = ("config/*.py",)
 
 
 def test_the_configuration_is_plain_data() -> None:

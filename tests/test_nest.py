@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import re
-import traceback
 from typing import Any
 
 import numpy as np
 import pytest
+from error_cases import ErrorCases
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -126,14 +125,6 @@ CASES: dict[str, tuple[Any, type[Exception], str, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_message_says_what_and_what_to_do(case: str) -> None:
-    call, kind, what, remedy = CASES[case]
-    with pytest.raises(kind, match=what) as caught:
-        call()
-    assert re.search(remedy, str(caught.value))
-    assert {f.filename for f in traceback.extract_tb(caught.value.__traceback__)} == {__file__}
-
-
-def test_every_refusal_has_a_case(raises_without_case: Any) -> None:
-    assert raises_without_case(["nest.py"], [case[0] for case in CASES.values()]) == []
+class TestErrorMessages(ErrorCases):
+    cases = CASES
+    raised_in = ("nest.py",)

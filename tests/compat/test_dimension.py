@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from error_cases import ErrorCases
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -84,12 +85,6 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_what_is_no_size_is_refused(case: str) -> None:
-    call, error, message = CASES[case]
-    with pytest.raises(error, match=message):
-        call()
-
-
-def test_every_refusal_has_a_case(raises_without_case: Callable[..., list[str]]) -> None:
-    assert raises_without_case(["compat/v1/dimension.py"], [call for call, _, _ in CASES.values()]) == []
+class TestErrorMessages(ErrorCases):
+    cases = CASES
+    raised_in = ("compat/v1/dimension.py",)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from error_cases import ErrorCases, Frames
 
 from dualflow.compat import v1
 
@@ -189,16 +191,13 @@ CASES: dict[str, tuple[Callable[[Any], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_what_needs_the_rank_says_to_give_a_shape(case: str) -> None:
-    call, message = CASES[case]
-    with pytest.raises((ValueError, TypeError), match=message):
-        call(v1.placeholder("float"))
-
-
-def test_every_refusal_has_a_case(raises_without_case: Callable[..., list[str]]) -> None:
-    calls = [lambda call=call: call(v1.placeholder("float")) for call, _ in CASES.values()]
-    assert raises_without_case(["graph_mode/unknown_rank.py"], calls) == []
+class TestErrorMessages(ErrorCases):
+    cases: ClassVar = {
+        name: (partial(lambda call: call(v1.placeholder("float")), call), (ValueError, TypeError), message)
+        for name, (call, message) in CASES.items()
+    }
+    frames = Frames.ANY
+    raised_in = ("graph_mode/unknown_rank.py",)
 
 
 def test_a_variable_takes_its_own_shape_only(session: v1.Session) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
-import pytest
+from error_cases import ErrorCases, Frames
 
 import dualflow as df
 from dualflow.core.shape import normalize_axis
@@ -196,14 +194,8 @@ OTHERWISE_TESTED = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_message_says_what_and_what_to_do(case):
-    call, kind, what, remedy = CASES[case]
-    with pytest.raises(kind, match=what) as caught:
-        call()
-    assert re.search(remedy, str(caught.value))
-
-
-def test_every_refusal_has_a_case(raises_without_case):
-    missing = raises_without_case(["core/*.py"], [case[0] for case in CASES.values()])
-    assert [site for site in missing if site.split(":")[0] not in OTHERWISE_TESTED] == []
+class TestErrorMessages(ErrorCases):
+    cases = CASES
+    frames = Frames.ANY
+    tested_elsewhere = OTHERWISE_TESTED
+    raised_in = ("core/*.py",)

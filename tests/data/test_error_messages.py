@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from error_cases import ErrorCases, Frames
 
 import dualflow as df
 from dualflow import errors
@@ -178,11 +179,9 @@ CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
 ]
 
 
-@pytest.mark.parametrize("number", range(len(CASES)), ids=lambda i: CASES[i][2][:30])
-def test_an_error_has_its_reason(number: int) -> None:
-    wrong, kind, message = CASES[number]
-    with pytest.raises(kind, match=message):
-        wrong()
+class TestErrorMessages(ErrorCases):
+    cases: ClassVar = {f"{number} {case[2][:30]}": case for number, case in enumerate(CASES)}
+    frames = Frames.ANY
 
 
 def test_an_error_in_a_loop_names_the_line_that_asked() -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import threading
-import traceback
 from pathlib import Path
 
 import numpy as np
 import pytest
+from error_cases import ErrorCases, Frames
 
 import dualflow as df
 from dualflow.eager import updates
@@ -456,25 +455,11 @@ def open_jacobian(x):
     return tape.jacobian(y, x)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_message_says_what_and_what_to_do(case):
-    call, kind, what, remedy = CASES[case]
-    with pytest.raises(kind, match=what) as caught:
-        call()
-    assert re.search(remedy, str(caught.value))
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_the_traceback_shows_the_users_lines_alone(case):
-    with pytest.raises(Exception) as caught:  # noqa: PT011  the test above tells which one
-        CASES[case][0]()
-    files = {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)}
-    assert not {file for file in files if file.startswith(PACKAGE)}
-
-
-def test_every_refusal_has_a_case(raises_without_case):
-    missing = raises_without_case(["eager/*.py", "gradient/*.py"], [case[0] for case in CASES.values()])
-    assert [site for site in missing if site.split(":")[0] not in OTHERWISE_TESTED] == []
+class TestErrorMessages(ErrorCases):
+    cases = CASES
+    frames = Frames.NOT_OF_DUALFLOW
+    tested_elsewhere = OTHERWISE_TESTED
+    raised_in = ("eager/*.py", "gradient/*.py")
 
 
 @pytest.mark.parametrize("holder", [V, WEIGHT], ids=["tensor", "variable"])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 import scipy.sparse
+from error_cases import ErrorCases
 
 import dualflow as df
 from dualflow.function.dependence_pattern import pattern_of
@@ -141,13 +142,8 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_what_is_refused(case: str) -> None:
-    call, message = CASES[case]
-    with pytest.raises(df.errors.InvalidArgumentError, match=message):
-        call()
-
-
-def test_every_refusal_has_a_case(raises_without_case: Any) -> None:
-    files = ["function/sparse_jacobian.py", "function/dependence_pattern.py"]
-    assert raises_without_case(files, [call for call, _ in CASES.values()]) == []
+class TestErrorMessages(ErrorCases):
+    cases: ClassVar = {
+        name: (call, df.errors.InvalidArgumentError, what) for name, (call, what) in CASES.items()
+    }
+    raised_in = ("function/sparse_jacobian.py", "function/dependence_pattern.py")

@@ -2,11 +2,10 @@
 
 import itertools
 import math
-import re
-import traceback
 
 import numpy as np
 import pytest
+from error_cases import ErrorCases
 
 import dualflow as df
 
@@ -175,23 +174,9 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_message_says_what_and_what_to_do(case):
-    call, kind, what, remedy = CASES[case]
-    with pytest.raises(kind, match=what) as caught:
-        call()
-    assert re.search(remedy, str(caught.value))
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_the_traceback_shows_the_users_lines_alone(case):
-    with pytest.raises((Invalid, Outside)) as caught:
-        CASES[case][0]()
-    assert {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)} == {__file__}
-
-
-def test_every_refusal_has_a_case(raises_without_case):
-    assert raises_without_case(["sequences/*.py"], [case[0] for case in CASES.values()]) == []
+class TestErrorMessages(ErrorCases):
+    cases = CASES
+    raised_in = ("sequences/*.py",)
 
 
 def test_a_label_that_is_the_blank_is_a_state_like_others(mode):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import traceback
+from typing import ClassVar
 
 import pytest
+from error_cases import ErrorCases, Frames
 
 import dualflow as df
 from dualflow.core.errors import InvalidArgumentError
@@ -70,25 +73,12 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_message_says_what_and_what_to_do(case):
-    call, what, remedy = CASES[case]
-    with pytest.raises(InvalidArgumentError) as caught:
-        call()
-    assert what in str(caught.value)
-    assert remedy in str(caught.value)
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_the_last_line_is_the_users(case):
-    with pytest.raises(InvalidArgumentError) as caught:
-        CASES[case][0]()
-    assert traceback.extract_tb(caught.value.__traceback__)[-1].filename == __file__
-
-
-def test_each_refusal_has_a_case(raises_without_case):
-    calls = [case[0] for case in CASES.values()]
-    assert raises_without_case(["function/batching/*.py"], calls) == []
+class TestErrorMessages(ErrorCases):
+    cases: ClassVar = {
+        name: (call, InvalidArgumentError, *map(re.escape, words)) for name, (call, *words) in CASES.items()
+    }
+    frames = Frames.ENDING_IN_THE_TEST
+    raised_in = ("function/batching/*.py",)
 
 
 def test_a_refusal_names_the_line_of_the_function():

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import traceback
-
-import pytest
+from error_cases import ErrorCases, Frames
 
 import dualflow as df
 
@@ -132,30 +129,9 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_message_says_what_and_what_to_do(case):
-    call, kind, what, remedy = CASES[case]
-    with pytest.raises(kind, match=what) as caught:
-        call()
-    told = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())])
-    assert re.search(remedy, told)
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_the_traceback_shows_where(case):
-    with pytest.raises(Exception) as caught:  # noqa: PT011  which one is tested above
-        CASES[case][0]()
-    assert traceback.extract_tb(caught.value.__traceback__)[-1].filename == __file__
-
-
-def test_every_refusal_has_a_case(raises_without_case):
-    missing = raises_without_case(
-        [
-            "function/control/maps.py",
-            "function/control/row_loop.py",
-            "function/control/tensor_array.py",
-            "function/control/array_rows.py",
-        ],
-        [case[0] for case in CASES.values()],
+class TestErrorMessages(ErrorCases):
+    cases = CASES
+    frames = Frames.ENDING_IN_THE_TEST
+    raised_in = tuple(
+        f"function/control/{name}.py" for name in ("maps", "row_loop", "tensor_array", "array_rows")
     )
-    assert missing == []

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-import traceback
 from typing import Any
 
 import numpy as np
 import pytest
+from error_cases import ErrorCases
 
 import dualflow as df
 
@@ -109,16 +108,6 @@ CASES: dict[str, tuple[Any, type[Exception], str, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_message_says_what_and_what_to_do(case: str) -> None:
-    call, kind, what, remedy = CASES[case]
-    with pytest.raises(kind, match=what) as caught:
-        call()
-    assert re.search(remedy, str(caught.value))
-    assert {f.filename for f in traceback.extract_tb(caught.value.__traceback__)} == {__file__}
-
-
-def test_every_refusal_has_a_case(raises_without_case: Any) -> None:
-    assert (
-        raises_without_case(["function/debugging/static_assertions.py"], [c[0] for c in CASES.values()]) == []
-    )
+class TestErrorMessages(ErrorCases):
+    cases = CASES
+    raised_in = ("function/debugging/static_assertions.py",)

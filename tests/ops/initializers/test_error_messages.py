@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import traceback
-
-import pytest
+from error_cases import ErrorCases
 
 import dualflow as df
 
@@ -36,21 +33,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_message_says_what_and_what_to_do(case):
-    call, kind, what, remedy = CASES[case]
-    with pytest.raises(kind, match=what) as caught:
-        call()
-    assert re.search(remedy, str(caught.value))
-
-
-@pytest.mark.parametrize("case", [case for case in CASES if case != "one of one's own"])
-def test_the_traceback_shows_the_users_lines_alone(case):
-    with pytest.raises((Invalid, Wrong)) as caught:
-        CASES[case][0]()
-    files = {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)}
-    assert files - {"<string>"} == {__file__}  # a dataclass's own __init__ has no file
-
-
-def test_every_refusal_has_a_case(raises_without_case):
-    assert raises_without_case(["ops/initializers/*.py"], [case[0] for case in CASES.values()]) == []
+class TestErrorMessages(ErrorCases):
+    cases = CASES
+    internal = ("one of one's own",)
+    raised_in = ("ops/initializers/*.py",)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
+from error_cases import ErrorCases
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -112,12 +115,6 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_what_does_not_fit_is_refused(case):
-    call, words = CASES[case]
-    with pytest.raises(Invalid, match=words):
-        call()
-
-
-def test_every_refusal_has_a_case(raises_without_case):
-    assert raises_without_case(["ops/linear_algebra/bands.py"], [call for call, _ in CASES.values()]) == []
+class TestErrorMessages(ErrorCases):
+    cases: ClassVar = {name: (call, Invalid, words) for name, (call, words) in CASES.items()}
+    raised_in = ("ops/linear_algebra/bands.py",)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from error_cases import ErrorCases
 
 import dualflow as df
 from dualflow.core.spec import TensorSpec
@@ -164,24 +163,11 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_message_says_what_and_what_to_do(case: str) -> None:
-    call, kind, what, remedy = CASES[case]
-    with pytest.raises(kind, match=what) as caught:
-        call()
-    assert re.search(remedy, str(caught.value))
-
-
-@pytest.mark.parametrize("case", [case for case in CASES if case != "bands of another number"])
-def test_the_traceback_shows_the_users_lines_alone(case: str) -> None:
-    with pytest.raises((Invalid, Wrong)) as caught:
-        CASES[case][0]()
-    assert {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)} == {__file__}
-
-
-def test_every_refusal_has_a_case(raises_without_case) -> None:  # type: ignore[no-untyped-def]
-    missing = raises_without_case(["ops/linear_algebra/*.py"], [case[0] for case in CASES.values()])
-    assert [site for site in missing if "bands.py" not in site] == []  # those are in test_diagonals.py
+class TestErrorMessages(ErrorCases):
+    cases = CASES
+    internal = ("bands of another number",)
+    tested_elsewhere: ClassVar = {"ops/linear_algebra/bands.py": "test_diagonals.py"}
+    raised_in = ("ops/linear_algebra/*.py",)
 
 
 @pytest.mark.parametrize(

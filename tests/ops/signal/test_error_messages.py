@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import traceback
-
-import pytest
+from error_cases import ErrorCases
 
 import dualflow as df
 
@@ -114,20 +111,6 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_message_says_what_and_what_to_do(case):
-    call, kind, what, remedy = CASES[case]
-    with pytest.raises(kind, match=what) as caught:
-        call()
-    assert re.search(remedy, str(caught.value))
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_the_traceback_shows_the_users_lines_alone(case):
-    with pytest.raises(Exception) as caught:  # noqa: PT011  the test above tells which one
-        CASES[case][0]()
-    assert {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)} == {__file__}
-
-
-def test_every_refusal_has_a_case(raises_without_case):
-    assert raises_without_case(["ops/signal/*.py"], [case[0] for case in CASES.values()]) == []
+class TestErrorMessages(ErrorCases):
+    cases = CASES
+    raised_in = ("ops/signal/*.py",)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-import traceback
-
 import numpy as np
 import pytest
+from error_cases import ErrorCases
 
 import dualflow as df
 
@@ -137,23 +135,9 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_message_says_what_and_what_to_do(case: str) -> None:
-    call, kind, what, remedy = CASES[case]
-    with pytest.raises(kind, match=what) as caught:
-        call()
-    assert re.search(remedy, str(caught.value))
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_the_traceback_shows_the_users_lines_alone(case: str) -> None:
-    with pytest.raises((Invalid, Wrong)) as caught:
-        CASES[case][0]()
-    assert {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)} == {__file__}
-
-
-def test_every_refusal_has_a_case(raises_without_case) -> None:  # type: ignore[no-untyped-def]
-    assert raises_without_case(["ops/sparse/*.py"], [case[0] for case in CASES.values()]) == []
+class TestErrorMessages(ErrorCases):
+    cases = CASES
+    raised_in = ("ops/sparse/*.py",)
 
 
 def test_a_refused_call_leaves_its_inputs_alone() -> None:
