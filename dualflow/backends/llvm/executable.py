@@ -95,14 +95,14 @@ class Executable:
         self.graph = graph
         self.options = options
         self.plan: Plan = planned(graph, options)
-        with jit.Ahead() as ahead:
+        with jit.BackgroundCompilation() as background:
 
             def begin(source: IrSource) -> None:
                 if source not in _libraries:
-                    ahead.begin(source)
+                    background.begin(source)
 
             self.program: Program = write(self.plan, options, begin)
-            found, self.made = _libraries_of(self.program, ahead)
+            found, self.made = _libraries_of(self.program, background)
         self.libraries = tuple(dict.fromkeys(found[source] for source in self.program.sources))
         self._functions = {
             name: library.address(name) for source, library in found.items() for name in source.exports
@@ -320,7 +320,7 @@ class Executable:
 
 
 def _libraries_of(
-    program: Program, ahead: jit.Ahead
+    program: Program, background: jit.BackgroundCompilation
 ) -> tuple[dict[IrSource, jit.Library], jit.Library | None]:
     """The machine code of each of a program's sources, and what of it has been made for that."""
     made = None
@@ -332,7 +332,7 @@ def _libraries_of(
             if switches.checked_side():
                 symbols |= imported("dualflow.backends.llvm.runtime.checked_memory").symbols()
             symbols |= {name: library.address(name) for s, library in found.items() for name in s.exports}
-            made = jit.compile_sources(missing, symbols, ahead)
+            made = jit.compile_sources(missing, symbols, background)
             found |= dict.fromkeys(missing, made)
             _libraries.update(dict.fromkeys(missing, made))
         return found, made

@@ -83,7 +83,7 @@ def rows_routine(part: DType, lanes: int, inverse: bool, bits: int) -> IrSource:
         def write(legs: int, at: EmittedValue, found: Sequence[Complex]) -> None:
             frequency = b.load(frequencies, at, I64)
             for i, (re, im) in enumerate(found):
-                whole = im.beside(re) if inverse else re.beside(im)
+                whole = im.interleave(re) if inverse else re.interleave(im)
                 to = first + (frequency + i * length.quotient(legs)) * rows
                 b.store(whole.bitcast(work.type.vector(2 * lanes)), out, to * 2)
 

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 
 from dualflow.backends.llvm.entry import Entry, Unit
 from dualflow.backends.llvm.maths.instructions import Instructions
-from dualflow.backends.llvm.maths.integers import divide_by_known, is_known, mod_by_known
+from dualflow.backends.llvm.maths.integers import divide_by_constant, is_constant_divisor, mod_by_constant
 from dualflow.backends.llvm.text import I64, PTR, VOID, Builder, EmittedValue, Type
 from dualflow.core.dtypes import DType, int64
 from dualflow.core.records import dataclass
@@ -37,11 +37,15 @@ class EmittedSizes:
 
     def quotient(self, x: EmittedValue | int, y: EmittedValue | int) -> EmittedValue:
         size, by = self._value(x), self._value(y)
-        return divide_by_known(size, by) if is_known(by) else self._defined(ScalarOp.FLOOR_DIVIDE, size, by)
+        return (
+            divide_by_constant(size, by)
+            if is_constant_divisor(by)
+            else self._defined(ScalarOp.FLOOR_DIVIDE, size, by)
+        )
 
     def remainder(self, x: EmittedValue | int, y: EmittedValue | int) -> EmittedValue:
         size, by = self._value(x), self._value(y)
-        return mod_by_known(size, by) if is_known(by) else self._defined(ScalarOp.MOD, size, by)
+        return mod_by_constant(size, by) if is_constant_divisor(by) else self._defined(ScalarOp.MOD, size, by)
 
     def _defined(self, op: ScalarOp, *operands: EmittedValue) -> EmittedValue:
         return evaluate(definition(op, int64).function, Instructions(self.b), operands)[0]

@@ -135,8 +135,8 @@ def test_a_given_variable_is_read() -> None:
 
 
 @pytest.mark.parametrize("text", ["declare void @unheard_of()\n", "@unheard_of = external global i8\n"])
-def test_a_symbol_that_nobody_provides_is_named(text: str) -> None:
-    with pytest.raises(InternalError, match=r"'unheard_of'.*given: other, this"):
+def test_a_symbol_that_is_not_provided_is_named(text: str) -> None:
+    with pytest.raises(InternalError, match=r"'unheard_of'.*provided: other, this"):
         jit.compile_text(text + TWICE, ["twice"], {"this": 8, "other": 16})
 
 

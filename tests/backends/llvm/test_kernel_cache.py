@@ -65,7 +65,7 @@ def test_what_was_compiled_together_is_known_alone_and_in_other_company() -> Non
 
 def test_a_source_that_was_begun_ahead_is_compiled_once_and_stored() -> None:
     sources = [times(2), times(3)]
-    with jit.Ahead() as ahead:
+    with jit.BackgroundCompilation() as ahead:
         ahead.begin(sources[0])
         ahead.begin(sources[0])
         library = jit.compile_sources(sources, {}, ahead)
@@ -76,14 +76,14 @@ def test_a_source_that_was_begun_ahead_is_compiled_once_and_stored() -> None:
 
 def test_nothing_is_begun_ahead_that_is_stored() -> None:
     loaded(2)
-    with jit.Ahead() as ahead:
+    with jit.BackgroundCompilation() as ahead:
         ahead.begin(times(2))
         assert ahead.results() == {}
 
 
 def test_a_damaged_object_that_was_not_begun_ahead_is_compiled_after_all(folder: Path) -> None:
     key(2)
-    with jit.Ahead() as ahead:
+    with jit.BackgroundCompilation() as ahead:
         ahead.begin(times(2))
         for entry in folder.iterdir():
             entry.write_bytes(b"damaged")

@@ -369,7 +369,7 @@ def test_functions_call_each_other_and_the_outside():
 def test_call_with_the_wrong_types_names_both():
     module = LlvmModule()
     f = module.function("f", VOID, [("x", I32)])
-    with pytest.raises(DTypeError, match=r"f takes \[i32\], but was given \[i64\]"):
+    with pytest.raises(DTypeError, match=r"f takes \[i32\], not \[i64\]"):
         f.builder.call("f", [f.builder.constant(I64, 1)])
 
 

@@ -89,7 +89,7 @@ def test_a_builtin_call_that_is_off_is_told_with_the_reason() -> None:
         """Keeps its array in its dictionary."""
 
     assert fastcall.probe(Plain) is None
-    assert str(features(Plain)[0]) == "builtin call: off (tensors don't keep their array in a slot)"
+    assert str(features(Plain)[0]) == "builtin call: off (tensors don't store their array in a slot)"
 
 
 def test_the_builtin_call_works_in_this_version_of_python() -> None:

@@ -14,9 +14,9 @@ _INFINITY: Final = float("inf")
 
 
 class Instructions:
-    """Scalar ops over values of any number of lanes, emitted where the operands are.
+    """Scalar ops over values of any number of lanes, appended to the emitter of their operands.
 
-    Numbers among the operands become constants; others are emitted by ``builder``.
+    Numbers among the operands become constants; ``builder`` emits constants without an operand.
     """
 
     def __init__(self, builder: Builder | None = None) -> None:
@@ -106,9 +106,9 @@ class Instructions:
     def complex(self, re: EmittedValue, im: EmittedValue) -> EmittedValue:
         """The complex number of these parts."""
         re, im = values(re, im)
-        return re.beside(im)
+        return re.interleave(im)
 
-    # Cond
+    # Conditionals and comparisons
 
     def where(self, condition: EmittedValue, x: Operand, y: Operand) -> EmittedValue:
         """`x` where the condition holds, `y` elsewhere."""
@@ -152,8 +152,8 @@ class Instructions:
 
 def values(*operands: Operand) -> list[EmittedValue]:
     """Operands as values of equal lanes, numbers as constants."""
-    known = [x for x in operands if isinstance(x, EmittedValue)]
-    widest = max(known, key=lambda x: x.type.lanes)
+    emitted = [x for x in operands if isinstance(x, EmittedValue)]
+    widest = max(emitted, key=lambda x: x.type.lanes)
     constants = widest.emitter.constant
     return [
         x.splat(widest.type.lanes) if isinstance(x, EmittedValue) else constants(widest.type, x)
@@ -164,5 +164,5 @@ def values(*operands: Operand) -> list[EmittedValue]:
 def as_float(x: EmittedValue) -> EmittedValue:
     """The operand of a float function."""
     if x.type.kind != "f":
-        raise DTypeError(f"a function of floats was given {x.type}: cast it to a float dtype first")
+        raise DTypeError(f"a function of floats got {x.type}: cast it to a float dtype first")
     return x

@@ -1,32 +1,32 @@
-"""Integers: division by constants that the code knows, and powers."""
+"""Integer division by constants, and integer powers."""
 
 from __future__ import annotations
 
 from dualflow.backends.llvm.text import Builder, EmittedValue, Type
 
 
-def is_known(y: EmittedValue) -> bool:
-    """Whether `y` is a scalar constant, neither 0 nor -1: dividing by it is shifts and products."""
+def is_constant_divisor(y: EmittedValue) -> bool:
+    """Whether `y` is a constant but 0 and -1: LLVM lowers divisions by it to shifts and products."""
     bits = y.literal
     return bits is not None and bits not in (0, (1 << y.type.bits) - 1)
 
 
-def divide_by_known(x: EmittedValue, y: EmittedValue) -> EmittedValue:
-    """The quotient of integers by a known constant, rounded down."""
-    power = _known_power(y)
+def divide_by_constant(x: EmittedValue, y: EmittedValue) -> EmittedValue:
+    """The quotient of integers by a constant, rounded down."""
+    power = _constant_power(y)
     return y.eq(0).select(0, x // y) if power is None else x >> power
 
 
-def mod_by_known(x: EmittedValue, y: EmittedValue) -> EmittedValue:
-    """What `divide_by_known` leaves."""
-    power = _known_power(y)
+def mod_by_constant(x: EmittedValue, y: EmittedValue) -> EmittedValue:
+    """The remainder of `divide_by_constant`."""
+    power = _constant_power(y)
     return y.eq(0).select(0, x - x // y * y) if power is None else x & ((1 << power) - 1)
 
 
-def _known_power(y: EmittedValue) -> int | None:
-    """The exponent of a scalar constant that is a positive power of two."""
+def _constant_power(y: EmittedValue) -> int | None:
+    """The exponent of a scalar constant that is a positive power of two; else None."""
     bits = y.literal
-    if bits is None or not is_known(y) or (y.type.kind == "i" and bits >> (y.type.bits - 1)):
+    if bits is None or not is_constant_divisor(y) or (y.type.kind == "i" and bits >> (y.type.bits - 1)):
         return None
     return bits.bit_length() - 1 if bits & (bits - 1) == 0 else None
 

@@ -1,4 +1,4 @@
-"""`Maths`: the scalar ops over emitted values. Those that have a definition are functions of the module."""
+"""`Maths`: all scalar ops over emitted values. Ops with a definition become functions of the module."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from dualflow.backends.llvm.maths.instructions import Instructions, Operand, as_float, values
 from dualflow.backends.llvm.maths.integers import (
-    divide_by_known,
+    divide_by_constant,
     integer_power,
-    is_known,
-    mod_by_known,
+    is_constant_divisor,
+    mod_by_constant,
 )
 from dualflow.backends.llvm.text import BOOL, F32, Builder, EmittedValue, LlvmModule, Type
 from dualflow.core.dtypes import as_dtype
@@ -35,7 +35,7 @@ class Maths(Instructions):
     """The namespace of scalar ops over values of any number of lanes, which :func:`evaluate` takes.
 
     Numbers among the operands become constants. Float functions take float16, float32 and float64; float16
-    is computed in float32. Denormals, infinities, NaN and signed zeros are right.
+    is computed in float32. Denormals, infinities, NaN and signed zeros are handled as in C.
 
     Everything is inline vector code, but sin, cos and tan beyond 2**16 (2**30 in float64) and fmod, mod and
     floor_divide of quotients beyond 2**22 (2**51), which call C's function lane by lane, out of line.
@@ -80,21 +80,25 @@ class Maths(Instructions):
         x, y = values(x, y)
         if x.type.kind == "f":
             return self.defined(ScalarOp.MOD, x, y)
-        return mod_by_known(x, y) if is_known(y) else self._body_called(ScalarOp.MOD, x, y)
+        return mod_by_constant(x, y) if is_constant_divisor(y) else self._body_called(ScalarOp.MOD, x, y)
 
     def floor_divide(self, x: Operand, y: Operand) -> EmittedValue:
         """The quotient rounded down; 0 for an integer `y` of 0."""
         x, y = values(x, y)
         if x.type.kind == "f":
             return self.defined(ScalarOp.FLOOR_DIVIDE, x, y)
-        return divide_by_known(x, y) if is_known(y) else self._body_called(ScalarOp.FLOOR_DIVIDE, x, y)
+        return (
+            divide_by_constant(x, y)
+            if is_constant_divisor(y)
+            else self._body_called(ScalarOp.FLOOR_DIVIDE, x, y)
+        )
 
     def multiply_add(self, x: Operand, y: Operand, z: Operand) -> EmittedValue:
-        """``x * y + z``, rounded once by processors that have an instruction for it."""
+        """``x * y + z``, rounded once on processors with an FMA instruction."""
         x, y, z = values(x, y, z)
         return x.fma(y, z) if self.module.vector_bits > 128 else x * y + z
 
-    # How functions are made
+    # Functions of the module
 
     def defined(self, op: ScalarOp, *operands: Operand) -> EmittedValue:
         """Call the definition of ``op`` for floats; float16 goes through float32."""
@@ -106,15 +110,15 @@ class Maths(Instructions):
         return self._body_called(op, *args)
 
     def _body_called(self, op: ScalarOp, *args: EmittedValue) -> EmittedValue:
-        made = definition(op, as_dtype(args[0].type.dtype))
-        return self._called(op.value, lambda b, *xs: self.body(made, b, xs), *args)
+        operation = definition(op, as_dtype(args[0].type.dtype))
+        return self._called(op.value, lambda b, *xs: self.body(operation, b, xs), *args)
 
-    def body(self, made: Definition, b: Builder, args: tuple[EmittedValue, ...]) -> EmittedValue:
-        """The result of a definition, emitted by ``b``; what is wrong comes from C, in a rare branch."""
-        value, *wrong = evaluate(made.function, self.emitting(b), args)
-        if made.fallback is None:
+    def body(self, operation: Definition, b: Builder, args: tuple[EmittedValue, ...]) -> EmittedValue:
+        """The result of a definition, emitted by ``b``; lanes that it marks as wrong are computed by libm."""
+        value, *wrong = evaluate(operation.function, self.emitting(b), args)
+        if operation.fallback is None:
             return value
-        fallback = made.fallback
+        fallback = operation.fallback
         return b.if_else(
             wrong[0].any(),
             lambda: [self._by_libm(b, fallback, value, wrong[0], args)],
@@ -122,7 +126,7 @@ class Maths(Instructions):
         )[0]
 
     def emitting(self, b: Builder) -> Maths:
-        """This namespace with constants for the code that ``b`` emits."""
+        """This namespace, with constants emitted by ``b``."""
         return Maths(self.module, self.inline, b)
 
     def _called(self, name: str, code: Callable[..., EmittedValue], *args: EmittedValue) -> EmittedValue:
@@ -131,14 +135,14 @@ class Maths(Instructions):
         symbol = f"df.{name}.{type.suffix if type.kind != 'u' else type.suffix.replace('i', 'u')}"
         if not self.module.has(symbol):
             names = "xyz"[: len(args)]
-            made = self.module.function(
+            function = self.module.function(
                 symbol,
                 type,
                 [(n, type) for n in names],
                 "alwaysinline" if self.inline else "noinline",
                 internal=True,
             )
-            made.builder.ret(code(made.builder, *made.args))
+            function.builder.ret(code(function.builder, *function.args))
         return args[0].emitter.call(symbol, args)
 
     def _by_libm(
@@ -149,7 +153,7 @@ class Maths(Instructions):
         wrong: EmittedValue,
         args: tuple[EmittedValue, ...],
     ) -> EmittedValue:
-        """libm's values in the lanes that are wrong, by an outlined loop over the lanes."""
+        """``value`` with libm's results in the lanes that are wrong, by an outlined loop over the lanes."""
         type, count = value.type, len(args)
         libm = symbol + ("f" if type.bits == 32 else "")
         self.module.declare(libm, type.scalar, [type.scalar] * count)
@@ -161,11 +165,11 @@ class Maths(Instructions):
         return b.call(symbol, [value, wrong, *args])
 
     def _outline(self, symbol: str, libm: str, type: Type, count: int) -> None:
-        """Define the loop that calls libm for the lanes that a mask names."""
+        """Define the loop that calls libm for the lanes of a mask."""
         parameters = [("value", type), ("wrong", BOOL.vector(type.lanes))]
         parameters += [(f"x{i}", type) for i in range(count)]
-        made = self.module.function(symbol, type, parameters, "noinline cold", internal=True)
-        b, (value, wrong, *xs) = made.builder, made.args
+        function = self.module.function(symbol, type, parameters, "noinline cold", internal=True)
+        b, (value, wrong, *xs) = function.builder, function.args
         with b.loop(0, type.lanes, carried=[value]) as loop:
 
             def replaced() -> list[EmittedValue]:

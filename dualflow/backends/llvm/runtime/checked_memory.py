@@ -1,14 +1,14 @@
-"""The checked mode, ``DUALFLOW_CHECK_MEMORY``: each buffer of machine code lies between two protected pages.
+"""The checked mode, ``DUALFLOW_CHECK_MEMORY``: each buffer of machine code is between two protected pages.
 
-With ``end`` the last byte of each buffer is the last one before a protected page, with ``begin`` the first
-byte is the first one after one. So an access outside is a fault in one of two runs, to the byte: machine code
-uses addresses that are multiples of the size of an element, and no vector needs more. A write to what is left
-of a buffer's pages is found when the machine code returns. Memory is filled with a pattern before its first
+With ``end`` the last byte of each buffer is right before a protected page, with ``begin`` its first byte is
+right after one. So an access outside, even by one byte, faults in one of two runs: machine code requires
+addresses that are multiples of the element size, and no vector needs more. A write to the remaining bytes of
+a buffer's pages is detected when the machine code returns. Memory is filled with a pattern before its first
 use. Freed memory is protected until 256 more buffers have been freed. Inputs and constants that machine code
 must not write to are read-only.
 
-A fault prints what was running and whose memory it was (``faults.ll``), and then ends the process by the
-handler that was there before: faulthandler's, or the system's.
+A fault prints the running step and the buffer (``faults.ll``). Then the previous handler, faulthandler's or
+the system's, ends the process.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from dualflow.core.records import NamedTuple
 Array = np.ndarray[Any, Any]
 
 PATTERN: Final = 0x7FF5
-"""Unwritten memory in words of 16 bits: a NaN in each float format from 16 bits on, else a large number."""
+"""The 16-bit words of unwritten memory: a NaN in each float format from 16 bits on, else a large number."""
 RECORD: Final = "df_record"
-"""The symbol of the record that a fault prints: the driver of steps stores in it which one runs."""
+"""The symbol of the record that a fault prints: the driver stores the running step in it."""
 
 _PAGE: Final = mmap.PAGESIZE
 _PATTERNS: Final = struct.pack("<H", PATTERN) * (1 << 15)
 _QUARANTINE: Final = 256
 _REGIONS: Final = 1 << 14
-"""The number of buffers that a fault can name."""
+"""The maximum number of buffers that a fault can name."""
 _MAP: Final = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000  # MAP_NORESERVE
 _FIXED, _NO_ACCESS = 0x10, 0
 _READ, _WRITE = mmap.PROT_READ, mmap.PROT_WRITE
@@ -59,9 +59,9 @@ _SIGNAL_INFO, _OWN_STACK = 4, 0x08000000
 
 
 class GuardedBlock(NamedTuple):
-    """Memory that may be used: ``size`` bytes from ``start`` on, in pages from ``page`` on, of one mapping.
+    """A usable block of a mapping: ``size`` bytes from ``start`` on, in pages from ``page`` on.
 
-    Places are counted from the byte after the mapping's first protected page.
+    Offsets are from the byte after the mapping's first protected page.
     """
 
     page: int
@@ -70,26 +70,26 @@ class GuardedBlock(NamedTuple):
 
     @classmethod
     def at(cls, page: int, nbytes: int, alignment: int = 1) -> GuardedBlock:
-        """The block in pages from ``page`` on, at the end of them or at their beginning."""
+        """The block at the end, or the beginning, of the pages from ``page`` on."""
         used = -(-nbytes // alignment) * alignment
         margin = _whole_pages(used) - used if switches.checked_side() == "end" else 0
         return cls(page, page + margin, nbytes)
 
     @property
     def margins(self) -> tuple[tuple[int, int], ...]:
-        """What is left of the pages before and after: where, and how many bytes."""
+        """The unused bytes of the pages before and after the block: offset and size."""
         after = self.start + self.size
         both = (self.page, self.start - self.page), (after, self.page + _whole_pages(self.size) - after)
         return tuple([margin for margin in both if margin[1]])
 
     @property
     def end(self) -> int:
-        """The byte after the protected page that follows."""
+        """The offset after the protected page that follows."""
         return self.page + _whole_pages(self.size) + _PAGE
 
 
 class Workspace:
-    """Scratch memory of one program: each statement has a block of its own, all of them are one buffer.
+    """Scratch memory of one program: a buffer in which each statement has its own block.
 
     >>> workspace = Workspace()
     >>> one, two = workspace.block(100), workspace.block(100)
@@ -98,64 +98,64 @@ class Workspace:
     """
 
     ALIGNMENT: Final = 8
-    """A block begins or ends at such an address: the size of the largest part of an element."""
+    """The alignment of a block's beginning or end: the size of the largest part of an element."""
 
     def __init__(self) -> None:
         self.blocks: list[GuardedBlock] = []
 
     def block(self, nbytes: int) -> int:
-        """Where in the buffer a new block of so many bytes begins."""
+        """Add a block of ``nbytes``; returns its offset in the buffer."""
         self.blocks.append(GuardedBlock.at(self.nbytes, nbytes, self.ALIGNMENT))
         return self.blocks[-1].start
 
     @property
     def nbytes(self) -> int:
-        """The size of the buffer, protected pages included."""
+        """The size of the buffer in bytes, protected pages included."""
         return self.blocks[-1].end if self.blocks else 0
 
     def allocated(self) -> Array:
-        """The buffer."""
+        """A new buffer for all blocks."""
         blocks = self.blocks or [GuardedBlock.at(0, 0)]
-        made: Array = np.asarray(_Allocation(blocks, 0, self.nbytes, "scratch memory"))
-        return made
+        array: Array = np.asarray(_Allocation(blocks, 0, self.nbytes, "scratch memory"))
+        return array
 
 
 def empty(shape: Sequence[int], dtype: np.dtype[Any], description: str) -> Array:
-    """A new array between protected pages, filled with the pattern; freed when nothing refers to it.
+    """A new array between protected pages, filled with the pattern; freed with its last reference.
 
     Raises:
-        MemoryError: the system has no more memory.
+        MemoryError: the system is out of memory.
     """
     nbytes = math.prod(shape) * dtype.itemsize
-    made: Array = np.asarray(_allocation(nbytes, _described(description, shape, dtype)))
-    return made.view(dtype).reshape(shape)
+    content: Array = np.asarray(_allocation(nbytes, _described(description, shape, dtype)))
+    return content.view(dtype).reshape(shape)
 
 
 def copied(array: Array, description: str, *, frozen: bool) -> Array:
-    """A copy of an array between protected pages; machine code can't write to a ``frozen`` one."""
+    """A copy of an array between protected pages; read-only if ``frozen``."""
     allocation = _allocation(array.nbytes, _described(description, array.shape, array.dtype))
-    made: Array = np.asarray(allocation).view(array.dtype).reshape(array.shape)
-    np.copyto(made, array)
+    copy: Array = np.asarray(allocation).view(array.dtype).reshape(array.shape)
+    np.copyto(copy, array)
     if frozen:
         allocation.freeze()
-        made.flags.writeable = False
-    return made
+        copy.flags.writeable = False
+    return copy
 
 
 def symbols() -> Mapping[str, int]:
-    """The addresses of the functions that stand in for C's in machine code, and of the fault record."""
+    """The addresses of the functions that replace C's in machine code, and of the fault record."""
     return _native().symbols if switches.checked_side() else {}
 
 
 def free(address: int) -> None:
-    """Free memory that machine code has allocated; 0 is none."""
+    """Free memory that machine code has allocated; does nothing for 0."""
     with _lock.lock:
         if address:
-            del _grown[address]
+            del _allocated[address]
 
 
 class StepTexts(NamedTuple):
-    """What each step of a table does, for faults; ``owner`` keeps the texts alive."""
+    """A table of descriptions of steps, which the fault handler reads; ``owner`` keeps the texts alive."""
 
     address: int
     number: int
@@ -163,7 +163,7 @@ class StepTexts(NamedTuple):
 
     @classmethod
     def of(cls, texts: Sequence[tuple[int, str]]) -> StepTexts:
-        """The texts of steps, by the bytes before them in the table, in ascending order."""
+        """The table for (byte offset in the parameter table, text) of each step, in ascending order."""
         table, kept = np.zeros((len(texts), 4), np.int64), []
         for i, (start, text) in enumerate(texts):
             end = texts[i + 1][0] if i + 1 < len(texts) else 1 << 62
@@ -175,12 +175,12 @@ class StepTexts(NamedTuple):
 
 @contextlib.contextmanager
 def native_call(steps: StepTexts, table: int, name: str) -> Iterator[None]:
-    """Machine code runs that reads its steps from the integers at ``table``.
+    """Surround a call of machine code that reads its steps from the parameter table at ``table``.
 
-    One call runs at a time, so that a fault has one step; a call inside it is that of a signal's handler.
+    One call runs at a time, so that a fault has one step; nested calls come from signal handlers.
 
     Raises:
-        InternalError: it has written next to a buffer.
+        InternalError: the machine code has written next to a buffer.
     """
     record = _native().record
     with _calls.lock:
@@ -195,7 +195,7 @@ def native_call(steps: StepTexts, table: int, name: str) -> Iterator[None]:
 
 
 def _require_intact(name: str) -> None:
-    """Raise InternalError if there is no pattern around some buffer any more."""
+    """Raise InternalError if the bytes around a buffer were overwritten."""
     buffers = [reference() for reference in list(_writable.values())]
     damaged = [x.text for x in buffers if x is not None and not x.intact()]
     if damaged:
@@ -205,9 +205,10 @@ def _require_intact(name: str) -> None:
 
 
 class _Allocation:
-    """Blocks of one mapping, between protected pages: users have ``nbytes`` bytes from ``address`` on.
+    """A mapping with blocks between protected pages; its ``nbytes`` usable bytes begin at ``address``.
 
-    What is left of the pages holds a byte that differs between neighbours, so that a copy of it is found too.
+    The unused bytes of its pages have a value that differs between allocations, so that copying them is
+    detected too.
     """
 
     __slots__ = (
@@ -230,7 +231,7 @@ class _Allocation:
         self.text = f"{description} ({nbytes} bytes from {self.address:#x} on)"
         region = _regions.describe(self._start, length, f"of {self.text}")
         freed = f"of {self.text}, which is freed"
-        # At exit the memory stays: threads may be using it.
+        # Not freed at exit: threads may still use it.
         weakref.finalize(self, _retire, id(self), region, self._start, length, freed).atexit = False
         for block in blocks:
             if block.size:
@@ -252,7 +253,7 @@ class _Allocation:
                 self._protect(block, _READ)
 
     def intact(self) -> bool:
-        """Whether nothing has been written before or after a block."""
+        """Whether no byte before or after a block was overwritten."""
         return all(
             ctypes.string_at(self._address(start), count) == bytes([self._mark]) * count
             for block in self._blocks
@@ -260,7 +261,7 @@ class _Allocation:
         )
 
     def _fill(self, block: GuardedBlock) -> None:
-        """The pattern where memory is used, and the allocation's own byte before and after."""
+        """Write the pattern to a block, and the allocation's mark before and after it."""
         begin = self._address(block.start)
         for place in range(0, block.size, len(_PATTERNS)):
             ctypes.memmove(begin + place, _PATTERNS, min(len(_PATTERNS), block.size - place))
@@ -272,11 +273,11 @@ class _Allocation:
 
     def _protect(self, block: GuardedBlock, access: int) -> None:
         if _libc().mprotect(self._address(block.page), _whole_pages(block.size), access):
-            raise MemoryError("the system lets no more memory be protected")
+            raise MemoryError("the system can't protect more memory")
 
 
 class _Regions:
-    """Whose memory an address is: a table that a fault's handler reads; and freed memory, still protected."""
+    """The table of buffers by address for the fault handler, and a queue of freed, protected memory."""
 
     def __init__(self) -> None:
         self.table = np.zeros((_REGIONS, 4), np.int64)
@@ -285,14 +286,14 @@ class _Regions:
         self._freed: deque[tuple[int, int, int]] = deque()
 
     def describe(self, start: int, length: int, text: str) -> int:
-        """The number of a new entry; the last one is for all that find no other."""
+        """Add an entry; returns its number, or ``_REGIONS`` if the table is full."""
         with _lock.lock:
             number = self._unused.pop() if self._unused else _REGIONS
         self._write(number, start, length, text)
         return number
 
     def retire(self, number: int, start: int, length: int, text: str) -> None:
-        """Protect memory, and let go of what has been protected longest."""
+        """Protect freed memory, and unmap the memory that was freed first."""
         _mapped(start, length, _NO_ACCESS, _MAP | _FIXED)
         self._write(number, start, length, text)
         with _lock.lock:
@@ -312,11 +313,11 @@ class _Regions:
 
 
 class _Native(NamedTuple):
-    """What machine code needs of this file: ``record`` is where a fault's handler looks."""
+    """The symbols for machine code, and the address of the record that the fault handler reads."""
 
     record: int
     symbols: Mapping[str, int]
-    kept: tuple[object, ...]
+    owners: tuple[object, ...]
 
 
 def _native() -> _Native:
@@ -327,7 +328,7 @@ def _native() -> _Native:
 
 
 def _install() -> _Native:
-    """The handler of faults, installed, and the functions that allocate for machine code."""
+    """Install the fault handler; returns it with the functions that allocate for machine code."""
     record = immortal.zeroed(_RECORD_BYTES, 64)
     address = _regions.table.__array_interface__["data"][0]
     (ctypes.c_int64 * 2).from_address(record + _REGION_TABLE)[:] = [address, _REGIONS]
@@ -342,17 +343,17 @@ def _install() -> _Native:
 
 
 def _reallocate(old: int | None, nbytes: int) -> int:
-    """C's realloc for machine code; 0 where there is no memory."""
+    """C's realloc for machine code; 0 if memory is exhausted."""
     try:
-        made = _allocation(nbytes, "memory of a size that the run tells")
+        allocation = _allocation(nbytes, "memory of a dynamic size")
     except MemoryError:
         return 0
     with _lock.lock:
         if old:
-            before = _grown.pop(old)
-            ctypes.memmove(made.address, old, min(nbytes, before.nbytes))
-        _grown[made.address] = made
-    return made.address
+            before = _allocated.pop(old)
+            ctypes.memmove(allocation.address, old, min(nbytes, before.nbytes))
+        _allocated[allocation.address] = allocation
+    return allocation.address
 
 
 def _free(address: int | None) -> None:
@@ -381,7 +382,7 @@ def _whole_pages(nbytes: int) -> int:
 def _mapped(address: int, length: int, access: int, flags: int) -> int:
     start: int | None = _libc().mmap(address, length, access, flags, -1, 0)
     if start is None or start == ctypes.c_void_p(-1).value:
-        raise MemoryError(f"the system has no {length} bytes more")
+        raise MemoryError(f"the system can't allocate {length} more bytes")
     return start
 
 
@@ -404,6 +405,6 @@ _regions: Final = _Regions()
 _marks: Final = itertools.cycle(range(0x81, 0xC0))
 _installed: Final[list[_Native]] = []
 _writable: Final[dict[int, weakref.ref[_Allocation]]] = {}
-"""What machine code may write to, by identity."""
-_grown: Final[dict[int, _Allocation]] = {}
-"""What machine code has allocated, by address."""
+"""The allocations that machine code may write to, by identity."""
+_allocated: Final[dict[int, _Allocation]] = {}
+"""The allocations of machine code, by address."""

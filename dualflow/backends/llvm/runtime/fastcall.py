@@ -1,9 +1,8 @@
-"""Compiled graphs as built-in functions whose C side is our own machine code.
+"""The C fast call: compiled graphs as built-in functions whose C side is machine code of this backend.
 
-``entry.ll`` reads the arrays out of the arguments, allocates the outputs and calls the kernel, without the
-interpreter. That rests on the memory layout of CPython's and NumPy's objects, so ``probe`` looks at real
-objects of this process first, and returns None where anything differs: then there is no fast call, and graphs
-are called by portable means.
+``entry.ll`` reads the arrays from the arguments, allocates the outputs and calls the kernel, without the
+interpreter. It depends on the memory layout of CPython's and NumPy's objects. ``probe`` verifies the layout
+on real objects of this process, and returns None if anything differs: graphs are then called through ctypes.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ from dualflow.core.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class InterpreterLayout:
-    """Where this process keeps what the entry code reads, beyond what ``entry.ll`` takes for granted.
+    """The offsets and addresses that differ between versions and processes, which ``entry.ll`` reads.
 
     Attributes:
         tensor_class: the type of tensors.
-        array_slot: where a tensor keeps its array.
-        tuple_items: where a tuple keeps its first item; CPython 3.14 put a hash before it.
+        array_slot: the offset of a tensor's array.
+        tuple_items: the offset of a tuple's first item; CPython 3.14 stores a hash before it.
         empty: the address of PyArray_Empty.
     """
 
@@ -46,7 +45,7 @@ class InterpreterLayout:
 
 @dataclass(frozen=True, slots=True)
 class ArraySpec:
-    """The array behind an input, a variable or an output: C-contiguous, of exactly this dtype and shape."""
+    """The array of an input, a variable or an output: C-contiguous, of exactly this dtype and shape."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -54,9 +53,9 @@ class ArraySpec:
 
 @dataclass(frozen=True, slots=True)
 class VariableSlots:
-    """Where a variable keeps its tensor, and where that lies while a heavy kernel writes to its buffer.
+    """The offsets of a variable's slots: its tensor, and its tensor while a heavy kernel updates it.
 
-    Then the slot ``tensor`` is empty, and ``borrower`` holds the number of the thread that runs the kernel.
+    Then the slot ``tensor`` is empty, and ``borrower`` has the identifier of the thread that runs the kernel.
     """
 
     tensor: int
@@ -66,10 +65,10 @@ class VariableSlots:
 
 @dataclass(frozen=True, slots=True)
 class VariableUse:
-    """A variable that the kernel reads, or also writes in its own buffer (``updated``).
+    """A variable that the kernel reads, or also updates in place (``updated``).
 
-    ``holder`` is the object with the slots of Descriptor.slots, which holds the current tensor. An updated
-    variable must own its buffer and be the only one to see it; otherwise the fallback is called.
+    ``holder`` is the object with the slots of Descriptor.slots, which refers to the current tensor. An
+    updated variable must own its buffer and have the only reference to it; otherwise the fallback is called.
     """
 
     holder: object
@@ -79,24 +78,23 @@ class VariableUse:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """An argument that must be this very object, and is no input: a Python value that was compiled in."""
+    """An argument that must be identical to ``value``, a Python value that was compiled in; no input."""
 
     value: object
 
 
 @dataclass(frozen=True, slots=True)
 class Descriptor:
-    """One compiled graph, as the entry code sees it.
+    """One compiled graph, as the entry code reads it.
 
     The kernel is ``void (ptr buffers, ptr params, ptr status)`` with the buffers of inputs, variables,
-    constants, outputs and the arena (64-byte aligned) in this order; ``params`` are 64-bit numbers, an
-    array of which is used as it is; ``status`` is an i64 that is 0 on entry. If the kernel leaves another
-    number there the outputs are dropped and ``on_error(number, *args)`` is called, which must raise; after a
-    negative number, which says that Python's error is set, it may return, and that error is raised.
-    ``result`` is "none", "tensor" (one output), "tuple", or "packed" for ``pack(tuple of tensors)``. ``keep``
-    are objects to keep alive, such as the kernel's Library. ``heavy`` releases the GIL around the kernel.
-    ``arguments`` says which input each argument of a call is, each once; without it they are the inputs in
-    their order.
+    constants, outputs and the arena (64-byte aligned) in this order; ``params`` are 64-bit integers, and an
+    array of them is not copied; ``status`` is an i64 that is 0 on entry. If the kernel stores another number,
+    the outputs are freed and ``on_error(number, *args)`` is called, which must raise. A negative number means
+    that Python's error is set; then ``on_error`` may return, and that error is raised. ``result`` is "none",
+    "tensor" (one output), "tuple", or "packed" for ``pack(tuple of tensors)``. ``keep`` are objects to keep
+    alive, such as the kernel's Library. ``heavy`` releases the GIL around the kernel. ``arguments`` has the
+    number of the input for each argument of a call, each once; None for the inputs in order.
     """
 
     name: str
@@ -118,9 +116,9 @@ class Descriptor:
 
 @functools.cache
 def probe(tensor_class: type) -> InterpreterLayout | None:
-    """The layout of this process for tensors of ``tensor_class``, or None where the entry code can't be used.
+    """The layout of this process for tensors of ``tensor_class``; None if the C fast call is unavailable.
 
-    ``tensor_class`` keeps its ndarray in a slot called ``_array``.
+    ``tensor_class`` stores its ndarray in a slot named ``_array``.
 
     >>> class Tensor:
     ...     __slots__ = ("_array",)
@@ -136,7 +134,7 @@ def probe(tensor_class: type) -> InterpreterLayout | None:
 
 @functools.cache
 def unavailable_reason(tensor_class: type) -> str:
-    """Why the entry code is not used in this process, or the empty string where it is.
+    """The reason that the C fast call is unavailable in this process; the empty string if it is available.
 
     >>> class Plain:
     ...     pass
@@ -148,20 +146,20 @@ def unavailable_reason(tensor_class: type) -> str:
         return switched_off
     slot = slot_offset(tensor_class, "_array")
     if slot is None:
-        return "tensors don't keep their array in a slot"
+        return "tensors don't store their array in a slot"
     if not _is_plain_cpython():
-        return "it is for 64-bit CPython with the GIL"
+        return "it requires 64-bit CPython with the GIL"
     if not _objects_are_as_assumed():
-        return f"Python {platform.python_version()} lays its objects out in a way that is not known"
+        return f"Python {platform.python_version()} has an unsupported layout of objects"
     if not _references_are_counted(tensor_class, slot):
-        return f"Python {platform.python_version()} counts references in a way that is not known"
+        return f"Python {platform.python_version()} has an unsupported reference count"
     if not _arrays_are_as_assumed() or not _array_empty():
-        return f"NumPy {np.__version__} lays its arrays out in a way that is not known"
+        return f"NumPy {np.__version__} has an unsupported layout of arrays"
     return ""
 
 
 def slot_offset(owner: type, name: str) -> int | None:
-    """The byte offset of a slot in the instances of a class, or None if there is no such slot.
+    """The byte offset of a slot in the instances of a class; None if there is no such slot.
 
     >>> class Pair:
     ...     __slots__ = ("left", "right")
@@ -175,37 +173,37 @@ def slot_offset(owner: type, name: str) -> int | None:
     sentinel = object()
     member.__set__(instance, sentinel)
     words = (ctypes.c_size_t * (owner.__basicsize__ // 8)).from_address(id(instance))
-    found = [8 * i for i in range(2, len(words)) if words[i] == id(sentinel)]
-    return found[0] if len(found) == 1 else None
+    offsets = [8 * i for i in range(2, len(words)) if words[i] == id(sentinel)]
+    return offsets[0] if len(offsets) == 1 else None
 
 
 def variable_slots(owner: type) -> VariableSlots | None:
     """The offsets of the slots ``_tensor``, ``_substitute`` and ``_borrower``; None if a class lacks them."""
-    found = [slot_offset(owner, name) for name in ("_tensor", "_substitute", "_borrower")]
-    return None if None in found else VariableSlots(*[offset or 0 for offset in found])
+    offsets = [slot_offset(owner, name) for name in ("_tensor", "_substitute", "_borrower")]
+    return None if None in offsets else VariableSlots(*[number or 0 for number in offsets])
 
 
 def builtin(
     layout: InterpreterLayout, descriptor: Descriptor, fallback: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """A built-in function that runs the graph on tensors of exactly the expected kind.
+    """A built-in function that runs the graph on tensors of exactly the expected dtypes and shapes.
 
-    Other arguments go to ``fallback``, unchanged. It takes positional arguments only, and keeps alive all
-    that it uses.
+    Other arguments are passed to ``fallback``. It takes positional arguments only, and keeps everything that
+    it uses alive.
     """
     record, parts = _encode(layout, descriptor, fallback)
     name = descriptor.name.encode()
     library = _entry_library(layout.tuple_items, layout.empty)
     method = struct.pack("<QQQQ", _bytes_address(name), library.address("df_entry"), _METH_FASTCALL, 0)
     owner = (record, method, name, library, fallback, descriptor, layout, parts)
-    made: Callable[..., Any] = _new_method(_bytes_address(method), owner, None, None)
-    return made
+    function: Callable[..., Any] = _new_method(_bytes_address(method), owner, None, None)
+    return function
 
 
 _METH_FASTCALL = 0x80
 _C_CONTIGUOUS, _OWNS_DATA, _ALIGNED, _WRITEABLE = 0x1, 0x4, 0x100, 0x400  # NumPy's flags
-_NOTHING = ArraySpec(np.dtype(np.bool_), ())
-_FORMS = {"none": 0, "tensor": 1, "tuple": 2, "packed": 3}
+_NO_ARRAY = ArraySpec(np.dtype(np.bool_), ())
+_RESULT_KINDS = {"none": 0, "tensor": 1, "tuple": 2, "packed": 3}
 _C_API = (
     "PyType_GenericAlloc",
     "PyTuple_New",
@@ -251,9 +249,9 @@ define internal i64 @tuple_items() alwaysinline {{ ret i64 {tuple_items} }}
 def _encode(
     layout: InterpreterLayout, descriptor: Descriptor, fallback: object
 ) -> tuple[bytes, tuple[object, ...]]:
-    """The bytes of a %descriptor, and the objects that hold what it points to."""
+    """The bytes of a %descriptor, and the objects that own the memory it points to."""
     params = np.ascontiguousarray(descriptor.params, np.int64)
-    constants = _numbers([array.ctypes.data for array in descriptor.constants])
+    constants = _int64_bytes([array.ctypes.data for array in descriptor.constants])
     order = range(len(descriptor.inputs)) if descriptor.arguments is None else descriptor.arguments
     arguments = _operands([_argument_operand(x, descriptor.inputs) for x in order])
     variables = _operands([_variable_operand(use) for use in descriptor.variables])
@@ -262,7 +260,7 @@ def _encode(
         raise InternalError(f"{descriptor.name} has {len(descriptor.outputs)} outputs: it can't return one")
     slots = descriptor.slots or VariableSlots(0, 0, 0)
     if descriptor.variables and descriptor.slots is None:
-        raise InternalError(f"{descriptor.name} has variables: it must know where they keep their tensors")
+        raise InternalError(f"{descriptor.name} has variables, but no offsets of their slots")
     record = struct.pack(
         "<23Q",
         descriptor.kernel,
@@ -281,7 +279,7 @@ def _encode(
         descriptor.arena.nbytes,
         descriptor.arena.cell,
         descriptor.heavy,
-        _FORMS[descriptor.result],
+        _RESULT_KINDS[descriptor.result],
         id(fallback),
         id(descriptor.on_error),
         id(descriptor.pack),
@@ -294,7 +292,7 @@ def _encode(
 
 def _argument_operand(argument: int | Fixed, inputs: Sequence[ArraySpec]) -> tuple[int, ArraySpec, int, int]:
     if isinstance(argument, Fixed):
-        return id(argument.value), _NOTHING, 0, 0
+        return id(argument.value), _NO_ARRAY, 0, 0
     return 0, inputs[argument], _C_CONTIGUOUS | _ALIGNED, argument
 
 
@@ -311,9 +309,9 @@ def _output_operand(spec: ArraySpec) -> tuple[int, ArraySpec, int, int]:
 
 
 def _operands(rows: Sequence[tuple[int, ArraySpec, int, int]]) -> tuple[bytes, tuple[bytes, ...]]:
-    """A table of %operand, and the dims it points to; the dtypes are kept by the descriptor."""
+    """A table of %operand, and the dims it points to; the descriptor keeps the dtypes alive."""
     pack = struct.Struct("<QQQiiQ").pack
-    dims = tuple(_numbers(spec.shape) for _, spec, _, _ in rows)
+    dims = tuple(_int64_bytes(spec.shape) for _, spec, _, _ in rows)
     table = b"".join(
         pack(holder, id(spec.dtype), _bytes_address(sizes), len(spec.shape), flags, exclusive)
         for (holder, spec, flags, exclusive), sizes in zip(rows, dims, strict=True)
@@ -321,12 +319,12 @@ def _operands(rows: Sequence[tuple[int, ArraySpec, int, int]]) -> tuple[bytes, t
     return table, dims
 
 
-def _numbers(values: Sequence[int]) -> bytes:
+def _int64_bytes(values: Sequence[int]) -> bytes:
     return struct.pack(f"<{len(values)}q", *values)
 
 
 def _bytes_address(content: bytes) -> int:
-    """Where the bytes of an object lie; they stay there as long as the object lives."""
+    """The address of the content of a bytes object, valid as long as the object lives."""
     return id(content) + bytes.__basicsize__ - 1
 
 
@@ -335,7 +333,7 @@ def _function_address(name: str) -> int:
 
 
 def _is_plain_cpython() -> bool:
-    """CPython with the GIL, 64-bit, little-endian, without reference tracing."""
+    """Whether this is CPython with the GIL, 64-bit, little-endian, without reference tracing."""
     return (
         sys.implementation.name == "cpython"
         and sys.maxsize == (1 << 63) - 1
@@ -346,38 +344,38 @@ def _is_plain_cpython() -> bool:
 
 
 def _objects_are_as_assumed() -> bool:
-    """Reference count and type at the head of an object, items in a tuple, bytes in a bytes object."""
-    thing: Any = object.__new__(type("Probe", (), {}))
+    """Whether the layout of objects, tuples and bytes is as assumed."""
+    probe: Any = object.__new__(type("Probe", (), {}))
     content = bytes([3, 141, 59])
-    head = ctypes.c_uint32.from_address(id(thing))
+    head = ctypes.c_uint32.from_address(id(probe))
     before = head.value
-    pair = (thing, content)
+    pair = (probe, content)
     items = id(pair) + tuple.__basicsize__
     return (
         head.value == before + 1
-        and _word(id(thing) + 8) == id(type(thing))
-        and [_word(items), _word(items + 8)] == [id(thing), id(content)]
+        and _word(id(probe) + 8) == id(type(probe))
+        and [_word(items), _word(items + 8)] == [id(probe), id(content)]
         and ctypes.string_at(_bytes_address(content), 3) == content
     )
 
 
 def _references_are_counted(tensor_class: type, slot: int) -> bool:
-    """Whether a count of 1 says that the slot alone holds an array, and each other holder adds to it."""
+    """Whether the count is 1 for an array that only the slot refers to, and each other reference adds 1."""
     tensor: Any = object.__new__(tensor_class)
     tensor._array = np.zeros(3)
     count = ctypes.c_uint32.from_address(_word(id(tensor) + slot))
-    alone = count.value
-    held = tensor._array
+    by_slot = count.value
+    second = tensor._array
     by_two = count.value
-    view = held[1:]
-    del held
+    view = second[1:]
+    del second
     by_a_view = count.value
     del view
-    return (alone, by_two, by_a_view, count.value) == (1, 2, 2, 1)
+    return (by_slot, by_two, by_a_view, count.value) == (1, 2, 2, 1)
 
 
 def _arrays_are_as_assumed() -> bool:
-    """The fields of ndarray, on arrays that differ in each of them."""
+    """Whether the fields of ndarray are as assumed, for arrays that differ in each of them."""
     cube = np.zeros((3, 5, 7), np.float32)
     frozen = np.arange(4)
     frozen.flags.writeable = False
@@ -403,7 +401,7 @@ def _header_matches(array: np.ndarray[Any, Any]) -> bool:
 
 
 def _array_empty() -> int:
-    """The address of PyArray_Empty, or 0 when NumPy's C API is not the one we know."""
+    """The address of PyArray_Empty; 0 if NumPy's C API has another version."""
     return numpy_api.table().get("PyArray_Empty", 0)
 
 

@@ -1,7 +1,7 @@
-"""LLVM IR text in, callable addresses out.
+"""Compiles LLVM IR text, or loads its object from the cache, and links it into this process.
 
-An object that an earlier process compiled comes from disk and is linked without LLVM being imported at all,
-where ``elf`` can do it; otherwise ``compiler`` builds it and keeps it for the next process.
+An object from the cache is linked by ``elf`` without importing LLVM, where that is supported. Otherwise
+``compiler`` builds it, and it is stored for the next process.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class CompileReport(NamedTuple):
-    """What one compilation cost, in milliseconds; building stages are 0 when the object came from disk."""
+    """The milliseconds of one compilation; those of LLVM are 0 if the object came from the cache."""
 
     key: str
     from_cache: bool
@@ -46,21 +46,21 @@ class CompileReport(NamedTuple):
 
     @property
     def total_ms(self) -> float:
-        """Everything but the disk."""
+        """The milliseconds of all stages, without the cache."""
         return self.parse_ms + self.optimise_ms + self.emit_ms + self.link_ms
 
 
 class Library:
     """Machine code in memory, with the addresses of its exported functions.
 
-    The memory lives as long as this object; whoever keeps an address keeps the library too. A forked child
-    may go on calling.
+    The memory is freed with this object, so a user of an address keeps a reference to the library. A forked
+    child may call it too.
 
     Attributes:
-        sources: the IR that it is made of.
-        report: what it cost.
-        compiled: those of the sources that were compiled for it.
-        fallback: why LLVM's linker was needed where ours runs; else empty.
+        sources: the IR of all its modules.
+        report: the cost of its compilation.
+        compiled: the sources that were compiled for it, not loaded from the cache.
+        fallback: the reason that LLVM's linker was used although ``elf`` is available; else empty.
     """
 
     __slots__ = ("__weakref__", "_addresses", "compiled", "fallback", "report", "sources")
@@ -77,7 +77,7 @@ class Library:
         self.report = report
         self.fallback = fallback
         self._addresses = {name: loaded.addresses[name] for source in sources for name in source.exports}
-        # At exit the code stays: threads may be running it.
+        # Not unloaded at exit: threads may be running it.
         weakref.finalize(self, loaded.unload).atexit = False
 
     @property
@@ -90,30 +90,30 @@ class Library:
         try:
             return self._addresses[name]
         except KeyError:
-            known = ", ".join(sorted(self._addresses)) or "nothing"
-            raise InternalError(f"no function {name!r} in this library, which exports {known}") from None
+            exported = ", ".join(sorted(self._addresses)) or "nothing"
+            raise InternalError(f"no function {name!r} in this library, which exports {exported}") from None
 
     def optimised(self) -> str:
-        """The IR after LLVM's passes, for reading (made anew on each call)."""
+        """The IR after LLVM's passes, for reading; each call compiles again."""
         return self._each(_compiler().optimised)
 
     def assembly(self) -> str:
-        """The machine code as assembly text, for reading (made anew on each call)."""
+        """The machine code as assembly text, for reading; each call compiles again."""
         return self._each(_compiler().assembly)
 
-    def _each(self, made: Callable[[str, int], str]) -> str:
-        return "\n".join([made(source.text, target.vector_bits()) for source in self.sources])
+    def _each(self, render: Callable[[str, int], str]) -> str:
+        return "\n".join([render(source.text, target.vector_bits()) for source in self.sources])
 
     def __repr__(self) -> str:
         return f"<Library {self.report.key[:12]}: {', '.join(sorted(self._addresses))}>"
 
 
 def compile_text(text: str, exports: Sequence[str], symbols: Mapping[str, int]) -> Library:
-    """Compile a module of LLVM IR, or fetch its object from disk, and link it into this process.
+    """Compile a module of LLVM IR, or load its object from the cache, and link it into this process.
 
-    ``exports`` are the functions whose addresses are wanted. ``symbols`` gives the address of everything that
-    the text declares and does not define; C's maths and memory functions need not be named. Raises
-    InternalError for text that LLVM refuses and for a symbol that nobody provides. Safe from any thread.
+    ``exports`` are the functions of the library. ``symbols`` has the address of each symbol that the text
+    declares and does not define; C's maths and memory functions are resolved without it. Raises InternalError
+    for text that LLVM rejects and for an unresolved symbol. Thread-safe.
 
     >>> double = compile_text(
     ...     "define double @twice(double %x) { %y = fadd double %x, %x  ret double %y }", ["twice"], {}
@@ -125,86 +125,87 @@ def compile_text(text: str, exports: Sequence[str], symbols: Mapping[str, int]) 
 
 
 def compile_sources(
-    sources: Sequence[IrSource], symbols: Mapping[str, int], ahead: Ahead | None = None
+    sources: Sequence[IrSource], symbols: Mapping[str, int], background: BackgroundCompilation | None = None
 ) -> Library:
     """Compile sources as :func:`compile_text` does, and link them as one library; they may call each other.
 
-    Each is an entry of the cache, so one that any graph has compiled is not compiled again. What they are
-    linked from is an entry too: the next process reads and links one object for all of them. ``ahead`` has
-    begun with some of them.
+    Each source is an entry of the cache, shared by all graphs. Their merged object is an entry too: the next
+    process reads and links one object for all of them. ``background`` is already compiling some of them.
     """
     keys = [_key(source.text) for source in sources]
     key = keys[0] if len(keys) == 1 else _key("\n".join(keys))
     stored = object_cache.load(key)
     if stored is not None:
-        # A whole entry that is no object for this process is built anew: LLVM's linker doesn't get to see it.
+        # An intact entry that is no object for this process is compiled again, not passed to LLVM's linker.
         with contextlib.suppress(InternalError, UnsupportedObject):
             return _linked(sources, key, [stored], None, symbols)
     parts = [object_cache.load(k) if len(keys) > 1 else None for k in keys]
-    codes = {i: code for i, code in enumerate(parts) if code is not None and _is_sound(code, sources[i])}
-    missing = [i for i in range(len(sources)) if i not in codes]
-    _refuse_unknown_symbols(sources, symbols)
+    object_codes = {
+        i: code for i, code in enumerate(parts) if code is not None and _is_sound(code, sources[i])
+    }
+    missing = [i for i in range(len(sources)) if i not in object_codes]
+    _require_symbols(sources, symbols)
     compiled: dict[IrSource, ObjectCode] = {}
     if missing:
-        begun = {} if ahead is None else ahead.results()
-        rest = [sources[i] for i in missing if sources[i] not in begun]
-        if rest:
-            texts = [source.text for source in rest]
-            begun |= zip(rest, _compiler().build_all(texts, target.vector_bits()), strict=True)
+        objects = {} if background is None else background.results()
+        remaining = [sources[i] for i in missing if sources[i] not in objects]
+        if remaining:
+            texts = [source.text for source in remaining]
+            objects |= zip(remaining, _compiler().build_all(texts, target.vector_bits()), strict=True)
         for i in missing:
-            made = compiled[sources[i]] = begun[sources[i]]
-            object_cache.store(keys[i], made.code)
-            codes[i] = made.code
-    together, refusal = _together([codes[i] for i in range(len(sources))])
-    if len(keys) > 1 and len(together) == 1:
-        object_cache.store(key, together[0])
-    return _linked(sources, key, together, compiled, symbols, refusal)
+            code = compiled[sources[i]] = objects[sources[i]]
+            object_cache.store(keys[i], code.code)
+            object_codes[i] = code.code
+    merged, refusal = _merged([object_codes[i] for i in range(len(sources))])
+    if len(keys) > 1 and len(merged) == 1:
+        object_cache.store(key, merged[0])
+    return _linked(sources, key, merged, compiled, symbols, refusal)
 
 
-class Ahead:
-    """Compiles sources while more of them are written, in a ``with`` block; those on disk it leaves alone."""
+class BackgroundCompilation:
+    """A context that compiles sources while others are emitted; skips those that are in the cache."""
 
     def __init__(self) -> None:
-        self._open = contextlib.ExitStack()
+        self._stack = contextlib.ExitStack()
         self._sources: dict[IrSource, bool] = {}
-        self._begun: Any = None
+        self._compilation: Any = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: Any) -> None:
-        self._open.close()
+        self._stack.close()
 
     def begin(self, source: IrSource) -> None:
-        """Begin with a source, unless that was done or its object is stored.
+        """Start to compile a source, unless it was added before or is in the cache.
 
-        Raises InternalError for text that LLVM refuses.
+        Raises InternalError for text that LLVM rejects.
         """
         if source in self._sources:
             return
         self._sources[source] = missing = not object_cache.has(_key(source.text))
         if missing:
-            if self._begun is None:
-                self._begun = self._open.enter_context(_compiler().compilation(target.vector_bits()))
-            self._begun.add(source.text)
+            if self._compilation is None:
+                self._compilation = self._stack.enter_context(_compiler().compilation(target.vector_bits()))
+            self._compilation.add(source.text)
 
     def results(self) -> dict[IrSource, ObjectCode]:
-        """What has been compiled; no more can begin."""
-        if self._begun is None:
+        """The compiled objects; ends the compilation."""
+        if self._compilation is None:
             return {}
-        begun = [source for source, missing in self._sources.items() if missing]
-        return dict(zip(begun, self._begun.results(), strict=True))
+        sources = [source for source, missing in self._sources.items() if missing]
+        return dict(zip(sources, self._compilation.results(), strict=True))
 
 
 def shipped_text(name: str) -> str:
-    """One of the files of this package, such as ``pool.ll``; the package may be in a zip archive."""
+    """The text of a file of this package, such as ``pool.ll``; also from a zip archive."""
     loader: Any = sys.modules[__name__].__spec__.loader  # type: ignore[union-attr]  # an imported module has one
     content: bytes = loader.get_data(os.path.join(os.path.dirname(__file__), name))
     return content.decode()
 
 
 class _Loaded(Protocol):
-    """An object in memory, however it got there."""
+    """An object that a linker has loaded into memory."""
 
     @property
     def addresses(self) -> dict[str, int]: ...
@@ -212,7 +213,7 @@ class _Loaded(Protocol):
     def unload(self) -> None: ...
 
 
-# What LLVM may call on its own account, and what kernels may declare without giving an address.
+# Functions that LLVM may call, and that kernels may declare without an address.
 _MATHS = """
 acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 exp10 expm1 fabs fdim
 floor fma fmax fmin fmod frexp hypot ldexp lgamma log log10 log1p log2 modf nearbyint nextafter pow remainder
@@ -232,17 +233,17 @@ def _key(text: str) -> str:
 
 @functools.cache
 def _settings() -> str:
-    """The compiler's own source: whatever it asks of LLVM is in it."""
+    """The source of the compiler module, which contains all its settings; part of the cache key."""
     return shipped_text("compiler.py")
 
 
 def _compiler() -> Any:
-    """The module that imports LLVM, imported when first needed."""
+    """The module that imports LLVM, imported at its first use."""
     return imported("dualflow.backends.llvm.runtime.compiler")
 
 
 def _is_sound(code: bytes, source: IrSource) -> bool:
-    """Whether stored code is an object that may have been made of ``source``."""
+    """Whether a cached object may be the object of ``source``: it exports and imports the same symbols."""
     if not elf.SUPPORTED:
         return True
     try:
@@ -250,19 +251,23 @@ def _is_sound(code: bytes, source: IrSource) -> bool:
     except UnsupportedObject:
         return False
     undefined = file.symbols["section"] == UNDEFINED
-    outside = {name for name, out in zip(file.names, undefined.tolist(), strict=True) if out and name}
+    imports = {
+        name
+        for name, is_undefined in zip(file.names, undefined.tolist(), strict=True)
+        if is_undefined and name
+    }
     return (
-        outside <= _RUNTIME.union(_declared([source]))
-        and outside.isdisjoint(source.exports)
+        imports <= _RUNTIME.union(_declared([source]))
+        and imports.isdisjoint(source.exports)
         and (set(source.exports) <= set(file.names))
     )
 
 
-def _together(codes: Sequence[bytes]) -> tuple[Sequence[bytes], str]:
-    """The objects as one, where they can be joined; else why not."""
+def _merged(codes: Sequence[bytes]) -> tuple[Sequence[bytes], str]:
+    """The objects merged into one, if possible; else the objects, and the reason."""
     if len(codes) == 1 or not elf.SUPPORTED:
         return codes, ""
-    merging = imported("dualflow.backends.llvm.runtime.object_merge")  # what is stored needs none
+    merging = imported("dualflow.backends.llvm.runtime.object_merge")  # not needed for a cached merged object
     try:
         return [merging.merge(codes)], ""
     except UnsupportedObject as reason:
@@ -275,51 +280,51 @@ def _linked(
     codes: Sequence[bytes],
     compiled: Mapping[IrSource, ObjectCode] | None,
     symbols: Mapping[str, int],
-    refusal: str = "",
+    merge_failure: str = "",
 ) -> Library:
-    """Link objects; ``compiled`` are those that were built just now, None where all come as stored.
+    """Link objects; ``compiled`` are the new ones, None if all come from the cache.
 
-    ``refusal`` is why they could not be joined.
+    ``merge_failure`` is the reason that they could not be merged.
     """
     start = time.perf_counter()
     loaded, fallback = _load(codes, sources, symbols, stored=compiled is None)
     link_ms = 1e3 * (time.perf_counter() - start)
-    made = list((compiled or {}).values())
+    new = list((compiled or {}).values())
     report = CompileReport(
         key,
-        not made,
+        not new,
         sum(len(source.text) for source in sources),
         sum(map(len, codes)),
-        sum(code.parse_ms for code in made),
-        sum(code.optimise_ms for code in made),
-        sum(code.emit_ms for code in made),
+        sum(code.parse_ms for code in new),
+        sum(code.optimise_ms for code in new),
+        sum(code.emit_ms for code in new),
         link_ms,
     )
-    return Library(sources, tuple(compiled or ()), loaded, report, fallback or refusal)
+    return Library(sources, tuple(compiled or ()), loaded, report, fallback or merge_failure)
 
 
 def _load(
     codes: Sequence[bytes], sources: Sequence[IrSource], symbols: Mapping[str, int], *, stored: bool
 ) -> tuple[_Loaded, str]:
-    """The objects in memory, and why LLVM's linker put them there if ours could have been used."""
+    """The linked objects, and the reason that LLVM's linker was used although ``elf`` is available."""
     exports = [name for source in sources for name in source.exports]
-    refusal = ""
+    failure = ""
     if not elf.unavailable_reason() and len(codes) == 1:
         try:
-            return _load_ourselves(codes[0], exports, symbols), ""
+            return _load_by_elf(codes[0], exports, symbols), ""
         except UnsupportedObject as reason:
             if stored:
                 raise
-            refusal = str(reason)
+            failure = str(reason)
     elif stored and elf.SUPPORTED:
         for code in codes:
-            read(code)  # LLVM's linker trusts every offset
+            read(code)  # LLVM's linker does not check offsets
     imports = {name: _find(name, symbols) for name in _declared(sources)}
     loaded: _Loaded = imported("dualflow.backends.llvm.runtime.llvm_linker").load(codes, exports, imports)
-    return loaded, refusal
+    return loaded, failure
 
 
-def _load_ourselves(code: bytes, exports: Sequence[str], symbols: Mapping[str, int]) -> _Loaded:
+def _load_by_elf(code: bytes, exports: Sequence[str], symbols: Mapping[str, int]) -> _Loaded:
     image = elf.load(code, lambda name: _find(name, symbols))
     missing = [name for name in exports if name not in image.addresses]
     if not missing:
@@ -329,14 +334,14 @@ def _load_ourselves(code: bytes, exports: Sequence[str], symbols: Mapping[str, i
 
 
 def _declared(sources: Sequence[IrSource]) -> list[str]:
-    """The outside symbols that sources declare and none of them defines."""
-    found = (match for source in sources for match in _DECLARED.findall(source.text))
-    names = {function or variable for function, variable in found}
+    """The external symbols that sources declare and none of them defines."""
+    declarations = (match for source in sources for match in _DECLARED.findall(source.text))
+    names = {function or variable for function, variable in declarations}
     names.difference_update(name for source in sources for name in source.exports)
     return sorted(name for name in names if not name.startswith("llvm."))
 
 
-def _refuse_unknown_symbols(sources: Sequence[IrSource], symbols: Mapping[str, int]) -> None:
+def _require_symbols(sources: Sequence[IrSource], symbols: Mapping[str, int]) -> None:
     for name in _declared(sources):
         _find(name, symbols)
 
@@ -344,14 +349,16 @@ def _refuse_unknown_symbols(sources: Sequence[IrSource], symbols: Mapping[str, i
 def _find(name: str, symbols: Mapping[str, int]) -> int:
     address = symbols.get(name) or (process_symbol(name) if name in _RUNTIME else 0)
     if not address:
-        known = ", ".join(sorted(symbols)) or "none"
-        raise InternalError(f"a kernel needs the symbol {name!r}, which nobody provides; given: {known}")
+        provided = ", ".join(sorted(symbols)) or "none"
+        raise InternalError(
+            f"a kernel needs the symbol {name!r}, which is not provided; provided: {provided}"
+        )
     return address
 
 
 @functools.cache
 def process_symbol(name: str) -> int:
-    """The address of a function of C's libraries; 0 where there is none."""
+    """The address of a function of the C libraries; 0 if there is none."""
     for library in ("msvcrt",) if sys.platform == "win32" else (None, "libm.so.6"):
         try:
             return ctypes.cast(getattr(ctypes.CDLL(library), name), ctypes.c_void_p).value or 0

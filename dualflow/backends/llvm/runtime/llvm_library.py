@@ -1,8 +1,7 @@
-"""LLVM's functions that compile text, in the library that llvmlite brings, called by their names in C.
+"""Bindings to the C functions of llvmlite's library that parse, optimise and compile IR.
 
-llvmlite's own classes for them take 25 ms to import, more than most kernels take to compile, and let one
-thread into LLVM at a time, whatever it does there. The functions are the same in all versions that
-``requirement`` lets in.
+llvmlite's own classes for them take 25 ms to import, more than most kernels take to compile, and hold a lock
+around each call of LLVM. The functions are the same in all versions that ``requirement`` accepts.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ def _loaded() -> Any:
     path = os.path.join(os.path.dirname(llvmlite.__file__), "binding", get_library_name())
     try:
         return ctypes.CDLL(path)
-    except OSError as refusal:
+    except OSError as error:
         raise FailedPreconditionError(
-            f"llvmlite {llvmlite.__version__} is installed here, but its library can't be loaded: {refusal}. "
-            "Install it anew with pip install --force-reinstall llvmlite, or do without: "
+            f"llvmlite {llvmlite.__version__} is installed here, but its library can't be loaded: {error}. "
+            "Reinstall it with pip install --force-reinstall llvmlite, or use another backend: "
             'df.config.set_backend("numpy").'
         ) from None
 
@@ -38,16 +37,16 @@ def _typed(library: Any, result: Any, arguments: Sequence[Any], names: Iterable[
 
 
 _POINTER, _INT, _TEXT, _SIZE = ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t
-_SAID = ctypes.POINTER(ctypes.c_char_p)
+_OUT_STRING = ctypes.POINTER(ctypes.c_char_p)
 
 _library: Final = _loaded()
 _typed(_library, ctypes.c_uint, (), ["GetVersionInfo"])
 _typed(_library, None, (), ["InitializeNativeTarget", "InitializeNativeAsmPrinter"])
-_typed(_library, None, (_SAID,), ["GetProcessTriple", "GetHostCPUName"])
-_typed(_library, _INT, (_SAID,), ["GetHostCPUFeatures"])
+_typed(_library, None, (_OUT_STRING,), ["GetProcessTriple", "GetHostCPUName"])
+_typed(_library, _INT, (_OUT_STRING,), ["GetHostCPUFeatures"])
 _typed(_library, None, (_POINTER,), ["DisposeString", "DisposeMemoryBuffer"])
 _typed(_library, None, (_POINTER,), ["ContextDispose", "DisposeModule"])
-_typed(_library, _POINTER, (_TEXT, _SAID), ["GetTargetFromTriple"])
+_typed(_library, _POINTER, (_TEXT, _OUT_STRING), ["GetTargetFromTriple"])
 _typed(
     _library,
     _POINTER,
@@ -62,16 +61,16 @@ _typed(
 )
 _typed(_library, _POINTER, (_POINTER, _POINTER), ["CreatePassBuilder"])
 _typed(_library, None, (_POINTER, _POINTER, _POINTER), ["RunNewModulePassManager"])
-_typed(_library, _POINTER, (_POINTER, _TEXT, _SAID), ["ParseAssembly"])
-_typed(_library, ctypes.c_bool, (_POINTER, _SAID), ["VerifyModule"])
-_typed(_library, None, (_POINTER, _SAID), ["PrintModuleToString"])
-_typed(_library, _POINTER, (_POINTER, _POINTER, _INT, _SAID), ["TargetMachineEmitToMemory"])
+_typed(_library, _POINTER, (_POINTER, _TEXT, _OUT_STRING), ["ParseAssembly"])
+_typed(_library, ctypes.c_bool, (_POINTER, _OUT_STRING), ["VerifyModule"])
+_typed(_library, None, (_POINTER, _OUT_STRING), ["PrintModuleToString"])
+_typed(_library, _POINTER, (_POINTER, _POINTER, _INT, _OUT_STRING), ["TargetMachineEmitToMemory"])
 _typed(_library, _POINTER, (_POINTER,), ["GetBufferStart"])
 _typed(_library, _SIZE, (_POINTER,), ["GetBufferSize"])
 
 
-class _Said:
-    """Text that LLVM writes: an argument of a function, and then a string."""
+class _OutString:
+    """An output argument of type ``char **``, whose text is freed when it is read."""
 
     __slots__ = ("_pointer", "argument")
 
@@ -80,7 +79,7 @@ class _Said:
         self.argument = ctypes.byref(self._pointer)
 
     def take(self) -> str:
-        """The text; empty if there is none. Its memory is freed."""
+        """The text, which is freed; empty if there is none."""
         text = (self._pointer.value or b"").decode(errors="replace")
         if self._pointer:
             _library.LLVMPY_DisposeString(self._pointer)
@@ -89,7 +88,7 @@ class _Said:
 
 
 def version() -> tuple[int, ...]:
-    """The version of LLVM that is installed.
+    """The installed version of LLVM.
 
     >>> len(version())
     3
@@ -99,44 +98,44 @@ def version() -> tuple[int, ...]:
 
 
 def initialize() -> None:
-    """Make LLVM ready for this processor; more than once does no harm."""
+    """Initialize LLVM for this processor; idempotent."""
     _library.LLVMPY_InitializeNativeTarget()
     _library.LLVMPY_InitializeNativeAsmPrinter()
 
 
 def process_triple() -> str:
     """The name of this system and kind of processor, such as ``"x86_64-unknown-linux-gnu"``."""
-    said = _Said()
-    _library.LLVMPY_GetProcessTriple(said.argument)
-    return said.take()
+    message = _OutString()
+    _library.LLVMPY_GetProcessTriple(message.argument)
+    return message.take()
 
 
 def processor() -> str:
     """LLVM's name of this processor, such as ``"znver4"``."""
-    said = _Said()
-    _library.LLVMPY_GetHostCPUName(said.argument)
-    return said.take()
+    message = _OutString()
+    _library.LLVMPY_GetHostCPUName(message.argument)
+    return message.take()
 
 
 def processor_features() -> str:
-    """The extensions that this processor has (``+avx2``) and has not (``-avx512f``), sorted by name."""
-    said = _Said()
-    _library.LLVMPY_GetHostCPUFeatures(said.argument)
-    return ",".join(sorted(filter(None, said.take().split(",")), key=lambda word: word[1:]))
+    """The extensions that this processor has (``+avx2``) and lacks (``-avx512f``), sorted by name."""
+    message = _OutString()
+    _library.LLVMPY_GetHostCPUFeatures(message.argument)
+    return ",".join(sorted(filter(None, message.take().split(",")), key=lambda word: word[1:]))
 
 
 class Target(NamedTuple):
-    """A code generator, for one thread at a time; it is there until the process ends."""
+    """A code generator, for one thread at a time; never freed."""
 
     pointer: int
 
     @classmethod
     def create(cls, triple: str, cpu: str, features: str, level: int, relocation: str, model: str) -> Self:
-        """A generator of code that is linked into this process; ``level`` is how hard it works, 0 to 3."""
-        said = _Said()
-        target = _library.LLVMPY_GetTargetFromTriple(triple.encode(), said.argument)
+        """A generator of code for this process; ``level`` is its optimization level, 0 to 3."""
+        message = _OutString()
+        target = _library.LLVMPY_GetTargetFromTriple(triple.encode(), message.argument)
         if not target:
-            raise RuntimeError(said.take())
+            raise RuntimeError(message.take())
         names = triple.encode(), cpu.encode(), features.encode()
         pointer = _library.LLVMPY_CreateTargetMachine(
             target, *names, level, relocation.encode(), model.encode(), False, True, b""
@@ -146,13 +145,13 @@ class Target(NamedTuple):
         return cls(pointer)
 
     def emit(self, module: ParsedModule, *, assembly: bool = False) -> bytes:
-        """The module's object code, or its assembly text. Raises RuntimeError for what LLVM can't compile."""
-        said = _Said()
+        """The module's object code, or its assembly text. Raises RuntimeError if LLVM can't compile it."""
+        message = _OutString()
         buffer = _library.LLVMPY_TargetMachineEmitToMemory(
-            self.pointer, module.pointer, not assembly, said.argument
+            self.pointer, module.pointer, not assembly, message.argument
         )
         if not buffer:
-            raise RuntimeError(said.take() or "no reason is given")
+            raise RuntimeError(message.take() or "no reason was reported")
         try:
             size = _library.LLVMPY_GetBufferSize(buffer)
             return ctypes.string_at(_library.LLVMPY_GetBufferStart(buffer), size)
@@ -161,14 +160,14 @@ class Target(NamedTuple):
 
 
 class Passes(NamedTuple):
-    """Passes over a module, in order, for one thread at a time; they are there until the process ends."""
+    """A pass manager, for one thread at a time; never freed."""
 
     manager: int
     builder: int
 
     @classmethod
     def create(cls, target: Target, names: Iterable[str]) -> Self:
-        """Those of these names in C, such as ``"SROA"``."""
+        """A pass manager with the passes of these names in C, such as ``"SROA"``."""
         manager = _library.LLVMPY_CreateNewModulePassManager()
         for name in names:
             add = getattr(_library, f"LLVMPY_module_Add{name}Pass")
@@ -178,26 +177,26 @@ class Passes(NamedTuple):
         return cls(manager, _library.LLVMPY_CreatePassBuilder(target.pointer, options))
 
     def run(self, module: ParsedModule) -> None:
-        """Run them; the module is changed."""
+        """Run the passes on a module in place."""
         _library.LLVMPY_RunNewModulePassManager(self.manager, module.pointer, self.builder)
 
 
 class ParsedModule:
-    """A module of IR that LLVM has parsed and found well-formed, until it is closed.
+    """A module of IR that LLVM has parsed and verified, until it is closed.
 
-    Raises RuntimeError for text that LLVM refuses.
+    Raises RuntimeError for text that LLVM rejects.
     """
 
     __slots__ = ("_context", "pointer")
 
     def __init__(self, text: str) -> None:
-        # A context of its own: the global one would keep every type and constant for ever.
+        # A separate context: the global one would never free types and constants.
         self._context = _library.LLVMPY_ContextCreate()
-        said = _Said()
-        self.pointer = _library.LLVMPY_ParseAssembly(self._context, text.encode(), said.argument)
-        refused = not self.pointer or _library.LLVMPY_VerifyModule(self.pointer, said.argument)
-        reason = said.take()
-        if refused:
+        message = _OutString()
+        self.pointer = _library.LLVMPY_ParseAssembly(self._context, text.encode(), message.argument)
+        invalid = not self.pointer or _library.LLVMPY_VerifyModule(self.pointer, message.argument)
+        reason = message.take()
+        if invalid:
             self.close()
             raise RuntimeError(reason)
 
@@ -216,6 +215,6 @@ class ParsedModule:
         self.close()
 
     def __str__(self) -> str:
-        said = _Said()
-        _library.LLVMPY_PrintModuleToString(self.pointer, said.argument)
-        return said.take()
+        message = _OutString()
+        _library.LLVMPY_PrintModuleToString(self.pointer, message.argument)
+        return message.take()

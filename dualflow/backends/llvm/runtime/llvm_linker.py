@@ -1,6 +1,6 @@
-"""LLVM's linker: a portable way to put objects into memory, where our own (``elf``) can't.
+"""Links objects with LLVM's linker: the fallback where ``elf`` doesn't support the platform or object.
 
-It stands on llvmlite's classes, which take 25 ms to import, so ``jit`` imports this module when it needs it.
+It uses llvmlite's classes, which take 25 ms to import, so ``jit`` imports this module only for the fallback.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dualflow.core.errors import InternalError
 
 
 class Loaded:
-    """An object that LLVM has put into memory."""
+    """An object that LLVM has linked into memory."""
 
     def __init__(self, addresses: Mapping[str, int], tracker: llvm.ResourceTracker) -> None:
         self.addresses = dict(addresses)
@@ -30,15 +30,15 @@ class Loaded:
 
 
 def load(codes: Sequence[bytes], exports: Sequence[str], imports: Mapping[str, int]) -> Loaded:
-    """Put objects into memory, on any platform that LLVM knows; C's functions are found in the process.
+    """Link objects into memory on any platform of LLVM; C's functions are resolved in the process.
 
-    Each call has an LLJIT of its own: a shared one would keep a dead library's tables for ever.
+    Each call creates an LLJIT: a shared one would never free the tables of unloaded libraries.
     """
     with llvm_lock():
         return _load(codes, exports, imports)
 
 
-# The functions below run with the lock held; all of LLVM's objects that they make are gone when they return.
+# The functions below run with the lock held, and free all of LLVM's objects that they create.
 
 
 def _load(codes: Sequence[bytes], exports: Sequence[str], imports: Mapping[str, int]) -> Loaded:
@@ -52,14 +52,14 @@ def _load(codes: Sequence[bytes], exports: Sequence[str], imports: Mapping[str, 
         builder.export_symbol(name)
     try:
         tracker = builder.link(linker, "kernels")
-    except RuntimeError as refusal:
-        raise InternalError(f"a kernel can't be linked: {refusal}") from refusal.with_traceback(None)
+    except RuntimeError as error:
+        raise InternalError(f"a kernel can't be linked: {error}") from error.with_traceback(None)
     return Loaded({name: tracker[name] for name in exports}, tracker)
 
 
 @functools.cache
 def _target() -> llvm.TargetMachine:
-    """What the linker asks about this processor; made once, and it stays."""
+    """LLVM's target machine for this processor, created once."""
     target = llvm.Target.from_triple(compiler.TRIPLE)
     return target.create_target_machine(
         compiler.CPU,

@@ -1,10 +1,9 @@
-"""Reads an x86-64 ELF object, and checks all that can be checked of it: nothing in it is taken on trust.
+"""Reads an x86-64 ELF object, and validates it.
 
-What ``read`` returns is consistent: sections lie within the file and have a sane size, symbols lie within
-their sections, and relocations within theirs. So a damaged file is refused here, and never makes the linker
-write beyond the memory that the file is loaded into. What the bytes mean is another matter: no check finds
-an instruction that was changed, nor a relocation that was moved to another place inside; for that the cache
-has a digest.
+The result of ``read`` is consistent: sections are within the file and have a limited size, symbols are within
+their sections, and relocations within theirs. So a damaged file is rejected here, and never makes the linker
+write outside of the memory that it is loaded into. A changed instruction, or a relocation with another valid
+offset, is not detected here, but by the digest of the cache.
 
 The format: System V Application Binary Interface, AMD64 Architecture Processor Supplement, chapter 4.
 """
@@ -22,7 +21,7 @@ from dualflow.core.records import NamedTuple
 Table = np.ndarray[Any, Any]
 
 MOST_BYTES = 256 << 20
-"""Sections that take more memory than this together are none that our compiler wrote."""
+"""The maximum memory of all sections of an object that the compiler emits."""
 
 PROGBITS, SYMBOLS, STRINGS, RELOCATIONS, ZEROS, UNWIND = 1, 2, 3, 4, 8, 0x70000001  # kinds of section
 WRITE, ALLOCATE, EXECUTE = 1, 2, 4  # flags of a section
@@ -30,7 +29,7 @@ UNDEFINED = 0  # the section of a symbol that is defined elsewhere
 LOCAL = 0  # binding of a symbol
 RELATIVE_32, CALL, ABSOLUTE_64, RELATIVE_64 = 2, 4, 1, 24  # kinds of relocation
 BY_TABLE = 9, 41, 42
-WIDTHS = np.zeros(64, np.int64)  # the bytes that each kind of relocation writes; 0 for what is not known
+WIDTHS = np.zeros(64, np.int64)  # the bytes that each kind of relocation writes; 0 for unsupported ones
 WIDTHS[[RELATIVE_32, CALL, *BY_TABLE]] = 4
 WIDTHS[[ABSOLUTE_64, RELATIVE_64]] = 8
 
@@ -45,7 +44,7 @@ RELOCATION = np.dtype([("offset", "<u8"), ("type", "<u4"), ("symbol", "<u4"), ("
 IDENTITY = b"\x7fELF\x02\x01\x01"  # 64 bits, little-endian, version 1
 RELOCATABLE, X86_64 = 1, 62
 _NULL, _NOTE = 0, 7  # kinds of section that are left out
-_KNOWN = (_NULL, PROGBITS, SYMBOLS, STRINGS, RELOCATIONS, _NOTE, ZEROS, UNWIND)
+_SUPPORTED_SECTIONS = (_NULL, PROGBITS, SYMBOLS, STRINGS, RELOCATIONS, _NOTE, ZEROS, UNWIND)
 _FIRST_RESERVED, _ABSOLUTE = 0xFF00, 0xFFF1  # indices of sections
 _FUNCTION, _FILE = 2, 4  # kinds of symbol; the thread-local and indirect ones are beyond
 
@@ -64,11 +63,11 @@ class SectionHeader(NamedTuple):
 
 
 class UnsupportedObject(Exception):
-    """The bytes are no object file, a damaged one, or one that uses more of ELF than this linker knows."""
+    """The bytes are no object file, a damaged one, or one with unsupported features of ELF."""
 
 
 class LoadedSection(NamedTuple):
-    """Bytes that are loaded: ``content``, or ``size`` zeros if it is None."""
+    """A section that is loaded: ``content``, or ``size`` zeros if it is None."""
 
     flags: int
     alignment: int
@@ -77,7 +76,7 @@ class LoadedSection(NamedTuple):
 
 
 class ObjectFile(NamedTuple):
-    """What is loaded of an object.
+    """The loaded parts of an object.
 
     Attributes:
         sections: by their index in the file.
@@ -95,7 +94,7 @@ class ObjectFile(NamedTuple):
 
 
 def read(code: bytes) -> ObjectFile:
-    """The parts of an object. Raises UnsupportedObject for whatever is not as it should be."""
+    """The parts of an object. Raises UnsupportedObject if it is invalid or has unsupported features."""
     headers = _section_headers(code)
     contents = [_content(code, header) for header in headers]
     sections = {
@@ -119,12 +118,12 @@ def read(code: bytes) -> ObjectFile:
             places.append(header.info)
     loaded = [rows_in if place in sections else rows[0] for rows_in, place in zip(rows, places, strict=True)]
     relocations = np.concatenate(loaded)
-    where = np.repeat(np.array(places), [len(table) for table in loaded])
+    relocation_sections = np.repeat(np.array(places), [len(table) for table in loaded])
     sizes = np.array([sections[i].size if i in sections else -1 for i in range(len(headers))])
-    code_here = np.array([header.flags & EXECUTE != 0 for header in headers])
-    found = _check_symbols(symbols, sizes, code_here)
-    _check_relocations(relocations, sizes[where], found)
-    return ObjectFile(sections, symbols, names, relocations, where)
+    is_code = np.array([header.flags & EXECUTE != 0 for header in headers])
+    resolvable = _check_symbols(symbols, sizes, is_code)
+    _check_relocations(relocations, sizes[relocation_sections], resolvable)
+    return ObjectFile(sections, symbols, names, relocations, relocation_sections)
 
 
 def _require(condition: object, otherwise: str) -> None:
@@ -135,17 +134,17 @@ def _require(condition: object, otherwise: str) -> None:
 def _section_headers(code: bytes) -> list[SectionHeader]:
     _require(len(code) >= HEADER.size, "not an object file: it ends within its header")
     identity, kind, machine, _, _, _, at, _, _, _, _, entry_size, count, _ = HEADER.unpack_from(code)
-    known = identity.startswith(IDENTITY) and (kind, machine) == (RELOCATABLE, X86_64)
-    _require(known, "not an x86-64 ELF object")
+    is_supported = identity.startswith(IDENTITY) and (kind, machine) == (RELOCATABLE, X86_64)
+    _require(is_supported, "not an x86-64 ELF object")
     _require(entry_size == SECTION.size, f"section headers of {entry_size} bytes")
     _require(at + count * entry_size <= len(code), "not an object file: section headers beyond its end")
     return [SectionHeader(*SECTION.unpack_from(code, at + i * entry_size)) for i in range(count)]
 
 
 def _content(code: bytes, header: SectionHeader) -> Table | None:
-    """The bytes of a section, or None where the file has none for it."""
+    """The bytes of a section; None if the file has none for it."""
     kind, flags, size, alignment = header.type, header.flags, header.size, header.alignment
-    _require(kind in _KNOWN, f"a section of type {kind}")
+    _require(kind in _SUPPORTED_SECTIONS, f"a section of type {kind}")
     if flags & ALLOCATE and kind != UNWIND:
         _require(kind in (PROGBITS, ZEROS) or not size, f"a section of type {kind}")
         _require(flags & (WRITE | EXECUTE) != WRITE | EXECUTE, "code that may be written to")
@@ -175,7 +174,7 @@ def _names(symbols: Table, strings: Table | None) -> list[str]:
 
 
 def _check_symbols(symbols: Table, sizes: Table, code: Table) -> Table:
-    """Each is in the section it names, and a function in one of code. Which of them have an address."""
+    """Validate symbols: within their section, functions in code. Returns a mask of those with an address."""
     kind, section = symbols["info"] & 15, symbols["section"]
     reserved = section >= _FIRST_RESERVED
     plain = (kind <= _FILE).all() and not (reserved & (section != _ABSOLUTE)).any()
@@ -184,24 +183,24 @@ def _check_symbols(symbols: Table, sizes: Table, code: Table) -> Table:
     section = np.where(reserved, 0, section)
     size = sizes[section]
     loaded = (size >= 0) & ~reserved
-    room = np.maximum(size, 0).astype(np.uint64)
+    available = np.maximum(size, 0).astype(np.uint64)
     function = loaded & (kind == _FUNCTION)
-    beyond = (symbols["value"] > room) | (function & (symbols["value"] == room))
+    beyond = (symbols["value"] > available) | (function & (symbols["value"] == available))
     _require(not (loaded & beyond).any(), "a symbol beyond its section")
     _require(not (function & ~code[section]).any(), "a function among data")
-    found: Table = loaded | ((section == UNDEFINED) & ~reserved)
-    found[:1] = False  # the first symbol stands for none
-    return found
+    resolvable: Table = loaded | ((section == UNDEFINED) & ~reserved)
+    resolvable[:1] = False  # the first symbol is reserved for none
+    return resolvable
 
 
-def _check_relocations(rows: Table, room: Table, found: Table) -> None:
-    """Each is of a known kind, by a symbol that has an address, and within its section."""
-    kind, symbol = rows["type"], rows["symbol"]
-    known = kind < len(WIDTHS)
-    width = WIDTHS[np.where(known, kind, 0)]
+def _check_relocations(relocations: Table, section_sizes: Table, resolvable: Table) -> None:
+    """Require that each relocation has a supported kind, a resolvable symbol, and is within its section."""
+    kind, symbol = relocations["type"], relocations["symbol"]
+    supported = kind < len(WIDTHS)
+    width = WIDTHS[np.where(supported, kind, 0)]
     _require(width.all(), f"relocations of the types {sorted(set(kind.tolist()))}")
-    _require((symbol < len(found)).all(), "a relocation by a symbol that does not exist")
-    _require(found[symbol].all(), "a relocation by a symbol that is not loaded")
-    last = np.maximum(room - width, 0).astype(np.uint64)
-    within = (room >= width) & (rows["offset"] <= last)
+    _require((symbol < len(resolvable)).all(), "a relocation by a symbol that does not exist")
+    _require(resolvable[symbol].all(), "a relocation by a symbol that is not loaded")
+    last = np.maximum(section_sizes - width, 0).astype(np.uint64)
+    within = (section_sizes >= width) & (relocations["offset"] <= last)
     _require(within.all(), "a relocation beyond its section")

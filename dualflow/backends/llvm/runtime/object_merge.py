@@ -1,7 +1,7 @@
-"""Several x86-64 ELF objects become one: the kernels of a graph are then one file, read and linked at once.
+"""Merges x86-64 ELF objects, so that the kernels of a graph are one file that is read and linked at once.
 
-Sections of a kind are joined, a function that one object defines and others call is one symbol, and what only
-an object itself can see loses its name. The result is an object like any other.
+Sections of one kind are concatenated, a function that one object defines and others call becomes one symbol,
+and local symbols lose their names. The result is a relocatable object (as of ``ld -r``).
 """
 
 from __future__ import annotations
@@ -22,100 +22,100 @@ from dualflow.backends.llvm.runtime.object_file import (
     UnsupportedObject,
     read,
 )
-from dualflow.backends.llvm.runtime.object_writer import WrittenSection, WrittenSymbol, object_bytes
+from dualflow.backends.llvm.runtime.object_writer import OutputSection, OutputSymbol, object_bytes
 from dualflow.core.records import NamedTuple
 
-_KEPT_FLAGS = WRITE | ALLOCATE | EXECUTE
+_MERGED_FLAGS = WRITE | ALLOCATE | EXECUTE
 
 _Kind = tuple[int, bool]
-"""What sections are joined by: flags, and whether they are zeros."""
+"""The key by which sections are concatenated: flags, and whether they are zeros."""
 
 
-class _Placed(NamedTuple):
-    """Where the sections of a file begin: for each its kind and an offset among what is joined."""
+class _SectionOffsets(NamedTuple):
+    """The kind of each section of a file, and its offset in the output section of that kind."""
 
     kinds: dict[int, _Kind]
     starts: dict[int, int]
 
 
 def merge(codes: Sequence[bytes]) -> bytes:
-    """One object with all that ``codes`` define.
+    """One object with all definitions of ``codes``.
 
-    Raises UnsupportedObject for objects that can't be read, or that define the same function.
+    Raises UnsupportedObject for invalid objects, and if two define the same function.
     """
     files = [read(code) for code in codes]
-    joined: dict[_Kind, WrittenSection] = {}
-    placed = [_place(file, joined) for file in files]
+    joined: dict[_Kind, OutputSection] = {}
+    section_offsets = [_add_sections(file, joined) for file in files]
     numbers = {kind: number for number, kind in enumerate(joined, start=1)}
-    private: list[WrittenSymbol] = []
-    public: dict[str, WrittenSymbol] = {}
-    names = [
-        _take_symbols(file, where, numbers, private, public)
-        for file, where in zip(files, placed, strict=True)
+    local_symbols: list[OutputSymbol] = []
+    global_symbols: dict[str, OutputSymbol] = {}
+    file_targets = [
+        _add_symbols(file, offsets, numbers, local_symbols, global_symbols)
+        for file, offsets in zip(files, section_offsets, strict=True)
     ]
-    places = {name: len(private) + 1 + i for i, name in enumerate(public)}
-    for file, where, known in zip(files, placed, names, strict=True):
+    global_indices = {name: len(local_symbols) + 1 + i for i, name in enumerate(global_symbols)}
+    for file, offsets, targets in zip(files, section_offsets, file_targets, strict=True):
         symbols = np.zeros(len(file.symbols), np.uint32)
-        for i, name in known.items():
-            symbols[i] = places[name] if isinstance(name, str) else name
-        _take_relocations(file, where, symbols, joined)
-    return object_bytes(list(joined.values()), [*private, *public.values()], len(private))
+        for i, name in targets.items():
+            symbols[i] = global_indices[name] if isinstance(name, str) else name
+        _add_relocations(file, offsets, symbols, joined)
+    return object_bytes(list(joined.values()), [*local_symbols, *global_symbols.values()], len(local_symbols))
 
 
-def _place(file: ObjectFile, joined: dict[_Kind, WrittenSection]) -> _Placed:
-    """Put the sections of a file behind those of the files before it."""
-    found = _Placed({}, {})
+def _add_sections(file: ObjectFile, joined: dict[_Kind, OutputSection]) -> _SectionOffsets:
+    """Append the sections of a file to the output sections."""
+    offsets = _SectionOffsets({}, {})
     for index, section in file.sections.items():
-        kind = section.flags & _KEPT_FLAGS, section.content is None
-        target = joined.setdefault(kind, WrittenSection(kind[0], zeros=kind[1]))
-        found.kinds[index], found.starts[index] = kind, target.add(section)
-    return found
+        kind = section.flags & _MERGED_FLAGS, section.content is None
+        target = joined.setdefault(kind, OutputSection(kind[0], zeros=kind[1]))
+        offsets.kinds[index], offsets.starts[index] = kind, target.add(section)
+    return offsets
 
 
-def _take_symbols(
+def _add_symbols(
     file: ObjectFile,
-    where: _Placed,
+    offsets: _SectionOffsets,
     numbers: dict[_Kind, int],
-    private: list[WrittenSymbol],
-    public: dict[str, WrittenSymbol],
+    local_symbols: list[OutputSymbol],
+    global_symbols: dict[str, OutputSymbol],
 ) -> dict[int, int | str]:
-    """Add the symbols of a file: for each the place that it has, or the name that others know it by."""
-    known: dict[int, int | str] = {}
+    """Add the symbols of a file; returns the index of each local one, and the name of each global one."""
+    targets: dict[int, int | str] = {}
     for i in _needed(file):
         row = file.symbols[i]
         section, info = int(row["section"]), int(row["info"])
         if section == UNDEFINED:
-            known[i] = file.names[i]
-            public.setdefault(file.names[i], WrittenSymbol(file.names[i], info))
+            targets[i] = file.names[i]
+            global_symbols.setdefault(file.names[i], OutputSymbol(file.names[i], info))
             continue
-        start = int(row["value"]) + where.starts[section]
-        made = WrittenSymbol("", info, numbers[where.kinds[section]], start, int(row["size"]))
+        start = int(row["value"]) + offsets.starts[section]
+        symbol = OutputSymbol("", info, numbers[offsets.kinds[section]], start, int(row["size"]))
         if info >> 4 == LOCAL:
-            private.append(made)
-            known[i] = len(private)
+            local_symbols.append(symbol)
+            targets[i] = len(local_symbols)
             continue
-        known[i] = name = file.names[i]
-        if name in public and public[name].section != UNDEFINED:
+        targets[i] = name = file.names[i]
+        if name in global_symbols and global_symbols[name].section != UNDEFINED:
             raise UnsupportedObject(f"{name} is defined twice")
-        public[name] = made._replace(name=name)
-    return known
+        global_symbols[name] = symbol._replace(name=name)
+    return targets
 
 
 def _needed(file: ObjectFile) -> Iterable[int]:
-    """The symbols that relocations name, or other objects may; all are loaded, or undefined."""
+    """The indices of global symbols and of symbols of relocations; all are loaded, or undefined."""
     symbols = file.symbols
     loaded = np.isin(symbols["section"], list(file.sections))
-    wanted = loaded & (symbols["info"] >> 4 != LOCAL)
-    wanted[file.relocations["symbol"]] = True
-    found: list[int] = np.flatnonzero(wanted).tolist()
-    return found
+    needed = loaded & (symbols["info"] >> 4 != LOCAL)
+    needed[file.relocations["symbol"]] = True
+    indices: list[int] = np.flatnonzero(needed).tolist()
+    return indices
 
 
-def _take_relocations(
-    file: ObjectFile, where: _Placed, symbols: Table, joined: dict[_Kind, WrittenSection]
+def _add_relocations(
+    file: ObjectFile, offsets: _SectionOffsets, symbols: Table, joined: dict[_Kind, OutputSection]
 ) -> None:
-    for index, start in where.starts.items():
+    for index, start in offsets.starts.items():
         rows: Table = file.relocations[file.places == index].astype(RELOCATION)
         rows["offset"] += np.uint64(start)
         rows["symbol"] = symbols[rows["symbol"]]
-        joined[where.kinds[index]].relocations.append(rows)
+        joined[offsets.kinds[index]].relocations.append(rows)

@@ -1,4 +1,4 @@
-"""Writes an x86-64 ELF object: sections, symbols, and relocations by these."""
+"""Writes an x86-64 ELF object: sections, symbols and relocations."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from dualflow.core.records import NamedTuple, dataclass, field
 
 _VERSION = 1
 _TABLE_ALIGNMENT = 8
-_ABOUT_ANOTHER = 0x40
-"""That a section is about another one, which its header names."""
+_INFO_LINK = 0x40
+"""The flag SHF_INFO_LINK: the header's info field is the number of another section."""
 
 
 @dataclass(slots=True, eq=False)
-class WrittenSection:
-    """Sections of one kind, one behind another, with the relocations in them."""
+class OutputSection:
+    """A section of the output: concatenated sections of one kind, with their relocations."""
 
     flags: int
     zeros: bool
@@ -46,7 +46,7 @@ class WrittenSection:
     relocations: list[Table] = field(default_factory=list)
 
     def add(self, section: LoadedSection) -> int:
-        """Append a section: where it begins."""
+        """Append a section; returns its offset."""
         self.alignment = max(self.alignment, section.alignment)
         start = -(-self.size // section.alignment) * section.alignment
         self.size = start + section.size
@@ -56,7 +56,7 @@ class WrittenSection:
 
     @property
     def name(self) -> str:
-        """What sections of this kind are usually called."""
+        """The conventional name of sections of this kind."""
         if self.flags & EXECUTE:
             return ".text"
         if self.flags & WRITE:
@@ -64,15 +64,15 @@ class WrittenSection:
         return ".rodata"
 
     def content(self) -> bytes:
-        """The bytes that the file has for it."""
-        made = np.zeros(0 if self.zeros else self.size, np.uint8)
+        """The bytes of the section in the file."""
+        content = np.zeros(0 if self.zeros else self.size, np.uint8)
         for start, part in self.parts:
-            made[start : start + part.size] = part
-        return made.tobytes()
+            content[start : start + part.size] = part
+        return content.tobytes()
 
 
-class WrittenSymbol(NamedTuple):
-    """A symbol: the name that others know it by, its binding and kind, its place; sections count from 1."""
+class OutputSymbol(NamedTuple):
+    """A symbol: its global name, its binding and kind, its section (from 1) and offset."""
 
     name: str
     info: int
@@ -82,7 +82,7 @@ class WrittenSymbol(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """A section of the file: its content, and what its header says of it beside place and size."""
+    """A section of the file: its content, and the fields of its header but offset and size."""
 
     name: str
     kind: int
@@ -95,8 +95,10 @@ class _Entry(NamedTuple):
     zeros: int = 0
 
 
-def object_bytes(sections: Sequence[WrittenSection], symbols: Sequence[WrittenSymbol], private: int) -> bytes:
-    """The file; the first ``private`` symbols are those that only the object itself knows."""
+def object_bytes(
+    sections: Sequence[OutputSection], symbols: Sequence[OutputSymbol], local_count: int
+) -> bytes:
+    """The bytes of the file; the first ``local_count`` symbols are local."""
     text, starts = _strings([symbol.name for symbol in symbols])
     rows = np.zeros(len(symbols) + 1, SYMBOL)
     for row, symbol, start in zip(rows[1:], symbols, starts, strict=True):
@@ -106,19 +108,26 @@ def object_bytes(sections: Sequence[WrittenSection], symbols: Sequence[WrittenSy
     table = len(entries) + 1
     entries.append(
         _Entry(
-            ".symtab", SYMBOLS, rows.tobytes(), 0, _TABLE_ALIGNMENT, table + 1, private + 1, SYMBOL.itemsize
+            ".symtab",
+            SYMBOLS,
+            rows.tobytes(),
+            0,
+            _TABLE_ALIGNMENT,
+            table + 1,
+            local_count + 1,
+            SYMBOL.itemsize,
         )
     )
     entries.append(_Entry(".strtab", STRINGS, text))
     for number, section in enumerate(sections, start=1):
-        found = np.concatenate([np.zeros(0, RELOCATION), *section.relocations])
-        if len(found):
+        relocations = np.concatenate([np.zeros(0, RELOCATION), *section.relocations])
+        if len(relocations):
             entries.append(
                 _Entry(
                     f".rela{section.name}",
                     RELOCATIONS,
-                    found.tobytes(),
-                    _ABOUT_ANOTHER,
+                    relocations.tobytes(),
+                    _INFO_LINK,
                     _TABLE_ALIGNMENT,
                     table,
                     number,
@@ -128,14 +137,14 @@ def object_bytes(sections: Sequence[WrittenSection], symbols: Sequence[WrittenSy
     return _file(entries)
 
 
-def _loaded(section: WrittenSection) -> _Entry:
+def _loaded(section: OutputSection) -> _Entry:
     kind = ZEROS if section.zeros else PROGBITS
     size = section.size if section.zeros else 0
     return _Entry(section.name, kind, section.content(), section.flags, section.alignment, zeros=size)
 
 
 def _strings(names: Sequence[str]) -> tuple[bytes, list[int]]:
-    """Names with an end each, and where they begin; no name is the first."""
+    """A string table, and the offset of each name; the empty name is at 0."""
     starts, text = [], bytearray(1)
     for name in names:
         starts.append(len(text) if name else 0)
@@ -144,7 +153,7 @@ def _strings(names: Sequence[str]) -> tuple[bytes, list[int]]:
 
 
 def _file(entries: Sequence[_Entry]) -> bytes:
-    """The header, the contents, and a header for each of them."""
+    """The bytes of a file: the header, the contents of sections, and the section headers."""
     names = [*(entry.name for entry in entries), ".shstrtab"]
     text, starts = _strings(names)
     body = bytearray(HEADER.size)

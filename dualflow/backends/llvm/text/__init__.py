@@ -1,8 +1,7 @@
-"""A small LLVM IR writer: typed values with Python operators that print instructions.
+"""A writer of LLVM IR text: typed values with Python operators that append instructions.
 
-The text is LLVM's own language (LLVM 22), so that a kernel can be read, diffed and hashed as it stands.
-Vectors are explicit: the same element code gives ``float`` or ``<16 x float>`` instructions, whichever the
-lanes of its operands say.
+The text is LLVM assembly (LLVM 22), so a kernel can be read, diffed and hashed. Vectors are explicit: the
+same element code emits ``float`` or ``<16 x float>`` instructions, by the lanes of its operands.
 
 >>> module = LlvmModule()
 >>> f = module.function("axpy", VOID, [("a", F32), ("x", PTR), ("y", PTR, "noalias"), ("n", I64)])
@@ -15,9 +14,9 @@ lanes of its operands say.
 >>> print("".join(line for line in module.text().splitlines(True) if "fmul" in line), end="")
   %v14 = fmul <16 x float> %v13, %v11
 
-Floating-point instructions carry no fast-math flags: a value is what IEEE 754 says, and only ``fma``
-contracts. Integers wrap. Division by zero and shifts by the width or more are undefined here, as in LLVM:
-the functions of `dualflow.backends.llvm.maths` define them as NumPy does.
+Floating-point instructions have no fast-math flags: results follow IEEE 754, and only ``fma`` contracts.
+Integers wrap. Division by zero and shifts by the width or more are undefined here, as in LLVM: the functions
+of `dualflow.backends.llvm.maths` define them as NumPy does.
 """
 
 from dualflow.backends.llvm.text.builder import Block, Builder, CountedIteration, WhileLoop

@@ -1,4 +1,4 @@
-"""Blocks, memory and control flow: the builder that fills a function."""
+"""The builder of a function: basic blocks, memory accesses and control flow."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dualflow.core.errors import DTypeError
 
 
 class Block:
-    """A basic block: a label and lines, the last of which leaves it."""
+    """A basic block: a label and lines, the last of which is its terminator."""
 
     __slots__ = ("label", "lines")
 
@@ -27,16 +27,14 @@ class Iteration:
         self.carried = self.results = self.following = carried
 
     def next(self, *values: EmittedValue) -> None:
-        """Give the carried values of the next iteration."""
+        """Set the carried values of the next iteration."""
         if [v.type for v in values] != [v.type for v in self.carried]:
-            raise DTypeError(
-                f"the loop carries {self.carried}, but its next iteration was given {list(values)}"
-            )
+            raise DTypeError(f"the loop carries {self.carried}, but its next iteration gets {list(values)}")
         self.following = list(values)
 
 
 class CountedIteration(Iteration):
-    """An iteration of a counted loop, which has an `index`."""
+    """One iteration of a counted loop, with its `index`."""
 
     def __init__(self, index: EmittedValue, carried: list[EmittedValue]) -> None:
         super().__init__(carried)
@@ -44,7 +42,7 @@ class CountedIteration(Iteration):
 
 
 class WhileLoop(Iteration):
-    """An iteration of a loop that ends when a test fails."""
+    """One iteration of a loop that ends when a condition is false."""
 
     def __init__(self, carried: list[EmittedValue], test: Callable[[EmittedValue], None]) -> None:
         super().__init__(carried)
@@ -52,9 +50,9 @@ class WhileLoop(Iteration):
 
 
 class Builder(Emitter):
-    """Fills a function: appends instructions to the current `block`, and makes blocks.
+    """Appends instructions to the current basic block of a function, and creates blocks.
 
-    The lines of a block are in order of emission; the blocks of a function are its `blocks`.
+    The lines of a block are in order of emission; `blocks` are the blocks of the function.
     """
 
     def __init__(self, symbols: Symbols) -> None:
@@ -63,11 +61,11 @@ class Builder(Emitter):
         self.position(self.new_block("entry"))
 
     def first_lanes(self, count: EmittedValue, lanes: int) -> EmittedValue:
-        """A mask of the lanes below `count` (an i64, at least 0): the tail of a row."""
+        """A mask of the lanes below `count` (an i64, at least 0), for the tail of a loop."""
         return self.iota(I32.vector(lanes)) < (count < lanes).select(count, lanes).cast(I32)
 
     def alloca(self, type: Type, count: int = 1) -> EmittedValue:
-        """Room on the stack for `count` elements, 64-byte aligned, for the whole call."""
+        """Stack memory for `count` elements, 64-byte aligned, valid during the call."""
         self._count += 1
         name = f"%v{self._count}"
         self.blocks[0].lines.insert(0, f"  {name} = alloca [{count} x {type.memory}], align 64")
@@ -86,7 +84,7 @@ class Builder(Emitter):
     def load(
         self, pointer: EmittedValue, index: EmittedValue | int, type: Type, mask: EmittedValue | None = None
     ) -> EmittedValue:
-        """Load `type.lanes` neighbouring elements from `index` on; lanes outside `mask` are 0, untouched."""
+        """Load `type.lanes` contiguous elements from `index` on; lanes outside `mask` are 0 and not read."""
         memory, address = type.memory, self.offset(pointer, index, type)
         if mask is None:
             loaded = self.emit(memory, f"load {memory}, ptr {address.text}, align {type.align}")
@@ -102,9 +100,9 @@ class Builder(Emitter):
         mask: EmittedValue | None = None,
         streaming: bool = False,
     ) -> None:
-        """Store a value's lanes to neighbouring elements from `index` on, but those outside `mask`.
+        """Store the lanes of a value that are in `mask` to contiguous elements from `index` on.
 
-        `streaming` bypasses the cache; the address must then be a multiple of the whole value's size.
+        `streaming` bypasses the cache; the address must then be aligned to the size of the vector.
         """
         address, type = self.offset(pointer, index, value.type), value.type.memory
         value = value.cast(type)
@@ -116,23 +114,23 @@ class Builder(Emitter):
         self.line(f"store {type} {value.text}, ptr {address.text}, align {align}{end}")
 
     def prefetch(self, pointer: EmittedValue) -> None:
-        """Ask for what lies at an address, which need not be one: nothing is read."""
+        """Prefetch the cache line at an address, which may be invalid."""
         name = self.symbols.declare("llvm.prefetch.p0", VOID, [PTR, I32, I32, I32], "")
         read, near, data = (self.constant(I32, n) for n in (0, 3, 1))
         self.call(name, [pointer, read, near, data])
 
     def fence(self) -> None:
-        """Order all that was stored before, past the caches too, before what other threads are told next."""
+        """A fence, after which earlier stores, streaming ones too, are visible to other threads."""
         self.line("fence seq_cst")
 
     def gather(
         self, pointer: EmittedValue, index: EmittedValue, type: Type, mask: EmittedValue | None = None
     ) -> EmittedValue:
-        """Load the elements at a vector of indices; lanes outside `mask` are 0 and not touched."""
+        """Load the elements at a vector of indices; lanes outside `mask` are 0 and not read."""
         mask = self._every_lane(type) if mask is None else mask
         if type.kind == "c":
             at = index * 2
-            return self.gather(pointer, at, type.part, mask).beside(
+            return self.gather(pointer, at, type.part, mask).interleave(
                 self.gather(pointer, at + 1, type.part, mask)
             )
         loaded = self._masked_read("gather", self.offset(pointer, index, type), type.memory, mask)
@@ -145,7 +143,7 @@ class Builder(Emitter):
         index: EmittedValue,
         mask: EmittedValue | None = None,
     ) -> None:
-        """Store lanes to the elements at a vector of indices; of equal indices, the last lane wins."""
+        """Store lanes to the elements at a vector of indices; the last lane wins among equal indices."""
         mask = self._every_lane(value.type) if mask is None else mask
         if value.type.kind == "c":
             for i, part in enumerate(value.parts()):
@@ -158,58 +156,58 @@ class Builder(Emitter):
         return self.constant(BOOL.vector(type.lanes), True)
 
     def _masked_read(self, kind: str, address: EmittedValue, type: Type, mask: EmittedValue) -> EmittedValue:
-        """llvm.masked.load or .gather, zero in the lanes that are off."""
-        mask = mask.beside(mask) if type.kind == "c" else mask
+        """Emit llvm.masked.load or .gather; lanes outside the mask are zero."""
+        mask = mask.interleave(mask) if type.kind == "c" else mask
         name = f"llvm.masked.{kind}.{type.suffix}.{address.type.suffix}"
         self.symbols.declare(name, type, [address.type, mask.type, type], "")
-        where = f"{address.type} align {type.align} {address.text}"
-        rest = f"{mask.type} {mask.text}, {type} zeroinitializer"
-        return self.emit(type, f"call {type} @{name}({where}, {rest})")
+        source = f"{address.type} align {type.align} {address.text}"
+        mask_and_zeros = f"{mask.type} {mask.text}, {type} zeroinitializer"
+        return self.emit(type, f"call {type} @{name}({source}, {mask_and_zeros})")
 
     def _masked_write(
         self, kind: str, value: EmittedValue, address: EmittedValue, mask: EmittedValue
     ) -> None:
-        """llvm.masked.store or .scatter."""
+        """Emit llvm.masked.store or .scatter."""
         type = value.type
-        mask = mask.beside(mask) if type.kind == "c" else mask
+        mask = mask.interleave(mask) if type.kind == "c" else mask
         name = f"llvm.masked.{kind}.{type.suffix}.{address.type.suffix}"
         self.symbols.declare(name, VOID, [type, address.type, mask.type], "")
-        where = f"{address.type} align {type.align} {address.text}"
-        self.line(f"call void @{name}({type} {value.text}, {where}, {mask.type} {mask.text})")
+        target = f"{address.type} align {type.align} {address.text}"
+        self.line(f"call void @{name}({type} {value.text}, {target}, {mask.type} {mask.text})")
 
     # Control flow
 
     def new_block(self, hint: str) -> Block:
-        """A new block at the end of the function; `position` moves there."""
-        made = Block(f"{hint}{len(self.blocks)}")
-        self.blocks.append(made)
-        return made
+        """A new block at the end of the function; `position` makes it current."""
+        block = Block(f"{hint}{len(self.blocks)}")
+        self.blocks.append(block)
+        return block
 
     def position(self, block: Block) -> None:
-        """Append to this block from now on."""
+        """Make a block the current one, to which instructions are appended."""
         self.block, self.lines = block, block.lines
 
     def jump(self, block: Block) -> None:
-        """Leave the current block for another."""
+        """Emit an unconditional branch."""
         self.line(f"br label %{block.label}")
 
     def branch(self, condition: EmittedValue, then: Block, otherwise: Block) -> None:
-        """Leave the current block for one of two."""
+        """Emit a conditional branch."""
         self.line(f"br i1 {condition.text}, label %{then.label}, label %{otherwise.label}")
 
     def phi(self, incoming: Sequence[tuple[EmittedValue, Block]]) -> EmittedValue:
-        """The value that belongs to the block we came from; must open its block."""
+        """Emit a phi, at the beginning of its block: the value of the preceding block."""
         type = incoming[0][0].type
         pairs = ", ".join([f"[ {value.text}, %{block.label} ]" for value, block in incoming])
         return self.emit(type, f"phi {type} {pairs}")
 
     def ret(self, value: EmittedValue | None = None) -> None:
-        """Return from the function."""
+        """Emit a return."""
         self.line("ret void" if value is None else f"ret {value.type} {value.text}")
 
     @contextmanager
     def if_then(self, condition: EmittedValue) -> Iterator[None]:
-        """Instructions that run only where a scalar condition holds."""
+        """Instructions that run only if a scalar condition is true."""
         then, after = self.new_block("then"), self.new_block("after")
         self.branch(condition, then, after)
         self.position(then)
@@ -223,7 +221,7 @@ class Builder(Emitter):
         then: Callable[[], Sequence[EmittedValue]],
         otherwise: Callable[[], Sequence[EmittedValue]],
     ) -> list[EmittedValue]:
-        """Run one of two emitters, and merge the values that they return."""
+        """Branch to the instructions of one of two emitters; returns their values merged by phis."""
         sides, after = (self.new_block("then"), self.new_block("else")), self.new_block("after")
         self.branch(condition, *sides)
         ends: list[tuple[Sequence[EmittedValue], Block]] = []
@@ -244,7 +242,7 @@ class Builder(Emitter):
         step: EmittedValue | int = 1,
         carried: Sequence[EmittedValue] = (),
     ) -> Iterator[CountedIteration]:
-        """Count from `start` while below `stop` (i64); accumulators go round as `carried` values.
+        """A counted loop from `start` while below `stop` (i64), with loop-carried values.
 
         >>> from dualflow.backends.llvm.text import I64, LlvmModule
         >>> f = LlvmModule().function("count", I64, [("n", I64)])
@@ -273,8 +271,7 @@ class Builder(Emitter):
     def at_most_once(
         self, start: EmittedValue, stop: EmittedValue, carried: Sequence[EmittedValue] = ()
     ) -> Iterator[CountedIteration]:
-        """A counted loop without a way back: one iteration, at `start`, if that is below `stop`, and else
-        none.
+        """A counted loop without a back edge: one iteration, at `start`, if that is below `stop`, else none.
 
         >>> from dualflow.backends.llvm.text import I64, LlvmModule
         >>> f = LlvmModule().function("doubled_above_3", I64, [("n", I64)])
@@ -283,7 +280,7 @@ class Builder(Emitter):
         ...     iteration.next(iteration.carried[0] * 2)
         >>> b.ret(iteration.results[0])
         """
-        before, body, after = self.block, self.new_block("rest"), self.new_block("done")
+        before, body, after = self.block, self.new_block("tail"), self.new_block("done")
         self.branch(start < stop, body, after)
         self.position(body)
         iteration = CountedIteration(start, list(carried))
@@ -298,7 +295,7 @@ class Builder(Emitter):
 
     @contextmanager
     def while_loop(self, carried: Sequence[EmittedValue]) -> Iterator[WhileLoop]:
-        """Go round until `loop.test(condition)` fails; the results are what was carried into that iteration.
+        """A loop that ends when `loop.test(condition)` is false, with the values carried into the test.
 
         >>> from dualflow.backends.llvm.text import I64, U64, LlvmModule
         >>> f = LlvmModule().function("halvings", I64, [("n", U64)])
@@ -333,13 +330,13 @@ class Builder(Emitter):
         entering: Sequence[tuple[EmittedValue, Block]],
         following: Sequence[tuple[EmittedValue, Block]],
     ) -> None:
-        """Write the phis that were reserved at the head of a loop, now that its end is known."""
+        """Write the phis that were reserved at the head of a loop, when its end is emitted."""
         for i, (phi, first, last) in enumerate(zip(phis, entering, following, strict=True)):
             pairs = ", ".join([f"[ {value.text}, %{block.label} ]" for value, block in (first, last)])
             head.lines[i] = f"  {phi.text} = phi {phi.type} {pairs}"
 
     def _resume(self, block: Block) -> None:
-        """Go on in a block, written after everything made meanwhile."""
+        """Make a block current, moved to the end of the function."""
         self.blocks.remove(block)
         self.blocks.append(block)
         self.position(block)

@@ -1,4 +1,4 @@
-"""Functions and modules: what becomes an object file."""
+"""Functions and modules of LLVM IR. A module is compiled to one object file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Argument = tuple[str, Type] | tuple[str, Type, str]
 
 
 class LlvmFunction:
-    """One function: its arguments as values, and the builder that fills its body."""
+    """One function: its arguments as values, and the builder of its body."""
 
     def __init__(
         self,
@@ -41,9 +41,9 @@ class LlvmFunction:
 
 
 class LlvmModule(Symbols):
-    """Functions, declarations and constant data that become one object file.
+    """Functions, declarations and constant data of one object file.
 
-    `vector_bits` is the widest register that the code may use (512 lets AVX-512 machines use all of it).
+    `vector_bits` is the width of the widest register that the code may use.
     """
 
     def __init__(self, vector_bits: int = 512) -> None:
@@ -55,20 +55,20 @@ class LlvmModule(Symbols):
     def function(
         self, name: str, ret: Type, args: Sequence[Argument], attributes: str = "", internal: bool = False
     ) -> LlvmFunction:
-        """A new function, to be filled through its `builder`.
+        """Add a function, whose body is written through its `builder`.
 
         `args` are (name, type) or (name, type, parameter attributes such as "noalias"); `attributes` are the
-        function's own ("alwaysinline", "noinline cold"); an `internal` one cannot be seen from outside.
+        function's own ("alwaysinline", "noinline cold"); an `internal` one is local to the module.
         """
         if name in self.functions:
             raise InternalError(f"function {name} is defined twice in one module")
-        made = LlvmFunction(self, name, ret, args, attributes, internal)
-        self.functions[name] = made
-        self.signatures[name] = ret, tuple([a.type for a in made.args])
-        return made
+        function = LlvmFunction(self, name, ret, args, attributes, internal)
+        self.functions[name] = function
+        self.signatures[name] = ret, tuple([a.type for a in function.args])
+        return function
 
     def constant_data(self, name: str, data: bytes, align: int = 64) -> str:
-        """Read-only bytes; `Builder.address(name)` points at them."""
+        """Add read-only bytes; `Builder.address(name)` is their address."""
         escaped = "".join([f"\\{byte:02x}" for byte in data])
         head = f"@{name} = private unnamed_addr constant"
         self._data[name] = f'{head} [{len(data)} x i8] c"{escaped}", align {align}'

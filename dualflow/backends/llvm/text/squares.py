@@ -1,4 +1,4 @@
-"""Squares of elements that change rows for columns in registers."""
+"""Transposition of tiles in registers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dualflow.backends.llvm.text.values import EmittedValue
 
 
 def transposed(rows: Sequence[EmittedValue]) -> list[EmittedValue]:
-    """The columns of a tall matrix given by its rows of 128 bits: squares are transposed side by side.
+    """The columns of a matrix with rows of 128 bits, by transposing its square tiles in parallel.
 
-    Row i of every square makes one vector; interleaving those of the upper and lower half of the squares, as
-    often as halves can be halved, puts each element in its place.
+    A vector has row i of all tiles; interleaving the vectors of the upper and the lower half, log2(side)
+    times, transposes them.
     """
     side = rows[0].type.lanes
     mixed = [_joined(rows[i::side]) for i in range(side)]
@@ -25,7 +25,7 @@ def transposed(rows: Sequence[EmittedValue]) -> list[EmittedValue]:
 
 
 def _joined(parts: Sequence[EmittedValue]) -> EmittedValue:
-    """Vectors end to end; their number is a power of two."""
+    """Vectors concatenated; their number is a power of two."""
     while len(parts) > 1:
         order = range(2 * parts[0].type.lanes)
         parts = [left.shuffle(order, right) for left, right in zip(parts[::2], parts[1::2], strict=True)]

@@ -1,4 +1,4 @@
-"""IR types: what a register holds, how many lanes, and how a Python number is spelled there."""
+"""IR types: kind, width and lanes of a register, and its literals."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ class Type:
     """An interned IR type: equal types are the same object.
 
     `kind` is 'f' float, 'i' signed, 'u' unsigned, 'b' boolean, 'p' pointer, 'v' void, 'w' bfloat16, whose
-    bits are an integer in registers too, 'c' complex: two floats side by side for each lane; a scalar has
-    1 lane.
-    LLVM does not know signs: a value's kind chooses between, say, ``sdiv`` and ``udiv``.
+    bits are an integer in registers too, 'c' complex: two floats for each lane; a scalar has 1 lane. LLVM's
+    integers have no sign: a value's kind selects between, for example, ``sdiv`` and ``udiv``.
 
     >>> str(Type("f", 32, 16)), str(I64), Type("f", 32).as_int is I32, F32.vector(8).suffix
     ('<16 x float>', 'i64', True, 'v8f32')
@@ -39,12 +38,12 @@ class Type:
     nbytes: int
     """Bytes of one element in memory."""
     align: int
-    """What the address of an element is a multiple of."""
+    """The alignment of an element in memory, in bytes."""
     _vectors: dict[int, Type]
 
     def __new__(cls, kind: str, bits: int, lanes: int = 1) -> Type:
-        found = cls._interned.get((kind, bits, lanes))
-        return found or cls._interned.setdefault((kind, bits, lanes), cls._create(kind, bits, lanes))
+        interned = cls._interned.get((kind, bits, lanes))
+        return interned or cls._interned.setdefault((kind, bits, lanes), cls._create(kind, bits, lanes))
 
     @classmethod
     def _create(cls, kind: str, bits: int, lanes: int) -> Type:
@@ -70,12 +69,12 @@ class Type:
         >>> str(Type.of_dtype(np.float64, 4)), Type.of_dtype(np.bool_) is BOOL
         ('<4 x double>', True)
         """
-        given = np.dtype(dtype)
-        if given.kind == "V" and given.name == "bfloat16":
+        dtype = np.dtype(dtype)
+        if dtype.kind == "V" and dtype.name == "bfloat16":
             return Type("w", 16, lanes)
-        if given.kind not in "fiubc" or given.itemsize > (16 if given.kind == "c" else 8):
-            raise DTypeError(f"no machine type for dtype {given}: only numbers of up to 64 bits have one")
-        return Type(given.kind, 1 if given.kind == "b" else 8 * given.itemsize, lanes)
+        if dtype.kind not in "fiubc" or dtype.itemsize > (16 if dtype.kind == "c" else 8):
+            raise DTypeError(f"no machine type for dtype {dtype}: only numbers of up to 64 bits have one")
+        return Type(dtype.kind, 1 if dtype.kind == "b" else 8 * dtype.itemsize, lanes)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -88,20 +87,20 @@ class Type:
         return np.dtype("?" if self.kind == "b" else f"{self.kind}{self.nbytes}")
 
     def vector(self, lanes: int) -> Type:
-        """This element type with so many lanes."""
-        found = self._vectors.get(lanes)
-        if found is None:
-            found = self._vectors[lanes] = Type(self.kind, self.bits, lanes)
-        return found
+        """The vector type of this element type with ``lanes`` lanes."""
+        vector = self._vectors.get(lanes)
+        if vector is None:
+            vector = self._vectors[lanes] = Type(self.kind, self.bits, lanes)
+        return vector
 
     @property
     def as_int(self) -> Type:
-        """The signed integers of the same width and lanes."""
+        """The signed integer type of the same width and lanes."""
         return Type("i", self.bits, self.lanes)
 
     @property
     def part(self) -> Type:
-        """The floats that a complex type is made of, for each lane."""
+        """The float type of a complex type's parts, with as many lanes."""
         return Type("f", self.bits // 2, self.lanes)
 
     def literal(self, number: complex) -> str:
@@ -134,7 +133,7 @@ class Type:
 
 
 def _float_literal(bits: int, number: float) -> str:
-    """LLVM writes float and double alike, as the bits of a double; half has a form of its own."""
+    """The literal of a float: LLVM writes float and double as the bits of a double, half as its own bits."""
     if bits != 64:
         form = "<f" if bits == 32 else "<e"
         try:

@@ -1,4 +1,4 @@
-"""Values: registers and constants with Python operators, and the emitter that they print through."""
+"""Values: registers and constants with Python operators, which append instructions to an emitter."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _NE = {"f": "fcmp une", **dict.fromkeys("iubp", "icmp ne")}
 
 @functools.cache
 def _counted(type: Type) -> str:
-    items = [f"{type.scalar} {type.scalar.literal(i)}" for i in range(type.lanes)]
-    return f"<{', '.join(items)}>" if type.lanes > 1 else type.literal(0)
+    lanes = [f"{type.scalar} {type.scalar.literal(i)}" for i in range(type.lanes)]
+    return f"<{', '.join(lanes)}>" if type.lanes > 1 else type.literal(0)
 
 
 class Symbols:
-    """The names that a module's code may call, with their types, and the declarations of external ones.
+    """The signatures of a module's functions, and the declarations of external ones.
 
     Attributes:
         converts_halves: whether the processor has instructions that cast float16.
@@ -44,11 +44,11 @@ class Symbols:
         self.declarations: dict[str, str] = {}
 
     def has(self, name: str) -> bool:
-        """Whether a function of that name is defined or declared."""
+        """Whether a function is defined or declared."""
         return name in self.signatures
 
     def declare(self, name: str, ret: Type, args: Sequence[Type], attributes: str = "nounwind") -> str:
-        """Name an external function, bound when the object is loaded; asking twice is harmless."""
+        """Declare an external function, resolved when the object is linked; idempotent. Returns its name."""
         if name not in self.signatures:
             self.signatures[name] = ret, tuple(args)
             parameters = ", ".join([a.text for a in args])
@@ -57,7 +57,7 @@ class Symbols:
 
 
 class Emitter:
-    """Appends instructions to the current lines, and names their results."""
+    """Appends instructions to the lines of a block, and names their results."""
 
     def __init__(self, symbols: Symbols) -> None:
         self.symbols = symbols
@@ -65,7 +65,7 @@ class Emitter:
         self._count = 0
 
     def emit(self, type: Type, instruction: str) -> EmittedValue:
-        """Append an instruction with a result: any LLVM instruction can be written this way."""
+        """Append any LLVM instruction with a result."""
         self._count = count = self._count + 1
         name = f"%v{count}"
         self.lines.append(f"  {name} = {instruction}")
@@ -88,16 +88,16 @@ class Emitter:
         return EmittedValue(self, PTR, f"@{name}")
 
     def call(self, name: str, args: Sequence[EmittedValue] = ()) -> EmittedValue:
-        """Call a function of this module, or a declared one."""
+        """Call a defined or declared function."""
         ret, expected = self.symbols.signatures[name]
         if [a.type.text for a in args] != [e.text for e in expected]:
-            raise DTypeError(f"{name} takes {list(expected)}, but was given {[a.type for a in args]}")
+            raise DTypeError(f"{name} takes {list(expected)}, not {[a.type for a in args]}")
         return self._call(ret, f"@{name}", args)
 
     def call_pointer(
         self, pointer: EmittedValue, ret: Type, args: Sequence[EmittedValue] = ()
     ) -> EmittedValue:
-        """Call a function through its address."""
+        """Call a function by its address."""
         return self._call(ret, pointer.text, args)
 
     def intrinsic(
@@ -105,7 +105,7 @@ class Emitter:
     ) -> EmittedValue:
         """Call an LLVM intrinsic, declared on first use.
 
-        The result's type, and the suffix that names the overload, are the first operand's type unless given:
+        The result's type, and the suffix of the overload, are by default those of the first operand:
         ``intrinsic("llvm.sqrt", x)``.
         """
         type = ret or args[0].type
@@ -126,11 +126,11 @@ class EmittedValue:
     """A register or a constant: Python operators on it append instructions.
 
     The other operand may be a Python number (a constant of this type) or, for a vector, a scalar (splatted).
-    Two values of different types are an error: `cast` says what is meant.
+    Two values of different types are an error; convert one with `cast`.
     """
 
     __slots__ = ("emitter", "text", "type")
-    __array_ufunc__ = None  # so that a NumPy scalar on the left leaves the operation to us
+    __array_ufunc__ = None  # so that a NumPy scalar on the left calls our reflected operators
 
     def __init__(self, emitter: Emitter, type: Type, text: str) -> None:
         self.emitter, self.type, self.text = emitter, type, text
@@ -141,8 +141,8 @@ class EmittedValue:
     @property
     def literal(self) -> int | None:
         """The bits of a scalar integer constant; None for any other value."""
-        known = self.type.kind in "iu" and self.type.lanes == 1 and self.text.isdecimal()
-        return int(self.text) if known else None
+        is_constant = self.type.kind in "iu" and self.type.lanes == 1 and self.text.isdecimal()
+        return int(self.text) if is_constant else None
 
     def __bool__(self) -> bool:
         raise DTypeError(f"{self!r} has no truth value while code is written: use `select` or `if_then`")
@@ -168,7 +168,7 @@ class EmittedValue:
         return result
 
     def _in_float32(self, opcodes: dict[str, str], other: Operand) -> EmittedValue:
-        """An operation on float16, which float32 computes with."""
+        """A float16 operation, computed in float32."""
         right = other if isinstance(other, EmittedValue) else self._constant(other)
         left, right = _matched(self, right)
         wide = F32.vector(left.type.lanes)
@@ -259,7 +259,7 @@ class EmittedValue:
         return self._binary(_QUOTIENT, divisor)
 
     def remainder(self, divisor: Operand) -> EmittedValue:
-        """What `quotient` leaves: it has the sign of the dividend."""
+        """The remainder of `quotient`, with the sign of the dividend."""
         return self._binary(_REMAINDER, divisor)
 
     def __floordiv__(self, divisor: Operand) -> EmittedValue:
@@ -270,14 +270,14 @@ class EmittedValue:
         )
 
     def __mod__(self, divisor: Operand) -> EmittedValue:
-        """What `//` leaves: it has the sign of the divisor."""
+        """The remainder of `//`, with the sign of the divisor."""
         remainder = self.remainder(divisor)
         if self.type.kind == "u":
             return remainder
         return self._needs_floor(divisor).select(remainder + divisor, remainder)
 
     def _needs_floor(self, divisor: Operand) -> EmittedValue:
-        """Whether a signed division left something, and the signs differ."""
+        """Whether a signed division has a remainder, and the signs differ."""
         remainder = self.remainder(divisor)
         return remainder.ne(0) & ((remainder ^ divisor) < 0)
 
@@ -287,13 +287,13 @@ class EmittedValue:
         return self.emitter.intrinsic("llvm.fma", self, *operands)
 
     def frozen(self) -> EmittedValue:
-        """The same number, which LLVM's loop passes take as it is: they compute no other in its place."""
+        """The same number, which LLVM's loop passes don't rewrite (by ``freeze``)."""
         return self.emitter.emit(self.type, f"freeze {self.type.text} {self.text}")
 
     # Choosing and converting
 
     def select(self, yes: Operand, no: Operand) -> EmittedValue:
-        """This condition, lane by lane: `yes` where it holds, `no` elsewhere (one of them emitted)."""
+        """`yes` in the lanes where this condition is true, `no` elsewhere; one may be a Python number."""
         if not isinstance(yes, EmittedValue):
             if not isinstance(no, EmittedValue):
                 raise DTypeError(f"select({yes}, {no}) has no type: make one of them a value with `constant`")
@@ -308,15 +308,15 @@ class EmittedValue:
         return self.emitter.emit(yes.type, f"select {operands}")
 
     def any(self) -> EmittedValue:
-        """Whether any lane of a mask is on, as a scalar."""
+        """Whether any lane of a mask is true, as a scalar."""
         return self.bitcast(Type("u", self.type.lanes)).ne(0) if self.type.lanes > 1 else self
 
     def all(self) -> EmittedValue:
-        """Whether every lane of a mask is on, as a scalar."""
+        """Whether all lanes of a mask are true, as a scalar."""
         return self.bitcast(Type("u", self.type.lanes)).eq(-1) if self.type.lanes > 1 else self
 
     def bitcast(self, type: Type) -> EmittedValue:
-        """The same bits under another type of the same size."""
+        """The same bits as another type of the same size."""
         if type.text == self.type.text:
             return EmittedValue(self.emitter, type, self.text)
         return self._convert("bitcast", type)
@@ -324,7 +324,7 @@ class EmittedValue:
     def cast(self, type: Type) -> EmittedValue:
         """The same number in another type, as NumPy's `astype`; a scalar is splatted to the type's lanes.
 
-        Where C leaves a float to integer conversion undefined, the nearest end of the integers; nan gives 0.
+        Float to integer conversions that C leaves undefined saturate; nan gives 0.
         """
         source = self.type
         if source is type:
@@ -357,7 +357,7 @@ class EmittedValue:
         return (self._convert("zext", wide) << 16).bitcast(F32.vector(self.type.lanes))
 
     def _to_brain(self, type: Type) -> EmittedValue:
-        """The nearest bfloat16, of two the even one; nan stays nan."""
+        """The nearest bfloat16, ties to even; nan stays nan."""
         number = self.cast(F32.vector(type.lanes))
         bits = number.bitcast(number.type.as_int)
         even = (bits >> 16) & 1
@@ -376,7 +376,7 @@ class EmittedValue:
         return number.bitcast(wide).cast(type)
 
     def _to_half(self, type: Type) -> EmittedValue:
-        """The float16 nearest to a float32, of two the even one."""
+        """The nearest float16 of a float32, ties to even."""
         if self.emitter.symbols.converts_halves:
             return self._convert("fptrunc", type)
         bits = self.bitcast(self.type.as_int)
@@ -394,7 +394,7 @@ class EmittedValue:
             return self._convert("fpext", type)
         if (self.type.bits, type.bits) != (64, 16):
             return self._convert("fptrunc", type) if type.bits > 16 else self._to_half(type)
-        # Through float32 rounded to odd, or the second rounding would see what the first one made.
+        # Through float32 rounded to odd, to avoid double rounding.
         middle = F32.vector(type.lanes)
         rounded = self._convert("fptrunc", middle)
         back = rounded._convert("fpext", self.type)
@@ -425,32 +425,32 @@ class EmittedValue:
     # Lanes
 
     def splat(self, lanes: int) -> EmittedValue:
-        """This scalar in every lane; a vector of so many lanes is returned as it is."""
+        """This scalar in every lane; a vector with ``lanes`` lanes is returned unchanged."""
         if lanes == self.type.lanes:
             return self
         if self.type.lanes != 1:
             raise DTypeError(f"a {self.type} cannot be spread to {lanes} lanes: only a scalar can")
         type = self.type.vector(lanes)
         if type.kind == "c":
-            return self.parts()[0].splat(lanes).beside(self.parts()[1].splat(lanes))
+            return self.parts()[0].splat(lanes).interleave(self.parts()[1].splat(lanes))
         if self.text[0] != "%":
             return EmittedValue(self.emitter, type, f"splat ({self.type.text} {self.text})")
         return EmittedValue(self.emitter, type, "poison").insert(0, self).shuffle([0] * lanes)
 
     def lane(self, index: EmittedValue | int) -> EmittedValue:
         """One lane, as a scalar."""
-        where = index if isinstance(index, EmittedValue) else self.emitter.constant(I64, index)
-        operands = f"{self.type.text} {self.text}, {where.type.text} {where.text}"
+        position = index if isinstance(index, EmittedValue) else self.emitter.constant(I64, index)
+        operands = f"{self.type.text} {self.text}, {position.type.text} {position.text}"
         return self.emitter.emit(self.type.scalar, f"extractelement {operands}")
 
     def insert(self, index: EmittedValue | int, value: EmittedValue) -> EmittedValue:
         """This vector with one lane replaced."""
-        where = index if isinstance(index, EmittedValue) else self.emitter.constant(I64, index)
-        operands = f"{value.type.text} {value.text}, {where.type.text} {where.text}"
+        position = index if isinstance(index, EmittedValue) else self.emitter.constant(I64, index)
+        operands = f"{value.type.text} {value.text}, {position.type.text} {position.text}"
         return self.emitter.emit(self.type, f"insertelement {self.type.text} {self.text}, {operands}")
 
     def shuffle(self, lanes: Sequence[int], other: EmittedValue | None = None) -> EmittedValue:
-        """The lanes chosen by constant numbers, from this vector followed by `other`."""
+        """The lanes with constant numbers of this vector followed by `other`."""
         type = self.type.text
         mask = ", ".join([f"i32 {i}" for i in lanes])
         second = "poison" if other is None else other.text
@@ -465,16 +465,16 @@ class EmittedValue:
             return both.lane(0), both.lane(1)
         return both.shuffle(range(0, 2 * lanes, 2)), both.shuffle(range(1, 2 * lanes, 2))
 
-    def beside(self, other: EmittedValue) -> EmittedValue:
-        """Each lane followed by the other's: of floats complex lanes, these being their parts."""
+    def interleave(self, other: EmittedValue) -> EmittedValue:
+        """The lanes of two vectors interleaved; floats become the parts of complex lanes."""
         type, lanes = self.type, self.type.lanes
         if lanes == 1:
-            made = EmittedValue(self.emitter, type.vector(2), "poison").insert(0, self).insert(1, other)
+            pairs = EmittedValue(self.emitter, type.vector(2), "poison").insert(0, self).insert(1, other)
         else:
-            made = self.shuffle([i // 2 + i % 2 * lanes for i in range(2 * lanes)], other)
+            pairs = self.shuffle([i // 2 + i % 2 * lanes for i in range(2 * lanes)], other)
         if type.kind == "f":
-            made.type = Type("c", 2 * type.bits, lanes)
-        return made
+            pairs.type = Type("c", 2 * type.bits, lanes)
+        return pairs
 
     def reduce(self, combine: Callable[[EmittedValue, EmittedValue], EmittedValue]) -> EmittedValue:
         """All lanes (a power of two) combined into a scalar, halves first: ``v.reduce(operator.add)``."""

@@ -186,5 +186,5 @@ def test_it_is_back_in_its_place_after_the_call_however_that_ends(
 
 
 def test_the_slots_of_a_variable_must_be_known(fast: Any) -> None:
-    with pytest.raises(InternalError, match="must know where they keep their tensors"):
+    with pytest.raises(InternalError, match="has variables, but no offsets of their slots"):
         fast.function("descend", variables=[fast.updates(fast.variable())], slots=None)
