@@ -30,6 +30,7 @@ CLEAN = (
     "experimental",
     "function/batching",
     "function/calls",
+    "function/control",
     "gradient",
     "io",
     "keras.py",

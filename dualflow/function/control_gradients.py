@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from dualflow.core import dispatch
 from dualflow.core.spec import TensorSpec
-from dualflow.function.control.cond_gradient import pull_cond
-from dualflow.function.control.loop_gradient import pull_loop
+from dualflow.function.control.cond_gradient import cond_vjp
+from dualflow.function.control.loop_gradient import loop_vjp
 from dualflow.function.options import compile_options
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.control import COND, COND_GRADIENT, LOOP, LOOP_GRADIENT
@@ -48,5 +48,5 @@ def _pull(
     return found
 
 
-COND_GRADIENT.fill(partial(_pull, COND, pull_cond))
-LOOP_GRADIENT.fill(partial(_pull, LOOP, pull_loop))
+COND_GRADIENT.fill(partial(_pull, COND, cond_vjp))
+LOOP_GRADIENT.fill(partial(_pull, LOOP, loop_vjp))

@@ -8,7 +8,7 @@ from typing import Any
 from keras.src import tree
 
 import dualflow as df
-from dualflow.function.control.row_loop import repeat
+from dualflow.function.control.scan_loop import scan_loop
 from keras_dualflow.src.ops.core import cast
 from keras_dualflow.src.ops.promotion import tensor
 
@@ -53,7 +53,7 @@ def rnn(
         return made, [_chosen(seen, output, other)]
 
     steps = rows[0].shape[0]
-    last_states, (outputs,) = repeat(step, flat, [*rows, kept] if has_mask else rows, steps, go_backwards)
+    last_states, (outputs,) = scan_loop(step, flat, [*rows, kept] if has_mask else rows, steps, go_backwards)
     if go_backwards:
         outputs = df.reverse(outputs, [0])
     last = outputs[-1]

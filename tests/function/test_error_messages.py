@@ -453,7 +453,7 @@ CASES = {
         lambda: run(lambda x: df.cond(x > 0, lambda: x, lambda: [x, x]), ONE),
         Invalid,
         r"result has structure .* in one branch, but structure .* in another",
-        "the same kinds",
+        "the same types",
     ),
     "branches of other dtypes": (
         lambda: run(lambda x: df.cond(x > 0, lambda: x, lambda: df.constant(1)), ONE),
@@ -533,11 +533,11 @@ OTHERWISE_TESTED = {
     "function/sparse_jacobian.py": "test_sparse_jacobian.py",
     "function/inspect/check_gradients.py": "inspect/test_check_gradients.py",
     "function/tracing/deferred_calls.py": "tracing/test_deferred_calls.py",
-    "function/control/array_rows.py": "control/test_error_messages.py",
+    "function/control/array_ops.py": "control/test_error_messages.py",
     "function/control/loop_gradient.py": "control/test_control_flow.py",
-    "function/control/open_shapes.py": "control/test_run_time_sizes_control.py",
+    "function/control/shape_invariants.py": "control/test_run_time_sizes_control.py",
     "function/control/maps.py": "control/test_error_messages.py",
-    "function/control/row_loop.py": "control/test_error_messages.py",
+    "function/control/scan_loop.py": "control/test_error_messages.py",
     "function/control/tensor_array.py": "control/test_error_messages.py",
     "function/control/raising.py": "autograph/test_raising.py",
 }

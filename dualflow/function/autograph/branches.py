@@ -29,8 +29,8 @@ from dualflow.function.autograph.unassigned import is_maybe_unassigned, maybe_un
 from dualflow.function.control.bodies import Body, inner_tracer, tracer_of
 from dualflow.function.control.control_flow import cond
 from dualflow.function.control.control_nodes import cond_node
-from dualflow.function.control.open_shapes import may_merge
-from dualflow.function.control.raising import Ended, TracedBranch, check, conditional, settled, stop
+from dualflow.function.control.raising import Ended, TracedBranch, check, conditional, proven_value, stop
+from dualflow.function.control.shape_invariants import may_merge
 from dualflow.function.control.spec_checks import MAIN_AND_ELSE, check_spec, check_structure
 from dualflow.function.control.tensor_array import TensorArray
 from dualflow.function.errors import here
@@ -72,7 +72,7 @@ def if_stmt(
     if symbol is None or (known is not None and not known.shape):
         branches[0 if (condition if symbol is None else known) else 1]()
         return
-    sure = settled(symbol)
+    sure = proven_value(symbol)
     if sure is not None:
         branches[0 if sure else 1]()
         return
@@ -321,7 +321,7 @@ def returned(value: Any, did_return: Any) -> Any:
         InvalidArgumentError: that depends on a tensor.
     """
     symbol = symbolic(did_return)
-    if symbol is not None and value is not None and settled(symbol) is not True:
+    if symbol is not None and value is not None and proven_value(symbol) is not True:
         node = symbol._value.node
         place = f"\n  {node.origin}" if node is not None and node.origin else here()
         raise InvalidArgumentError(

@@ -9,7 +9,7 @@ from typing import Any, Final
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import UNKNOWN_RANK, Shape, as_shape
 from dualflow.core.tracebacks import entry
-from dualflow.function.control.open_shapes import keeps
+from dualflow.function.control.shape_invariants import matches_invariant
 from dualflow.function.errors import here
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.ops.static import static_int
@@ -114,7 +114,7 @@ def check_invariant(name: str, before: Shape | None, after: Shape, invariant: Sh
         InvalidArgumentError: it says which.
     """
     for shape, when in ((before, "before the loop"), (after, "after one iteration")):
-        if shape is not None and not keeps(invariant, shape):
+        if shape is not None and not matches_invariant(invariant, shape):
             raise InvalidArgumentError(
                 f"{name!r} has shape {shape} {when}, which does not conform with the shape invariant "
                 f"{invariant}; leave open the sizes that iterations change, as None.{here()}"

@@ -11,7 +11,7 @@ from dualflow.core import dispatch
 from dualflow.core.dispatch import Engine
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.records import dataclass
-from dualflow.function.control.raising import end, is_conditional, refuse
+from dualflow.function.control.raising import end, is_conditional, raise_at_boundary
 from dualflow.function.errors import here
 
 
@@ -64,7 +64,7 @@ def raised(kind: Any, make: Callable[..., Any], reads: Sequence[Any]) -> Any:
     if guard is None or guard.engine.eager:
         raise end(make, reads)
     if guard.engine is not engine:
-        refuse(
+        raise_at_boundary(
             InvalidArgumentError(
                 "An exception raised under a condition that is a tensor can't be caught by a `try` around "
                 "the condition, which the graph no longer has. Put the `try` inside of the branch or around "

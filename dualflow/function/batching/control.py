@@ -14,7 +14,7 @@ from typing import Any
 from dualflow.function.batching.batched_value import BatchedValue, UnbatchableError, moved_axis
 from dualflow.function.batching.dependence import batched_carries, batched_outputs
 from dualflow.function.control.control_flow import cond, switch_case
-from dualflow.function.control.row_loop import repeat, repeat_while
+from dualflow.function.control.scan_loop import scan_loop, scan_while
 from dualflow.graph.control_spec import CondSpec, LoopSpec
 from dualflow.graph.ir import Graph
 from dualflow.ops.arrangement import expand_dims
@@ -110,7 +110,7 @@ def batched_loop(loop: LoopSpec, inputs: Sequence[BatchedValue], count: int, run
     start = _unwrapped(carry, carries_batched, count)
     scan_inputs = [x.scan_input for x in scanned] + ([] if active is None else [active])
     length = loop.length if loop.length is not None else scan_inputs[0].shape[0]
-    final, stacks = repeat(step, start, scan_inputs, length, loop.reverse)
+    final, stacks = scan_loop(step, start, scan_inputs, length, loop.reverse)
     is_loop_stack = any(x.is_loop_stack for x in scanned)
     stacked = [
         BatchedValue(
@@ -140,7 +140,7 @@ def _batched_while(
         new_state = _unwrapped(outputs[: loop.carried], carries_batched, count)
         return new_state, _unwrapped(outputs[loop.carried :], stacks_batched, count)
 
-    final, stacks = repeat_while(
+    final, stacks = scan_while(
         lambda *state: run(condition, body_inputs(state))[0].tensor,
         step,
         _unwrapped(carry, carries_batched, count),
@@ -177,7 +177,7 @@ def _masked_while(
         return [logical_and(active, continues(new_state)), *new_state], stacked
 
     start = [x.with_batch_axis(count) for x in carry]
-    (_, *final), stacks = repeat_while(
+    (_, *final), stacks = scan_while(
         lambda active, *_: reduce_any(active), step, [continues(start), *start], loop.length
     )
     return [*_batched(final), *[BatchedValue(y, True, True, stacks[-1]) for y in stacks[:-1]]]

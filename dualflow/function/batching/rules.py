@@ -18,7 +18,7 @@ from dualflow.function.batching.batched_value import (
     moved_axis,
     with_common_rank,
 )
-from dualflow.function.control.row_loop import repeat
+from dualflow.function.control.scan_loop import scan_loop
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.batching_rules import ALONG, BatchingRule
 from dualflow.ops.broadcasting import broadcast_to
@@ -95,7 +95,7 @@ def _one_by_one(op: Op, inputs: Sequence[BatchedValue], attrs: Attrs, count: int
         slices = iter(element)
         return [], _run(op, [next(slices) if x.is_batched else x.tensor for x in inputs], attrs)
 
-    return repeat(step, [], [x.tensor for x in inputs if x.is_batched], count, False)[1]
+    return scan_loop(step, [], [x.tensor for x in inputs if x.is_batched], count, False)[1]
 
 
 def _product(op: Op, inputs: Sequence[BatchedValue], attrs: Attrs) -> list[Any]:

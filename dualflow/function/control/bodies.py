@@ -1,4 +1,4 @@
-"""Branches and loop bodies traced as graphs of their own, whose inputs are all that they read."""
+"""Traces branches and loop bodies as graphs whose inputs are all that they read."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Body(NamedTuple):
     """A Python function traced inside another trace.
 
     Attributes:
-        tracer: its own trace.
-        arguments: the inputs that stand for the function's arguments.
-        structure: of what it returned.
-        outputs: the leaves of that.
+        tracer: the inner trace.
+        arguments: the inputs for the function's arguments.
+        structure: the structure of the result.
+        outputs: the leaves of the result.
     """
 
     tracer: Tracer
@@ -33,7 +33,7 @@ class Body(NamedTuple):
 
     @property
     def reads(self) -> dict[int, tuple[Any, Value]]:
-        """The tensors and variables that the body reads from outside, by id, each with its input."""
+        """The tensors and variables that the body captures, by id, each with its input."""
         return {id(c.source): (c.source, v) for v, c in self.tracer.builder.captures}
 
     @property
@@ -43,28 +43,28 @@ class Body(NamedTuple):
         return {id(sources[u.input]): (sources[u.input], u.value) for u in self.tracer.updates()}
 
     def graph(self, inputs: Sequence[Value], outputs: Sequence[Value]) -> Graph:
-        """The body as a graph; nodes that nothing needs are left out, those with effects stay."""
+        """The body as a graph, without dead nodes."""
         nodes = self.tracer.builder.nodes
         effects = [n for n in nodes if n.effect is not None]
         needed, _ = ancestors(outputs, inputs, effects)
-        kept: list[Node] = [n for n in nodes if n in needed]
-        return Graph(self.tracer.name, tuple(inputs), tuple(kept), tuple(outputs))
+        live: list[Node] = [n for n in nodes if n in needed]
+        return Graph(self.tracer.name, tuple(inputs), tuple(live), tuple(outputs))
 
 
 def trace_body(
     function: Callable[..., Any], specs: Sequence[TensorSpec], pack: Callable[[list[Any]], Sequence[Any]]
 ) -> Body:
-    """Trace ``function`` of symbols with ``specs``; ``pack`` makes its positional arguments of them."""
+    """Trace ``function`` with symbolic tensors of ``specs``, packed into its arguments by ``pack``."""
     inner = inner_tracer(getattr(function, "__name__", "body"))
-    symbols = [inner.argument(spec) for spec in specs]
+    tensors = [inner.argument(spec) for spec in specs]
     with tracing(inner):
-        structure, outputs = collect(function(*pack(list(symbols))), inner)
-    return Body(inner, tuple(s._value for s in symbols), structure, tuple(outputs))
+        structure, outputs = collect(function(*pack(list(tensors))), inner)
+    return Body(inner, tuple(x._value for x in tensors), structure, tuple(outputs))
 
 
 def traced(function: Callable[..., Any], specs: Sequence[TensorSpec]) -> Graph:
-    """``function`` of symbols, which returns a list of them, as a graph that reads nothing but its inputs."""
-    body = trace_body(function, specs, lambda symbols: symbols)
+    """A function of tensors that returns a list of tensors, as a graph without captures."""
+    body = trace_body(function, specs, lambda tensors: tensors)
     assert not body.reads, "a body reads nothing but its inputs"
     return body.graph(body.arguments, body.outputs)
 
@@ -75,14 +75,14 @@ def inner_tracer(name: str) -> Tracer:
 
 
 def tracer_of(engine: Engine) -> Tracer:
-    """The trace that an engine records to, behind its tapes and accumulators."""
-    found = engine.innermost
-    assert isinstance(found, Tracer), "control flow is traced inside a trace"
-    return found
+    """The tracer that an engine records to, inside of its tapes and accumulators."""
+    tracer = engine.innermost
+    assert isinstance(tracer, Tracer), "control flow is traced inside a trace"
+    return tracer
 
 
 def operands(sources: Sequence[Any]) -> list[Any]:
-    """The current engine's tensors for what bodies read: a variable's value at this point, or a tensor."""
+    """The current engine's tensors for captured ``sources``: tensors, and the current values of variables."""
     engine = dispatch.current()
     return [
         engine.lift(x) if hasattr(x, "spec") and not hasattr(x, "assign") else engine.read(x) for x in sources

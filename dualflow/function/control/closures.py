@@ -1,4 +1,4 @@
-"""Closure conversion: what bodies read and assign becomes inputs and results of their graphs."""
+"""Closure conversion: captured tensors and assigned variables become inputs and outputs of bodies."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from dualflow.graph.ir import Graph, Value
 
 
 class Closure(NamedTuple):
-    """Bodies as graphs of their arguments, of the variables that they assign, and of what else they read.
+    """Bodies as graphs without captures.
 
     Attributes:
-        graphs: one for each body. Their inputs are the leading arguments, the values of the variables, the
-            other arguments, and what else is read; their outputs are the leading outputs, the new values of
-            the variables, and the other outputs.
+        graphs: one for each body. The inputs are the leading arguments, the values of the assigned variables,
+            the other arguments, and the captured values; the outputs are the leading outputs, the new values
+            of the assigned variables, and the other outputs.
         leading: the number of leading outputs.
-        written: the variables.
-        read: the tensors, and other variables, that are read.
+        written: the variables that some body assigns.
+        read: the captured tensors and the other captured variables.
     """
 
     graphs: tuple[Graph, ...]
@@ -30,11 +30,11 @@ class Closure(NamedTuple):
     read: tuple[Any, ...]
 
     def operands(self) -> tuple[list[Any], list[Any]]:
-        """The present values of the variables, and of what else is read, as tensors of the current engine."""
+        """The current values of ``written`` and of ``read``, as tensors of the current engine."""
         return operands(self.written), operands(self.read)
 
     def assign(self, results: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """Give the variables their values among ``results``; returns the leading and the other results."""
+        """Assign to the variables their values in ``results``; return the leading and the other results."""
         end = self.leading + len(self.written)
         engine = dispatch.current().innermost
         for variable, value in zip(self.written, results[self.leading : end], strict=True):
@@ -43,26 +43,28 @@ class Closure(NamedTuple):
 
 
 def close_over(bodies: Sequence[Body], leading: int, *, test: Body | None = None) -> Closure:
-    """Convert ``bodies``, of which each returns the new values of all variables that one of them assigns.
+    """The closure of ``bodies``: each graph returns the new values of all variables that some body assigns.
 
     Args:
-        bodies: have equal arguments and outputs.
+        bodies: bodies with the same arguments and outputs.
         leading: the number of arguments, and of outputs, before the variables.
-        test: another body of these arguments, which returns its outputs only; its graph is the last one.
+        test: another body of these arguments, whose graph, the last, returns no values of variables.
     """
-    every = [*bodies] if test is None else [*bodies, test]
+    all_bodies = [*bodies] if test is None else [*bodies, test]
     written = {key: variable for body in bodies for key, (variable, _) in body.writes.items()}
-    reads = {key: source for body in every for key, (source, _) in body.reads.items()}
+    reads = {key: source for body in all_bodies for key, (source, _) in body.reads.items()}
     read = {key: source for key, source in reads.items() if key not in written}
     graphs = []
-    for body in every:
-        own = body.reads
+    for body in all_bodies:
+        captures = body.reads
         inputs = {
-            key: own[key][1] if key in own else Value(TensorSpec.of(source.shape, source.dtype))
+            key: captures[key][1] if key in captures else Value(TensorSpec.of(source.shape, source.dtype))
             for key, source in (written | read).items()
         }
         writes = body.writes
-        news = [] if body is test else [writes[key][1] if key in writes else inputs[key] for key in written]
+        new_values = (
+            [] if body is test else [writes[key][1] if key in writes else inputs[key] for key in written]
+        )
         graphs.append(
             body.graph(
                 [
@@ -71,7 +73,7 @@ def close_over(bodies: Sequence[Body], leading: int, *, test: Body | None = None
                     *body.arguments[leading:],
                     *[inputs[key] for key in read],
                 ],
-                [*body.outputs[:leading], *news, *body.outputs[leading:]],
+                [*body.outputs[:leading], *new_values, *body.outputs[leading:]],
             )
         )
     return Closure(tuple(graphs), leading, tuple(written.values()), tuple(read.values()))

@@ -1,4 +1,4 @@
-"""The gradient of a conditional: a conditional between the gradients of its branches."""
+"""The joint vjp of a conditional: a conditional of the vjps of its branches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dualflow.graph.ir import Graph
 from dualflow.ops.shapes import ensure_shape
 
 
-def pull_cond(
+def cond_vjp(
     needed: Sequence[bool],
     g: Any,
     out: Any,
@@ -24,37 +24,37 @@ def pull_cond(
     *operands: Any,
     cond: CondSpec,
 ) -> list[Any]:
-    """The cotangents of the inputs, by a conditional between the gradients of the branches."""
-    wanted = [i for i, x in enumerate(operands) if needed[i + 1] and x.dtype.is_inexact]
-    several = filled(g, out)
+    """The cotangents of the inputs, by a conditional of the vjps of the branches."""
+    sources = [i for i, x in enumerate(operands) if needed[i + 1] and x.dtype.is_inexact]
+    all_cotangents = filled(g, out)
     cotangents = [
-        c for c, v in zip(several, cond.branches[0].outputs, strict=True) if v.spec.dtype.is_inexact
+        c for c, v in zip(all_cotangents, cond.branches[0].outputs, strict=True) if v.spec.dtype.is_inexact
     ]
-    if not wanted or not cotangents:
+    if not sources or not cotangents:
         return [None] * len(needed)
-    graphs = [_pull_graph(b, operands, cotangents, wanted) for b in cond.branches]
-    found = run_cond(index, [*operands, *cotangents], graphs)
-    flows: list[Any] = [None] * len(needed)
-    for i, flow in zip(wanted, found, strict=True):
-        flows[i + 1] = flow
-    return flows
+    graphs = [_vjp_graph(b, operands, cotangents, sources) for b in cond.branches]
+    results = run_cond(index, [*operands, *cotangents], graphs)
+    input_cotangents: list[Any] = [None] * len(needed)
+    for i, cotangent in zip(sources, results, strict=True):
+        input_cotangents[i + 1] = cotangent
+    return input_cotangents
 
 
-def _pull_graph(
-    body: Graph, operands: Sequence[Any], cotangents: Sequence[Any], wanted: Sequence[int]
+def _vjp_graph(
+    body: Graph, operands: Sequence[Any], cotangents: Sequence[Any], source_indices: Sequence[int]
 ) -> Graph:
-    """From a body's inputs and the cotangents of its float outputs to those of its inputs ``wanted``."""
-    taking = [i for i, v in enumerate(body.outputs) if v.spec.dtype.is_inexact]
+    """Maps a body's inputs and the cotangents of its float outputs to those of the source inputs."""
+    float_outputs = [i for i, v in enumerate(body.outputs) if v.spec.dtype.is_inexact]
 
-    def pull(*symbols: Any) -> Any:
-        values, flows = symbols[: len(operands)], symbols[len(operands) :]
-        sources = [values[i] for i in wanted]
+    def vjp(*tensors: Any) -> Any:
+        values, flows = tensors[: len(operands)], tensors[len(operands) :]
+        sources = [values[i] for i in source_indices]
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(sources)
             results = replay(body, values)
-        targets = [results[i] for i in taking]
-        fitting = [ensure_shape(g, x.shape) for g, x in zip(flows, targets, strict=True)]
-        return apply_vjp(tape, targets, fitting, sources)
+        targets = [results[i] for i in float_outputs]
+        shaped = [ensure_shape(g, x.shape) for g, x in zip(flows, targets, strict=True)]
+        return apply_vjp(tape, targets, shaped, sources)
 
     specs = [TensorSpec.of(x.shape, x.dtype) for x in (*operands, *cotangents)]
-    return traced(pull, specs)
+    return traced(vjp, specs)

@@ -1,4 +1,4 @@
-"""Conditionals and loops over tensors: Python's own where ops run now, nodes of the graph while tracing."""
+"""``cond``, ``while_loop`` and their kin: Python's control flow eagerly, nodes of the graph in a trace."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from dualflow.core.tracebacks import entry
 from dualflow.core.tree import Structure, flatten, unflatten
 from dualflow.function.control.bodies import Body, inner_tracer, trace_body
 from dualflow.function.control.control_nodes import cond_node, loop_node
-from dualflow.function.control.open_shapes import invariant_specs, keeps, may_merge
 from dualflow.function.control.raising import Ended, TracedBranch, check
+from dualflow.function.control.shape_invariants import invariant_specs, matches_invariant, may_merge
 from dualflow.function.control.spec_checks import (
     CASES,
     ITERATIONS,
@@ -40,11 +40,12 @@ _NONE: Final = "no predicate of case holds, and there is no default; give it one
 
 @entry
 def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None) -> Any:
-    """The result of ``true_fn`` where the scalar ``pred`` holds, else of ``false_fn``; only one of them runs.
+    """The result of ``true_fn`` if the scalar ``pred`` is true, else of ``false_fn``; only one of them runs.
 
     Args:
         pred: a scalar of any dtype; zero is false.
-        true_fn, false_fn: take nothing, and return tensors of the same structure, dtypes and shapes.
+        true_fn, false_fn: functions without parameters, which return tensors of the same structure, dtypes
+            and shapes.
         name: ignored; as in TensorFlow.
 
     Raises:
@@ -74,7 +75,7 @@ def switch_case(
     default: Callable[[], Any] | None = None,
     name: str | None = None,
 ) -> Any:
-    """The result of ``branch_fns[branch_index]``; an index out of range takes ``default``, or the last.
+    """The result of ``branch_fns[branch_index]``; of ``default``, or else the last, if it is out of range.
 
     >>> import dualflow as df
     >>> df.switch_case(df.constant(1), [lambda: df.constant(10), lambda: df.constant(20)]).numpy()
@@ -97,17 +98,17 @@ def case(
     strict: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The result of the first function whose predicate holds, else of ``default``.
+    """The result of the first function whose predicate is true, else of ``default``.
 
     Args:
-        pred_fn_pairs: pairs of a bool scalar and a function without arguments, or a dict of them.
-        default: a function without arguments; without it one of the predicates has to hold.
-        exclusive: whether at most one of the predicates may hold.
+        pred_fn_pairs: pairs of a bool scalar and a function without parameters, or a dict of them.
+        default: a function without parameters; without it one of the predicates must be true.
+        exclusive: whether at most one of the predicates may be true.
         strict: ignored; as in TensorFlow.
         name: ignored; as in TensorFlow.
 
     Raises:
-        InvalidArgumentError: no predicate holds and there is no default, or several hold that are exclusive.
+        InvalidArgumentError: no predicate is true and there is no default, or several are that are exclusive.
 
     >>> import dualflow as df
     >>> x = df.constant(3)
@@ -118,19 +119,19 @@ def case(
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
     if not pairs:
         raise InvalidArgumentError(f"case takes at least one pair of a predicate and a function.{here()}")
-    holding = add_n([cast(pred, int32) for pred, _ in pairs])
-    (first, function), *rest = pairs
+    count = add_n([cast(pred, int32) for pred, _ in pairs])
+    (first, function), *others = pairs
     if exclusive:
-        first = required(first, holding <= 1, _SEVERAL)
+        first = required(first, count <= 1, _SEVERAL)
     if default is None:
-        first = required(first, holding > 0, _NONE)
+        first = required(first, count > 0, _NONE)
         default = pairs[-1][1]
-    return _first_of([(first, function), *rest], default)
+    return _first_of([(first, function), *others], default)
 
 
 def _first_of(pairs: Sequence[tuple[Any, Callable[[], Any]]], default: Callable[[], Any]) -> Any:
-    (pred, function), *rest = pairs
-    return cond(pred, function, (lambda: _first_of(rest, default)) if rest else default)
+    (pred, function), *others = pairs
+    return cond(pred, function, (lambda: _first_of(others, default)) if others else default)
 
 
 @entry
@@ -145,23 +146,24 @@ def while_loop(
     maximum_iterations: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Repeat ``loop_vars = body(*loop_vars)`` while ``cond(*loop_vars)`` holds.
+    """Repeat ``loop_vars = body(*loop_vars)`` while ``cond(*loop_vars)`` is true.
 
     Args:
-        cond: returns a scalar.
-        body: returns the new loop variables, in the structure, dtypes and shapes of the old.
-        loop_vars: a list, tuple or other structure of tensors or what can become them.
+        cond: a function of the loop variables that returns a scalar.
+        body: a function of the loop variables that returns the next ones, of the same structure, dtypes and
+            shapes.
+        loop_vars: a list, tuple or other structure of tensors, or of values that convert to tensors.
         shape_invariants: a shape or TensorSpec for each loop variable, in their structure, with None for
-            sizes that iterations may change; by default all shapes stay.
+            sizes that iterations may change; by default all shapes are constant.
         back_prop: whether gradients flow through the loop.
-        maximum_iterations: the most iterations, a Python int; any number by default.
+        maximum_iterations: the largest number of iterations, a Python int; unlimited by default.
 
     The other arguments are TensorFlow's, and ignored.
 
     Raises:
         InvalidArgumentError: a loop variable changes its shape, or the structure differs.
-        DTypeError: a loop variable changes its dtype. One that begins as a Python number takes the dtype
-            that the first iteration gives it.
+        DTypeError: a loop variable changes its dtype. A variable that is a Python number before the loop has
+            the dtype that it has after the first iteration.
 
     >>> import dualflow as df
     >>> i, total = df.while_loop(lambda i, s: i < 5, lambda i, s: (i + 1, s + i), (0, 0))
@@ -176,19 +178,19 @@ def while_loop(
     numbers = [isinstance(x, _NUMBERS) for x in flat]
     specs = invariant_specs(unflatten(structure, initial), shape_invariants)
     run = _loop_now if dispatch.current().eager else _loop_node
-    found = run(cond, body, initial, structure, specs, limit, numbers)
-    return found if back_prop else without_gradient(found)
+    final = run(cond, body, initial, structure, specs, limit, numbers)
+    return final if back_prop else without_gradient(final)
 
 
-def without_gradient(found: Any) -> Any:
-    """The tensors of a structure, through which no gradient flows."""
-    leaves, structure = flatten(found)
+def without_gradient(values: Any) -> Any:
+    """The structure ``values`` with ``stop_gradient`` applied to its tensors."""
+    leaves, structure = flatten(values)
     stopped = [stop_gradient(x) if isinstance(x, AbstractTensor) else x for x in leaves]
     return unflatten(structure, stopped)
 
 
 def _with_shapes(body: Callable[..., Any], loop_vars: Any) -> Any:
-    """The loop variables, where TensorArrays have the shape of what ``body`` writes to them first."""
+    """The loop variables; TensorArrays without element shape get the one of the first write in ``body``."""
     if not isinstance(loop_vars, list | tuple):
         return loop_vars
     unshaped = [isinstance(x, TensorArray) and x.is_unshaped for x in loop_vars]
@@ -197,7 +199,7 @@ def _with_shapes(body: Callable[..., Any], loop_vars: Any) -> Any:
     flat, structure = flatten(loop_vars)
     specs = [TensorSpec.of(x.shape, x.dtype) for x in map(convert_to_tensor, flat)]
     iteration = trace_body(
-        lambda *xs: _as_vars(structure, body(*xs)), specs, lambda symbols: _arguments(structure, symbols)
+        lambda *xs: _as_vars(structure, body(*xs)), specs, lambda tensors: _arguments(structure, tensors)
     )
     kinds = [child.kind for child in iteration.structure.children]
     shapes = [getattr(kind, "element_shape", None) for kind in kinds]
@@ -217,10 +219,7 @@ def _in_order(branches: Any) -> list[Callable[[], Any]]:
 
 
 def _arguments(structure: Structure, leaves: Sequence[Any]) -> Sequence[Any]:
-    """What the functions of a loop are called with.
-
-    The loop variables one by one where they are a sequence.
-    """
+    """The arguments of a loop's functions: the items of a sequence of loop variables, else the structure."""
     packed = unflatten(structure, leaves)
     return packed if structure.kind in (list, tuple) or hasattr(structure.kind, "_fields") else (packed,)
 
@@ -236,12 +235,12 @@ def _loop_now(
 ) -> Any:
     iterations = 0
     while (limit is None or iterations < limit) and bool(cond(*_arguments(structure, carried))):
-        flat, found = flatten(_as_vars(structure, body(*_arguments(structure, carried))))
+        flat, new_structure = flatten(_as_vars(structure, body(*_arguments(structure, carried))))
         carried = [convert_to_tensor(x) for x in flat]
         if not iterations:
             specs = _adapted(specs, [x.spec for x in carried], numbers)
-        check_structure(ITERATIONS, "loop_vars", structure, found)
-        check_loop_variables(specs, [x.spec for x in carried], keeps)
+        check_structure(ITERATIONS, "loop_vars", structure, new_structure)
+        check_loop_variables(specs, [x.spec for x in carried], matches_invariant)
         iterations += 1
     return unflatten(structure, carried)
 
@@ -249,18 +248,19 @@ def _loop_now(
 def _as_vars(structure: Structure, result: Any) -> Any:
     """A body's result in the structure of the loop variables.
 
-    List and tuple are one, a lone variable needs neither.
+    A list may stand for a tuple and vice versa, and a value for a sequence of one.
     """
     if structure.kind in (list, tuple):
-        several = result if isinstance(result, list | tuple) else [result]
-        return structure.kind(several)
+        items = result if isinstance(result, list | tuple) else [result]
+        return structure.kind(items)
     return result
 
 
 def _choose(index: Any, functions: Sequence[Callable[[], Any]]) -> Any:
-    """A cond node for ``functions``, and its results in their structure.
+    """The results of a cond node for ``functions``, in their structure.
 
-    Assigned variables get their new values. A function that ends with a ``raise`` is a check before it.
+    Assigned variables get their new values. A function that ends with a ``raise`` becomes a check before the
+    node.
     """
     traced = [_branch(f) for f in functions]
     for i, (branch, _) in enumerate(traced):
@@ -277,8 +277,11 @@ def _choose(index: Any, functions: Sequence[Callable[[], Any]]) -> Any:
 def _branch(function: Callable[[], Any]) -> tuple[TracedBranch, Body | None]:
     """The trace of a function, and its results; None if it ended with a ``raise``."""
     branch = TracedBranch(inner_tracer(getattr(function, "__name__", "branch")))
-    found = branch.trace(lambda: collect(function(), branch.tracer))
-    return branch, None if found is None else Body(branch.tracer, (), found[0], tuple(found[1]))
+    collected = branch.trace(lambda: collect(function(), branch.tracer))
+    if collected is None:
+        return branch, None
+    structure, outputs = collected
+    return branch, Body(branch.tracer, (), structure, tuple(outputs))
 
 
 def _check_branches(bodies: Sequence[Body]) -> None:
@@ -298,8 +301,8 @@ def _loop_node(
     limit: int | None,
     numbers: Sequence[bool],
 ) -> Any:
-    def pack(symbols: list[Any]) -> Sequence[Any]:
-        return _arguments(structure, symbols)
+    def pack(tensors: list[Any]) -> Sequence[Any]:
+        return _arguments(structure, tensors)
 
     test = trace_body(lambda *xs: cast(convert_to_tensor(cond(*xs)), "bool"), specs, pack)
     iteration = trace_body(lambda *xs: _as_vars(structure, body(*xs)), specs, pack)
@@ -308,7 +311,7 @@ def _loop_node(
         initial = [cast(x, spec.dtype) for x, spec in zip(initial, adapted, strict=True)]
         return _loop_node(cond, body, initial, structure, adapted, limit, [False] * len(initial))
     check_structure(ITERATIONS, "loop_vars", structure, iteration.structure)
-    check_loop_variables(specs, [v.spec for v in iteration.outputs], keeps)
+    check_loop_variables(specs, [v.spec for v in iteration.outputs], matches_invariant)
     if test.outputs[0].spec.shape:
         raise InvalidArgumentError(
             f"cond must return a scalar, not shape {test.outputs[0].spec.shape}; use df.reduce_all or "
@@ -318,12 +321,12 @@ def _loop_node(
 
 
 def _adapted(
-    specs: Sequence[TensorSpec], now: Sequence[TensorSpec], numbers: Sequence[bool]
+    specs: Sequence[TensorSpec], after_iteration: Sequence[TensorSpec], numbers: Sequence[bool]
 ) -> list[TensorSpec]:
-    """``specs`` where what began as a Python number has the dtype that one iteration gives it."""
-    if len(specs) != len(now):
+    """``specs``, with the dtypes of ``after_iteration`` for variables that are Python numbers at first."""
+    if len(specs) != len(after_iteration):
         return list(specs)
     return [
-        TensorSpec.of(spec.shape, after.dtype) if is_number else spec
-        for spec, after, is_number in zip(specs, now, numbers, strict=True)
+        TensorSpec.of(spec.shape, new.dtype) if is_number else spec
+        for spec, new, is_number in zip(specs, after_iteration, numbers, strict=True)
     ]

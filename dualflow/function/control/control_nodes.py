@@ -1,4 +1,4 @@
-"""Adds a conditional between traced branches, or a loop with a traced body, to the graph as one node."""
+"""Adds a conditional of traced branches, or a loop with a traced body, to the graph as one node."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from dualflow.graph.control_spec import LoopSpec
 
 
 def cond_node(index: Any, bodies: Sequence[Body]) -> list[Any]:
-    """The outputs of ``bodies[index]``; variables that a body assigns get their new values.
+    """The outputs of ``bodies[index]``; assigned variables get their new values.
 
     Args:
         index: an int32 scalar of the current engine.
-        bodies: their outputs have the same specs.
+        bodies: branches whose outputs have the same specs.
     """
     closure = close_over(bodies, len(bodies[0].outputs))
     variables, read = closure.operands()
@@ -25,21 +25,20 @@ def cond_node(index: Any, bodies: Sequence[Body]) -> list[Any]:
 
 
 def loop_node(test: Body, iteration: Body, initial: Sequence[Any], limit: int | None = None) -> list[Any]:
-    """What is carried between iterations while ``test`` holds, from ``initial``; assigned variables likewise.
+    """The outputs of a while loop from the carried values ``initial``; assigned variables are carried too.
 
     Args:
-        test: takes the carried values and returns a bool scalar.
-        iteration: takes the carried values and returns the next ones, and rows behind them.
+        test: maps the carried values to a bool scalar.
+        iteration: maps the carried values to the next ones, followed by a row of each stacked output.
         initial: tensors of the current engine.
-        limit: the most iterations.
+        limit: the largest number of iterations.
 
     Returns:
-        What is carried in the end, then the rows of all iterations, stacked: as many as the run has
-        iterations.
+        The final carried values, then the stacked outputs.
     """
     closure = close_over([iteration], len(initial), test=test)
     variables, read = closure.operands()
     body, condition = closure.graphs
     loop = LoopSpec(body, len(initial) + len(variables), 0, limit, condition=condition)
-    carried, rows = closure.assign(run_loop(loop, [*initial, *variables, *read]))
-    return [*carried, *rows]
+    carried, stacks = closure.assign(run_loop(loop, [*initial, *variables, *read]))
+    return [*carried, *stacks]

@@ -1,9 +1,7 @@
-"""A loop as a loop over segments of its iterations, whose gradient keeps what each segment begins with, no
-more.
+"""Checkpointing: a loop over segments of iterations, whose gradient stores the start of each segment only.
 
-
-The iterations of a segment are run again when the way back comes to it: two more runs of the loop, for memory
-that grows with the square root of the number of iterations.
+The backward pass runs the iterations of a segment again. This costs two more runs of the loop, and the memory
+grows with the square root of the number of iterations.
 """
 
 from __future__ import annotations
@@ -24,35 +22,37 @@ Tensors = list[Any]
 
 
 def run(loop: LoopSpec, inputs: Sequence[Any], iterations: int) -> Tensors:
-    """The results of ``loop``: by segments of ``iterations`` iterations, then what is left."""
+    """The results of ``loop``: segments of ``iterations`` iterations, then the remaining iterations."""
     length, carried, reverse = loop.length, loop.carried, loop.reverse
-    carry, given, rest = loop.parts(inputs)
-    whole, left = divmod(length, iterations) if length is not None else (None, 0)
-    many = [_segments(x, whole or 0, iterations, left, reverse) for x in given]
-    outer = loop.another(body=_segment(loop, inputs, iterations), length=whole, recompute=True)
-    found = run_loop(outer, [*carry, *many, *rest])
+    carry, scanned, invariants = loop.parts(inputs)
+    segments, remainder = divmod(length, iterations) if length is not None else (None, 0)
+    segmented = [_segments(x, segments or 0, iterations, remainder, reverse) for x in scanned]
+    outer = loop.another(body=_segment(loop, inputs, iterations), length=segments, recompute=True)
+    results = run_loop(outer, [*carry, *segmented, *invariants])
     stacks = (
-        [reshape(y, (whole * iterations, *y.shape[2:])) for y in found[carried:]] if whole is not None else []
+        [reshape(y, (segments * iterations, *y.shape[2:])) for y in results[carried:]]
+        if segments is not None
+        else []
     )
-    if not left:
-        return [*found[:carried], *stacks]
-    few = [x[:left] if reverse else x[-left:] for x in given]
-    last = run_loop(loop.another(length=left), [*found[:carried], *few, *rest])
+    if not remainder:
+        return [*results[:carried], *stacks]
+    remaining = [x[:remainder] if reverse else x[-remainder:] for x in scanned]
+    last = run_loop(loop.another(length=remainder), [*results[:carried], *remaining, *invariants])
     pairs = zip(stacks, last[carried:], strict=True)
     joined = [concat([b, a] if reverse else [a, b], 0) for a, b in pairs]
     return [*last[:carried], *joined]
 
 
-def _segments(x: Any, whole: int, iterations: int, left: int, reverse: bool) -> Any:
-    """The rows of ``x`` that whole segments take, one row for each."""
-    rows = x[left:] if reverse else x[: whole * iterations]
-    return reshape(rows, (whole, iterations, *x.shape[1:]))
+def _segments(x: Any, segments: int, iterations: int, remainder: int, reverse: bool) -> Any:
+    """The rows of ``x`` that the segments scan, with a new first axis of the segments."""
+    rows = x[remainder:] if reverse else x[: segments * iterations]
+    return reshape(rows, (segments, iterations, *x.shape[1:]))
 
 
 def _segment(loop: LoopSpec, inputs: Sequence[Any], iterations: int) -> Graph:
-    """The body of the outer loop: so many iterations."""
+    """The body of the outer loop: a loop of ``iterations`` iterations."""
     inner = loop.another(length=iterations)
     specs = [TensorSpec.of(x.shape, x.dtype) for x in inputs]
     for i in range(loop.carried, loop.end):
         specs[i] = TensorSpec.of(Shape((iterations, *inputs[i].shape[1:])), inputs[i].dtype)
-    return traced(lambda *symbols: run_loop(inner, symbols), specs)
+    return traced(lambda *tensors: run_loop(inner, tensors), specs)

@@ -1,9 +1,9 @@
-"""The gradient of a loop: a loop that goes back through the iterations, over what the loop kept of each.
+"""The joint vjp of a loop: a loop over the iterations in reverse order, which scans their residuals.
 
-The body is traced together with its gradient and cut in two, as a whole function is under a tape. The first
-half is the body of a loop over the same inputs that also stacks what the second half reads; a pass makes one
-of it and the first loop. The second half is the body of the loop that goes back. Both are ordinary loops, so
-that there are gradients of every order.
+The body is traced together with its vjp into a joint graph, which is partitioned as for a function under a
+tape. The forward graph is the body of a loop over the same inputs that also stacks the residuals; a pass
+merges it with the original loop. The backward graph is the body of the reverse loop. Both are ordinary loops,
+so that gradients of every order exist.
 """
 
 from __future__ import annotations
@@ -40,93 +40,95 @@ from dualflow.ops.record import Effect
 Tensors = list[Any]
 
 
-class _Pulled(NamedTuple):
-    """A loop whose gradient is taken, its inputs, and which of its values have a cotangent.
+class _ActiveLoop(NamedTuple):
+    """A loop and its inputs, with the indices of those inputs and outputs that have a cotangent.
 
     Attributes:
-        moving: the carried values that a cotangent goes back through,
-        mapping: the scanned inputs, and
-        resting: the other inputs that get one.
-        taking: the results that have one: those moving, then rows.
+        loop: the loop.
+        inputs: its inputs.
+        carried: the carried values with a cotangent, as inputs and as outputs.
+        scanned: the scanned inputs with a cotangent.
+        invariants: the invariants with a cotangent.
+        targets: the outputs with a cotangent: ``carried``, then stacked outputs.
     """
 
     loop: LoopSpec
     inputs: tuple[Any, ...]
-    moving: tuple[int, ...]
-    mapping: tuple[int, ...]
-    resting: tuple[int, ...]
-    taking: tuple[int, ...]
+    carried: tuple[int, ...]
+    scanned: tuple[int, ...]
+    invariants: tuple[int, ...]
+    targets: tuple[int, ...]
 
     @property
-    def wanted(self) -> tuple[int, ...]:
-        return (*self.moving, *self.mapping, *self.resting)
+    def sources(self) -> tuple[int, ...]:
+        """The inputs with a cotangent."""
+        return (*self.carried, *self.scanned, *self.invariants)
 
 
-def pull_loop(needed: Sequence[bool], g: Any, out: Any, *inputs: Any, loop: LoopSpec) -> Tensors:
-    """The cotangents of the inputs, by a loop that goes back."""
+def loop_vjp(needed: Sequence[bool], g: Any, out: Any, *inputs: Any, loop: LoopSpec) -> Tensors:
+    """The cotangents of the inputs, by a loop in the reverse order."""
     gs = g if isinstance(g, tuple) else (g,)
-    wanted = [i for i, x in enumerate(inputs) if needed[i] and x.dtype.is_inexact]
-    moving = _active(loop, wanted)
+    sources = [i for i, x in enumerate(inputs) if needed[i] and x.dtype.is_inexact]
+    carried = _active(loop, sources)
     inexact = [i for i, v in enumerate(loop.body.outputs) if v.spec.dtype.is_inexact]
-    rows = [i for i in inexact if i >= loop.carried and gs[i] is not None]
-    flows: Tensors = [None] * len(inputs)
-    if not wanted or not (rows or any(gs[i] is not None for i in moving)):
-        return flows
-    _refuse_effects(loop)
-    pulled = _Pulled(
+    stacked = [i for i in inexact if i >= loop.carried and gs[i] is not None]
+    cotangents: Tensors = [None] * len(inputs)
+    if not sources or not (stacked or any(gs[i] is not None for i in carried)):
+        return cotangents
+    _check_effects(loop)
+    active = _ActiveLoop(
         loop,
         inputs,
-        moving,
-        mapping=tuple(i for i in wanted if loop.carried <= i < loop.end),
-        resting=tuple(i for i in wanted if i >= loop.end),
-        taking=(*moving, *rows),
+        carried,
+        scanned=tuple(i for i in sources if loop.carried <= i < loop.end),
+        invariants=tuple(i for i in sources if i >= loop.end),
+        targets=(*carried, *stacked),
     )
     options = tracer_of(dispatch.current()).options
-    graphs = _forward_backward(pulled, options)
-    kept = _kept(loop, graphs)
-    if _has_sizes_of_its_own(loop.body) and any(
-        not v.spec.shape.is_static for (kind, _), v in kept.items() if kind is SourceKind.RESIDUAL
-    ):  # rows of several sizes make no stack
+    graphs = _forward_backward(active, options)
+    residuals = _residuals(loop, graphs)
+    if _has_own_sizes(loop.body) and any(
+        not v.spec.shape.is_static for (kind, _), v in residuals.items() if kind is SourceKind.RESIDUAL
+    ):  # residuals whose sizes differ between iterations can't be stacked
         loop = replace(loop, recompute=True)
-        pulled = pulled._replace(loop=loop)
-        graphs = _forward_backward(pulled, options)
-        kept = _kept(loop, graphs)
-    iterations = _segment(loop, kept, options)
+        active = active._replace(loop=loop)
+        graphs = _forward_backward(active, options)
+        residuals = _residuals(loop, graphs)
+    iterations = _segment_length(loop, residuals, options)
     if iterations is None:
-        found = _go_back(pulled, graphs, _keep(pulled, graphs, kept), gs, out)
+        results = _backward_loop(active, graphs, _stacked_residuals(active, graphs, residuals), gs, out)
     else:
-        found = _in_segments(pulled, iterations, gs)
-    for i, flow in zip((*moving, *pulled.resting, *pulled.mapping), found, strict=True):
-        flows[i] = flow
-    return flows
+        results = _in_segments(active, iterations, gs)
+    for i, cotangent in zip((*carried, *active.invariants, *active.scanned), results, strict=True):
+        cotangents[i] = cotangent
+    return cotangents
 
 
-def _has_sizes_of_its_own(graph: Graph) -> bool:
-    """Whether iterations of ``graph`` read sizes, which may differ between iterations."""
+def _has_own_sizes(graph: Graph) -> bool:
+    """Whether a body computes sizes that may differ between iterations."""
     return any(
-        isinstance(n.op.kind, Decompose) or any(_has_sizes_of_its_own(b) for _, b in n.bodies)
-        for n in graph.nodes
+        isinstance(n.op.kind, Decompose) or any(_has_own_sizes(b) for _, b in n.bodies) for n in graph.nodes
     )
 
 
 _REPEATABLE: Final = (None, Effect.CHECK, Effect.ASSIGN)
 
 
-def _refuse_effects(loop: LoopSpec) -> None:
+def _check_effects(loop: LoopSpec) -> None:
     nodes = (n for graph in reversed(loop.graphs) for n in graph.nodes)
-    active = next((n for n in nodes if n.effect not in _REPEATABLE), None)
-    if active is not None:
-        where = f"\n  {active.origin}" if active.origin else ""
+    effect = next((n for n in nodes if n.effect not in _REPEATABLE), None)
+    if effect is not None:
+        where = f"\n  {effect.origin}" if effect.origin else ""
         raise InvalidArgumentError(
-            f"A loop that runs {active.op.name} in each iteration can't be run again for its gradient; draw "
-            f"random numbers or call Python before the loop, and index what it gave inside.{where}"
+            f"A loop that runs {effect.op.name} in each iteration can't be run again for its gradient; draw "
+            f"random numbers or call Python before the loop, and index the results inside.{where}"
         )
 
 
-def _active(loop: LoopSpec, wanted: Sequence[int]) -> tuple[int, ...]:
-    """The carried values that depend, in some iteration, on an input that is ``wanted``."""
+def _active(loop: LoopSpec, sources: Sequence[int]) -> tuple[int, ...]:
+    """The carried values that depend, in some iteration, on one of the inputs ``sources``."""
     body, carried = loop.body, loop.carried
-    reached = {body.inputs[i] for i in wanted}
+    reached = {body.inputs[i] for i in sources}
     while True:
         for node in body.nodes:
             if not reached.isdisjoint(node.inputs):
@@ -141,44 +143,42 @@ def _active(loop: LoopSpec, wanted: Sequence[int]) -> tuple[int, ...]:
         reached |= more
 
 
-def _forward_backward(pulled: _Pulled, options: CompileOptions) -> ForwardBackwardGraphs:
-    """The body and its gradient, cut into a forward and a backward body."""
-    loop = pulled.loop
+def _forward_backward(active: _ActiveLoop, options: CompileOptions) -> ForwardBackwardGraphs:
+    """The joint graph of the body and its vjp, partitioned into a forward and a backward graph."""
+    loop = active.loop
     count = len(loop.body.inputs)
 
-    def both(*symbols: Any) -> Tensors:
-        values, cotangents = symbols[:count], symbols[count:]
-        sources = [values[i] for i in pulled.wanted]
+    def body_and_vjp(*tensors: Any) -> Tensors:
+        values, cotangents = tensors[:count], tensors[count:]
+        sources = [values[i] for i in active.sources]
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(sources)
             results = replay(loop.body, values)
-        targets = [results[i] for i in pulled.taking]
+        targets = [results[i] for i in active.targets]
         weights = [conj(c) for c in cotangents]
-        found = apply_vjp(tape, targets, weights, sources)
-        return [*results, *[conj(x) for x in found]]
+        source_cotangents = apply_vjp(tape, targets, weights, sources)
+        return [*results, *[conj(x) for x in source_cotangents]]
 
-    specs = [_spec(v) for v in (*loop.body.inputs, *[loop.body.outputs[i] for i in pulled.taking])]
-    joint = traced(both, specs)
+    specs = [_spec(v) for v in (*loop.body.inputs, *[loop.body.outputs[i] for i in active.targets])]
+    joint = traced(body_and_vjp, specs)
     if all(v.spec.shape.is_static for v in joint.inputs):  # else it is simplified for the sizes of a call
         joint = optimise(joint, options, passes=SIMPLIFICATIONS)
-    lasting = joint.inputs[0 if loop.recompute else loop.end : count]
-    return split_forward_backward(joint, count, len(loop.body.outputs), 0, lasting)
+    available = joint.inputs[0 if loop.recompute else loop.end : count]
+    return split_forward_backward(joint, count, len(loop.body.outputs), 0, available)
 
 
-def _kept(loop: LoopSpec, graphs: ForwardBackwardGraphs) -> dict[Source, Value]:
-    """The values of each iteration that the backward loop reads, beside those that are stacked anyway."""
-    first, carried, count = graphs.forward, loop.carried, len(loop.body.outputs)
+def _residuals(loop: LoopSpec, graphs: ForwardBackwardGraphs) -> dict[Source, Value]:
+    """Residuals: values of an iteration that the backward loop reads and that the loop does not stack."""
+    forward, carried, count = graphs.forward, loop.carried, len(loop.body.outputs)
     before = [i for kind, i in graphs.sources if kind is SourceKind.INPUT and i < carried]
-    if (
-        not before and loop.iterations is None and not loop.scanned
-    ):  # a stack also tells how many iterations there were
+    if not before and loop.iterations is None and not loop.scanned:  # a stack has the number of iterations
         before = [min(range(carried), key=lambda i: _bytes(loop.body.inputs[i].spec))]
     after = [i for kind, i in graphs.sources if kind is SourceKind.OUTPUT and i < carried]
-    residuals = range(len(first.outputs) - count)
+    computed = range(len(forward.outputs) - count)
     return {
-        **{(SourceKind.INPUT, i): first.inputs[i] for i in before},
-        **{(SourceKind.OUTPUT, i): first.outputs[i] for i in after},
-        **{(SourceKind.RESIDUAL, k): first.outputs[count + k] for k in residuals},
+        **{(SourceKind.INPUT, i): forward.inputs[i] for i in before},
+        **{(SourceKind.OUTPUT, i): forward.outputs[i] for i in after},
+        **{(SourceKind.RESIDUAL, k): forward.outputs[count + k] for k in computed},
     }
 
 
@@ -186,16 +186,16 @@ def _bytes(spec: TensorSpec) -> float:
     return spec.nbytes if spec.shape.is_static else math.inf
 
 
-def _segment(loop: LoopSpec, kept: dict[Source, Value], options: CompileOptions) -> int | None:
-    """How many iterations to compute again at a time; None if what all iterations keep fits into memory.
+def _segment_length(loop: LoopSpec, residuals: dict[Source, Value], options: CompileOptions) -> int | None:
+    """The number of iterations to recompute at a time; None if the residuals of all fit into the budget.
 
-    The square root rule: what is kept of each segment's iterations, and what each segment begins with, are
-    least together when both are the same. (Chen, Xu, Zhang and Guestrin, "Training deep nets with sublinear
-    memory cost", 2016.)
+    The square root rule: the sum of the residuals of one segment and the checkpoints of all segments is least
+    if the two are equal. (Chen, Xu, Zhang and Guestrin, "Training deep nets with sublinear memory cost",
+    2016.)
     """
-    if not all(v.spec.shape.is_static for v in (*kept.values(), *loop.body.inputs)):
-        return None  # how much that is will show when the sizes of a call are known
-    each = sum(v.spec.nbytes for v in kept.values())
+    if not all(v.spec.shape.is_static for v in (*residuals.values(), *loop.body.inputs)):
+        return None  # it is decided for the sizes of a call
+    each = sum(v.spec.nbytes for v in residuals.values())
     budget = options.loop_budget
     if loop.recompute or not each or (loop.condition is None and loop.length is None):
         return None
@@ -210,79 +210,93 @@ def _segment(loop: LoopSpec, kept: dict[Source, Value], options: CompileOptions)
     return iterations if iterations < loop.length else None
 
 
-def _in_segments(pulled: _Pulled, iterations: int, gs: Sequence[Any]) -> Tensors:
-    """The cotangents of the inputs :attr:`_Pulled.wanted`, through a loop over segments of so many
-    iterations."""
-    order = (*pulled.moving, *pulled.resting, *pulled.mapping)
-    sources = [pulled.inputs[i] for i in order]
+def _in_segments(active: _ActiveLoop, iterations: int, gs: Sequence[Any]) -> Tensors:
+    """The cotangents of the carried values, invariants and scanned inputs, by checkpointing.
+
+    The loop runs in segments of ``iterations`` iterations.
+    """
+    order = (*active.carried, *active.invariants, *active.scanned)
+    sources = [active.inputs[i] for i in order]
     with GradientTape(watch_accessed_variables=False) as tape:
         tape.watch(sources)
-        results = loop_checkpointing.run(pulled.loop, pulled.inputs, iterations)
-    taking = [i for i in pulled.taking if gs[i] is not None]
-    targets, weights = [results[i] for i in taking], [conj(gs[i]) for i in taking]
-    found = apply_vjp(tape, targets, weights, sources)
-    return [conj(x) for x in found]
+        results = loop_checkpointing.run(active.loop, active.inputs, iterations)
+    indices = [i for i in active.targets if gs[i] is not None]
+    targets, weights = [results[i] for i in indices], [conj(gs[i]) for i in indices]
+    return [conj(x) for x in apply_vjp(tape, targets, weights, sources)]
 
 
-def _keep(pulled: _Pulled, graphs: ForwardBackwardGraphs, stacked: dict[Source, Value]) -> dict[Source, Any]:
-    """Run the loop once more with stacks of what is kept; return the stacks by the value that they stack."""
-    loop = pulled.loop
-    first, carried, count = graphs.forward, loop.carried, len(loop.body.outputs)
-    rows: list[Source] = [(SourceKind.OUTPUT, i) for i in range(carried, count)]
-    if not stacked and not any(source in rows for source in graphs.sources):
+def _stacked_residuals(
+    active: _ActiveLoop, graphs: ForwardBackwardGraphs, residuals: dict[Source, Value]
+) -> dict[Source, Any]:
+    """The stacked outputs of the loop extended by its residuals, by the source that they stack."""
+    loop = active.loop
+    forward, carried, count = graphs.forward, loop.carried, len(loop.body.outputs)
+    stacked: list[Source] = [(SourceKind.OUTPUT, i) for i in range(carried, count)]
+    if not residuals and not any(source in stacked for source in graphs.sources):
         return {}
-    graph = replace(first, outputs=(*first.outputs[:count], *stacked.values()))
-    results = run_loop(loop.extended(graph), pulled.inputs)
-    return dict(zip([*rows, *stacked], results[carried:], strict=True))
+    graph = replace(forward, outputs=(*forward.outputs[:count], *residuals.values()))
+    results = run_loop(loop.extended(graph), active.inputs)
+    return dict(zip([*stacked, *residuals], results[carried:], strict=True))
 
 
-def _go_back(
-    pulled: _Pulled, graphs: ForwardBackwardGraphs, stacks: dict[Source, Any], gs: Sequence[Any], out: Any
+def _backward_loop(
+    active: _ActiveLoop,
+    graphs: ForwardBackwardGraphs,
+    stacks: dict[Source, Any],
+    gs: Sequence[Any],
+    out: Any,
 ) -> Tensors:
-    """The cotangents of the inputs :attr:`_Pulled.wanted`: moving, resting, then mapping."""
-    loop, inputs = pulled.loop, pulled.inputs
-    count, moving, sums = len(loop.body.inputs), len(pulled.moving), len(pulled.resting)
+    """The cotangents of the carried values, invariants and scanned inputs, from the stacked residuals."""
+    loop, inputs = active.loop, active.inputs
+    count, carried, sums = len(loop.body.inputs), len(active.carried), len(active.invariants)
     results = out if isinstance(out, tuple) else (out,)
-    carry = [gs[i] if gs[i] is not None else zeros_like(results[i]) for i in pulled.moving]
-    carry += [zeros_like(inputs[i]) for i in pulled.resting]
-    rows = [gs[i] for i in pulled.taking[moving:]]
-    rest: Tensors = []
-    where: list[tuple[str, int]] = []  # of each argument of the second half
+    carry = [gs[i] if gs[i] is not None else zeros_like(results[i]) for i in active.carried]
+    carry += [zeros_like(inputs[i]) for i in active.invariants]
+    scanned = [gs[i] for i in active.targets[carried:]]
+    invariants: Tensors = []
+    sources: list[tuple[str, int]] = []  # of each argument of the backward graph
     for source in graphs.sources:
         kind, i = source
         if source in stacks or (kind is SourceKind.INPUT and loop.carried <= i < loop.end):
-            where.append(("rows", len(rows)))
-            rows.append(stacks[source] if source in stacks else inputs[i])
+            sources.append(("scanned", len(scanned)))
+            scanned.append(stacks[source] if source in stacks else inputs[i])
         elif i >= count:
             i -= count
-            where.append(("carry", i) if i < moving else ("rows", i - moving))
+            sources.append(("carry", i) if i < carried else ("scanned", i - carried))
         else:
-            where.append(("rest", len(rest)))
-            rest.append(inputs[i])
-    if loop.iterations is None and not rows:
-        rows.append(inputs[loop.carried] if loop.scanned else next(iter(stacks.values())))
+            sources.append(("invariants", len(invariants)))
+            invariants.append(inputs[i])
+    if loop.iterations is None and not scanned:
+        scanned.append(inputs[loop.carried] if loop.scanned else next(iter(stacks.values())))
 
-    def iteration(*symbols: Any) -> Tensors:
+    def iteration(*tensors: Any) -> Tensors:
         tables = {
-            "carry": symbols[: moving + sums],
-            "rows": symbols[moving + sums : moving + sums + len(rows)],
-            "rest": symbols[moving + sums + len(rows) :],
+            "carry": tensors[: carried + sums],
+            "scanned": tensors[carried + sums : carried + sums + len(scanned)],
+            "invariants": tensors[carried + sums + len(scanned) :],
         }
-        found = replay(graphs.backward, [tables[kind][i] for kind, i in where])
-        flows, of_rows, shares = found[:moving], found[moving : len(found) - sums], found[len(found) - sums :]
-        totals = [a + b for a, b in zip(tables["carry"][moving:], shares, strict=True)]
-        return [*flows, *totals, *of_rows]
+        cotangents = replay(graphs.backward, [tables[kind][i] for kind, i in sources])
+        end = len(cotangents) - sums
+        totals = [a + b for a, b in zip(tables["carry"][carried:], cotangents[end:], strict=True)]
+        return [*cotangents[:carried], *totals, *cotangents[carried:end]]
 
-    through = [loop.body.inputs[i].spec for i in pulled.moving]  # sizes that iterations change are open
-    specs = [*through, *map(_spec, carry[moving:]), *map(_row, rows), *map(_spec, rest)]
-    back = traced(iteration, specs)
-    way_back = LoopSpec(back, len(carry), len(rows), loop.iterations, reverse=not loop.reverse)
-    return run_loop(way_back, [*carry, *rows, *rest])
+    carried_specs = [
+        loop.body.inputs[i].spec for i in active.carried
+    ]  # sizes that iterations change are open
+    specs = [
+        *carried_specs,
+        *map(_spec, carry[carried:]),
+        *map(_row_spec, scanned),
+        *map(_spec, invariants),
+    ]
+    body = traced(iteration, specs)
+    backward = LoopSpec(body, len(carry), len(scanned), loop.iterations, reverse=not loop.reverse)
+    return run_loop(backward, [*carry, *scanned, *invariants])
 
 
 def _spec(x: Any) -> TensorSpec:
     return TensorSpec.of(x.shape, x.dtype) if not isinstance(x, Value) else x.spec
 
 
-def _row(x: Any) -> TensorSpec:
+def _row_spec(x: Any) -> TensorSpec:
     return TensorSpec.of(Shape(tuple(x.shape)[1:]), x.dtype)

@@ -1,4 +1,4 @@
-"""Functions over the rows of tensors: ``map_fn``, ``scan`` and the folds."""
+"""``map_fn``, ``scan``, ``foldl`` and ``foldr``: functions over slices along the first axis."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.core.tree import LEAF, Structure, flatten, unflatten
 from dualflow.function.control.control_flow import without_gradient
-from dualflow.function.control.row_loop import Tensors, repeat
+from dualflow.function.control.scan_loop import Tensors, scan_loop
 from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import concat
@@ -30,21 +30,21 @@ def map_fn(
     name: str | None = None,
     fn_output_signature: Any = None,
 ) -> Any:
-    """``fn`` of each row of ``elems``, stacked.
+    """The results of ``fn`` for the slices of ``elems`` along the first axis, stacked.
 
     Args:
-        fn: takes the rows, in the structure of ``elems``.
-        elems: a tensor or a structure of them, whose first sizes are equal.
-        fn_output_signature: the dtypes (or :class:`dualflow.TensorSpec`) of what ``fn`` returns, in its
+        fn: a function of one slice, in the structure of ``elems``.
+        elems: a tensor or a structure of tensors with equal first sizes.
+        fn_output_signature: the dtypes (or :class:`dualflow.TensorSpec`) of the results of ``fn``, in their
             structure; those of ``elems`` by default.
         dtype: the older name of ``fn_output_signature``.
         back_prop: whether gradients flow through it.
 
-    The other arguments are TensorFlow's, and ignored: rows are taken in order.
+    The other arguments are TensorFlow's, and ignored; slices are processed in order.
 
     Returns:
-        Tensors in the structure of what ``fn`` returns, whose first size is that of ``elems``. Where there
-        are no rows, ``fn`` is traced for the shapes of its results, unless all have a TensorSpec.
+        Tensors in the structure of the results of ``fn``, whose first size is that of ``elems``. If that is
+        0, ``fn`` is traced for the shapes of its results, unless each has a TensorSpec.
 
     Raises:
         InvalidArgumentError: a scalar among ``elems``, first sizes that differ, or a result of another
@@ -57,36 +57,37 @@ def map_fn(
     rows, structure, length = _rows(elems)
     signature = fn_output_signature if fn_output_signature is not None else dtype
     if signature is None:
-        declared, wanted = [TensorSpec.of(x.shape[1:], x.dtype) for x in rows], structure
+        declared, declared_structure = [TensorSpec.of(x.shape[1:], x.dtype) for x in rows], structure
         shaped = [False] * len(rows)
     else:
-        entries, wanted = flatten(signature)
+        entries, declared_structure = flatten(signature)
         shaped = [isinstance(e, TensorSpec) for e in entries]
         declared = [e if isinstance(e, TensorSpec) else TensorSpec((), as_dtype(e)) for e in entries]
 
     def step(carry: Tensors, row: Tensors) -> tuple[Tensors, Tensors]:
-        flat = _flat(fn(unflatten(structure, row)), wanted)
+        flat = _flat(fn(unflatten(structure, row)), declared_structure)
         return [], [_declared(y, spec, sh) for y, spec, sh in zip(flat, declared, shaped, strict=True)]
 
     results = declared if all(shaped) else None
-    found = unflatten(wanted, repeat(step, [], rows, length, False, results)[1])
-    return found if back_prop else without_gradient(found)
+    _, stacks = scan_loop(step, [], rows, length, False, results)
+    stacked = unflatten(declared_structure, stacks)
+    return stacked if back_prop else without_gradient(stacked)
 
 
 def map_sequentially(fn: Callable[[Any], Any], elems: Any) -> Any:
-    """``fn`` of each row of ``elems``, stacked; as :func:`map_fn`, but ``fn`` may return any structure."""
+    """As :func:`map_fn`, but ``fn`` may return any structure."""
     rows, structure, length = _rows(elems)
-    found: list[Structure] = []
+    result_structures: list[Structure] = []
 
     def step(carry: Tensors, row: Tensors) -> tuple[Tensors, Tensors]:
         flat, returned = flatten(fn(unflatten(structure, row)))
-        found.append(returned)
-        if returned != found[0]:
+        result_structures.append(returned)
+        if returned != result_structures[0]:
             raise InvalidArgumentError("The function must return the same structure for each row.")
         return [], [convert_to_tensor(y) for y in flat]
 
-    columns = repeat(step, [], rows, length, False)[1]
-    return unflatten(found[0], columns)
+    _, stacks = scan_loop(step, [], rows, length, False)
+    return unflatten(result_structures[0], stacks)
 
 
 @entry
@@ -101,14 +102,14 @@ def scan(
     reverse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Every value that ``acc = fn(acc, row)`` takes over the rows of ``elems``, stacked.
+    """The values of ``acc = fn(acc, row)`` after each row of ``elems``, stacked.
 
     Args:
-        fn: takes the value so far and the next row, and returns the next value, of the same structure, shapes
-            and dtypes.
-        elems: a tensor or a structure of them, whose first sizes are equal.
-        initializer: the value to begin with; by default the first row, which then is the first result.
-        reverse: begin at the last row; results stay beside their rows.
+        fn: a function of the accumulated value and the next row, which returns the next value, of the same
+            structure, shapes and dtypes.
+        elems: a tensor or a structure of tensors with equal first sizes.
+        initializer: the initial value; by default the first row, which then is the first result.
+        reverse: whether to begin with the last row; the results are in the order of the rows.
         back_prop: whether gradients flow through it.
 
     The other arguments are TensorFlow's, and ignored.
@@ -123,18 +124,18 @@ def scan(
     array([1, 3, 6], dtype=int32)
     """
     rows, structure, length = _rows(elems)
-    start, carried, rest = _begin(initializer, rows, structure, reverse)
+    start, carried, remaining = _begin(initializer, rows, structure, reverse)
 
     def step(carry: Tensors, row: Tensors) -> tuple[Tensors, Tensors]:
         value = _next(fn, carry, carried, row, structure)
         return value, value
 
     count = None if length is None else length - (initializer is None)
-    columns = repeat(step, start, rest, count, reverse, [x.spec for x in start])[1]
+    _, stacks = scan_loop(step, start, remaining, count, reverse, [x.spec for x in start])
     if initializer is None:
-        columns = [_joined(x, first, reverse) for x, first in zip(columns, start, strict=True)]
-    found = unflatten(carried, columns)
-    return found if back_prop else without_gradient(found)
+        stacks = [_joined(x, first, reverse) for x, first in zip(stacks, start, strict=True)]
+    stacked = unflatten(carried, stacks)
+    return stacked if back_prop else without_gradient(stacked)
 
 
 @entry
@@ -153,8 +154,8 @@ def foldl(
     >>> int(df.foldl(lambda acc, x: 10 * acc + x, df.constant([1, 2, 3])))
     123
     """
-    found = _fold(fn, elems, initializer, False)
-    return found if back_prop else without_gradient(found)
+    final = _fold(fn, elems, initializer, False)
+    return final if back_prop else without_gradient(final)
 
 
 @entry
@@ -167,29 +168,29 @@ def foldr(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """As :func:`foldl`, from the last row to the first.
+    """The last value of ``acc = fn(acc, row)`` from the last row to the first; see :func:`scan`.
 
     >>> import dualflow as df
     >>> int(df.foldr(lambda acc, x: 10 * acc + x, df.constant([1, 2, 3])))
     321
     """
-    found = _fold(fn, elems, initializer, True)
-    return found if back_prop else without_gradient(found)
+    final = _fold(fn, elems, initializer, True)
+    return final if back_prop else without_gradient(final)
 
 
 def _fold(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, reverse: bool) -> Any:
     rows, structure, length = _rows(elems)
-    start, carried, rest = _begin(initializer, rows, structure, reverse)
+    start, carried, remaining = _begin(initializer, rows, structure, reverse)
 
     def step(carry: Tensors, row: Tensors) -> tuple[Tensors, Tensors]:
         return _next(fn, carry, carried, row, structure), []
 
     count = None if length is None else length - (initializer is None)
-    return unflatten(carried, repeat(step, start, rest, count, reverse, [])[0])
+    return unflatten(carried, scan_loop(step, start, remaining, count, reverse, [])[0])
 
 
 def _rows(elems: Any) -> tuple[Tensors, Structure, int | None]:
-    """The tensors of ``elems``, their structure and their first size, None where it is known at run time."""
+    """The tensors of ``elems``, their structure, and their first size, None if it is dynamic."""
     flat, structure = flatten(elems) if not _is_numbers(elems) else ([elems], LEAF)
     tensors: list[Any] = [convert_to_tensor(x) for x in flat]
     if not tensors or any(not x.shape for x in tensors):
@@ -211,14 +212,14 @@ def _is_numbers(elems: Any) -> bool:
 def _begin(
     initializer: Any, rows: Tensors, structure: Structure, reverse: bool
 ) -> tuple[Tensors, Structure, Tensors]:
-    """The first value, its structure, and the rows that follow."""
+    """The initial value, its structure, and the remaining rows."""
     if initializer is not None:
         flat, carried = flatten(initializer)
         return [convert_to_tensor(x) for x in flat], carried, rows
     if rows[0].shape[0] == 0:
         raise InvalidArgumentError("elems has no rows, so that there is no first value; give an initializer.")
-    first, rest = (-1, slice(None, -1)) if reverse else (0, slice(1, None))
-    return [x[first] for x in rows], structure, [x[rest] for x in rows]
+    first, others = (-1, slice(None, -1)) if reverse else (0, slice(1, None))
+    return [x[first] for x in rows], structure, [x[others] for x in rows]
 
 
 def _next(
@@ -230,20 +231,20 @@ def _next(
     ]
 
 
-def _joined(column: Any, first: Any, reverse: bool) -> Any:
+def _joined(stacked: Any, first: Any, reverse: bool) -> Any:
     one = expand_dims(first, 0)
-    return concat([column, one] if reverse else [one, column], 0)
+    return concat([stacked, one] if reverse else [one, stacked], 0)
 
 
-def _flat(value: Any, wanted: Structure) -> Sequence[Any]:
-    """The leaves of what a function returned; a list of numbers where one tensor is wanted becomes it."""
-    flat, found = flatten(value)
-    if wanted == LEAF and not any(isinstance(x, TENSORS) for x in flat):
+def _flat(value: Any, expected: Structure) -> Sequence[Any]:
+    """The leaves of a function's result; if one tensor is expected, a list of numbers is a leaf."""
+    flat, structure = flatten(value)
+    if expected == LEAF and not any(isinstance(x, TENSORS) for x in flat):
         return [value]
-    if found != wanted:
+    if structure != expected:
         raise InvalidArgumentError(
-            f"The function returned {value!r}, which has another structure than asked for; map_fn takes "
-            "another one as fn_output_signature."
+            f"The function returned {value!r}, which has not the expected structure; declare another one as "
+            "fn_output_signature of map_fn."
         )
     return flat
 
@@ -251,8 +252,8 @@ def _flat(value: Any, wanted: Structure) -> Sequence[Any]:
 def _declared(value: Any, spec: TensorSpec, shaped: bool) -> Any:
     tensor: Any = convert_to_tensor(value, dtype_hint=spec.dtype)
     if tensor.dtype is not spec.dtype or (shaped and not spec.is_compatible_with(tensor)):
-        wanted = str(spec) if shaped else spec.dtype.name
+        expected = str(spec) if shaped else spec.dtype.name
         raise InvalidArgumentError(
-            f"map_fn's function returned {tensor.spec}, not {wanted}; declare it with fn_output_signature."
+            f"map_fn's function returned {tensor.spec}, not {expected}; declare it with fn_output_signature."
         )
     return tensor

@@ -1,7 +1,7 @@
-"""Exceptions that a graph raises when it runs: the user's own, where the branch that asks for it is taken.
+"""Exceptions that a graph raises at run time, from ``raise`` statements in branches.
 
-While tracing, the branch ends at its ``raise``. What becomes of it is a check in the graph, behind which the
-other branch goes on as if there were no conditional.
+The trace of a branch ends at its ``raise``, which becomes a check in the graph. After the check, the other
+branch continues without a conditional.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from dualflow.ops.record import Effect, Op
 from dualflow.ops.static import known_value
 
 Array = np.ndarray[Any, Any]
-KEPT_BYTES: Final = 1024
-"""Tensors of so many bytes are kept for an exception by machine code; for larger ones Python is called."""
+SMALL_BYTES: Final = 1024
+"""The most bytes of tensors that machine code copies for an exception; for more, it calls Python."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Raising:
-    """What a ``raise`` statement raises, made anew by its own expression each time.
+    """The exception of a ``raise`` statement, created by the statement's expression at each failure.
 
     Attributes:
-        make: the expression, as a function of what it reads.
-        structure: of what it reads.
-        leaves: the parts of that; ``_GIVEN`` for tensors, which it gets when it runs.
+        make: the expression, as a function of the values that it reads.
+        structure: the structure of these values.
+        leaves: the leaves of these values, with ``_AT_RUN_TIME`` for tensors.
         place: the statement's line.
     """
 
@@ -58,34 +58,34 @@ class Raising:
     place: Origin | None
 
     def __call__(self, arrays: Sequence[Array]) -> BaseException:
-        """The exception, given the tensors that its expression reads."""
-        given = iter(arrays)
-        leaves = [wrap(next(given)) if type(leaf) is _RuntimeTensor else leaf for leaf in self.leaves]
+        """The exception for the values of the tensors that its expression reads."""
+        values = iter(arrays)
+        leaves = [wrap(next(values)) if type(leaf) is _RuntimeTensor else leaf for leaf in self.leaves]
         with dispatch.using(EAGER):
-            made = self.make(*unflatten(self.structure, leaves))
-            found: BaseException = made() if isinstance(made, type) else made
+            result = self.make(*unflatten(self.structure, leaves))
+            error: BaseException = result() if isinstance(result, type) else result
         if self.place is not None:
             line = linecache.getline(self.place.file, self.place.line).strip()
-            found.add_note(f"{USER_CODE}\n  {self.place}\n    {line}")
-        return found
+            error.add_note(f"{USER_CODE}\n  {self.place}\n    {line}")
+        return error
 
     def __repr__(self) -> str:
         return "an exception" if self.place is None else f"the exception of line {self.place.line}"
 
 
 class _RuntimeTensor:
-    """Stands for a tensor whose value is known when the graph runs."""
+    """A placeholder for a tensor whose value is known at run time."""
 
     __slots__ = ()
 
 
-_GIVEN: Final = _RuntimeTensor()
+_AT_RUN_TIME: Final = _RuntimeTensor()
 
 
 class Ended(BaseException):
-    """The branch that is traced ends with a ``raise``: nothing after it runs.
+    """Ends the trace of a branch at a ``raise``.
 
-    Not an Exception, so that the user's ``except`` clauses let it pass.
+    Not an Exception, so that the user's ``except`` clauses do not catch it.
     """
 
     def __init__(self, raising: Raising | None, tensors: Sequence[Any] = ()) -> None:
@@ -94,13 +94,13 @@ class Ended(BaseException):
         self.tensors = tuple(tensors)
 
 
-_refused: ContextVar[list[Exception] | None] = ContextVar("dualflow_refused", default=None)
+_deferred: ContextVar[list[Exception] | None] = ContextVar("dualflow_deferred_errors", default=None)
 _conditional: ContextVar[tuple[Tracer, ...]] = ContextVar("dualflow_conditional", default=())
 
 
 @contextmanager
 def conditional(tracer: Tracer) -> Iterator[None]:
-    """In the block ``tracer`` records what runs under a condition: its exceptions are the graph's."""
+    """A context in which ``tracer`` records code under a condition, whose exceptions are the graph's."""
     token = _conditional.set((*_conditional.get(), tracer))
     try:
         yield
@@ -109,81 +109,81 @@ def conditional(tracer: Tracer) -> Iterator[None]:
 
 
 @contextmanager
-def whole() -> Iterator[None]:
-    """The block in which a function is traced, which has no result if all its branches end with a ``raise``.
+def trace_boundary() -> Iterator[None]:
+    """The context in which a function is traced; it ends :class:`Ended` if all branches end with a ``raise``.
 
     Raises:
-        InvalidArgumentError: what :func:`refuse` was given, also where the user's ``except`` has caught it.
+        InvalidArgumentError: the error of :func:`raise_at_boundary`, even if the user's ``except`` caught it.
     """
-    refused: list[Exception] = []
-    token = _refused.set(refused)
+    errors: list[Exception] = []
+    token = _deferred.set(errors)
     try:
         yield
     except Ended:
         pass
     finally:
-        _refused.reset(token)
-        if refused:
-            raise refused[0]
+        _deferred.reset(token)
+        if errors:
+            raise errors[0]
 
 
-def refuse(error: Exception) -> NoReturn:
-    """Raise ``error`` here, and again when the function has been traced."""
-    refused = _refused.get()
-    if refused is not None:
-        refused.append(error)
+def raise_at_boundary(error: Exception) -> NoReturn:
+    """Raise ``error`` here, and again at the end of the trace."""
+    errors = _deferred.get()
+    if errors is not None:
+        errors.append(error)
     raise error
 
 
 def is_conditional() -> bool:
-    """Whether the current trace records what runs under a condition."""
+    """Whether the current trace records code under a condition."""
     engine = dispatch.current().innermost
     return any(engine is tracer for tracer in _conditional.get())
 
 
 def end(make: Callable[..., Any], reads: Sequence[Any]) -> Ended:
-    """The end of the current branch by ``raise make(*reads)``."""
+    """The exception that ends the current branch for ``raise make(*reads)``."""
     engine = dispatch.current()
     leaves, structure = flatten(list(reads))
     leaves = [engine.read(x) if isinstance(x, AbstractVariable) else x for x in leaves]
     tensors = [x for x in leaves if type(x) is SymbolicTensor]
-    kept = [_GIVEN if type(x) is SymbolicTensor else x for x in leaves]
-    return Ended(Raising(make, structure, tuple(kept), origin.caller()), tensors)
+    placeholders = [_AT_RUN_TIME if type(x) is SymbolicTensor else x for x in leaves]
+    return Ended(Raising(make, structure, tuple(placeholders), origin.caller()), tensors)
 
 
 def require(holds: Any, make: Callable[..., Exception], reads: Sequence[Any]) -> Any:
-    """Raise ``make(*reads)`` unless the bool scalar ``holds``: now, or where the graph runs.
+    """Raise ``make(*reads)`` unless the bool scalar ``holds`` is true: eagerly, or when the graph runs.
 
-    What is known while tracing, all that ``make`` reads included, is refused then. ``make`` gets tensors with
-    values.
+    If ``holds`` and all that ``make`` reads are constants of the trace, the error is raised while tracing.
+    ``make`` is called with tensors that have values.
 
     Returns:
-        The operation that checks, in an explicit graph; else None.
+        In an explicit graph the operation that checks; else None.
     """
-    known = known_value(holds)
-    if known is not None and known:
+    constant = known_value(holds)
+    if constant is not None and constant:
         return None
     if dispatch.current().eager:
         raise make(*reads)
     ended = end(make, reads)
     assert ended.raising is not None
-    if known is not None:
+    if constant is not None:
         arrays = [value for x in ended.tensors if (value := known_value(x)) is not None]
         if len(arrays) == len(ended.tensors):
             raise ended.raising(arrays)
-    made = _stop_unless(holds, ended.raising, ended.tensors)
-    return None if isinstance(made, tuple) else made
+    operation = _stop_unless(holds, ended.raising, ended.tensors)
+    return None if isinstance(operation, tuple) else operation
 
 
 @dataclass(slots=True, eq=False)
 class TracedBranch:
-    """A traced branch, and how it ended if by a ``raise``."""
+    """The trace of a branch, and its end if that is a ``raise``."""
 
     tracer: Tracer
     ended: Ended | None = None
 
     def trace(self, run: Callable[[], Any]) -> Any:
-        """What ``run`` returns, traced; None if it ended."""
+        """The result of ``run``, traced; None if it ended with a ``raise``."""
         with tracing(self.tracer), conditional(self.tracer):
             try:
                 return run()
@@ -193,7 +193,7 @@ class TracedBranch:
 
 
 def check(holds: Any, branch: TracedBranch) -> None:
-    """Stop the graph where it runs, with what ``branch`` ended with, unless ``holds``, a bool scalar."""
+    """Add a check to the graph that raises the exception of ``branch`` unless ``holds``, a bool scalar."""
     ended, inner = branch.ended, branch.tracer
     assert ended is not None
     tracer = tracer_of(dispatch.current())
@@ -205,22 +205,22 @@ def check(holds: Any, branch: TracedBranch) -> None:
     else:
         with tracing(inner):
             stop(ended)
-        nothing = Body(inner_tracer("nothing"), (), LEAF, ())
-        cond_node(cast(holds, int32), [Body(inner, (), LEAF, ()), nothing])
-    flag, truth = stripped(holds)
+        empty = Body(inner_tracer("nothing"), (), LEAF, ())
+        cond_node(cast(holds, int32), [Body(inner, (), LEAF, ()), empty])
+    flag, truth = without_negations(holds)
     tracer.proven[flag] = truth
 
 
 def stop(ended: Ended) -> Ended:
-    """Stop the current trace's graph here. Returns the exception that ends the trace, to be raised."""
+    """The exception that ends the current trace, whose graph gets a check that always fails."""
     if ended.raising is not None:
         _stop_unless(convert_to_tensor(False), ended.raising, ended.tensors)
     return Ended(None)
 
 
-def settled(symbol: SymbolicTensor) -> bool | None:
-    """The value of a bool ``symbol`` that an earlier check implies; None if none does."""
-    flag, truth = stripped(symbol)
+def proven_value(tensor: SymbolicTensor) -> bool | None:
+    """The value of a bool ``tensor`` that an earlier check implies; None if none does."""
+    flag, truth = without_negations(tensor)
     tracer: Tracer | None = tracer_of(dispatch.current())
     while tracer is not None:
         if flag in tracer.proven:
@@ -229,9 +229,9 @@ def settled(symbol: SymbolicTensor) -> bool | None:
     return None
 
 
-def stripped(symbol: SymbolicTensor) -> tuple[Value, bool]:
-    """``symbol`` without negations: a value, and whether it is that value or its negation."""
-    flag, truth = symbol._value, True
+def without_negations(tensor: SymbolicTensor) -> tuple[Value, bool]:
+    """A value, and whether ``tensor`` is equal to it (True) or to its negation (False)."""
+    flag, truth = tensor._value, True
     while flag.node is not None and flag.node.op is logical_not.op:
         flag, truth = flag.node.inputs[0], not truth
     return flag, truth
@@ -244,8 +244,8 @@ def _is_of(x: Any, tracer: Tracer) -> bool:
 def _stop_unless(holds: Any, raising: Raising, tensors: Sequence[Any]) -> Any:
     tracer = tracer_of(dispatch.current())
     inputs = tuple(map(tracer.lift, (holds, *tensors)))
-    known = all(x.shape.is_static for x in tensors)
-    small = known and sum(x.spec.nbytes for x in tensors) <= KEPT_BYTES
+    is_static = all(x.shape.is_static for x in tensors)
+    small = is_static and sum(x.spec.nbytes for x in tensors) <= SMALL_BYTES
     with origin.forced(raising.place):
         return tracer.run(RAISE if small else RAISE_LARGE, inputs, {"error": raising})
 
@@ -262,7 +262,7 @@ def _run(holds: Array, *reads: Array, error: Raising) -> tuple[Array, ...]:
 
 RAISE: Final = Op(
     name="raise",
-    doc="Raises ``error`` of the other inputs where the first, a bool scalar, is false.",
+    doc="Raises ``error``, created from the other inputs, if the first input, a bool scalar, is false.",
     infer=_infer,
     kernel=_run,
     kind=Check(),
@@ -270,4 +270,4 @@ RAISE: Final = Op(
     effect=Effect.CHECK,
 )
 
-RAISE_LARGE: Final = replace(RAISE, kind=Opaque("large tensors stand in the exception"))
+RAISE_LARGE: Final = replace(RAISE, kind=Opaque("the exception contains large tensors"))

@@ -16,11 +16,11 @@ from dualflow.function.errors import here
 
 
 class ComparedPlaces(NamedTuple):
-    """Two places that must agree, and what errors advise where they don't.
+    """Two places in which a value must agree, and the advice of the errors if it does not.
 
     Attributes:
-        first, second: where the values are.
-        dtype, shape, structure: the advice.
+        first, second: descriptions of the places.
+        dtype, shape, structure: the advice for each kind of error.
     """
 
     first: str
@@ -35,7 +35,7 @@ CASES: Final = ComparedPlaces(
     "in another",
     "cast one of them with df.cast",
     "give both one shape, or use each inside of its branch alone",
-    "both must leave the same kinds of lists, tuples and dicts, of the same lengths",
+    "both must return the same types of lists, tuples and dicts, of the same lengths",
 )
 """Any two branches."""
 MAIN_AND_ELSE: Final = CASES._replace(first="in the main branch", second="in the else branch")
@@ -59,18 +59,18 @@ def check_spec(
     fits: Callable[[Shape, Shape], bool] = operator.eq,
     shape_advice: str = "",
 ) -> None:
-    """Raise where dtypes differ, or shapes don't fit.
+    """Raise an error if the specs of a value in two places do not agree.
 
     Args:
         where: the two places.
-        what: the value, as errors call it.
+        what: the name of the value in errors.
         first, second: its specs there.
-        fits: whether the second shape may follow, or stand beside, the first.
-        shape_advice: a clause for the end of the advice about shapes.
+        fits: whether the two shapes agree.
+        shape_advice: a clause that is appended to the advice about shapes.
 
     Raises:
         DTypeError: the dtypes differ.
-        InvalidArgumentError: the shapes don't fit.
+        InvalidArgumentError: the shapes don't agree.
     """
     if first.dtype is not second.dtype:
         raise DTypeError(
@@ -85,7 +85,7 @@ def check_spec(
 
 
 def check_structure(where: ComparedPlaces, what: str, first: Structure, second: Structure) -> None:
-    """Raise InvalidArgumentError where the structures of a value, one at each place, differ."""
+    """Raise InvalidArgumentError if the structures of a value in two places differ."""
     if first != second:
         raise InvalidArgumentError(
             f"{what} has structure {outline(first)} {where.first}, but structure {outline(second)} "
@@ -98,7 +98,7 @@ def check_loop_variables(
     after: Sequence[TensorSpec],
     fits: Callable[[Shape, Shape], bool] = operator.eq,
 ) -> None:
-    """Check each loop variable, which errors call by its number, after one iteration."""
-    for i, (was, now) in enumerate(zip(before, after, strict=True)):
-        if was is not now:
-            check_spec(ITERATIONS, f"Loop variable {i}", was, now, fits)
+    """Compare the specs of the loop variables after one iteration with those before; errors number them."""
+    for i, (old, new) in enumerate(zip(before, after, strict=True)):
+        if old is not new:
+            check_spec(ITERATIONS, f"Loop variable {i}", old, new, fits)

@@ -1,4 +1,4 @@
-"""``TensorArray``: tensors of one dtype, written and read one by one."""
+"""``TensorArray``: a list of tensors of one dtype, written and read by index."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape, as_shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
-from dualflow.function.control.array_rows import blank, count, opened, written
+from dualflow.function.control.array_ops import row_count, with_dynamic_size, write_row, zero_rows
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant, convert_to_tensor, zeros
@@ -25,11 +25,11 @@ from dualflow.ops.static import known_value
 from dualflow.ops.taking import gather
 
 Rows = list[Any]
-"""The tensors in their places, None where there is none."""
+"""The elements by index; None for one that was not written."""
 
 
 class _Kind(NamedTuple):
-    """The attributes of an array, without its tensors."""
+    """The attributes of an array, without its elements."""
 
     dtype: DType
     element_shape: Shape | None
@@ -38,13 +38,12 @@ class _Kind(NamedTuple):
     alike: bool = True
 
     def __call__(self, rows: Any) -> TensorArray:
-        """The array of this kind whose tensors are the rows of one: how a loop hands it between
-        iterations."""
+        """The array of this kind with the rows of one tensor as its elements, as loops carry it."""
         return _make(self, rows, set())
 
 
 class _Same(NamedTuple):
-    """An array that stays the object it is: it has its values, and writing changes it."""
+    """The structure of an array without leaves, whose unflattening returns the same object."""
 
     array: TensorArray
 
@@ -54,22 +53,23 @@ class _Same(NamedTuple):
 
 @entry
 class TensorArray:
-    """Tensors of one shape and dtype in numbered places; a place never written holds zeros.
+    """A list of tensors of one shape and dtype, read and written by index; unwritten elements are zeros.
 
-    Eagerly, :meth:`write` changes the array and returns it. While tracing it returns another array: write
-    ``array = array.write(i, x)``, which does both. Loops over tensors carry it. Without ``element_shape`` the
-    body of a loop that writes first is traced twice, to see what it writes. Where the size is known only when
-    the function runs (a ``dynamic_size`` in a loop, or a tensor as ``size``), the function runs op by op, as
-    ``status()`` says.
+    Eagerly, :meth:`write` changes the array and returns it. While tracing it returns another array: use
+    ``array = array.write(i, x)``, which does both. Loops over tensors carry it. Without ``element_shape``, a
+    loop body that writes first is traced twice, since the first trace finds the shape. With a dynamic size (a
+    ``dynamic_size`` in a loop, or a tensor as ``size``) the function runs op by op, which ``status()``
+    reports.
 
     Args:
-        dtype: of the tensors.
-        size: how many places, an int or a scalar; 0 by default.
-        dynamic_size: whether writing beyond the end makes the array longer.
-        clear_after_read: whether what has been read is let go, and can't be read again; eagerly only.
-        infer_shape: whether all tensors have the shape of the first one written; without it they may differ,
-            but for arrays that loops and branches hand on.
-        element_shape: the tensors' shape; by default that of the first one written.
+        dtype: the dtype of the elements.
+        size: the number of elements, an int or a scalar; 0 by default.
+        dynamic_size: whether a write past the end makes the array longer.
+        clear_after_read: whether an element is released by the first read, and can't be read again; eagerly
+            only.
+        infer_shape: whether all elements have the shape of the first one written. Without it their shapes may
+            differ, except in arrays that loops and branches return.
+        element_shape: the shape of the elements; by default that of the first one written.
 
     The other arguments are TensorFlow's, and ignored.
 
@@ -79,7 +79,7 @@ class TensorArray:
     array([1., 2.], dtype=float32)
     """
 
-    __slots__ = ("_home", "_kind", "_read", "_rows")
+    __slots__ = ("_engine", "_kind", "_read", "_rows")
 
     def __init__(
         self,
@@ -95,38 +95,42 @@ class TensorArray:
         colocate_with_first_write_call: bool = True,
         name: str | None = None,
     ) -> None:
-        places = 0 if size is None else _known(size)
+        static_size = 0 if size is None else _static(size)
         shape = None if element_shape is None else as_shape(element_shape)
-        known = shape if shape is not None and shape.is_static else None
+        static_shape = shape if shape is not None and shape.is_static else None
         self._kind = _Kind(
-            as_dtype(dtype), known, bool(dynamic_size), clear_after_read is not False, bool(infer_shape)
+            as_dtype(dtype),
+            static_shape,
+            bool(dynamic_size),
+            clear_after_read is not False,
+            bool(infer_shape),
         )
-        # a list, one tensor with the rows (see _dense), or how many there are to be
-        self._rows: Any = size if places is None else _places(places)
-        if places is None and known is not None:
-            self._rows = blank(size, known, self.dtype)
+        # a list, one tensor with the elements as rows (see _dense), or a scalar: the dynamic size
+        self._rows: Any = size if static_size is None else _unwritten(static_size)
+        if static_size is None and static_shape is not None:
+            self._rows = zero_rows(size, static_shape, self.dtype)
         self._read: set[int] = set()
-        self._home: Engine = dispatch.current().innermost  # the trace that its tensors belong to
+        self._engine: Engine = dispatch.current().innermost  # the trace that its tensors belong to
 
     @property
     def dtype(self) -> DType:
-        """Of the tensors."""
+        """The dtype of the elements."""
         return self._kind.dtype
 
     @property
     def element_shape(self) -> Shape | None:
-        """The shape of each tensor; None until it is known."""
+        """The shape of each element; None before it is inferred."""
         return self._kind.element_shape
 
     @property
     def dynamic_size(self) -> bool:
-        """Whether writing beyond the end makes the array longer."""
+        """Whether a write past the end makes the array longer."""
         return self._kind.dynamic
 
     def size(self, name: str | None = None) -> Any:
-        """How many places there are, an int32 tensor."""
+        """The number of elements, an int32 scalar."""
         if self._is_open:
-            return cast(count(self._rows) if self._rows.shape else self._rows, int32)
+            return cast(row_count(self._rows) if self._rows.shape else self._rows, int32)
         return constant(len(self), int32)
 
     def __len__(self) -> int:
@@ -134,17 +138,17 @@ class TensorArray:
 
     @property
     def _is_open(self) -> bool:
-        """Whether only the run knows how many places there are."""
+        """Whether the number of elements is dynamic."""
         return not isinstance(self._rows, list) and (not self._rows.shape or self._rows.shape[0] is None)
 
     def read(self, index: Any, name: str | None = None) -> Any:
-        """The tensor in one place.
+        """The element at ``index``.
 
         Raises:
-            OutOfRangeError: there is no such place.
+            OutOfRangeError: the index is out of range.
             InvalidArgumentError: it was read before, and ``clear_after_read`` is set.
         """
-        at = _known(index)
+        at = _static(index)
         if at is None or not isinstance(self._rows, list):
             return gather(self._dense(), index)
         if not 0 <= at < len(self):
@@ -154,59 +158,59 @@ class TensorArray:
                 f"Could not read index {at} twice because it was cleared after a previous read (perhaps try "
                 "setting clear_after_read = false?)"
             )
-        found = self._or_zeros(self._rows[at])
+        element = self._or_zeros(self._rows[at])
         if self._kind.clear and dispatch.current().eager:
             self._rows[at] = None
             self._read.add(at)
-        return found
+        return element
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
-        """The array with ``value`` in one place.
+        """The array with ``value`` at ``index``.
 
         Raises:
-            OutOfRangeError: there is no such place, and the array can't grow.
-            InvalidArgumentError: ``value`` has another dtype or shape than the array's tensors.
+            OutOfRangeError: the index is out of range, and the size is not dynamic.
+            InvalidArgumentError: ``value`` has another dtype or shape than the elements.
         """
         value = self._sized(convert_to_tensor(value, dtype_hint=self.dtype))
         kind = self._accepting(value)
-        at = _known(index)
-        if at is None or not isinstance(self._rows, list) or self._away():
+        at = _static(index)
+        if at is None or not isinstance(self._rows, list) or self._in_body():
             rows = self._with(kind, self._rows, self._read)._dense()
             if self._is_open or self.dynamic_size:
-                return self._with(kind, written(rows, index, value, grows=self.dynamic_size), set())
+                return self._with(kind, write_row(rows, index, value, grows=self.dynamic_size), set())
             return self._with(kind, tensor_scatter_nd_update(rows, [[index]], stack([value])), set())
         if at < 0 or (at >= len(self) and not self.dynamic_size):
             raise OutOfRangeError(
                 f"Tried to write to index {at} but array is not resizeable and size is: {len(self)}"
             )
-        grown = [*self._rows, *[None] * (at + 1 - len(self))]
-        grown[at] = value
-        return self._with(kind, grown, self._read - {at})
+        elements = [*self._rows, *[None] * (at + 1 - len(self))]
+        elements[at] = value
+        return self._with(kind, elements, self._read - {at})
 
     def stack(self, name: str | None = None) -> Any:
-        """All tensors along a new first axis."""
+        """The elements, stacked along a new first axis."""
         return self._dense()
 
     def gather(self, indices: Any, name: str | None = None) -> Any:
-        """The tensors in some places, along a new first axis."""
+        """The elements at ``indices``, stacked along a new first axis."""
         return gather(self._dense(), indices)
 
     def concat(self, name: str | None = None) -> Any:
-        """All tensors joined along their own first axis."""
+        """The elements, concatenated along their first axis."""
         if isinstance(self._rows, list):
             return concat([self._or_zeros(row) for row in self._rows], 0)
         rows = self._dense()
         if len(rows.shape) < 2:
             raise InvalidArgumentError(
-                "The tensors of this TensorArray are scalars, which can't be joined; use stack()."
+                "The elements of this TensorArray are scalars, which can't be concatenated; use stack()."
             )
         return reshape(rows, [-1, *rows.shape[2:]])
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
-        """The array with the slices of ``value`` along its first axis, from the first place on.
+        """The array with the slices of ``value`` along its first axis as its first elements.
 
         Raises:
-            InvalidArgumentError: there are more of them than places, and the array can't grow.
+            InvalidArgumentError: there are more slices than elements, and the size is not dynamic.
         """
         value = convert_to_tensor(value, dtype_hint=self.dtype)
         if not dispatch.current().eager and value.shape and value.shape[0] == len(self):
@@ -215,7 +219,7 @@ class TensorArray:
         return self._filled(unstack(value))
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
-        """The array with the slices of ``value`` in the places ``indices``."""
+        """The array with the slices of ``value`` at ``indices``."""
         array = self
         value = convert_to_tensor(value, dtype_hint=self.dtype)
         for at, row in zip(unstack(convert_to_tensor(indices)), unstack(value), strict=True):
@@ -223,7 +227,7 @@ class TensorArray:
         return array
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
-        """The array with pieces of ``value``, so long along its first axis, from the first place on."""
+        """The array with pieces of ``value`` of ``lengths`` along its first axis as its first elements."""
         return self._filled(split(convert_to_tensor(value, dtype_hint=self.dtype), lengths))
 
     def identity(self) -> TensorArray:
@@ -231,25 +235,25 @@ class TensorArray:
         return self
 
     def close(self, name: str | None = None) -> None:
-        """Nothing: Python frees what nobody holds."""
+        """Do nothing: Python frees the array."""
 
     def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]]:
-        """The array as a structure: what loops and branches carry."""
+        """The kind, keys and leaves of the array as a structure, as loops and branches carry it."""
         if dispatch.current().eager:
             return _Same(self), (), []
         if self.is_unshaped:
             return _Same(self), (), []
-        rows = opened(self._dense()) if self.dynamic_size else self._dense()
+        rows = with_dynamic_size(self._dense()) if self.dynamic_size else self._dense()
         return self._kind._replace(element_shape=Shape(rows.shape[1:])), ("rows",), [rows]
 
     @property
     def is_unshaped(self) -> bool:
-        """Whether nobody knows the shape of its tensors yet."""
+        """Whether the shape of the elements is unknown: there is none, and nothing was written."""
         written = isinstance(self._rows, list) and any(row is not None for row in self._rows)
         return self.element_shape is None and not written
 
     def shaped(self, element: Shape) -> TensorArray:
-        """An array without tensors as one of tensors of that shape."""
+        """An array without elements as one with zeros of the shape ``element``."""
         kind = self._kind._replace(element_shape=element)
         return _make(kind, _make(kind, self._rows, set())._dense(), set())
 
@@ -258,13 +262,13 @@ class TensorArray:
 
     # inside
 
-    def _away(self) -> bool:
-        """Whether a branch or a loop's body is writing, which hands on one tensor for all the rows."""
+    def _in_body(self) -> bool:
+        """Whether a branch or loop body is traced, which returns all elements as one tensor."""
         engine = dispatch.current()
-        return not engine.eager and engine.innermost is not self._home
+        return not engine.eager and engine.innermost is not self._engine
 
     def _with(self, kind: _Kind, rows: Any, read: set[int]) -> TensorArray:
-        """The array with other tensors: this one where ops run now, another one while tracing."""
+        """The array with other elements: this object eagerly, another one while tracing."""
         if not dispatch.current().eager:
             return _make(kind, rows, read)
         self._kind, self._rows, self._read = kind, rows, read
@@ -279,10 +283,10 @@ class TensorArray:
         for x in values:
             kind = self._accepting(x)
         filled = self._with(kind, [*values, *[None] * (len(self) - len(values))], set())
-        return self._with(kind, filled._dense(), set()) if self._away() else filled
+        return self._with(kind, filled._dense(), set()) if self._in_body() else filled
 
     def _sized(self, value: Any) -> Any:
-        """``value``; where it has open sizes, it is checked to have the array's when it is written."""
+        """``value``, with a check at run time that its open sizes are those of the elements."""
         shape = self.element_shape
         if shape is None or value.shape.is_static or not value.shape.is_compatible_with(shape):
             return value
@@ -295,11 +299,11 @@ class TensorArray:
                 f"TensorArray dtype is {self.dtype.name} but Op is trying to write dtype {value.dtype.name}"
             )
         shape = self.element_shape
-        if not self._kind.alike and isinstance(self._rows, list) and not self._away():
+        if not self._kind.alike and isinstance(self._rows, list) and not self._in_body():
             return self._kind
         if shape is not None and shape != value.shape:
             raise InvalidArgumentError(
-                f"Incompatible shape for value ({value.shape}), expected ({shape}): the tensors of a "
+                f"Incompatible shape for value ({value.shape}), expected ({shape}): the elements of a "
                 "TensorArray have one shape."
             )
         return self._kind if shape is not None else self._kind._replace(element_shape=value.shape)
@@ -309,8 +313,8 @@ class TensorArray:
             return row
         if self.element_shape is None:
             raise InvalidArgumentError(
-                "Nothing has been written to this TensorArray, so that the shape of its tensors is not "
-                "known; give it as element_shape, without which a loop over tensors can't carry the array."
+                "Nothing has been written to this TensorArray, so that the shape of its elements is unknown; "
+                "give it as element_shape, without which a loop over tensors can't carry the array."
             )
         return zeros(self.element_shape, self.dtype)
 
@@ -321,11 +325,11 @@ class TensorArray:
         return self.element_shape
 
     def _dense(self) -> Any:
-        """One tensor whose rows are the array's."""
+        """One tensor with the elements as its rows."""
         if not isinstance(self._rows, list):
             if self._rows.shape:
                 return self._rows
-            return blank(self._rows, self._shape_of_rows(), self.dtype)
+            return zero_rows(self._rows, self._shape_of_rows(), self.dtype)
         if any(row is not None for row in self._rows):
             return stack([self._or_zeros(row) for row in self._rows])
         if self._rows and self.element_shape is None:
@@ -336,15 +340,15 @@ class TensorArray:
 def _make(kind: _Kind, rows: Any, read: set[int]) -> TensorArray:
     array = TensorArray.__new__(TensorArray)
     array._kind, array._rows, array._read = kind, rows, read
-    array._home = dispatch.current().innermost
+    array._engine = dispatch.current().innermost
     return array
 
 
-def _places(count: int) -> list[Any]:
-    """As many places without tensors.
+def _unwritten(count: int) -> list[Any]:
+    """A list of ``count`` unwritten elements.
 
     Raises:
-        ResourceExhaustedError: there is no memory for a list of so many.
+        ResourceExhaustedError: out of memory.
     """
     try:
         return [None] * count
@@ -352,8 +356,8 @@ def _places(count: int) -> list[Any]:
         raise out_of_memory(f"a TensorArray of size {count}", error) from None
 
 
-def _known(index: Any) -> int | None:
-    """An index as an int; None for one that only the run will tell."""
+def _static(index: Any) -> int | None:
+    """An index as an int; None for one that is known at run time."""
     if type(index) is int:
         return index
     value = known_value(index)

@@ -10,7 +10,7 @@ import numpy as np
 from dualflow.core.dtypes import finfo
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import entry
-from dualflow.function.control.raising import KEPT_BYTES, require
+from dualflow.function.control.raising import SMALL_BYTES, require
 from dualflow.ops import arithmetic, comparison
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import broadcast_like
@@ -254,7 +254,7 @@ def _compare(
     start = f"{message}\nCondition {condition}" if message else f"Condition {condition}"
     count = 3 if summarize is None else summarize
     wide = [broadcast_like(x, holds) for x in tensors]
-    if all(x.shape.is_static for x in tensors) and sum(x.spec.nbytes for x in wide) <= KEPT_BYTES:
+    if all(x.shape.is_static for x in tensors) and sum(x.spec.nbytes for x in wide) <= SMALL_BYTES:
 
         def failed(*shown: Any) -> InvalidArgumentError:
             wrong = np.argwhere(~relation(*shown).numpy())

@@ -8,7 +8,7 @@ from typing import Any
 from keras.src import tree
 
 import dualflow as df
-from dualflow.function.control.row_loop import repeat
+from dualflow.function.control.scan_loop import scan_loop
 from keras_dualflow.src.core.conversion import convert_to_tensor
 
 Tensors = list[Any]
@@ -59,7 +59,7 @@ def scan(
         return flat, [convert_to_tensor(x) for x in tree.flatten(y)]
 
     count = rows[0].shape[0] if length is None else int(length)
-    last, columns = repeat(step, carry, [x[:count] for x in rows], count, reverse)
+    last, columns = scan_loop(step, carry, [x[:count] for x in rows], count, reverse)
     return tree.pack_sequence_as(init, last), tree.pack_sequence_as(given[0], columns) if given else columns
 
 

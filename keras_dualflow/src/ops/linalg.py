@@ -8,7 +8,7 @@ from keras.src.backend.common.backend_utils import standardize_axis_for_numpy
 
 import dualflow as df
 import dualflow.numpy as dnp
-from dualflow.function.control.row_loop import repeat
+from dualflow.function.control.scan_loop import scan_loop
 from keras_dualflow.src.ops.core import cast
 from keras_dualflow.src.ops.promotion import floats, meet, result_type, tensor
 
@@ -62,7 +62,7 @@ def _exchanges(order: Any) -> Any:
         return [now], [other]
 
     start = df.broadcast_to(places, df.shape(order))
-    _, (found,) = repeat(exchange, [start], [places, dnp.moveaxis(order, -1, 0)], count, reverse=False)
+    _, (found,) = scan_loop(exchange, [start], [places, dnp.moveaxis(order, -1, 0)], count, reverse=False)
     return dnp.moveaxis(found, 0, -1)
 
 

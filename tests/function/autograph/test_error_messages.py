@@ -28,7 +28,7 @@ BRANCHES = {
         ["if x > 0:  #", "    y = [x]", "else:", "    y = [x, x]", "return y"],
         InvalidArgumentError,
         "'y' has structure [*] in the main branch, but structure [*, *] in the else branch",
-        "both must leave the same kinds of lists, tuples and dicts, of the same lengths",
+        "both must return the same types of lists, tuples and dicts, of the same lengths",
     ),
     "what is no tensor": (
         ["if x > 0:  #", "    y = {1}", "else:", "    y = {2}", "return y"],
@@ -196,7 +196,7 @@ FUNCTIONS = {
         ["return df.switch_case(x, [lambda: x, lambda: [x, x]])  #"],
         InvalidArgumentError,
         "The result has structure [*, *] in one branch, but structure * in another",
-        "the same kinds of lists, tuples and dicts",
+        "the same types of lists, tuples and dicts",
     ),
     "no branch at all": (
         ["return df.switch_case(x, [])  #"],

@@ -56,7 +56,7 @@ CASES = {
     "a map of another structure": (
         lambda: df.map_fn(lambda x: x, V, fn_output_signature=(df.float32, df.float32)),
         Invalid,
-        "another structure",
+        "not the expected structure",
         "fn_output_signature",
     ),
     "rows of changing structure": (
@@ -133,5 +133,5 @@ class TestErrorMessages(ErrorCases):
     cases = CASES
     frames = Frames.ENDING_IN_THE_TEST
     raised_in = tuple(
-        f"function/control/{name}.py" for name in ("maps", "row_loop", "tensor_array", "array_rows")
+        f"function/control/{name}.py" for name in ("maps", "scan_loop", "tensor_array", "array_ops")
     )

@@ -7,10 +7,10 @@ import pytest
 
 import dualflow as df
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.function.control.row_loop import UNROLLED
+from dualflow.function.control.scan_loop import UNROLL_LIMIT
 
-LENGTHS = [1, 3, UNROLLED, UNROLLED + 1]
-MANY = UNROLLED + 5
+LENGTHS = [1, 3, UNROLL_LIMIT, UNROLL_LIMIT + 1]
+MANY = UNROLL_LIMIT + 5
 
 
 def ops(function):
@@ -121,7 +121,7 @@ def test_complex_rows_have_the_same_gradients_as_now():
     np.testing.assert_allclose(gradient(df.function(f)), gradient(f), rtol=1e-12)
 
 
-@pytest.mark.parametrize(("n", "nodes"), [(UNROLLED, set()), (UNROLLED + 1, {"loop"})])
+@pytest.mark.parametrize(("n", "nodes"), [(UNROLL_LIMIT, set()), (UNROLL_LIMIT + 1, {"loop"})])
 def test_many_rows_are_one_node(n, nodes):
     f = df.function(CASES["map_fn"])
     f(rows(n))
@@ -224,7 +224,7 @@ def test_without_a_declared_shape_no_rows_have_that_of_the_functions_result(way)
 @pytest.mark.parametrize("way", [lambda f: f, df.function], ids=["eager", "traced"])
 @pytest.mark.parametrize("results", [lambda r: (r, r * 2.0), lambda r: [r], lambda r: {"x": r}])
 def test_results_in_a_structure_need_a_signature(results, way):
-    with pytest.raises(InvalidArgumentError, match="another structure than asked for; map_fn takes"):
+    with pytest.raises(InvalidArgumentError, match="has not the expected structure; declare another"):
         way(lambda x: df.map_fn(results, x))(df.ones([2]))
     assert df.map_fn(lambda r: [1.0, 2.0], df.ones([2])).shape == (2, 2)
 

@@ -314,8 +314,8 @@ def test_their_gradients_in_a_trace_of_open_sizes(program):
     ("invariants", "message"),
     [
         (([], [None], []), "structure of the loop variables"),
-        (([], [3, None]), "none of its invariant"),
-        (([], [5]), "none of its invariant"),
+        (([], [3, None]), "does not match its invariant"),
+        (([], [5]), "does not match its invariant"),
         (None, "after one iteration"),
         (([], None), "after one iteration"),
     ],

@@ -1,4 +1,4 @@
-"""Shapes of what branches result in and loops carry, where sizes may differ from run to run."""
+"""Shapes of the results of branches and of carried values, whose open sizes may differ between runs."""
 
 from __future__ import annotations
 
@@ -15,45 +15,46 @@ from dualflow.function.errors import here
 def may_merge(a: Shape, b: Shape) -> bool:
     """Whether the results of two branches may have these shapes.
 
-    They are of one rank: a size in which branches differ is known only at run time.
+    The ranks must be equal. A size in which the branches differ is open in the result.
     """
     return len(a) == len(b)
 
 
-def keeps(before: Shape, after: Shape) -> bool:
-    """Whether what is carried in shape ``before``, whose open sizes may change, may get shape ``after``."""
+def matches_invariant(before: Shape, after: Shape) -> bool:
+    """Whether a value carried with the shape ``before`` may have the shape ``after`` later on."""
     return len(before) == len(after) and all(a is None or a == b for a, b in zip(before, after, strict=True))
 
 
 def invariant_specs(loop_vars: Any, invariants: Any) -> list[TensorSpec]:
-    """What is known of the loop variables in all iterations.
+    """The specs that the loop variables have in all iterations.
 
     Args:
         loop_vars: a structure of tensors.
-        invariants: shapes or specs in this structure, None for shapes that stay; or None for all of these.
+        invariants: shapes or specs in this structure, with None for a constant shape; None if all shapes are
+            constant.
 
     Raises:
-        InvalidArgumentError: another structure, or a shape that a tensor does not have.
+        InvalidArgumentError: the structures differ, or a tensor does not have the shape of its invariant.
     """
-    found: list[TensorSpec] = []
-    _collect(loop_vars, invariants, found)
-    return found
+    specs: list[TensorSpec] = []
+    _collect(loop_vars, invariants, specs)
+    return specs
 
 
-def _collect(value: Any, invariant: Any, found: list[TensorSpec]) -> None:
+def _collect(value: Any, invariant: Any, specs: list[TensorSpec]) -> None:
     if invariant is None:
-        found += [TensorSpec.of(x.shape, x.dtype) for x in flatten(value)[0]]
+        specs += [TensorSpec.of(x.shape, x.dtype) for x in flatten(value)[0]]
     elif isinstance(value, AbstractTensor):
-        found.append(_spec(value, invariant))
+        specs.append(_spec(value, invariant))
     elif isinstance(value, dict) and isinstance(invariant, dict) and value.keys() == invariant.keys():
         for key in sorted(value):
-            _collect(value[key], invariant[key], found)
+            _collect(value[key], invariant[key], specs)
     elif isinstance(value, list | tuple) and _is_listed(invariant) and len(value) == len(invariant):
         for part, shape in zip(value, invariant, strict=True):
-            _collect(part, shape, found)
+            _collect(part, shape, specs)
     else:
         raise InvalidArgumentError(
-            f"shape_invariants have the structure of the loop variables, {value!r}, not that of "
+            f"shape_invariants must have the structure of the loop variables, {value!r}, not that of "
             f"{invariant!r}; give a shape for each of them.{here()}"
         )
 
@@ -66,9 +67,9 @@ def _spec(x: Any, invariant: Any) -> TensorSpec:
     shape = as_shape(invariant.shape if isinstance(invariant, TensorSpec) else invariant)
     if shape is UNKNOWN_RANK:
         shape = Shape([None] * len(x.shape))
-    if not keeps(shape, x.shape):
+    if not matches_invariant(shape, x.shape):
         raise InvalidArgumentError(
-            f"A loop variable has shape {x.shape}, which is none of its invariant, {shape}; leave open the "
-            f"sizes that iterations change, as None.{here()}"
+            f"A loop variable has shape {x.shape}, which does not match its invariant, {shape}; leave open "
+            f"the sizes that iterations change, as None.{here()}"
         )
     return TensorSpec.of(shape, x.dtype)

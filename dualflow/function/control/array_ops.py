@@ -1,4 +1,4 @@
-"""The rows of a TensorArray whose size only the run knows, written one by one."""
+"""Ops on the elements of a TensorArray of dynamic size: one tensor, with an element in each row."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ from dualflow.ops.taking import gather
 Array = np.ndarray[Any, Any]
 
 
-def written(rows: Any, index: Any, value: Any, *, grows: bool) -> Any:
-    """``rows`` with ``value`` in one place; longer if the place is beyond the end and they grow."""
-    return dispatch.current().apply(_WRITE, (rows, index, value, count(rows)), {"grows": grows})
+def write_row(rows: Any, index: Any, value: Any, *, grows: bool) -> Any:
+    """``rows`` with ``value`` at ``index``; with ``grows``, an index past the end extends them with zeros."""
+    return dispatch.current().apply(_WRITE, (rows, index, value, row_count(rows)), {"grows": grows})
 
 
-def opened(rows: Any) -> Any:
+def with_dynamic_size(rows: Any) -> Any:
     """``rows`` with an open size, as a loop carries them whose iterations may append to them."""
     return rows if rows.shape[0] is None else dispatch.current().apply(_OPEN, (rows,), {})
 
 
-def blank(size: Any, element: Shape, dtype: DType) -> Any:
-    """Rows of zeros, as many as ``size`` says."""
+def zero_rows(size: Any, element: Shape, dtype: DType) -> Any:
+    """``size`` rows of zeros of the shape ``element``."""
     return dispatch.current().apply(_BLANK, (size,), {"element": element, "dtype": dtype})
 
 
-def count(rows: Any) -> Any:
-    """How many rows there are, a scalar."""
+def row_count(rows: Any) -> Any:
+    """The number of rows, a scalar."""
     return shape(rows)[0]
 
 
@@ -56,41 +56,41 @@ def _open_spec(rows: TensorSpec) -> TensorSpec:
     return TensorSpec.of(Shape((None, *rows.shape[1:])), rows.dtype)
 
 
-def _run_write(rows: Array, index: Array, value: Array, before: Array, grows: bool) -> Array:
+def _run_write(rows: Array, index: Array, value: Array, size: Array, grows: bool) -> Array:
     at = int(index)
     if at < 0 or (at >= len(rows) and not grows):
-        raise _beyond(at, len(rows))
-    found = zero_array((max(len(rows), at + 1), *rows.shape[1:]), rows.dtype)
-    found[: len(rows)] = rows
-    found[at] = value
-    return found
+        raise _out_of_range(at, len(rows))
+    result = zero_array((max(len(rows), at + 1), *rows.shape[1:]), rows.dtype)
+    result[: len(rows)] = rows
+    result[at] = value
+    return result
 
 
 def _run_resize(rows: Array, size: Array, index: Array) -> Array:
-    found = np.zeros((int(size), *rows.shape[1:]), rows.dtype)
-    shared = min(len(rows), len(found))
-    found[:shared] = rows[:shared]
-    if int(index) < len(found):
-        found[int(index)] = 0
-    return found
+    result = np.zeros((int(size), *rows.shape[1:]), rows.dtype)
+    shared = min(len(rows), len(result))
+    result[:shared] = rows[:shared]
+    if int(index) < len(result):
+        result[int(index)] = 0
+    return result
 
 
 def _resized(rows: Any, size: Any, index: Any) -> Any:
     return dispatch.current().apply(_RESIZE, (rows, size, index), {})
 
 
-def _beyond(at: Any, count: Any) -> OutOfRangeError:
+def _out_of_range(at: Any, count: Any) -> OutOfRangeError:
     return OutOfRangeError(
         f"Tried to write to index {int(at)} but array is not resizeable and size is: {int(count)}"
     )
 
 
-def _with_row(read: Any, rows: Any, index: Any, value: Any, before: Any, *, grows: bool) -> Any:
+def _with_row(read: Any, rows: Any, index: Any, value: Any, size: Any, *, grows: bool) -> Any:
     engine = dispatch.current()
     inside = greater_equal(index, zeros_like(index))
     if not grows:
-        inside = logical_and(inside, less(cast(index, before.dtype), before))
-    require(inside, _beyond, (index, before))
+        inside = logical_and(inside, less(cast(index, size.dtype), size))
+    require(inside, _out_of_range, (index, size))
     if grows:
         (at,) = read(index)
         more = largest(at + 1 - rows.shape[0], 0)
@@ -109,41 +109,40 @@ def _blank_rows(read: Any, size: Any, element: Shape, dtype: DType) -> Any:
 def _resize_rows(read: Any, rows: Any, size: Any, index: Any) -> Any:
     engine, (count,) = dispatch.current(), read(size, 0)
     shared = smallest(count, rows.shape[0])
-    rest = tuple([(0, d, 1) for d in rows.shape[1:]])
-    kept = engine.apply(GETITEM, (rows,), {"key": ((0, shared, 1), *rest)})
-    sizes = Shape((count, *rows.shape[1:]))
-    padded = engine.apply(PLACE, (kept,), {"key": ((0, shared, 1), *rest), "shape": sizes})
+    key = ((0, shared, 1), *[(0, d, 1) for d in rows.shape[1:]])
+    truncated = engine.apply(GETITEM, (rows,), {"key": key})
+    padded = engine.apply(PLACE, (truncated,), {"key": key, "shape": Shape((count, *rows.shape[1:]))})
     shape = (count, *[1] * (len(rows.shape) - 1))
-    place = engine.apply(IOTA, (), {"shape": shape, "axis": 0, "dtype": index.dtype})
-    return where(equal(place, index), zero_array((), rows.dtype.dtype), padded)
+    positions = engine.apply(IOTA, (), {"shape": shape, "axis": 0, "dtype": index.dtype})
+    return where(equal(positions, index), zero_array((), rows.dtype.dtype), padded)
 
 
 _RESIZE: Final = Op(
     name="array_resize",
-    doc="So many of the rows, or zeros beyond them, and zeros in one place.",
+    doc="The rows truncated or padded with zeros to ``size``, with zeros at ``index``.",
     infer=lambda rows, size, index: _open_spec(rows),
     kernel=_run_resize,
     kind=Decompose(_resize_rows),
-    vjp=(lambda g, out, rows, size, index: _resized(g, count(rows), index), None, None),
+    vjp=(lambda g, out, rows, size, index: _resized(g, row_count(rows), index), None, None),
 )
 
 _WRITE: Final = Op(
     name="array_write",
-    doc="Rows with a value in one place; ``before`` is how many there were.",
-    infer=lambda rows, index, value, before, grows: _open_spec(rows),
+    doc="The rows with ``value`` at ``index``; ``size`` is the number of ``rows``.",
+    infer=lambda rows, index, value, size, grows: _open_spec(rows),
     kernel=_run_write,
     kind=Decompose(_with_row),
     vjp=(
-        lambda g, out, rows, index, value, before, grows: _resized(g, before, index),
+        lambda g, out, rows, index, value, size, grows: _resized(g, size, index),
         None,
-        lambda g, out, rows, index, value, before, grows: gather(g, index),
+        lambda g, out, rows, index, value, size, grows: gather(g, index),
         None,
     ),
 )
 
 _OPEN: Final = Op(
     name="array_open",
-    doc="Rows, of a size that is left open.",
+    doc="The rows, with an open size.",
     infer=_open_spec,
     kernel=lambda rows: rows,
     kind=Decompose(lambda read, rows: rows),
@@ -152,7 +151,7 @@ _OPEN: Final = Op(
 
 _BLANK: Final = Op(
     name="array_blank",
-    doc="Rows of zeros, as many as ``size`` says.",
+    doc="``size`` rows of zeros.",
     infer=lambda size, element, dtype: TensorSpec.of(Shape((None, *element)), dtype),
     kernel=lambda size, element, dtype: np.zeros((int(size), *element), dtype.dtype),
     kind=Decompose(_blank_rows),

@@ -1,7 +1,7 @@
-"""A step repeated over the rows of tensors: unrolled where rows are few, else one node of the graph.
+"""Scans: a step that runs for each row of tensors, unrolled if there are few rows, else one loop node.
 
-The node carries tensors from row to row and stacks what each step gives. Its gradient is such a node too,
-that goes the other way, so there are gradients of every order.
+The node carries values from step to step and stacks the outputs of the steps. Its gradient is such a node
+too, in the reverse order, so that gradients of every order exist.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from dualflow.ops.joining import stack, unstack
 
 Tensors = list[Any]
 Step = Callable[[Tensors, Tensors], tuple[Tensors, Tensors]]
-"""From what is carried, and one row of each tensor, to what is carried on, and rows of the results."""
+"""Maps the carried values and a row of each scanned input to the next ones and a row of each output."""
 
-UNROLLED: Final = 32
-"""While tracing, up to so many rows are steps of their own in the graph; the step is traced once."""
+UNROLL_LIMIT: Final = 32
+"""The largest number of rows for which a trace has a copy of the step's graph for each row."""
 
 
-def repeat(
+def scan_loop(
     step: Step,
     carry: Tensors,
     xs: Tensors,
@@ -42,17 +42,22 @@ def repeat(
     reverse: bool,
     results: Sequence[TensorSpec] | None = None,
 ) -> tuple[Tensors, Tensors]:
-    """Run ``step`` for each row of ``xs``, from the last one if ``reverse``.
+    """Run ``step`` for each row of ``xs``, as ``jax.lax.scan``.
 
-    There are ``length`` rows: None for as many as ``xs`` will have when the graph runs. Eagerly no rows call
-    no step where ``results`` says what it would give.
+    Args:
+        step: the body of the loop.
+        carry: the initial carried values.
+        xs: the scanned inputs.
+        length: the number of rows; None if it is dynamic.
+        reverse: whether to begin with the last row.
+        results: the specs of a row of each output. Without them, an eager scan of no rows traces ``step``.
 
     Returns:
-        What is carried out of the last step, and the results stacked in the order of the rows of ``xs``.
+        The final carried values, and the outputs stacked in the order of the rows of ``xs``.
 
     Raises:
-        InvalidArgumentError: what is carried changes its shape.
-        DTypeError: it changes its dtype.
+        InvalidArgumentError: a carried value changes its shape.
+        DTypeError: a carried value changes its dtype.
     """
     if length is None:
         return _node(step, carry, xs, length, reverse)
@@ -60,28 +65,28 @@ def repeat(
         if length:
             return _unroll(step, carry, xs, length, reverse)
         return carry, _empty(_row_specs(step, carry, xs) if results is None else results)
-    return (_inlined if 0 < length <= UNROLLED else _node)(step, carry, xs, length, reverse)
+    return (_inlined if 0 < length <= UNROLL_LIMIT else _node)(step, carry, xs, length, reverse)
 
 
-def repeat_while(
-    goes_on: Callable[..., Any],
+def scan_while(
+    condition: Callable[..., Any],
     step: Callable[[Tensors], tuple[Tensors, Tensors]],
     carry: Tensors,
-    most: int | None,
+    limit: int | None,
 ) -> tuple[Tensors, Tensors]:
-    """Run ``step`` while ``goes_on`` holds of what is carried, at most ``most`` times; None for any number.
+    """Run ``step`` while ``condition`` holds for the carried values, at most ``limit`` times.
 
     Returns:
-        What is carried out of the last step, and the rows that the steps gave, stacked.
+        The final carried values, and the stacked outputs of the steps.
     """
     count, specs = len(carry), _specs(carry, [])
     if not dispatch.current().eager:
-        test = trace_body(goes_on, specs, lambda symbols: symbols)
-        iteration = trace_body(lambda *s: _joined(step(list(s))), specs, lambda symbols: symbols)
-        found = loop_node(test, iteration, carry, most)
-        return found[:count], found[count:]
+        test = trace_body(condition, specs, lambda tensors: tensors)
+        iteration = trace_body(lambda *s: _joined(step(list(s))), specs, lambda tensors: tensors)
+        outputs = loop_node(test, iteration, carry, limit)
+        return outputs[:count], outputs[count:]
     results: list[Tensors] = []
-    while (most is None or len(results) < most) and bool(goes_on(*carry)):
+    while (limit is None or len(results) < limit) and bool(condition(*carry)):
         carry, ys = step(carry)
         results.append(ys)
     if not results:
@@ -97,9 +102,9 @@ def _unroll(step: Step, carry: Tensors, xs: Tensors, length: int, reverse: bool)
     rows = [unstack(x) for x in xs]
     results: list[Tensors] = []
     for t in _order(length, reverse):
-        before = [x.spec for x in carry]
+        specs = [x.spec for x in carry]
         carry, ys = step(carry, [x[t] for x in rows])
-        check_loop_variables(before, [x.spec for x in carry])
+        check_loop_variables(specs, [x.spec for x in carry])
         results.append(ys)
     if reverse:
         results.reverse()
@@ -117,11 +122,11 @@ def _specs(carry: Tensors, xs: Tensors) -> list[TensorSpec]:
 
 
 def _row_specs(step: Step, carry: Tensors, xs: Tensors) -> Sequence[TensorSpec]:
-    """What a step gives for one row; it is traced for that and never run."""
+    """The specs of a row of each output, from a trace of the step that is not run."""
     tracer = Tracer("step")
-    symbols = [tracer.argument(spec) for spec in _specs(carry, xs)]
+    tensors = [tracer.argument(spec) for spec in _specs(carry, xs)]
     with tracing(tracer):
-        _, ys = step(list(symbols[: len(carry)]), list(symbols[len(carry) :]))
+        _, ys = step(list(tensors[: len(carry)]), list(tensors[len(carry) :]))
     return [TensorSpec.of(y.shape, y.dtype) for y in ys]
 
 
@@ -130,19 +135,19 @@ def _empty(results: Sequence[TensorSpec]) -> Tensors:
 
 
 def _traced(step: Step, carry: Tensors, xs: Tensors) -> Closure:
-    """The step, traced once: its arguments are what is carried, and a row of each tensor."""
+    """The step, traced once; its arguments are the carried values and a row of each scanned input."""
     count = len(carry)
     specs = _specs(carry, xs)
-    body = trace_body(lambda *s: step(list(s[:count]), list(s[count:])), specs, lambda symbols: symbols)
+    body = trace_body(lambda *s: step(list(s[:count]), list(s[count:])), specs, lambda tensors: tensors)
     check_loop_variables(specs[:count], [v.spec for v in body.outputs[:count]])
     return close_over([body], count)
 
 
 def _is_complete(graph: Graph) -> bool:
-    """Whether the graph says all that the step does, for any row.
+    """Whether the graph is valid for each row, rather than only for the row that was traced.
 
-    The gradient function of a ``custom_gradient`` holds tensors of its own call, and sizes that the rows'
-    values tell are known only where these are.
+    A gradient function of ``custom_gradient`` captures the tensors of its call. Sizes that depend on values
+    have to be computed for each row.
     """
     return not any(
         isinstance(node.attrs.get("grad"), WrittenGradient)
@@ -152,17 +157,17 @@ def _is_complete(graph: Graph) -> bool:
 
 
 def _inlined(step: Step, carry: Tensors, xs: Tensors, length: int, reverse: bool) -> tuple[Tensors, Tensors]:
-    """The step's graph for each row, one after the other: the user's Python runs once."""
+    """A copy of the step's graph for each row; the user's Python code runs once."""
     closure = _traced(step, carry, xs)
     (graph,) = closure.graphs
     if not _is_complete(graph):
         return _unroll(step, carry, xs, length, reverse)
 
-    def again(carry: Tensors, row: Tensors) -> tuple[Tensors, Tensors]:
+    def inlined_step(carry: Tensors, row: Tensors) -> tuple[Tensors, Tensors]:
         variables, read = closure.operands()
         return closure.assign(replay(graph, [*carry, *variables, *row, *read]))
 
-    return _unroll(again, carry, xs, length, reverse)
+    return _unroll(inlined_step, carry, xs, length, reverse)
 
 
 def _node(
@@ -174,11 +179,12 @@ def _node(
 
 
 def _apply(
-    graph: Graph, carry: Tensors, xs: Tensors, rest: Tensors, length: int | None, reverse: bool
+    graph: Graph, carry: Tensors, xs: Tensors, invariants: Tensors, length: int | None, reverse: bool
 ) -> Tensors:
-    room = tracer_of(dispatch.current()).options.stack_budget
-    draw = None if reverse or length is None else only_draw(graph, length, room)
-    if draw is not None and length is not None:  # so that the loop has no effect, and a gradient
+    budget = tracer_of(dispatch.current()).options.stack_budget
+    draw = None if reverse or length is None else only_draw(graph, length, budget)
+    if draw is not None and length is not None:  # a loop without effects has a gradient
         graph = with_rows(graph, draw, len(carry) + len(xs))
         xs = [*xs, dispatch.current().run(draw.op, (), for_all_iterations(draw, length))]
-    return run_loop(LoopSpec(graph, len(carry), len(xs), length, reverse=reverse), [*carry, *xs, *rest])
+    spec = LoopSpec(graph, len(carry), len(xs), length, reverse=reverse)
+    return run_loop(spec, [*carry, *xs, *invariants])
