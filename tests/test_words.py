@@ -41,6 +41,7 @@ CLEAN = (
     "ops",
     "profiler",
     "random",
+    "schedule",
     "sequences",
     "summary",
     "sysconfig.py",
@@ -94,7 +95,7 @@ RETIRED_PHRASES = {
     r"\bbehind\b": "after",
     r"\bbeside\b": "next to, in the folder of, compared with",
     r"\bcursors?\b": "iterator",
-    r"\bextents?\b": "symbolic size, loop extent",
+    r"(?<!loop )(?<![\"'`])\bextents?\b": "symbolic size, loop extent",
     r"\bin the place of\b": "instead of, replaced by",
     r"\blet go\b|\blets go\b": "release",
 }

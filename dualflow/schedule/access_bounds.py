@@ -1,15 +1,15 @@
 """Bounds of memory accesses: the smallest and the largest index of every load and store of a kernel.
 
-An index is affine in the indices of loops: an offset, and for each loop that the access follows ``stride *
-index``. Each loop's index is between 0 and some number, so that the extremes of an index are at the corners
-of the iteration space:
+An index is affine in the indices of loops: an offset, and for each loop around it ``stride * index``. The
+index of a loop is between 0 and its trip count, so the extremes of an access are at the corners of the
+iteration space:
 
-    Store buffer 1 [loop0 * number 4 + loop1]        0 to (total - 1) * number 4 + (number 3 - 1)
+    Store buffer 1 [loop0 * parameter 4 + loop1]     0 to (total - 1) * parameter 4 + (parameter 3 - 1)
 
-Which numbers those are depends on the statements alone. :func:`access_bounds` derives it once for each kernel
-that is written, and :meth:`AccessBounds.check` evaluates it for the numbers of each launch. A position that
-is itself loaded from memory (a gather) is bounded by its ``BoundsCheck``, which guards the load. What can't
-be proved so is refused: no kernel runs whose accesses are not inside its buffers.
+The expressions depend on the statements alone. :func:`access_bounds` derives them once per kernel, and
+:meth:`AccessBounds.check` evaluates them for the launch parameters of each launch. An index that is itself
+loaded from memory (a gather) is bounded by its ``BoundsCheck``, which guards the load. A kernel with an
+access that is not proved to be inside its buffer is refused.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ from dualflow.schedule.refused_accesses import refused, shown
 from dualflow.schedule.registers import written
 
 SQUARE = 16
-"""Tiles are transposed by squares whose sides divide so many elements, and end with whole squares."""
+"""Tiles are transposed in squares of at most 16 x 16 elements; the side of a tile is a multiple of 16."""
 
 Region = tuple[int, int]
-"""The first and the last element that may be accessed, from where the kernel sees the buffer begin."""
+"""The first and the last element that may be accessed, relative to the kernel's argument."""
 NOTHING: Region = (0, -1)
 """The region of a buffer without elements."""
 
 
 class Index(NamedTuple):
-    """The index of one access.
+    """The index expression of one access.
 
-    All fields but the first and the last are places in the list of numbers of :meth:`AccessBounds.numbers`.
+    ``terms``, ``offset`` and ``loops`` refer to the values of :meth:`AccessBounds.values` by position.
 
     Attributes:
         buffer: the kernel's buffer.
-        terms: for each loop a stride, and the number of the loop's iterations.
-        offset: the number that is added; None for 0.
-        loops: the numbers of iterations of all loops around the access: where one is 0, there is none.
-        statement: which of the kernel's statements, in the order of ``walk``.
+        terms: for each loop a stride and the trip count.
+        offset: the offset that is added; None for 0.
+        loops: the trip counts of all loops around the access, which doesn't happen if one is 0.
+        statement: the number of the statement in the order of ``walk``.
     """
 
     buffer: int
@@ -64,17 +64,17 @@ class Index(NamedTuple):
 
 
 class Rule(Enum):
-    """What has to hold of two numbers."""
+    """A relation of two values."""
 
-    EQUAL = "is"
-    AT_LEAST = "is at least"
-    MULTIPLE = "is a multiple of"
-    ROWS_WITHIN = "as the size of a chunk, begins the last one before"
-    """All chunks of a size, as many as the kernel's range has, begin before the end of the loop."""
+    EQUAL = "equal to"
+    AT_LEAST = "at least"
+    MULTIPLE = "a multiple of"
+    ROWS_WITHIN = "a chunk size for which the last chunk begins before"
+    """All chunks of this size in the kernel's range begin before the end of the loop."""
 
 
 class Condition(NamedTuple):
-    """A rule of two numbers, by their places, for the statement of that number."""
+    """A rule for two values, which :meth:`AccessBounds.values` has, and the number of the statement."""
 
     rule: Rule
     left: int
@@ -83,14 +83,14 @@ class Condition(NamedTuple):
 
 
 class AccessBounds(NamedTuple):
-    """The indices of all accesses of a kernel, as functions of a launch's numbers.
+    """The index expressions of all accesses of a kernel, as functions of launch parameters.
 
     Attributes:
-        constants: numbers that the statements themselves have.
-        indices: of the accesses, different ones.
-        conditions: what the numbers have to satisfy for the indices to be right.
-        own: the kernel's own buffers, with the factors of the number of their elements.
-        from_start: the buffers that the kernel sees from their first element on: some loop walks backwards.
+        constants: integers of the statements.
+        indices: the different index expressions of the accesses.
+        conditions: the conditions under which the expressions are right.
+        own: the kernel's scratch buffers, with the factors of the number of their elements.
+        from_start: the buffers that are passed from their first element on, since a stride may be negative.
     """
 
     constants: tuple[int, ...]
@@ -99,38 +99,38 @@ class AccessBounds(NamedTuple):
     own: Mapping[int, tuple[int, ...]]
     from_start: frozenset[int]
 
-    def numbers(self, run: Run) -> tuple[int, ...]:
-        """The numbers that places stand for: the launch's, the size of its range, 1, and constants."""
+    def values(self, run: Run) -> tuple[int, ...]:
+        """The values that indices and conditions refer to: launch parameters, range, 1, and constants."""
         return *run.parameters, run.total, 1, *self.constants
 
     def check(self, run: Run, regions: Sequence[Region], node: Node) -> None:
-        """Raise unless every access of ``run`` is inside.
+        """Raise unless every access of ``run`` is inside its buffer.
 
         Args:
-            run: the launch, whose numbers are ints.
-            regions: for each of the kernel's buffers that are not its own.
-            node: what the kernel computes.
+            run: the launch, whose parameters are ints.
+            regions: of each buffer but the kernel's scratch buffers.
+            node: the node that the kernel computes.
 
         Raises:
-            InternalError: an access is outside, or a number isn't what the accesses rest on.
+            InternalError: an access is outside its buffer, or a condition of the accesses doesn't hold.
         """
         self.check_reach(self.reach(run, node), run, regions, node)
 
     def reach(self, run: Run, node: Node) -> dict[int, Region]:
-        """The smallest and the largest index that ``run`` accesses, of each buffer but the kernel's own.
+        """The smallest and the largest index that ``run`` accesses, of each buffer but scratch buffers.
 
         Raises:
-            InternalError: an access is outside of the kernel's own memory, or a number isn't what the
-                accesses rest on.
+            InternalError: an access is outside its scratch buffer, or a condition of the accesses doesn't
+                hold.
         """
-        numbers = self.numbers(run)
+        values = self.values(run)
         for condition in self.conditions:
-            if not _holds(condition, numbers, run.total):
-                raise refused(run, condition.statement, node, _unmet(condition, numbers))
-        own = {buffer: (0, _product(numbers, factors) - 1) for buffer, factors in self.own.items()}
+            if not _holds(condition, values, run.total):
+                raise refused(run, condition.statement, node, _unmet(condition, values))
+        own = {buffer: (0, _product(values, factors) - 1) for buffer, factors in self.own.items()}
         reach: dict[int, Region] = {}
         for index in self.indices:
-            region = _extremes(index, numbers)
+            region = _extremes(index, values)
             if region is None:
                 continue
             buffer, (least, most) = index.buffer, region
@@ -146,28 +146,28 @@ class AccessBounds(NamedTuple):
     def check_reach(
         self, reach: Mapping[int, Region], run: Run, regions: Sequence[Region], node: Node
     ) -> None:
-        """Raise unless ``reach``, a result of :meth:`reach`, is inside of ``regions``; see :meth:`check`."""
+        """Raise unless ``reach``, a result of :meth:`reach`, is inside ``regions``; see :meth:`check`."""
         for buffer, (least, most) in reach.items():
             first, last = regions[buffer]
             if least < first or most > last:
                 break
         else:
             return
-        numbers = self.numbers(run)
+        values = self.values(run)
         for index in self.indices:
-            region = None if index.buffer in self.own else _extremes(index, numbers)
+            region = None if index.buffer in self.own else _extremes(index, values)
             if region is not None:
                 _compare(region, regions[index.buffer], run, index, node)
 
 
-def _extremes(index: Index, numbers: Sequence[int]) -> Region | None:
-    """The smallest and the largest value of an index; None where a loop around it has no iterations."""
-    least = most = 0 if index.offset is None else numbers[index.offset]
+def _extremes(index: Index, values: Sequence[int]) -> Region | None:
+    """The smallest and the largest value of an index; None if a loop around it has no iterations."""
+    least = most = 0 if index.offset is None else values[index.offset]
     for loop in index.loops:
-        if numbers[loop] < 1:
+        if values[loop] < 1:
             return None
     for stride, count in index.terms:
-        distance = numbers[stride] * (numbers[count] - 1)
+        distance = values[stride] * (values[count] - 1)
         if distance < 0:
             least += distance
         else:
@@ -176,7 +176,7 @@ def _extremes(index: Index, numbers: Sequence[int]) -> Region | None:
 
 
 def _compare(accessed: Region, region: Region, run: Run, index: Index, node: Node) -> None:
-    """Raise unless the accessed elements are inside of a region."""
+    """Raise unless the accessed elements are inside a region."""
     (least, most), (first, last) = accessed, region
     if least < first or most > last:
         why = f"it accesses elements {least} to {most} of a buffer that has {first} to {last}"
@@ -184,16 +184,16 @@ def _compare(accessed: Region, region: Region, run: Run, index: Index, node: Nod
 
 
 def access_bounds(kernel: Kernel) -> AccessBounds:
-    """The indices of all accesses of ``kernel``.
+    """The index expressions of all accesses of ``kernel``.
 
     Raises:
-        InternalError: the index of some access has no bounds.
+        InternalError: the index of an access has no bounds.
     """
     return _Analysis(kernel).result()
 
 
 class _OpenBlock(NamedTuple):
-    """The chunk of a loop between two edges: the loop's iterations, and its own at most."""
+    """A block of a loop between two edges: the loop's trip count, the block's size, the blocks around it."""
 
     iterations: int
     size: int
@@ -201,14 +201,14 @@ class _OpenBlock(NamedTuple):
 
 
 class _OpenLoop(NamedTuple):
-    """An open loop: the number of its iterations, and the chunks that it lies in."""
+    """A loop around the current statement: its trip count, and the blocks that it is in."""
 
     iterations: int
     blocks: frozenset[BlockId]
 
 
 class _Analysis:
-    """Walks the statements of one kernel."""
+    """Derives the bounds of one kernel's accesses."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -232,7 +232,7 @@ class _Analysis:
         )
 
     def _constant(self, number: int) -> int:
-        """The place of a number that the statements have."""
+        """The position of a constant of the statements among :meth:`AccessBounds.values`."""
         return self.one + 1 + self.constants.setdefault(number, len(self.constants))
 
     def _refuse(self, why: str) -> InternalError:
@@ -267,21 +267,21 @@ class _Analysis:
                     )
                 case lp.Blocks(loop, level, begin, end, size):
                     self._require(Rule.AT_LEAST, size.number, self.one)
-                    whole = self._range(begin, end, blocks)
-                    block = self._block(whole, loop, level, size.number)
-                    self._statements(statement.body, loops, {**blocks, **block}, (*around, whole.iterations))
+                    range_ = self._range(begin, end, blocks)
+                    block = self._block(range_, loop, level, size.number)
+                    self._statements(statement.body, loops, {**blocks, **block}, (*around, range_.iterations))
                 case lp.StripMinedLoop(loop, begin, end, width):
-                    whole = self._range(begin, end, blocks)
-                    block = self._block(whole, loop, BlockLevel.STRIP, self._constant(width))
-                    self._statements(statement.body, loops, {**blocks, **block}, (*around, whole.iterations))
+                    range_ = self._range(begin, end, blocks)
+                    block = self._block(range_, loop, BlockLevel.STRIP, self._constant(width))
+                    self._statements(statement.body, loops, {**blocks, **block}, (*around, range_.iterations))
                 case lp.Lanes(width):
                     lanes = _OpenLoop(self._constant(width), frozenset())
                     self._statements(statement.body, {**loops, KernelLoop.LANES: lanes}, blocks, around)
                 case lp.Chunks(loop, size, extent):
                     self._require(Rule.AT_LEAST, size.number, self.one)
                     self._require(Rule.ROWS_WITHIN, size.number, extent.number)
-                    chunks, whole = _OpenLoop(self.total, frozenset()), _OpenLoop(extent.number, frozenset())
-                    block = self._block(whole, loop, BlockLevel.CHUNK, size.number)
+                    chunks, range_ = _OpenLoop(self.total, frozenset()), _OpenLoop(extent.number, frozenset())
+                    block = self._block(range_, loop, BlockLevel.CHUNK, size.number)
                     inside = (*around, self.total, extent.number)
                     self._statements(
                         statement.body, {**loops, KernelLoop.CHUNKS: chunks}, {**blocks, **block}, inside
@@ -295,11 +295,11 @@ class _Analysis:
                 case _:
                     self._access(statement, loops, blocks, around)
 
-    def _block(self, whole: _OpenLoop, loop: LoopId, level: Level, size: int) -> dict[BlockId, _OpenBlock]:
-        return {(loop, level): _OpenBlock(whole.iterations, size, whole.blocks | {(loop, level)})}
+    def _block(self, range_: _OpenLoop, loop: LoopId, level: Level, size: int) -> dict[BlockId, _OpenBlock]:
+        return {(loop, level): _OpenBlock(range_.iterations, size, range_.blocks | {(loop, level)})}
 
     def _range(self, begin: lp.Bound, end: lp.Bound, blocks: Mapping[BlockId, _OpenBlock]) -> _OpenLoop:
-        """A loop between two bounds: its index is at least 0 and less than some number."""
+        """A loop between two bounds, which starts at 0 or later and has a trip count at most."""
         if begin is End.LOW and end is End.HIGH:
             return _OpenLoop(self.total, frozenset())
         if begin is End.ZERO and isinstance(end, lp.LaunchParameter):
@@ -308,7 +308,7 @@ class _Analysis:
             block = blocks.get((begin.loop, begin.level))
             if block is not None:
                 return _OpenLoop(block.iterations, block.around)
-        raise self._refuse("the bounds of a loop have no number")
+        raise self._refuse("the bounds of a loop are not a range or a block")
 
     def _access(
         self,
@@ -320,10 +320,10 @@ class _Analysis:
         match statement:
             case lp.Load(_, place) | lp.Store(place):
                 if place.gathered is not None:
-                    raise self._refuse("nothing checks the position that it reads at")
+                    raise self._refuse("the index that it reads at is not checked")
                 self._index(place, loops, blocks, around)
             case lp.MaskedLoad(load, inside):
-                self._guarded(load.place, inside, loops, blocks, around)
+                self._masked_load(load.place, inside, loops, blocks, around)
             case lp.ScratchBuffer(buffer, _, length):
                 self.own[buffer] = tuple([n.number for n in length])
             case lp.StackScratch(buffer, _, width):
@@ -352,11 +352,11 @@ class _Analysis:
         terms = list(gathered)
         for loop, stride in place.terms:
             if loop not in loops:
-                raise self._refuse("it follows a loop that it isn't inside of")
+                raise self._refuse("its index has a loop that is not around it")
             count, chunks = loops[loop]
             if loop in begins:
                 if begins[loop] not in chunks:
-                    raise self._refuse("it counts from a chunk that its loop isn't inside of")
+                    raise self._refuse("its index is relative to a block that is not around it")
                 count = blocks[begins[loop]].size
             terms.append((self.one if stride is None else stride.number, count))
         offset = None if place.offset is None else place.offset.number
@@ -365,7 +365,7 @@ class _Analysis:
         if key not in self.indices:
             self.indices[key] = Index(place.buffer, tuple(terms), offset, needed, self.statement)
 
-    def _guarded(
+    def _masked_load(
         self,
         place: Place,
         inside: Register,
@@ -373,18 +373,18 @@ class _Analysis:
         blocks: Mapping[BlockId, _OpenBlock],
         around: tuple[int, ...],
     ) -> None:
-        """A load at a position that a check has looked at."""
+        """A load at an index that a ``BoundsCheck`` has checked."""
         gathered: tuple[tuple[int, int], ...] = ()
         if place.gathered is not None:
             register, stride = place.gathered
             checked = self._checked(register)
             if checked is None or checked[1] != inside.number:
-                raise self._refuse("its guard isn't the check of the position that it reads at")
+                raise self._refuse("its mask is not the check of the index that it reads at")
             gathered = ((stride.number, checked[0]),)
         self._index(place, loops, blocks, around, gathered)
 
     def _checked(self, register: Register) -> tuple[int, int] | None:
-        """The size of the axis that a position is checked for, and the register that tells it is inside."""
+        """The axis size that an index is checked against, and the register with the outcome."""
         if self._positions is None:
             self._positions = _checked_positions(self.kernel)
         return self._positions.get(register.number)
@@ -396,14 +396,14 @@ class _Analysis:
         blocks: Mapping[BlockId, _OpenBlock],
         around: tuple[int, ...],
     ) -> None:
-        """A tile is read by rows along ``down``, and written by squares of rows along ``across``."""
+        """A tile, which is read by rows along ``down``, and written in squares of rows along ``across``."""
         down, across = (self._range(*edges, blocks) for edges in (tile.down, tile.across))
         loop = tile.down[0].loop
         opened = {**loops, loop: down, tile.across[0].loop: across}
         self._index(tile.place, opened, blocks, (*around, down.iterations, across.iterations))
         strides = [stride for at, stride in tile.place.terms if at == loop]
         if len(strides) != 1:
-            raise self._refuse("it doesn't follow the loop along which neighbours are read")
+            raise self._refuse("its index doesn't have the loop along which the tile is contiguous")
         if strides[0] is not None:
             self._require(Rule.EQUAL, strides[0].number, self.one)
         side = tile.side.number
@@ -418,10 +418,10 @@ class _Analysis:
 
 
 def _checked_positions(kernel: Kernel) -> dict[int, tuple[int, int]]:
-    """The positions that a ``BoundsCheck`` has tested: for each register the axis' size, and what tells it.
+    """The registers that hold a checked index: the axis size, and the register with the outcome.
 
-    A register has the checked position everywhere if nothing else is written to it; loads from slots of the
-    kernel's own, to which nothing but that register is stored, bring it back.
+    A register holds the checked index everywhere if nothing else is written to it. A load from a scratch
+    buffer to which only that register is stored restores it.
     """
     checked: dict[int, tuple[int, int]] = {}
     stored: dict[int, set[int | None]] = {}
@@ -436,7 +436,7 @@ def _checked_positions(kernel: Kernel) -> dict[int, tuple[int, int]]:
         for register in written(statement):
             writers.setdefault(register.number, []).append(statement)
 
-    def brings_back(statement: Statement, register: int) -> bool:
+    def restores(statement: Statement, register: int) -> bool:
         if isinstance(statement, lp.BoundsCheck):
             return True
         if not isinstance(statement, lp.Load) or statement.place.buffer < len(kernel.buffers):
@@ -446,13 +446,13 @@ def _checked_positions(kernel: Kernel) -> dict[int, tuple[int, int]]:
     return {
         register: (extent, inside)
         for register, (extent, inside) in checked.items()
-        if all(brings_back(s, r) for r in (register, inside) for s in writers[r])
+        if all(restores(s, r) for r in (register, inside) for s in writers[r])
         and sum(isinstance(s, lp.BoundsCheck) for s in writers[register]) == 1
     }
 
 
-def _holds(condition: Condition, numbers: Sequence[int], total: int) -> bool:
-    left, right = numbers[condition.left], numbers[condition.right]
+def _holds(condition: Condition, values: Sequence[int], total: int) -> bool:
+    left, right = values[condition.left], values[condition.right]
     match condition.rule:
         case Rule.EQUAL:
             return left == right
@@ -464,13 +464,13 @@ def _holds(condition: Condition, numbers: Sequence[int], total: int) -> bool:
             return total <= 0 or (total - 1) * left < right
 
 
-def _unmet(condition: Condition, numbers: Sequence[int]) -> str:
-    left, right = numbers[condition.left], numbers[condition.right]
-    return f"its number {left} is not one that {condition.rule.value} {right}"
+def _unmet(condition: Condition, values: Sequence[int]) -> str:
+    left, right = values[condition.left], values[condition.right]
+    return f"its parameter {left} is not {condition.rule.value} {right}"
 
 
-def _product(numbers: Sequence[int], factors: Sequence[int]) -> int:
+def _product(values: Sequence[int], factors: Sequence[int]) -> int:
     product = 1
     for factor in factors:
-        product *= numbers[factor]
+        product *= values[factor]
     return product

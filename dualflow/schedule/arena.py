@@ -1,4 +1,4 @@
-"""Memory for intermediates: one arena, whose bytes are used again when a value is dead."""
+"""Memory for intermediate values: one arena, whose bytes are reused when a value is dead."""
 
 from __future__ import annotations
 

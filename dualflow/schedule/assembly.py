@@ -1,4 +1,4 @@
-"""Outputs put together from pieces: a copy for each."""
+"""Outputs that are assembled from pieces, as by a concatenation: a copy for each piece."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from dualflow.schedule.planned import PlannedCall
 
 
 def pieces(call: PlannedCall) -> list[tuple[Node, tuple[Layout, ...], Layout]]:
-    """The copies that put an output together: a node, where its source lies, and where it goes.
+    """The copies that assemble an output: a node, the layouts of its sources, and the layout of its result.
 
-    What has been computed in its place is not copied.
+    A piece that has been computed in place is not copied.
     """
     kind = call.node.op.kind
     assert isinstance(kind, CopyPieces)
@@ -30,7 +30,7 @@ def pieces(call: PlannedCall) -> list[tuple[Node, tuple[Layout, ...], Layout]]:
     if not all(
         is_static(v.spec.shape) and is_static(p.strides) for v, p in zip(values, layouts, strict=True)
     ):
-        return _by_extents(call, kind)
+        return _symbolic_pieces(call, kind)
     arrays = [
         as_strided(np.zeros(1, np.int8), sizes(v), layout.strides)
         for v, layout in zip(values, layouts, strict=True)
@@ -44,20 +44,20 @@ def pieces(call: PlannedCall) -> list[tuple[Node, tuple[Layout, ...], Layout]]:
         return Layout(layouts[i].buffer, layouts[i].offset + offset, view.strides)
 
     dtype = call.node.output.spec.dtype
-    found: list[tuple[Node, tuple[Layout, ...], Layout]] = []
+    copies: list[tuple[Node, tuple[Layout, ...], Layout]] = []
     for target, source in kind.pieces(*arrays, **call.node.attrs):
         if isinstance(source, np.ndarray):
             if source.shape == target.shape and layout_of(source) == layout_of(target):
                 continue
             repeated = spread(layout_of(source), source.shape, target.shape)
-            found.append((copy_elements(target.shape, dtype), (repeated,), layout_of(target)))
+            copies.append((copy_elements(target.shape, dtype), (repeated,), layout_of(target)))
         else:
-            found.append((fill_elements(target.shape, dtype, source), (), layout_of(target)))
-    return found
+            copies.append((fill_elements(target.shape, dtype, source), (), layout_of(target)))
+    return copies
 
 
-def _by_extents(call: PlannedCall, kind: CopyPieces) -> list[tuple[Node, tuple[Layout, ...], Layout]]:
-    """The pieces where some size is known only when it runs."""
+def _symbolic_pieces(call: PlannedCall, kind: CopyPieces) -> list[tuple[Node, tuple[Layout, ...], Layout]]:
+    """The copies of :func:`pieces` for symbolic sizes."""
     dtype = call.node.output.spec.dtype
     values = (call.node.output, *call.node.inputs)
     layouts = (*call.outputs, *call.inputs)
@@ -68,14 +68,14 @@ def _by_extents(call: PlannedCall, kind: CopyPieces) -> list[tuple[Node, tuple[L
         allocation = allocations[id(view.owner)]
         return Layout(allocation.buffer, allocation.offset + view.offset, view.strides)
 
-    found: list[tuple[Node, tuple[Layout, ...], Layout]] = []
+    copies: list[tuple[Node, tuple[Layout, ...], Layout]] = []
     for target, source in kind.pieces(*arrays, **call.node.attrs):
         if isinstance(source, VirtualArray):
             repeated = spread(layout_of(source), source.shape, target.shape)
-            found.append((copy_elements(target.shape, dtype), (repeated,), layout_of(target)))
+            copies.append((copy_elements(target.shape, dtype), (repeated,), layout_of(target)))
         else:
-            found.append((fill_elements(target.shape, dtype, source), (), layout_of(target)))
-    return found
+            copies.append((fill_elements(target.shape, dtype, source), (), layout_of(target)))
+    return copies
 
 
 def address_of(array: Any) -> int:
@@ -85,7 +85,7 @@ def address_of(array: Any) -> int:
 
 
 def owner_of(array: Any) -> Any:
-    """The array whose memory a view shows."""
+    """The array that owns the memory of a view."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array

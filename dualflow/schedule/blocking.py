@@ -1,7 +1,8 @@
-"""Long sums by blocks: how many iterations of a reduced loop a rounding fold takes one after another.
+"""Blocks of reduction loops: the number of iterations that one accumulator takes in a reduction that rounds.
 
-Elements go to the accumulators of a block, those of blocks to the accumulators of a larger one, and these to
-the result. Each takes about as many steps, so the error grows with a root of the number of elements.
+The accumulators of blocks are combined in those of larger blocks, and these in the result. Each level takes
+about the same number of steps, so the rounding error grows with a root of the number of elements, as in a
+pairwise sum.
 """
 
 from __future__ import annotations
@@ -16,20 +17,20 @@ from dualflow.schedule.loop_ids import KernelLoop, LoopId
 from dualflow.schedule.nest import Nest, NestStep
 
 FEW = 256
-"""So many steps are taken one after another, in shorter code, which is faster for short rows."""
+"""The most steps of a reduction without blocks, whose code is shorter and faster for short rows."""
 SHORTEST = 64
-"""Steps of a block at least, beside which the work between blocks is small."""
+"""The fewest steps of a block, compared with which the work between blocks is small."""
 CHUNK = 1 << 14
-"""Elements of one chunk of a whole reduction.
+"""The elements of one chunk of a full reduction.
 
-Fixed, so that results don't depend on the number of threads.
+It is fixed, so that results don't depend on the number of threads.
 """
 MIN_CHUNKS = 8
-"""The fewest chunks of folds of columns, which threads share."""
+"""The fewest chunks of a reduction over columns, which are divided among threads."""
 
 
 def rounds(step: NestStep) -> bool:
-    """Whether ``step`` is a fold that loses more digits, the longer it is."""
+    """Whether ``step`` is a reduction that rounds, so that its error grows with the number of elements."""
     kind = step.node.op.kind
     return (
         step.reduces
@@ -40,8 +41,7 @@ def rounds(step: NestStep) -> bool:
 
 
 def chunks(nest: Nest, lanes: int) -> tuple[int, int]:
-    """The chunks of the first loop of a whole reduction: the iterations of each, and how many there
-    are."""
+    """The chunks of the first loop of a full reduction: the iterations of one, and the number of chunks."""
     inner = typical(math.prod(loop.extent for loop in nest.loops[1:]))
     size = max(1, CHUNK // max(1, inner))
     size += -size % lanes
@@ -49,14 +49,14 @@ def chunks(nest: Nest, lanes: int) -> tuple[int, int]:
 
 
 class ColumnChunks(NamedTuple):
-    """How folds of columns go through the rows.
+    """The chunks of rows in a reduction over columns.
 
     Attributes:
-        iterations: of the first reduced loop, in one chunk.
-        number: of the chunks.
-        inner: the first of the reduced loops that fold into registers; those before it are around the
-            columns, and join what was folded to partial results in memory.
-        width: how many columns there are.
+        iterations: the iterations of the first reduction loop in one chunk.
+        number: the number of chunks.
+        inner: the first of the reduction loops that accumulate in registers. Those before it are around the
+            columns, and their results are combined with partial results in memory.
+        width: the number of columns.
     """
 
     iterations: int
@@ -66,16 +66,16 @@ class ColumnChunks(NamedTuple):
 
 
 def column_chunks(nest: Nest) -> ColumnChunks | None:
-    """The chunks of a nest of one stage that folds columns; None for too few, or too long ones."""
+    """The chunks of a nest of one stage that reduces over columns; None if chunks are too few or too long."""
     if not nest.columns or nest.stages != 1 or nest.vector is None or nest.vector >= nest.num_parallel:
         return None
-    extents = [typical(loop.extent) for loop in nest.loops]
-    columns = math.prod(loop.extent for loop in nest.loops[: nest.num_parallel])
+    first, extents = nest.num_parallel, [typical(loop.extent) for loop in nest.loops]
+    columns = math.prod(loop.extent for loop in nest.loops[:first])
     last = len(nest.loops) - 1
     inner = next(i for i in range(nest.num_parallel, last + 1) if i == last or math.prod(extents[i:]) <= FEW)
-    rest = max(1, math.prod(extents[nest.num_parallel + 1 :]))
+    inner_steps = max(1, math.prod(extents[first + 1 :]))
     rows = min(max(LEAST_ROWS, CHUNK // max(1, typical(columns))), FEW)
-    iterations = max(1, -(-rows // rest))
+    iterations = max(1, -(-rows // inner_steps))
     outer = iterations * math.prod(extents[nest.num_parallel + 1 : inner])
     if extents[nest.num_parallel] < MIN_CHUNKS * iterations or (inner > nest.num_parallel and outer > FEW):
         return None
@@ -83,41 +83,38 @@ def column_chunks(nest: Nest) -> ColumnChunks | None:
 
 
 def join_blocks(count: int) -> tuple[int, ...]:
-    """The blocks in which so many partial results are joined."""
+    """The block sizes in which ``count`` partial results are combined."""
     return _levels(1, _assumed(count), 1, 1)
 
 
 def block_sizes(nest: Nest, lanes: int) -> dict[LoopId, tuple[int, ...]]:
-    """How far the index of a loop goes in one block of each level, the largest first.
-
-    Loops that aren't there are taken at a stretch.
-    """
-    found: dict[LoopId, tuple[int, ...]] = {}
+    """The block sizes of loops, one for each level, the largest first; other loops have no blocks."""
+    blocks: dict[LoopId, tuple[int, ...]] = {}
     if not any(map(rounds, nest.steps)):
-        return found
+        return blocks
     steps = 1
     for i in reversed(range(1 if nest.is_full_reduction else nest.num_parallel, len(nest.loops))):
         extent, stride = _assumed(nest.loops[i].extent), lanes if i == nest.vector else 1
         iterations = max(1, -(-extent // stride))
         if iterations * steps > FEW:
-            found[i] = _levels(2, iterations, steps, stride)
-            iterations, steps = -(-iterations * stride // found[i][0]), 1
+            blocks[i] = _levels(2, iterations, steps, stride)
+            iterations, steps = -(-iterations * stride // blocks[i][0]), 1
         steps *= iterations
     if nest.is_full_reduction:
         stride = lanes if nest.vector == 0 else 1
         size, count = chunks(nest, lanes)
-        found[0] = _levels(1, -(-size // stride), steps, stride)
-        found[KernelLoop.CHUNKS] = join_blocks(count)
-    return found
+        blocks[0] = _levels(1, -(-size // stride), steps, stride)
+        blocks[KernelLoop.CHUNKS] = join_blocks(count)
+    return blocks
 
 
 def _assumed(extent: int) -> int:
-    """How long a loop is taken to be: one whose length only the run tells may be long."""
+    """The loop extent, or the one that is assumed if it is symbolic, which may be large."""
     return extent if type(extent) is int else CHUNK
 
 
 def _levels(count: int, iterations: int, steps: int, stride: int) -> tuple[int, ...]:
-    """The blocks of a loop of so many iterations, each of so many steps, by ``count`` levels."""
+    """The sizes of ``count`` levels of blocks, for a loop of ``iterations`` of ``steps`` each."""
     root = max(SHORTEST, round((iterations * steps) ** (1 / (count + 1))))
     first = -(-root // steps)
     return tuple(first * root**level * stride for level in reversed(range(count)))

@@ -1,4 +1,4 @@
-"""What is told of calls: the error of a check that failed, and how a node runs that has no kernel."""
+"""Reports of calls: the error for a check that failed, and how a node without native code runs."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _ERRORS: dict[type, type[InvalidArgumentError | ResourceExhaustedError]] = {
 
 
 class OutOfMemory(str):
-    """The message of a check that failed for want of memory."""
+    """The message of a failed allocation."""
 
     __slots__ = ()
 
 
 class OutOfBounds(str):
-    """The message of a check that failed since a size was not what the program was made for."""
+    """The message of a bounds check of a dynamic size that failed."""
 
     __slots__ = ()
 
@@ -40,12 +40,12 @@ OUT_OF_BOUNDS: Final = OutOfBounds("it would access elements outside of its buff
 
 
 def check_error(node: Node, message: str) -> Exception:
-    """The error for a check in the code of ``node`` that failed: the op, if one was called, and the line."""
+    """The error for a failed check in the code of ``node``: names the user's ops, and the line."""
     op_kind = node.op.kind
-    own: type[Exception] | None = op_kind.error if isinstance(op_kind, Elementwise) else None
+    error: type[Exception] | None = op_kind.error if isinstance(op_kind, Elementwise) else None
     if isinstance(message, OutOfMemory):
-        own = ResourceExhaustedError
-    error = own or _ERRORS.get(type(op_kind), InvalidArgumentError)
+        error = ResourceExhaustedError
+    error = error or _ERRORS.get(type(op_kind), InvalidArgumentError)
     if isinstance(message, OutOfBounds):
         return unsafe(node, message)
     names = ops_of(node)
@@ -53,7 +53,7 @@ def check_error(node: Node, message: str) -> Exception:
 
 
 def ops_of(node: Node) -> str:
-    """The ops of the user's program that a node computes, or whose sizes it compares; "" if none."""
+    """The names of the user's ops that a node computes, or whose sizes it compares; "" if none."""
     if isinstance(node.op.kind, Check):
         names = [node.attrs.get("needed_by", "")]
     else:
@@ -63,12 +63,12 @@ def ops_of(node: Node) -> str:
 
 
 def _is_of_users(op: Op) -> bool:
-    """Whether users know ``op``: it is neither a part of others nor of compiled programs alone."""
+    """Whether ``op`` is in the user's program: it is no part of another op, nor added by a pass."""
     return op.name in REGISTRY and op is not REQUIRED and not isinstance(op.kind, RepeatIndices)
 
 
 def user_line(node: Node) -> str:
-    """The user's line that asks for ``node``, with its text, on lines of their own."""
+    """The source line of ``node`` in the user's program and its text, each on a new line; "" if unknown."""
     if node.origin is None:
         return ""
     line = linecache.getline(node.origin.file, node.origin.line).strip()
@@ -78,24 +78,24 @@ def user_line(node: Node) -> str:
 def check_results(
     node: Node, shapes: Sequence[Shape | None], results: Sequence[np.ndarray[Any, Any]]
 ) -> None:
-    """Raise unless what the kernel of ``node`` has made has these shapes; None is any shape, or any size.
+    """Raise unless the results of the NumPy kernel of ``node`` have these shapes; None is any shape or size.
 
     Raises:
-        InternalError: machine code would read a result by another shape than it has.
+        InternalError: a result has another shape than machine code would read it by.
     """
     for shape, result in zip(shapes, results, strict=True):
         if shape is not None and not shape.is_compatible_with(np.shape(result)):
-            raise unsafe(node, f"its NumPy kernel has made shape {np.shape(result)}, not {tuple(shape)}")
+            raise unsafe(node, f"its NumPy kernel returned shape {np.shape(result)}, not {tuple(shape)}")
 
 
 def host_report(node: Node) -> PartReport:
-    """How a node runs that has no native code, and why."""
+    """How a node without native code runs, and the reason."""
     op_kind = node.op.kind
     kind = PartKind.PYTHON if node.effect is Effect.PYTHON else PartKind.NUMPY
     if isinstance(op_kind, Opaque):
         reason = op_kind.reason
     elif isinstance(op_kind, RepeatIndices):
-        reason = "the backend has no code that finds the places of elements"
+        reason = "the backend has no code that computes repeated indices"
     else:
         reason = f"no native code for {node.outputs[0].spec.dtype.name}"
     return PartReport(kind, node.op.name, reason, node)

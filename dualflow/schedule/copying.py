@@ -1,4 +1,4 @@
-"""The copy: a fused node that gives elements a place of their own."""
+"""Copy nodes: fused nodes, or moves of bytes, whose result is a buffer of its own."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from dualflow.ops.record import Op
 
 COPY = Op(
     name="copy",
-    doc="The same elements in a buffer of their own.",
+    doc="The same elements in another buffer.",
     infer=lambda x: x,
     kernel=lambda x: x.copy(),
     kind=Elementwise(lambda m, x: x, parts=True),
 )
 FILL = Op(
     name="fill",
-    doc="One number everywhere; attrs: spec and number.",
+    doc="A tensor filled with one number; attrs: spec and number.",
     infer=lambda spec, number: spec,
     kernel=lambda spec, number: np.full(spec.shape, number, spec.dtype.dtype),
     kind=Elementwise(lambda m, spec, number: number, parts=True),
@@ -34,7 +34,7 @@ FILL = Op(
 
 MOVE = Op(
     name="move",
-    doc="The same bytes in a buffer of their own: a copy for elements that no loop holds.",
+    doc="The same bytes in another buffer: a copy of elements whose dtype loops have no registers for.",
     infer=lambda x: x,
     kernel=lambda x: x.copy(),
     kind=Opaque("a copy of memory"),
@@ -42,17 +42,17 @@ MOVE = Op(
 
 
 def is_native(value: Value) -> bool:
-    """Whether loops can hold elements of ``value``."""
+    """Whether kernels support the dtype of ``value``."""
     return in_loops(value.spec.dtype)
 
 
 def move_node(value: Value) -> Node:
-    """A node that copies ``value`` in machine code, whatever its dtype; its elements lie in order."""
+    """A node that copies ``value``, which is contiguous, in machine code, whatever its dtype."""
     return copy_node(value) if is_native(value) else Node(MOVE, [value], {}, [value.spec])
 
 
 def copy_node(value: Value) -> Node:
-    """A node whose output holds the elements of ``value``: fused where loops can hold its dtype."""
+    """A node that copies ``value``: fused if kernels support its dtype."""
     if not is_native(value):
         return Node(COPY, [value], {}, [value.spec], _origin(value))
     source = Value(value.spec)
@@ -64,12 +64,12 @@ def _origin(value: Value) -> Origin | None:
 
 
 def copy_elements(shape: Sequence[int], dtype: DType) -> Node:
-    """A fused node that copies elements of a given shape."""
+    """A fused node that copies elements of a shape."""
     return copy_node(Value(TensorSpec.of(Shape(shape), dtype)))
 
 
 def fill_elements(shape: Sequence[int], dtype: DType, number: Any) -> Node:
-    """A fused node that writes ``number`` to every element of a given shape."""
+    """A fused node that writes ``number`` to every element of a shape."""
     spec = TensorSpec.of(Shape(shape), dtype)
     return _nest(Node(FILL, [], {"spec": spec, "number": number}, [spec]), [], [])
 

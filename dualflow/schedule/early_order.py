@@ -10,27 +10,27 @@ from dualflow.graph.compiled import Footprint
 from dualflow.graph.failing import may_fail
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.ops.op_kinds import Literal
-from dualflow.schedule.operands import CallKind, kind_of, strides_wanted
+from dualflow.schedule.operands import CallKind, copy_free_strides, kind_of
 
 FirstReaders = Mapping[Value, Node | None]
 """Values whose layout follows from their first reader, and that reader, which has to stay the first."""
 
 
-def first_readers(graph: Graph, taken: Footprint) -> FirstReaders:
+def first_readers(graph: Graph, footprint: Footprint) -> FirstReaders:
     """The values that are non-contiguous for a reader, or would be if another reader came first."""
-    fixed: dict[Value, Node | None] = dict.fromkeys(taken.non_contiguous)
+    fixed: dict[Value, Node | None] = dict.fromkeys(footprint.non_contiguous)
     first: dict[Value, Node] = {}
     for node in graph.nodes:
         for value in () if is_view(node) else node.inputs:
             base = base_of(value)
             first.setdefault(base, node)
-            by_kernel = base.node is not None and base is not value and kind_of(base.node) is CallKind.KERNEL
-            if by_kernel and base not in fixed and strides_wanted(value) is not None:
+            computed = base.node is not None and base is not value and kind_of(base.node) is CallKind.KERNEL
+            if computed and base not in fixed and copy_free_strides(value) is not None:
                 fixed[base] = None
     return {value: first.get(value) for value in fixed}
 
 
-def ordered_early(graph: Graph, taken: Footprint, fixed: FirstReaders) -> Graph:
+def ordered_early(graph: Graph, footprint: Footprint, fixed: FirstReaders) -> Graph:
     """``graph`` with each node that frees at least as many bytes as it allocates run as early as possible.
 
     Updates of variables by their gradients are such nodes; a program writes them at its end. Nodes that have
@@ -38,12 +38,12 @@ def ordered_early(graph: Graph, taken: Footprint, fixed: FirstReaders) -> Graph:
     """
     allocated: dict[Node, int] = {}
     freed: dict[Node, int] = {}
-    for block in taken.blocks:
+    for block in footprint.blocks:
         value = block.value
         if value is None or value.node is None:
             continue
         allocated[value.node] = allocated.get(value.node, 0) + block.nbytes
-        reader = taken.steps[block.reads[-1]] if block.reads else None
+        reader = footprint.steps[block.reads[-1]] if block.reads else None
         if reader is not None:
             freed[reader] = freed.get(reader, 0) + block.nbytes
     old_readers = _readers_of_old_values(graph)
@@ -60,7 +60,7 @@ def ordered_early(graph: Graph, taken: Footprint, fixed: FirstReaders) -> Graph:
 def _as_soon_as_ready(graph: Graph, before: Mapping[Node, set[Node]]) -> list[Node]:
     """The nodes except views. A node with an entry in ``before`` runs as soon as that set has run."""
     place = {node: i for i, node in enumerate(graph.nodes)}
-    waiting = {node: len(needed) for node, needed in before.items() if needed}
+    pending = {node: len(needed) for node, needed in before.items() if needed}
     dependents: dict[Node, list[Node]] = {}
     for node, needed in before.items():
         for other in needed:
@@ -75,8 +75,8 @@ def _as_soon_as_ready(graph: Graph, before: Mapping[Node, set[Node]]) -> list[No
             now = graph.nodes[heappop(ready)]
             order[now] = None
             for other in dependents.get(now, ()):
-                waiting[other] -= 1
-                if not waiting[other] and other not in order:
+                pending[other] -= 1
+                if not pending[other] and other not in order:
                     heappush(ready, place[other])
     return list(order)
 

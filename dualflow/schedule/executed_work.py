@@ -1,6 +1,6 @@
-"""The work that a kernel executes, counted from its loop program: each op as often as its loops run.
+"""The work that a kernel executes, counted from its loop program: an op counts once per iteration.
 
-Divided by the work of the nodes, each counted once, it says how much a kernel computes again.
+Divided by the work of the nodes, each counted once, it shows how much a kernel recomputes.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ Edges = Mapping[Edge, float]
 
 
 def executed_work(run: Run) -> float:
-    """The additions that one call of a kernel takes, with the join of its partial results.
+    """The work of one call of a kernel in additions, including the join of its partial results.
 
-    Loads and stores are not counted, nor a conditional but for its dearest branch, nor more than one
-    iteration of a loop over scalars.
+    Loads and stores are not counted. Of a conditional, the most expensive branch counts; of a loop over
+    scalars, one iteration.
     """
     join = 0.0 if run.join is None else executed_work(run.join)
     return join + _statements(run, run.kernel.body, {})
 
 
 def distinct_work(nest: Nest) -> float:
-    """The additions of the nodes of a nest if each is computed once; none for those of other kernels."""
+    """The work of a nest's nodes in additions, each computed once; those of other kernels count 0."""
     return sum(
         getattr(step.node.op.kind, "cost", 1.0)
         * typical(math.prod([nest.loops[a].extent for a in step.own if a is not None]))
@@ -55,7 +55,7 @@ def distinct_work(nest: Nest) -> float:
 
 
 def work_ratio(runs: Iterable[tuple[Run, Nest]]) -> float:
-    """The work that kernels execute divided by that of their nodes; 1 where there are none."""
+    """The work that kernels execute divided by that of their nodes; 1 if there are none."""
     pairs = list(runs)
     work = sum(distinct_work(nest) for _, nest in pairs)
     return sum(executed_work(run) for run, _ in pairs) / work if work else 1.0
@@ -73,16 +73,16 @@ def _statement(run: Run, statement: Statement, edges: Edges) -> float:
         case ReduceUpdate() | ReduceCombine() | MaskedLoad():
             return 1.0
         case Once():
-            return _number(run, statement.extent) * _statements(run, statement.body, edges)
+            return _parameter(run, statement.extent) * _statements(run, statement.body, edges)
         case For() | RowGroups():
             length = _bound(run, statement.end, edges) - _bound(run, statement.begin, edges)
             return length * _statements(run, statement.body, edges)
         case Blocks():
             length = _bound(run, statement.end, edges) - _bound(run, statement.begin, edges)
-            blocks = math.ceil(length / _number(run, statement.size))
+            blocks = math.ceil(length / _parameter(run, statement.size))
             return blocks * _block(run, statement, statement.level, length / blocks if blocks else 0.0, edges)
         case Chunks():
-            size = _number(run, statement.extent) / max(typical(run.total), 1)
+            size = _parameter(run, statement.extent) / max(typical(run.total), 1)
             return typical(run.total) * _block(run, statement, BlockLevel.CHUNK, size, edges)
         case Choose():
             return max(_statements(run, branch.body, edges) for branch in statement.branches)
@@ -92,18 +92,18 @@ def _statement(run: Run, statement: Statement, edges: Edges) -> float:
 
 
 def _block(run: Run, statement: Blocks | Chunks, level: Level, length: float, edges: Edges) -> float:
-    """The additions of one block, which is of average length."""
+    """The additions of one block of average length."""
     begin, end = (Edge(statement.loop, level, side) for side in (False, True))
     return _statements(run, statement.body, {**edges, begin: 0.0, end: length})
 
 
 def _bound(run: Run, bound: Bound, edges: Edges) -> float:
     if isinstance(bound, LaunchParameter):
-        return _number(run, bound)
+        return _parameter(run, bound)
     if isinstance(bound, Edge):
         return edges[bound]
     return float(typical(run.total)) if bound is End.HIGH else 0.0
 
 
-def _number(run: Run, number: LaunchParameter) -> float:
-    return float(typical(run.parameters[number.number]))
+def _parameter(run: Run, parameter: LaunchParameter) -> float:
+    return float(typical(run.parameters[parameter.number]))

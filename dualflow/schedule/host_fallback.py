@@ -1,5 +1,4 @@
-"""Which conditionals and loops run natively: the others are host calls, which run their bodies node by
-node."""
+"""Host fallbacks: conditionals and loops that can't run natively become host calls, with the reason."""
 
 from __future__ import annotations
 
@@ -17,11 +16,11 @@ from dualflow.schedule.operands import CallKind, is_control, kind_of
 
 
 def with_host_fallbacks(graph: Graph, moved: dict[Value, Value] | None = None) -> Graph:
-    """``graph`` where each conditional or loop that can't run natively is opaque, with the reason.
+    """``graph`` in which each conditional or loop that can't run natively is opaque, with the reason.
 
-    ``moved`` learns which values take the place of others.
+    ``moved`` gets the new value for each value that is replaced.
     """
-    reasons = {n: found for n in graph.nodes if is_control(n) and (found := why_not(n)) is not None}
+    reasons = {n: reason for n in graph.nodes if is_control(n) and (reason := why_not(n)) is not None}
     reasons |= _separated(graph, reasons)
     if not reasons:
         return graph
@@ -38,14 +37,14 @@ def with_host_fallbacks(graph: Graph, moved: dict[Value, Value] | None = None) -
 
 
 def why_not(node: Node) -> str | None:
-    """Why a conditional or loop can't run natively, None if it can."""
+    """The reason why a conditional or loop can't run natively; None if it can."""
     inner = next((n for body in bodies(node) for n in body.nodes if _is_host(n)), None)
     if inner is None:
         return None
-    found = why_not(inner) if is_control(inner) else None
+    reason = why_not(inner) if is_control(inner) else None
     kind = inner.op.kind
     return (
-        found or f"it runs {inner.op.name}: {kind.reason if isinstance(kind, Opaque) else 'no native code'}"
+        reason or f"it runs {inner.op.name}: {kind.reason if isinstance(kind, Opaque) else 'no native code'}"
     )
 
 
@@ -56,30 +55,30 @@ def _is_host(node: Node) -> bool:
 
 
 def _separated(graph: Graph, hosts: Iterable[Node]) -> dict[Node, str]:
-    """The loops that can't run natively because a host call parts them from a loop with their stacks.
+    """The loops that can't run natively since a host call is between them and a loop with the same stack.
 
-    A stack of unknown length grows inside of one chunk of native code: all loops that write or read it run
-    there, or none does.
+    A growable buffer belongs to one piece of native code: all loops that write or read it run there, or none
+    does.
     """
     hosts = set(hosts)
     place = {n: i for i, n in enumerate(graph.nodes)}
     barriers = {i for n, i in place.items() if n in hosts or (not is_control(n) and _is_host(n))}
-    found: dict[Node, str] = {}
+    reasons: dict[Node, str] = {}
     for group in _joined(graph):
         first, last = min(place[n] for n in group), max(place[n] for n in group)
         if any(first <= i <= last for i in barriers):
-            reason = "what it keeps of its iterations crosses a host call"
-            found.update((n, reason) for n in group if n not in hosts)
-    return found
+            reason = "a host call is between the loop and another one that shares a stack with it"
+            reasons.update((n, reason) for n in group if n not in hosts)
+    return reasons
 
 
 def _joined(graph: Graph) -> list[set[Node]]:
-    """The loops joined by stacks of unknown length."""
+    """The groups of loops that share stacks of dynamic length."""
     groups: dict[Node, set[Node]] = {}
     for node in graph.nodes:
-        makers = {v.node for v in node.inputs if not v.spec.shape.is_static and v.node is not None}
-        if not makers:
+        producers = {v.node for v in node.inputs if not v.spec.shape.is_static and v.node is not None}
+        if not producers:
             continue
-        joined = {node}.union(*[groups.get(m, {m}) for m in makers])
-        groups.update(dict.fromkeys(joined, joined))
+        group = {node}.union(*[groups.get(m, {m}) for m in producers])
+        groups.update(dict.fromkeys(group, group))
     return [g for i, g in enumerate(groups.values()) if g not in list(groups.values())[:i]]

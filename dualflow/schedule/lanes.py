@@ -1,8 +1,8 @@
-"""How many iterations of a loop run at once, in the lanes of vectors.
+"""The number of lanes of a nest: the iterations of its vector loop that run at once.
 
-The lanes of a reduction loop have an accumulator each, which are combined at the end: their number decides in
-which order a sum is taken, and so its last bits. It is the same on every processor; where registers are
-narrower, an accumulator takes several of them. The lanes of other loops follow the width of registers.
+Each lane of a reduction loop has an accumulator, and these are combined at the end: the number of lanes
+determines the order of a sum, and so its last bits. It is therefore the same on every processor; if registers
+are narrower, an accumulator takes several of them. The lanes of parallel loops depend on the register width.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ REDUCTION_LANES = REGISTER_BITS // 32
 LIGHT_REDUCTION = 24.0
 """Additions for an element below which a reduction loop has twice as many lanes, to hide latencies."""
 LONG_REDUCTION = 96
-"""Ops from which on a reduction loop has twice as many lanes."""
+"""The number of ops above which a reduction loop has twice as many lanes."""
 FEWEST_LANES = 8
 """The fewest lanes of short loops: each size below would have a kernel of its own."""
 
 
 def lanes_of(nest: Nest, vector_bits: int) -> int:
-    """Lanes of the vector loop: a register of 4-byte elements, or two where one does not hide latencies.
+    """The lanes of the vector loop: a register of 4-byte elements, or two if one does not hide latencies.
 
-    Light work has too few instructions that depend on each other. In a long kernel one iteration fills the
-    window in which a processor reorders instructions, so it does not begin the next one meanwhile. A loop
-    that is known to be short, and runs for several rows, has half of the lanes as long as it fits in.
+    Light work has too few independent instructions. In a long kernel, one iteration fills the processor's
+    reorder window, so the next one does not overlap with it. For a static short loop inside other loops, the
+    number is halved while the loop fits.
     """
     if has_reduction_lanes(nest):
         register, light, long = REDUCTION_LANES, LIGHT_REDUCTION, LONG_REDUCTION
@@ -41,5 +41,5 @@ def lanes_of(nest: Nest, vector_bits: int) -> int:
 
 
 def has_reduction_lanes(nest: Nest) -> bool:
-    """Whether the number of lanes decides in which order elements are reduced."""
+    """Whether the number of lanes determines the order in which elements are reduced."""
     return nest.vector is None or nest.vector >= nest.num_parallel

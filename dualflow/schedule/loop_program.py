@@ -262,9 +262,9 @@ class Store(NamedTuple):
 
 
 class BoundsCheck(NamedTuple):
-    """Checks ``position``, an index along an axis of size ``extent``, which may be negative.
+    """Checks that ``position`` is in bounds of an axis of size ``extent``.
 
-    ``register`` is the index counted from 0, and ``inside`` whether it is in bounds; if not, the check fails.
+    ``register`` is the position as an index, and ``inside`` whether it is in bounds; if not, the check fails.
     """
 
     register: Register
@@ -305,7 +305,7 @@ class ReduceInit(NamedTuple):
 
 
 class ReduceUpdate(NamedTuple):
-    """Accumulates an element; ``reduced`` are the reduction loops, outermost first, with their extents."""
+    """Accumulates an element; ``reduced`` are the reduction loops, outermost first, with loop extents."""
 
     accumulator: tuple[Register, ...]
     reduction: ReductionFunctions

@@ -1,4 +1,4 @@
-"""A fused node becomes a loop nest: loops are ordered and joined, values get levels and stages."""
+"""Lowers a fused node to a loop nest: orders and joins loops, and assigns levels and stages to values."""
 
 from __future__ import annotations
 
@@ -26,30 +26,35 @@ from dualflow.schedule.nest import (
 
 
 def lower(node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout], costs: CostModel = CPU) -> Nest:
-    """The loop nest of a fused node whose inputs and outputs lie as given."""
+    """The loop nest of a fused node with these layouts of its inputs and outputs."""
     body: Graph = node.attrs["body"]
     space: IterationSpace = node.attrs["space"]
-    where = dict(zip(body.inputs, inputs, strict=True))
-    raw = _LoweredBody(body, space, where)
+    layouts = dict(zip(body.inputs, inputs, strict=True))
+    lowered = _LoweredBody(body, space, layouts)
     stores = [(v, layout) for v, layout in zip(body.outputs, outputs, strict=True)]
     written = {base_of(v): layout for v, layout in stores}
-    order = _loop_order(raw, [base_of(v) for v in body.outputs], written)
-    steps = [raw.step(n) for n in body.nodes if n in space.own]
-    writes = [NestStore(v, raw.access(v, raw.made[v], layout), 0, 0) for v, layout in stores]
+    order = _loop_order(lowered, [base_of(v) for v in body.outputs], written)
+    steps = [lowered.step(n) for n in body.nodes if n in space.own]
+    writes = [NestStore(v, lowered.access(v, lowered.axes[v], layout), 0, 0) for v, layout in stores]
     nest = _in_order(body.name, space, order, steps, writes, costs)
     return _schedule(_join_loops(nest))
 
 
 class _LoweredBody:
-    """The body of a fused node, its accesses in terms of the axes of the iteration space."""
+    """The body of a fused node, with accesses by the axes of the iteration space.
 
-    def __init__(self, body: Graph, space: IterationSpace, where: Mapping[Value, Layout]) -> None:
-        self.space, self.where = space, where
+    Attributes:
+        layouts: of the inputs.
+        axes: of the values that the nodes compute.
+    """
+
+    def __init__(self, body: Graph, space: IterationSpace, layouts: Mapping[Value, Layout]) -> None:
+        self.space, self.layouts = space, layouts
         self.nodes = [n for n in body.nodes if n in space.own]
-        self.made = {v: output_axes(n, space.own[n]) for n in self.nodes for v in n.outputs}
+        self.axes = {v: output_axes(n, space.own[n]) for n in self.nodes for v in n.outputs}
 
     def access(self, value: Value, axes: Axes, layout: Layout) -> Access:
-        """How the loops walk ``layout`` when the value's dims run along ``axes``."""
+        """The access of a value with ``layout`` whose dims run along ``axes``."""
         strides = [0] * len(self.space.shape)
         for axis, stride in zip(axes, layout.strides, strict=True):
             if axis is not None:
@@ -65,8 +70,8 @@ class _LoweredBody:
         return NestStep(node, own, operands, folds, 0, 0, self._gather_axis(node))
 
     def _operand(self, value: Value, axes: Axes) -> NestOperand:
-        if value in self.where:
-            return NestOperand(access=self.access(value, axes, self.where[value]))
+        if value in self.layouts:
+            return NestOperand(access=self.access(value, axes, self.layouts[value]))
         base = base_of(value)
         if is_scalar_literal(base):
             assert base.node is not None
@@ -79,27 +84,27 @@ class _LoweredBody:
         params, axis = node.inputs[0], node.attrs["axis"]
         extent = params.spec.shape[axis]
         assert extent is not None
-        return GatherAxis(extent, self.where[params].strides[axis])
+        return GatherAxis(extent, self.layouts[params].strides[axis])
 
     def full(self) -> Iterator[Axes]:
-        """The axes of each value that varies along all loops, in order of the values' dims."""
+        """The axes of each value that varies along all axes of the space, in the order of its dims."""
         count = len(self.space.shape)
-        yield from (axes for axes in self.made.values() if len(axis_set(axes)) == count)
+        yield from (axes for axes in self.axes.values() if len(axis_set(axes)) == count)
         for node in self.nodes:
             yield from (a for a in input_axes(node, self.space.own[node]) if len(axis_set(a)) == count)
             yield self.space.own[node]
 
 
 def _loop_order(body: _LoweredBody, outputs: Sequence[Value], written: Mapping[Value, Layout]) -> list[int]:
-    """The axes of the iteration space in memory order: of an output with all of them, else of any value."""
+    """The space's axes in the memory order of an output that has all of them, or else of any such value."""
     count = len(body.space.shape)
-    whole = [v for v in outputs if v in body.made and len(axis_set(body.made[v])) == count]
-    first = body.made[whole[0]] if whole else next(body.full(), ())
-    named = [a for a in first if a is not None]
-    if whole and whole[0] in written:  # by the strides of memory, where they are not in order
-        distance = dict(zip(first, map(typical, written[whole[0]].strides), strict=True))
-        named.sort(key=lambda axis: -distance[axis])
-    return [*named, *(a for a in range(count) if a not in named)]
+    full = [v for v in outputs if v in body.axes and len(axis_set(body.axes[v])) == count]
+    first = body.axes[full[0]] if full else next(body.full(), ())
+    axes = [a for a in first if a is not None]
+    if full and full[0] in written:  # by the strides of memory, where they are not in order
+        distance = dict(zip(first, map(typical, written[full[0]].strides), strict=True))
+        axes.sort(key=lambda axis: -distance[axis])
+    return [*axes, *(a for a in range(count) if a not in axes)]
 
 
 def _in_order(
@@ -110,17 +115,17 @@ def _in_order(
     stores: list[NestStore],
     costs: CostModel,
 ) -> Nest:
-    """The nest with axes renamed to loop positions: kept loops first, each kind in memory order."""
+    """The nest with axes numbered as loops: parallel loops first, each kind in memory order."""
     loops = [a for a in order if a not in space.reduced] + [a for a in order if a in space.reduced]
     position = {a: i for i, a in enumerate(loops)}
 
-    def moved(access: Access) -> Access:
+    def reordered(access: Access) -> Access:
         strides = tuple([access.strides[a] for a in loops])
         return Access(access.buffer, access.offset, strides, access.dtype)
 
     def renamed(step: NestStep) -> NestStep:
         own = tuple([None if a is None else position[a] for a in step.own])
-        operands = tuple([NestOperand(access=moved(o.access)) if o.access else o for o in step.operands])
+        operands = tuple([NestOperand(access=reordered(o.access)) if o.access else o for o in step.operands])
         return NestStep(step.node, own, operands, step.reduces, step.level, step.stage, step.gather_axis)
 
     return Nest(
@@ -128,7 +133,7 @@ def _in_order(
         loops=tuple(NestLoop(space.shape[a], a in space.reduced) for a in loops),
         vector=position[order[-1]] if order else None,
         steps=tuple(map(renamed, steps)),
-        stores=tuple(s._replace(access=moved(s.access)) for s in stores),
+        stores=tuple(s._replace(access=reordered(s.access)) for s in stores),
         stages=1,
         cached={},
         costs=costs,
@@ -138,7 +143,7 @@ def _in_order(
 
 
 def _join_loops(nest: Nest) -> Nest:
-    """The nest with neighbouring loops made one wherever every access walks them as one."""
+    """The nest with adjacent loops joined if all accesses have strides of one loop for both."""
     at = len(nest.loops) - 1
     while at > 0:
         if _joinable(nest, at - 1, at):
@@ -170,7 +175,7 @@ def _joinable(nest: Nest, outer: int, inner: int) -> bool:
 
 
 def _reads_position(step: NestStep) -> bool:
-    """Whether the step's code may ask for its place in the loops: only those without inputs do."""
+    """Whether the step's scalar function may read the loop indices: only those without inputs do."""
     return isinstance(step.node.op.kind, Elementwise) and not step.operands
 
 
@@ -179,8 +184,7 @@ def _joined(nest: Nest, outer: int) -> Nest:
         return access._replace(strides=access.strides[:outer] + access.strides[outer + 1 :])
 
     def positions(own: Axes) -> Axes:
-        kept = [a for a in own if a != outer]
-        return tuple(a if a is None or a < outer else a - 1 for a in kept)
+        return tuple(a if a is None or a < outer else a - 1 for a in own if a != outer)
 
     def step(old: NestStep) -> NestStep:
         operands = tuple([NestOperand(access=strides(o.access)) if o.access else o for o in old.operands])
@@ -197,8 +201,8 @@ def _joined(nest: Nest, outer: int) -> Nest:
 
 
 def _schedule(nest: Nest) -> Nest:
-    """The nest with the level of every value (how many loops it is inside of) and its stage."""
-    kept, depth = nest.num_parallel, len(nest.loops)
+    """The nest with the level of every value (the number of loops around it) and its stage."""
+    num_parallel, depth = nest.num_parallel, len(nest.loops)
     level: dict[Value, int] = {}
     ready: dict[Value, int] = {}
     steps = []
@@ -208,14 +212,14 @@ def _schedule(nest: Nest) -> Nest:
         if not step.reduces:
             own_level = max([own_level, *(level[o.value] for o in step.operands if o.value is not None)])
         for value in step.node.outputs:
-            level[value] = kept if step.reduces else own_level
+            level[value] = num_parallel if step.reduces else own_level
             ready[value] = stage + 1 if step.reduces else stage
         at = depth if step.reduces else own_level
         steps.append(NestStep(step.node, step.own, step.operands, step.reduces, at, stage, step.gather_axis))
     stores = tuple(s._replace(level=level[s.value], stage=ready[s.value]) for s in nest.stores)
-    folds = [s.stage for s in steps if s.reduces]
-    inner = [s.stage for s in stores if s.level > kept]
-    stages = max([*folds, *inner], default=0) + 1 if depth > kept else 1
+    reductions = [s.stage for s in steps if s.reduces]
+    inner = [s.stage for s in stores if s.level > num_parallel]
+    stages = max([*reductions, *inner], default=0) + 1 if depth > num_parallel else 1
     nest = replace(nest, steps=tuple(steps), stores=stores, stages=stages)
     if stages == 1:
         return nest
@@ -224,17 +228,17 @@ def _schedule(nest: Nest) -> Nest:
 
 
 def _at_first_use(nest: Nest) -> Nest:
-    """The nest with every step of the reduced loops in the first stage that runs it."""
+    """The nest with every step of the reduction loops in the first stage that runs it."""
     first = {s: stage for stage in reversed(range(nest.stages)) for s in stage_steps(nest, stage)}
-    moved = [s if first.get(s, s.stage) == s.stage else replace(s, stage=first[s]) for s in nest.steps]
-    return replace(nest, steps=tuple(moved))
+    steps = [s if first.get(s, s.stage) == s.stage else replace(s, stage=first[s]) for s in nest.steps]
+    return replace(nest, steps=tuple(steps))
 
 
 def _cached(nest: Nest) -> dict[Value, int]:
-    """The values of the inner loops that a later stage loads instead of computing them again, numbered.
+    """The values of the innermost loop that later stages load instead of recomputing them, numbered.
 
-    The choice is made stage by stage in the order of the steps, so that what is computed again starts from
-    what is stored already.
+    They are chosen stage by stage in the order of the steps, so that recomputations start from values that
+    are stored already.
     """
     inner = {s.node.output: s for s in nest.steps if s.level == len(nest.loops) and not s.reduces}
     stored: dict[Value, int] = {}
@@ -242,51 +246,51 @@ def _cached(nest: Nest) -> dict[Value, int]:
         readers = [s for s in nest.steps if s.stage == stage and s.level > nest.num_parallel]
         read = {o.value for s in readers for o in s.operands}
         read |= {s.value for s in nest.stores if s.stage == stage}
-        again: dict[Value, float] = {}
+        recompute: dict[Value, float] = {}
         for value, step in inner.items():
-            again[value] = _cost_again(step, again, stored, nest.costs)
+            recompute[value] = _recompute_cost(step, recompute, stored, nest.costs)
             late = value in read and value not in stored and step.stage < stage
-            if late and again[value] > nest.costs.scratch(_row_bytes(nest, value), value.spec.dtype.size):
+            if late and recompute[value] > nest.costs.scratch(_row_bytes(nest, value), value.spec.dtype.size):
                 stored[value] = len(stored)
     return stored
 
 
-def _cost_again(
-    step: NestStep, again: Mapping[Value, float], stored: Collection[Value], costs: CostModel
+def _recompute_cost(
+    step: NestStep, recompute: Mapping[Value, float], stored: Collection[Value], costs: CostModel
 ) -> float:
-    """The additions that it takes to compute a value again; ``again`` has those of earlier values."""
+    """The cost of recomputing a value, in additions; ``recompute`` has the costs of earlier values."""
     cost: float = getattr(step.node.op.kind, "cost", 1.0)
     for operand in dict.fromkeys(step.operands):
         if operand.access is not None or operand.value in stored:
             cost += costs.load
         elif operand.value is not None:
-            cost += again.get(operand.value, 0.0)
+            cost += recompute.get(operand.value, 0.0)
     return cost
 
 
 def _row_bytes(nest: Nest, value: Value) -> int:
-    """The scratch memory of a value, for one iteration of the kept loops, or for one vector of them."""
+    """The scratch memory of a value, for one iteration of the parallel loops, or for one vector of them."""
     row = math.prod(typical(loop.extent) for loop in nest.loops if loop.reduced)
     return row * value.spec.dtype.size * (1 if nest.has_scratch_per_iteration else nest.costs.vector_lanes)
 
 
 def stage_steps(nest: Nest, stage: int) -> list[NestStep]:
-    """The steps inside the reduced loops that ``stage`` runs: what its folds and stores need, in order.
+    """The steps that ``stage`` runs in the reduction loops: those its reductions and stores need, in order.
 
-    A value of an earlier stage is computed again unless the nest keeps it.
+    A value of an earlier stage is recomputed unless the nest stores it.
     """
-    kept = nest.num_parallel
-    inner = {s.node.output: s for s in nest.steps if s.level > kept}
-    wanted = [s for s in nest.steps if s.reduces and s.stage == stage]
-    pending = [o.value for s in wanted for o in s.operands]
-    pending += [s.value for s in nest.stores if s.level > kept and s.stage == stage]
-    found = {s.node.output for s in wanted}
+    num_parallel = nest.num_parallel
+    inner = {s.node.output: s for s in nest.steps if s.level > num_parallel}
+    reductions = [s for s in nest.steps if s.reduces and s.stage == stage]
+    pending = [o.value for s in reductions for o in s.operands]
+    pending += [s.value for s in nest.stores if s.level > num_parallel and s.stage == stage]
+    needed = {s.node.output for s in reductions}
     while pending:
         value = pending.pop()
         step = inner.get(value) if value is not None else None
-        if step is None or step.node.output in found or step.reduces:
+        if step is None or step.node.output in needed or step.reduces:
             continue
-        found.add(step.node.output)
+        needed.add(step.node.output)
         if step.stage == stage or step.node.output not in nest.cached:
             pending += [o.value for o in step.operands]
-    return [s for s in nest.steps if s.node.output in found]
+    return [s for s in nest.steps if s.node.output in needed]

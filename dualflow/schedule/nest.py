@@ -1,8 +1,8 @@
 """Loop nests: plain data between a fused node and the statements of its kernel.
 
 Loops are in order, the outermost first: the parallel loops, then the reduction loops. The last axis of the
-iteration space in memory order is the vector loop. Extents, strides and offsets are launch parameters, so
-that one kernel serves every size. The code depends only on which strides are 0 or 1.
+iteration space in memory order is the vector loop. Loop extents, strides and offsets are launch parameters:
+one kernel serves every size. The code depends only on which strides are 0 or 1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Operands that strides can express: views are resolved, and what no strides can express is copied first."""
+"""Operands as strided layouts: resolves views, and inserts copies for views that strides can't express."""
 
 from __future__ import annotations
 
@@ -52,21 +52,21 @@ class CallKind(StrEnum):
     PRODUCT = "product"
     """A matrix product."""
     WINDOW_SUM = "window sum"
-    """Windows times a filter, summed channel by channel."""
+    """Windows times a filter, summed per channel."""
     SCATTER = "scatter"
-    """Rows put where integers say."""
+    """A scatter of rows."""
     BOUNDS = "bounds"
-    """A check of a scatter's integers."""
+    """A bounds check of a scatter's indices."""
     CONTROL = "control"
     """A conditional or loop over bodies of such calls."""
     CHECK = "check"
-    """What may end them all."""
+    """A check, which ends the program if it fails."""
     MEASURE = "measure"
-    """A size that the program learns."""
+    """Computes a dynamic size."""
     SIZES = "sizes"
     """Sizes written to memory."""
     POSITIONS = "positions"
-    """The places of elements, counted."""
+    """Indices of elements, by counting."""
     MOVE = "move"
     """A copy of memory."""
     FOURIER = "fourier"
@@ -113,17 +113,20 @@ def is_control(node: Node) -> bool:
 
 
 def view_layout(node: Node, source: Layout) -> Layout | None:
-    """Where a view lies, given what it views; None where strides can't say."""
+    """The layout of a view of ``source``; None if strides can't express it."""
     kind = node.op.kind
     assert isinstance(kind, View)
-    if 0 in sizes(node.output):  # no element lies anywhere, whatever the sizes beside it
+    if 0 in sizes(node.output):  # without elements, any strides do
         return Layout(source.buffer, source.offset, contiguous_strides(node.output.spec.shape))
-    seen = strided_view(kind.view, node.attrs, sizes(node.inputs[0]), source.strides)
-    return None if seen is None else Layout(source.buffer, source.offset + seen[2], seen[1])
+    view = strided_view(kind.view, node.attrs, sizes(node.inputs[0]), source.strides)
+    return None if view is None else Layout(source.buffer, source.offset + view[2], view[1])
 
 
-def shows_in_order(value: Value, of: Value | None = None) -> bool:
-    """Whether views show all elements of ``of``, or of what they are all made of, as they lie in order."""
+def shows_contiguous(value: Value, of: Value | None = None) -> bool:
+    """Whether a chain of views shows all elements of its source, if that is contiguous, in the same order.
+
+    The source is ``of``, or the first value that is no view.
+    """
     chain: list[Node] = []
     base = value
     while base is not of and base.node is not None and is_view(base.node):
@@ -134,51 +137,51 @@ def shows_in_order(value: Value, of: Value | None = None) -> bool:
         layout = None if layout is None else view_layout(node, layout)
     if layout is None or layout.offset != 0 or math.prod(sizes(value)) != math.prod(sizes(base)):
         return False
-    whole = contiguous_strides(value.spec.shape)
-    return all(n == 1 or a == b for n, a, b in zip(sizes(value), layout.strides, whole, strict=True))
+    contiguous = contiguous_strides(value.spec.shape)
+    return all(n == 1 or a == b for n, a, b in zip(sizes(value), layout.strides, contiguous, strict=True))
 
 
 def strides_to_show(value: Value) -> tuple[int, ...] | None:
-    """The strides of what views are made of, in which they show its elements in order; None if none do.
+    """The strides of the source of a chain of views with which ``value`` is contiguous; None if none do.
 
-    Views exchange axes, each as it is, and then show what is in order under another shape.
+    They exist if the chain permutes axes, and then reshapes the contiguous result.
     """
     at: Value = value
     count = math.prod(sizes(base_of(value)))
     while at.node is not None and is_view(at.node):
         dims = dims_of_base(at) if math.prod(sizes(at)) == count else None
-        if dims is not None and shows_in_order(value, at):
+        if dims is not None and shows_contiguous(value, at):
             strides = dict(zip(dims, contiguous_strides(at.spec.shape), strict=True))
             shape = base_of(at).spec.shape
-            found = tuple([strides.get(i, 1 if n == 1 else None) for i, n in enumerate(shape)])
-            return None if None in found else found  # type: ignore[return-value]  # no None is left
+            by_axis = tuple([strides.get(i, 1 if n == 1 else None) for i, n in enumerate(shape)])
+            return None if None in by_axis else by_axis  # type: ignore[return-value]  # no None is left
         at = at.node.inputs[0]
     return None
 
 
 def chosen_strides(nodes: Sequence[Node], placed: Collection[Value]) -> dict[Value, tuple[int, ...]]:
-    """Strides for what kernels make, where who reads it first sees it in order by them, and else by a copy.
+    """Strides of kernels' results with which the first reader needs no copy, if contiguous ones need one.
 
-    What is ``placed``, and what host calls read, lies in order.
+    Values in ``placed`` and values that host calls read are contiguous.
     """
     chosen: dict[Value, tuple[int, ...]] = {}
-    made: set[Value] = set()
+    unread: set[Value] = set()
     placed = {*placed, *(base_of(v) for n in nodes if kind_of(n) is CallKind.HOST for v in n.inputs)}
     for node in nodes:
         for value in node.inputs:
             base = base_of(value)
-            if base in made:
-                made.discard(base)
-                strides = None if base is value or not is_static(sizes(base)) else strides_wanted(value)
+            if base in unread:
+                unread.discard(base)
+                strides = None if base is value or not is_static(sizes(base)) else copy_free_strides(value)
                 if strides is not None:
                     chosen[base] = strides
         if kind_of(node) is CallKind.KERNEL:
-            made.update(v for v in node.outputs if v not in placed)
+            unread.update(v for v in node.outputs if v not in placed)
     return chosen
 
 
-def strides_wanted(value: Value) -> tuple[int, ...] | None:
-    """The strides that save a copy of ``value``; None where it needs none, or has none."""
+def copy_free_strides(value: Value) -> tuple[int, ...] | None:
+    """The source's strides with which reading ``value`` needs no copy; None if none do, or it needs none."""
     layout: Layout | None = Layout(0, 0, contiguous_strides(base_of(value).spec.shape))
     chain: list[Node] = []
     at = value
@@ -191,29 +194,36 @@ def strides_wanted(value: Value) -> tuple[int, ...] | None:
 
 
 def with_copies(
-    nodes: Iterable[Node], lies: Mapping[Value, tuple[int, ...]], capabilities: Capabilities
+    nodes: Iterable[Node], strides: Mapping[Value, tuple[int, ...]], capabilities: Capabilities
 ) -> list[StridedNode]:
-    """The steps for ``nodes``, with a copy before the first that reads what strides can't express.
+    """The steps for ``nodes``, with a copy before the first reader of a view that strides can't express.
 
     Args:
         nodes: the nodes in order.
-        lies: the strides of values whose elements do not lie in order.
-        capabilities: they state whether products read matrices of any strides, or only what BLAS reads.
+        strides: the strides of values that are not contiguous.
+        capabilities: whether products read matrices of any strides, or only those that BLAS reads.
     """
-    return _Resolver(lies, capabilities).run(nodes)
+    return _Resolver(strides, capabilities).run(nodes)
 
 
 def readable_by_blas(strides: Sequence[int], rows: int, columns: int) -> bool:
-    """Whether BLAS can read a matrix: rows, or columns, of neighbouring elements, one after another."""
+    """Whether BLAS can read a matrix: its rows or its columns are contiguous and do not overlap."""
     down, across = strides[-2:]
     by_rows = across == 1 and (down >= columns or rows == 1)
     return by_rows or (down == 1 and (across >= rows or columns == 1))
 
 
 class _Resolver:
-    def __init__(self, lies: Mapping[Value, tuple[int, ...]], capabilities: Capabilities) -> None:
+    """Inserts the copies of :func:`with_copies`.
+
+    Attributes:
+        resolved: for each value the value with the same elements that is read instead.
+        strides: of resolved values.
+    """
+
+    def __init__(self, strides: Mapping[Value, tuple[int, ...]], capabilities: Capabilities) -> None:
         self.capabilities = capabilities
-        self.lies = lies
+        self.non_contiguous = strides
         self.steps: list[StridedNode] = []
         self.resolved: dict[Value, Value] = {}
         self.strides: dict[Value, tuple[int, ...]] = {}
@@ -226,19 +236,19 @@ class _Resolver:
         return self.steps
 
     def _operand(self, node: Node, kind: CallKind, i: int, value: Value) -> Value:
-        if kind in _WHOLE or (i == 0 and node.op is WINDOW_PRODUCT):
-            return self._whole(value)
+        if kind in _READS_CONTIGUOUS or (i == 0 and node.op is WINDOW_PRODUCT):
+            return self._contiguous(value)
         return self._matrix(value) if kind is CallKind.PRODUCT and i < 2 else self._resolve(value)
 
     def _resolve(self, value: Value) -> Value:
-        """A value with the same elements whose strides are known."""
+        """The value with the same elements that is read instead, whose strides are in ``strides``."""
         chain = []
         at = value
         while at not in self.resolved and at.node is not None and is_view(at.node):
             chain.append(at.node)
             at = at.node.inputs[0]
         if at not in self.resolved:
-            self._learn(at, at, self.lies.get(at) or contiguous_strides(at.spec.shape))
+            self._set(at, at, self.non_contiguous.get(at) or contiguous_strides(at.spec.shape))
         for node in reversed(chain):
             self._resolve_view(node)
         return self.resolved[value]
@@ -252,34 +262,35 @@ class _Resolver:
             assert layout is not None
         same = source is node.inputs[0]
         view = node.output if same else node.with_inputs([source]).output
-        self._learn(node.output, view, layout.strides)
+        self._set(node.output, view, layout.strides)
 
     def _matrix(self, value: Value) -> Value:
-        """A value that products can read."""
-        found = self._resolve(value)
+        """A value with the same elements that products can read."""
+        resolved = self._resolve(value)
         rows, columns = sizes(value)[-2:]
-        if self.capabilities.strided_products or readable_by_blas(self.strides[found], rows, columns):
-            return found
+        if self.capabilities.strided_products or readable_by_blas(self.strides[resolved], rows, columns):
+            return resolved
         return self._copy(value)
 
-    def _whole(self, value: Value) -> Value:
-        """A value whose elements lie one behind another: bodies are planned for such."""
-        found = self._resolve(value)
-        return found if self.strides[found] == contiguous_strides(value.spec.shape) else self._copy(value)
+    def _contiguous(self, value: Value) -> Value:
+        """A contiguous value with the same elements."""
+        resolved = self._resolve(value)
+        contiguous = self.strides[resolved] == contiguous_strides(value.spec.shape)
+        return resolved if contiguous else self._copy(value)
 
     def _copy(self, value: Value) -> Value:
         source = self.resolved[value]
         node = copy_node(source)
         self.steps.append(StridedNode(node, (source,)))
-        self._learn(value, node.output, contiguous_strides(value.spec.shape))
+        self._set(value, node.output, contiguous_strides(value.spec.shape))
         return node.output
 
-    def _learn(self, value: Value, found: Value, strides: tuple[int, ...]) -> None:
-        self.resolved[value] = found
-        self.strides[found] = strides
+    def _set(self, value: Value, resolved: Value, strides: tuple[int, ...]) -> None:
+        self.resolved[value] = resolved
+        self.strides[resolved] = strides
 
 
-_WHOLE = (
+_READS_CONTIGUOUS = (
     CallKind.CONTROL,
     CallKind.SCATTER,
     CallKind.CHECK,
@@ -290,4 +301,4 @@ _WHOLE = (
     CallKind.FOURIER,
     CallKind.WINDOW_SUM,
 )
-"""The kinds of calls that read elements one behind another."""
+"""The kinds of calls whose operands must be contiguous."""

@@ -15,7 +15,7 @@ from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.graph.run_time_sizes import binds_or_checks_size
 from dualflow.ops.op_kinds import Literal, Scatter
 from dualflow.schedule.copying import copy_node, is_native, move_node
-from dualflow.schedule.operands import CallKind, kind_of, shows_in_order, strides_to_show
+from dualflow.schedule.operands import CallKind, kind_of, shows_contiguous, strides_to_show
 from dualflow.schedule.scattering import bounds_node
 
 
@@ -89,12 +89,14 @@ def ordered(graph: Graph, *, lasting: bool) -> tuple[list[Node], dict[Value, All
             targets[computed] = allocation._replace(strides=strides)
         else:
             copy(_contiguous_source(value), allocation, first if base_of(value).node is None else after)
-    whole = {u: _whole(u.value, copy, after) if lasting else u.value for u in graph.updates}
+    updated_values = {
+        u: _copied_by_numpy(u.value, copy, after) if lasting else u.value for u in graph.updates
+    }
     last_failure = _last_failure([*body, *after], failing) if lasting and graph.updates else -1
     inputs = {v: i for i, v in enumerate(graph.inputs)}
     last_read = _last_reads(body)
     for update in graph.updates:
-        value, allocation = whole[update], Allocation(BufferKind.INPUT, inputs[update.input])
+        value, allocation = updated_values[update], Allocation(BufferKind.INPUT, inputs[update.input])
         if value is update.input:
             continue
         after_failures = value.node is not None and place.get(value.node, -1) > last_failure
@@ -118,21 +120,21 @@ def _computed_value(value: Value) -> tuple[Value, tuple[int, ...] | None]:
         return value, None
     if not is_static(sizes(base)) or not is_static(sizes(value)) or base.spec.dtype is not value.spec.dtype:
         return value, None
-    if shows_in_order(value):
+    if shows_contiguous(value):
         return base, None
     strides = strides_to_show(value) if kind_of(base.node) is CallKind.KERNEL else None
     return (value, None) if strides is None else (base, strides)
 
 
 def _contiguous_source(value: Value) -> Value:
-    """The source of the chain of views behind ``value`` that has the same elements in the same order.
+    """The source of the chain of views that ends with ``value`` with the same elements in the same order.
 
     A copy of it is a copy of ``value``. It is ``value`` itself if NumPy makes the copy, which has its shape.
     """
     source = at = value
     while is_native(value) and is_static(sizes(at)) and at.node is not None and is_view(at.node):
         at = at.node.inputs[0]
-        if at.spec.dtype is value.spec.dtype and is_static(sizes(at)) and shows_in_order(value, at):
+        if at.spec.dtype is value.spec.dtype and is_static(sizes(at)) and shows_contiguous(value, at):
             source = at
     return source
 
@@ -172,7 +174,7 @@ Copy = Callable[[Value], Node]
 Fails = Callable[[Node], bool]
 
 
-def _whole(value: Value, copy: Callable[..., Value], calls: list[Node]) -> Value:
+def _copied_by_numpy(value: Value, copy: Callable[..., Value], calls: list[Node]) -> Value:
     """``value``, or a contiguous copy of it if only NumPy can copy its elements from a view.
 
     A copy by NumPy may fail, so it can't be one of the last.

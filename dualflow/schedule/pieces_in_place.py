@@ -1,12 +1,12 @@
-"""Values that are computed where they are a piece of another one, so that none of their elements is copied.
+"""Values that are computed in the buffer of a value that they are a piece of, so that they are not copied.
 
     x = multiply(...)     step 3: writes elements 0 to 503 of z
     y = add(...)          step 4: writes elements 504 to 511 of z
     z = concat(x, y)      step 5: nothing is left to do
 
-A piece is computed there if only the value that is put together reads it, if its elements lie there as they
-do in memory of its own, and if the steps in between make other pieces. So no kernel changes but for where it
-writes, and no step takes more memory than the copies would.
+A piece is computed there if only the assembled value reads it, if it has the same strides there as in a
+buffer of its own, and if the steps in between compute other pieces. So kernels only write to another buffer,
+and no step needs more memory than with copies.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from dualflow.schedule.order import Allocation, BufferKind
 
 
 class PieceOf(NamedTuple):
-    """A value that is put together, and the element of it at which a piece begins."""
+    """A piece of an assembled value ``whole``, and the element of it at which the piece begins."""
 
     whole: Value
     offset: int
@@ -42,51 +42,52 @@ def pieces_in_place(
 
     Args:
         steps: the calls in order.
-        held: values that are read when all steps are done.
-        allocations: where the values would be. Pieces leave the arena, for it or for a result of the graph;
-            what is computed in the place of an input is written when all that may fail has run.
+        held: values that are read after the last step.
+        allocations: the storage of the values without pieces. Pieces move from the arena to the arena or to
+            an output. They do not move to the buffer of an input, which is written only after all calls that
+            may fail.
     """
-    makers = {value: at for at, step in enumerate(steps) for value in step.node.outputs}
+    producers = {value: at for at, step in enumerate(steps) for value in step.node.outputs}
     reads = Counter(base for step in steps for base in map(base_of, step.inputs))
     reads.update(map(base_of, held))
-    found: dict[Value, PieceOf] = {}
+    pieces: dict[Value, PieceOf] = {}
     for at, step in enumerate(steps):
-        if kind_of(step.node) is not CallKind.ASSEMBLY or not _in_order(allocations[step.node.output]):
+        if kind_of(step.node) is not CallKind.ASSEMBLY or not _may_hold_pieces(allocations[step.node.output]):
             continue
         places = _places(step)
         alone = {
             v: offset
             for v, offset in places.items()
-            if v in makers
+            if v in producers
             and reads[v] == 1
             and allocations[v] == Allocation(BufferKind.ARENA)
-            and kind_of(steps[makers[v]].node) in (CallKind.KERNEL, CallKind.ASSEMBLY)
+            and kind_of(steps[producers[v]].node) in (CallKind.KERNEL, CallKind.ASSEMBLY)
         }
-        for value in _made_last(alone, makers, at):
-            found[value] = PieceOf(step.node.output, alone[value])
-    return found
+        for value in _computed_last(alone, producers, at):
+            pieces[value] = PieceOf(step.node.output, alone[value])
+    return pieces
 
 
-def _in_order(allocation: Allocation) -> bool:
-    """Whether a value may be written early, and its elements lie one behind another."""
+def _may_hold_pieces(allocation: Allocation) -> bool:
+    """Whether the storage may be written early, and is contiguous."""
     return allocation.kind in (BufferKind.ARENA, BufferKind.OUTPUT) and allocation.strides is None
 
 
-def _made_last(pieces: Mapping[Value, int], makers: Mapping[Value, int], at: int) -> list[Value]:
-    """Those of the pieces that are made by the steps right before step ``at``, which make nothing else."""
-    found: list[Value] = []
+def _computed_last(pieces: Mapping[Value, int], producers: Mapping[Value, int], at: int) -> list[Value]:
+    """The pieces that are computed by the steps right before step ``at``, which compute nothing else."""
+    last: list[Value] = []
     by_step: dict[int, list[Value]] = {}
     for value in pieces:
-        by_step.setdefault(makers[value], []).append(value)
+        by_step.setdefault(producers[value], []).append(value)
     while (at := at - 1) in by_step:
-        found += by_step[at]
-    return found
+        last += by_step[at]
+    return last
 
 
 def _places(step: StridedNode) -> dict[Value, int]:
-    """Where inputs that are whole pieces begin in the output; those that lie there as in their own memory.
+    """The offsets in the output of inputs that are pieces, and have the strides of contiguous values there.
 
-    None where pieces overlap: what is copied would hide what has been computed there.
+    Empty if pieces overlap, since a copy would overwrite a computed piece.
     """
     node, kind = step.node, step.node.op.kind
     assert isinstance(kind, CopyPieces)

@@ -171,13 +171,13 @@ class _Places(NamedTuple):
             assert base.node is not None, f"{base} has no allocation"
             chain.append(base.node)
             base = base.node.inputs[0]
-        whole = layout = self._base(base, self.allocations[base])
+        source = layout = self._base(base, self.allocations[base])
         for node in reversed(chain):
             view = view_layout(node, layout)
             assert view is not None, f"{node} was not copied"
             layout = view
         if chain:
-            check_view(value, layout, base, whole)
+            check_view(value, layout, base, source)
         return layout
 
     def _base(self, value: Value, allocation: Allocation) -> Layout:
@@ -416,8 +416,8 @@ def _changing(loop: LoopSpec, inputs: Sequence[TensorSpec]) -> tuple[ChangingSiz
         before, after = (values[i].spec.shape for values in (loop.body.inputs, loop.body.outputs))
         for start, extent, following in zip(inputs[i].shape, before, after, strict=True):
             if extent != following:
-                assert extent is not None, "sizes are numbers or extents"
-                assert start is not None, "sizes are numbers or extents"
-                assert following is not None, "sizes are numbers or extents"
+                assert extent is not None, "sizes are static or symbolic"
+                assert start is not None, "sizes are static or symbolic"
+                assert following is not None, "sizes are static or symbolic"
                 changing[extent] = ChangingSize(extent, start, following)
     return tuple(changing.values())

@@ -47,12 +47,12 @@ class ChangingSize(NamedTuple):
     """A size variable of a loop-carried value.
 
     Attributes:
-        extent: the variable.
+        variable: the variable.
         start: its value in the first iteration.
         following: its value in the next iteration.
     """
 
-    extent: int
+    variable: int
     start: int
     following: int
 

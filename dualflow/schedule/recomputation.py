@@ -1,4 +1,4 @@
-"""A graph in which values are forgotten and, where they are read again, computed once more."""
+"""Rewrites a graph so that values are dropped after a node, and recomputed before their next reader."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.ops.op_kinds import Literal, Reduce
 
 Dropped = Mapping[int, Collection[Value]]
-"""By the place of a node in its graph, the values that are forgotten once it has run."""
+"""The values that are dropped after a node, by the position of the node in its graph."""
 
 
 class Recomputed(NamedTuple):
     """A graph with recomputations.
 
     Attributes:
-        graph: it.
-        source: the value of the original graph that each of its values is; what a node computes beside what
-            it is there for is none.
-        place: for each of its nodes the place of the original node that it, or its first reader, is.
-        repeated: those of its nodes that compute something again.
+        graph: the graph.
+        source: for values of the graph, the value of the original graph that they equal. Unused outputs of
+            a recomputing node have none.
+        place: for each node the position of the original node; for a recomputing node, of its first reader.
+        repeated: the nodes that recompute values.
     """
 
     graph: Graph
@@ -33,12 +33,12 @@ class Recomputed(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What computes some results of a node: the node itself, or a smaller one.
+    """A node that computes some outputs of an original node: the node itself, or a smaller one.
 
     Attributes:
-        node: it.
-        inputs: what of the original graph it reads.
-        outputs: the results of the original node that it has, in their order.
+        node: the node.
+        inputs: the values of the original graph that it reads.
+        outputs: the outputs of the original node that it computes, in their order.
     """
 
     node: Node
@@ -47,76 +47,78 @@ class Part(NamedTuple):
 
 
 class Parts:
-    """What computes values of a graph alone, found when it is first asked for."""
+    """A cache of the nodes that compute values of a graph alone."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[Value, ...], Part] = {}
+        self._parts: dict[tuple[Value, ...], Part] = {}
 
     def of(self, *values: Value) -> Part:
-        """What computes ``values``, results of one node in their order."""
-        if values not in self._known:
+        """The part that computes ``values``, outputs of one node in their order."""
+        if values not in self._parts:
             node = values[0].node
             assert node is not None, "inputs are not computed"
-            self._known[values] = _part(node, values)
-        return self._known[values]
+            self._parts[values] = _part(node, values)
+        return self._parts[values]
 
 
 def _part(node: Node, values: tuple[Value, ...]) -> Part:
-    """A nest without reductions is cut to what ``values`` need.
+    """The part of ``node`` that computes ``values``: of a nest without reductions, the nodes they need.
 
-    With reductions it stays whole: the order of a sum follows from all that its nest reads and writes.
+    A nest with reductions is not cut, since the order of a sum depends on all accesses of its nest.
     """
     body: Graph | None = node.attrs["body"] if node.op is FUSED else None
     if body is None or values == node.outputs or any(isinstance(n.op.kind, Reduce) for n in body.nodes):
         return Part(node, node.inputs, node.outputs)
     outputs = tuple([body.outputs[v.index] for v in values])
     needed = set(outputs)
-    kept: list[Node] = []
+    nodes: list[Node] = []
     for inner in reversed(body.nodes):
         if not needed.isdisjoint(inner.outputs):
-            kept.append(inner)
+            nodes.append(inner)
             needed.update(inner.inputs)
     read = [i for i, v in enumerate(body.inputs) if v in needed]
-    smaller = Graph(body.name, tuple([body.inputs[i] for i in read]), tuple(kept[::-1]), outputs)
+    smaller = Graph(body.name, tuple([body.inputs[i] for i in read]), tuple(nodes[::-1]), outputs)
     space: IterationSpace = node.attrs["space"]
-    own = {n: space.own[n] for n in kept if n in space.own}
+    own = {n: space.own[n] for n in nodes if n in space.own}
     attrs = {"body": smaller, "space": IterationSpace(space.shape, space.reduced, own, space.repeated)}
     inputs = tuple([node.inputs[i] for i in read])
     return Part(Node(FUSED, inputs, attrs, [v.spec for v in values], node.origin, node.also), inputs, values)
 
 
 def recomputed(graph: Graph, dropped: Dropped, parts: Parts) -> Recomputed:
-    """``graph`` where what is dropped is computed again just before its next reader.
+    """``graph`` in which dropped values are recomputed just before their next reader.
 
-    What that needs, and was dropped too, is computed before it. Whatever is dropped, the results are the
-    same; the caller says what may run twice. What nobody reads before it is dropped is only moved.
+    Dropped values that a recomputation reads are recomputed before it. The results are the same, whatever is
+    dropped; the caller ensures that the nodes may run twice. A value without a reader before it is dropped is
+    only computed later.
     """
     walk = _Walk(graph, parts)
     for at, node in enumerate(graph.nodes):
         if not is_view(node) and not isinstance(node.op.kind, Literal):
-            walk.keep(node, at)
+            walk.run(node, at)
             for value in dropped.get(at, ()):
-                walk.forget(value)
+                walk.drop(value)
     results = walk.read(graph.results, len(graph.nodes))
-    made = graph.with_results(results, nodes=tuple(walk.nodes))
-    kept = eliminate_dead_code(made).nodes
+    rewritten = graph.with_results(results, nodes=tuple(walk.nodes))
+    live = eliminate_dead_code(rewritten).nodes
     ran: set[Node] = set()
     repeated: list[Node] = []
-    for node in kept:
+    for node in live:
         if node.outputs and node.inputs and not is_view(node):
             original = next(walk.source[v].node for v in node.outputs if v in walk.source)
-            assert original is not None, "a node made it"
+            assert original is not None, "a value of the graph has a node"
             if original in ran:
                 repeated.append(node)
             ran.add(original)
-    return Recomputed(made.with_results(made.results, nodes=kept), walk.source, walk.place, tuple(repeated))
+    graph = rewritten.with_results(rewritten.results, nodes=live)
+    return Recomputed(graph, walk.source, walk.place, tuple(repeated))
 
 
 class _Walk:
-    """The nodes of the new graph, and where each value of the old one is by now.
+    """The nodes of the new graph so far, and the new values of old ones.
 
     Attributes:
-        now: for each old value that is known, the new one.
+        now: for each old value that is available, the new one.
         nodes, source, place: see :class:`Recomputed`.
     """
 
@@ -126,20 +128,20 @@ class _Walk:
         self.source: dict[Value, Value] = {}
         self.place: dict[Node, int] = {}
         self._parts = parts
-        self._seen_through: dict[Value, list[Value]] = {}
+        self._views: dict[Value, list[Value]] = {}
 
-    def keep(self, node: Node, at: int) -> None:
-        """Run a node of the old graph in its place."""
+    def run(self, node: Node, at: int) -> None:
+        """Append a node of the old graph."""
         self.read(node.inputs, at)
         self._add(node, node.inputs, node.outputs, at)
 
-    def forget(self, value: Value) -> None:
-        """Drop a value, and the views of it."""
-        for view in (value, *self._seen_through.pop(value, ())):
+    def drop(self, value: Value) -> None:
+        """Drop a value and the views of it."""
+        for view in (value, *self._views.pop(value, ())):
             self.now.pop(view, None)
 
     def read(self, values: Sequence[Value], at: int) -> list[Value]:
-        """Where ``values`` are, computed first if need be; a chain of any length is a loop here."""
+        """The new values of ``values``, recomputed if they are dropped, without recursion."""
         pending = self._missing(values)
         while pending:
             part = self._parts.of(*pending[-1])
@@ -153,24 +155,26 @@ class _Walk:
         return [self.now[v] for v in values]
 
     def _missing(self, values: Sequence[Value]) -> list[tuple[Value, ...]]:
-        """Those of ``values`` that are not known, by the nodes that make them."""
-        found: dict[Node | None, set[Value]] = {}
+        """The ``values`` that are dropped, grouped by the nodes that compute them."""
+        groups: dict[Node | None, set[Value]] = {}
         for value in values:
             if value not in self.now:
-                found.setdefault(value.node, set()).add(value)
-        return [tuple(sorted(group, key=lambda v: v.index)) for group in found.values()]
+                groups.setdefault(value.node, set()).add(value)
+        return [tuple(sorted(group, key=lambda v: v.index)) for group in groups.values()]
 
     def _note_view(self, value: Value) -> None:
         if value.node is not None and is_view(value.node):
-            self._seen_through.setdefault(base_of(value), []).append(value)
+            self._views.setdefault(base_of(value), []).append(value)
 
     def _add(self, node: Node, inputs: Sequence[Value], outputs: Sequence[Value], at: int) -> None:
-        """Run ``node``, whose results are the old values ``outputs``; those that are known stay."""
-        given = [self.now[v] for v in inputs]
-        changed = node in self.place or any(a is not b for a, b in zip(given, node.inputs, strict=True))
-        made = node.with_inputs(given) if changed else node
-        self.nodes.append(made)
-        self.place[made] = at
-        found = {old: new for old, new in zip(outputs, made.outputs, strict=True) if old not in self.now}
-        self.now.update(found)
-        self.source.update({new: old for old, new in found.items()})
+        """Append ``node``, whose results are the old values ``outputs``; available ones are not replaced."""
+        new_inputs = [self.now[v] for v in inputs]
+        changed = node in self.place or any(a is not b for a, b in zip(new_inputs, node.inputs, strict=True))
+        new_node = node.with_inputs(new_inputs) if changed else node
+        self.nodes.append(new_node)
+        self.place[new_node] = at
+        computed = {
+            old: new for old, new in zip(outputs, new_node.outputs, strict=True) if old not in self.now
+        }
+        self.now.update(computed)
+        self.source.update({new: old for old, new in computed.items()})

@@ -1,4 +1,4 @@
-"""Errors for accesses of memory that are not proved to be inside of its buffers."""
+"""Errors for memory accesses that are not proved to be inside their buffers."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ def refused(run: Run, statement: int, node: Node, why: str) -> InternalError:
 
 
 def unsafe(node: Node, why: str) -> InternalError:
-    """The error for what would access memory outside its buffers."""
+    """The error for code of ``node`` that would access memory outside its buffers."""
     where = f"\n{node.origin}" if node.origin else ""
     name = "+".join(n.op.name for n in node.attrs["body"].nodes) if "body" in node.attrs else node.op.name
     return InternalError(
         f"the compiled {name} is refused: {why}\n"
-        f"Please report this. df.config.set_backend('numpy') runs the program meanwhile.{where}"
+        f"Please report this. Until it is fixed, df.config.set_backend('numpy') runs the program.{where}"
     )
 
 
 def shown(statement: Statement, run: Run | None = None) -> str:
-    """An access as text, with the numbers of a launch in the place of their places."""
+    """An access as text, with the values of launch parameters if ``run`` is set."""
 
-    def number(n: lp.LaunchParameter | None) -> str:
-        return "1" if n is None else f"number {n.number}" if run is None else str(run.parameters[n.number])
+    def parameter(n: lp.LaunchParameter | None) -> str:
+        return "1" if n is None else f"parameter {n.number}" if run is None else str(run.parameters[n.number])
 
     def element(place: Place) -> str:
         begins = {edge.loop for edge in place.begins}
-        parts = [] if place.offset is None else [number(place.offset)]
+        parts = [] if place.offset is None else [parameter(place.offset)]
         parts += [
-            f"(loop {loop} - its chunk's begin) * {number(n)}"
+            f"(loop {loop} - begin of its block) * {parameter(n)}"
             if loop in begins
-            else f"loop {loop} * {number(n)}"
+            else f"loop {loop} * {parameter(n)}"
             for loop, n in place.terms
         ]
         if place.gathered is not None:
-            parts.append(f"register {place.gathered[0].number} * {number(place.gathered[1])}")
+            parts.append(f"register {place.gathered[0].number} * {parameter(place.gathered[1])}")
         return f"buffer {place.buffer} [{' + '.join(parts) or '0'}]"
 
     match statement:

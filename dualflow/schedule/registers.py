@@ -1,4 +1,4 @@
-"""Which registers a statement gives values, and which it needs."""
+"""The registers that a statement writes and reads."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dualflow.schedule.loop_program import (
 
 
 def written(statement: Statement) -> tuple[Register, ...]:
-    """The registers that a statement gives a value, those inside of it left out."""
+    """The registers that a statement writes itself, without those in its body."""
     match statement:
         case Compute() | Load() | ReduceFinalize():
             return (statement.register,)
@@ -43,27 +43,27 @@ def written(statement: Statement) -> tuple[Register, ...]:
 
 
 def read(statement: Statement) -> tuple[Register, ...]:
-    """The registers whose values a statement needs, those inside of it left out."""
-    needed: Sequence[Operand] = ()
+    """The registers that a statement reads itself, without those in its body."""
+    operands: Sequence[Operand] = ()
     match statement:
         case Compute():
-            needed = statement.operands
+            operands = statement.operands
         case Choose():
-            needed = (statement.selector,)
+            operands = (statement.selector,)
         case Repeat():
-            needed = statement.starts
+            operands = statement.starts
         case Load(place=Place(gathered=(position, _))):
-            needed = (position,)
+            operands = (position,)
         case Store():
-            needed = (statement.value,)
+            operands = (statement.value,)
         case BoundsCheck():
-            needed = (statement.position,)
+            operands = (statement.position,)
         case MaskedLoad():
-            needed = (statement.inside, *read(statement.load))
+            operands = (statement.inside, *read(statement.load))
         case ReduceUpdate():
-            needed = (*statement.accumulator, statement.value)
+            operands = (*statement.accumulator, statement.value)
         case ReduceCombine():
-            needed = (*statement.accumulator, *statement.other)
+            operands = (*statement.accumulator, *statement.other)
         case ReduceHorizontal() | ReduceFinalize():
-            needed = statement.accumulator
-    return tuple([operand for operand in needed if isinstance(operand, Register)])
+            operands = statement.accumulator
+    return tuple([operand for operand in operands if isinstance(operand, Register)])

@@ -35,7 +35,7 @@ SMALL = 16
 MAX_RECOMPUTED = 64
 """The most nodes that are recomputed for one value."""
 PATIENCE = 48
-"""The search ends after so many runs of the planner without a smaller peak."""
+"""The search ends after this number of runs of the planner without a smaller peak."""
 
 Drop = tuple[int, Value]
 """A place in the graph, and a value that is freed after it."""
@@ -110,16 +110,16 @@ def within_budget(
         drops += following
 
 
-def _at_peak(taken: Footprint) -> Node | None:
+def _at_peak(footprint: Footprint) -> Node | None:
     """The last node up to the peak that has a source line."""
-    at = _peak(taken)
-    return next((n for n in reversed(taken.steps[: at + 1]) if n is not None and n.origin), None)
+    at = _peak(footprint)
+    return next((n for n in reversed(footprint.steps[: at + 1]) if n is not None and n.origin), None)
 
 
-def _peak(taken: Footprint) -> int:
+def _peak(footprint: Footprint) -> int:
     """The step with the peak of memory."""
-    change = [0] * (len(taken.steps) + 2)
-    for block in taken.blocks:
+    change = [0] * (len(footprint.steps) + 2)
+    for block in footprint.blocks:
         change[block.birth] += block.nbytes
         change[max(block.reads, default=block.birth) + 1] -= block.nbytes
     live = list(accumulate(change))

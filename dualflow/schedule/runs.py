@@ -1,4 +1,4 @@
-"""The kernel of a loop nest, written the way that fits it."""
+"""Selects how the kernel of a loop nest is written."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from dualflow.schedule.tiles import TileWriter, tiling
 
 
 def run_of(nest: Nest, lanes: int, rows: int = 0) -> Run:
-    """The kernel of ``nest``, and what it is given.
+    """The kernel of ``nest``, and its arguments.
 
     Args:
         nest: the loop nest.
-        lanes: how many iterations of a lane loop are run at once: the blocks of long sums are made for them.
-        rows: how many rows that fit into so many lanes run side by side; 0 for loops along all rows, which
-            renderers without vectors need.
+        lanes: the number of iterations of a lane loop that run at once, which blocks of long sums depend on.
+        rows: the number of short rows, of at most ``lanes`` elements, that run side by side; 0 for loops
+            along all rows, which renderers without vectors need.
     """
     scan = scan_of(nest)
     if scan is not None:

@@ -1,4 +1,4 @@
-"""Scatters in a plan: their positions' check as a node of its own, and the numbers that describe one."""
+"""Scatters in a plan: bounds checks of their indices as separate nodes, and their parameter tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OUTSIDE = "an index is out of range for the axis that it names a place on"
 
 BOUNDS = Op(
     name="bounds",
-    doc="Stops the program unless all positions of the node ``scatter`` are inside; reads its integers.",
+    doc="Stops the program unless all indices of the node ``scatter`` are in bounds; reads the indices.",
     infer=lambda indices, scatter: (),
     kernel=lambda indices, scatter: (),
     kind=Check(),
@@ -26,20 +26,20 @@ BOUNDS = Op(
 
 
 def bounds_node(scatter: Node) -> Node:
-    """The check of the integers of ``scatter``."""
+    """The bounds check of the indices of ``scatter``."""
     return Node(BOUNDS, scatter.inputs[-2:-1], {"scatter": scatter}, [], scatter.origin, scatter.also)
 
 
 def scatters(kind: Scatter, dtype: DType) -> bool:
-    """Whether the routine works on elements of ``dtype``."""
+    """Whether the routine for scatters supports elements of ``dtype``."""
     return in_loops(dtype) and not dtype.is_complex and (kind.join == "put" or not dtype.is_bool)
 
 
 def table(shape: Sequence[int], axis: int, depth: int, count: int) -> list[int]:
-    """What the routine reads, for positions on ``depth`` axes from ``axis`` on.
+    """The parameters of the routine, for indices along ``depth`` axes from ``axis`` on.
 
-    How many times it goes through the positions, their number, the length of a row, the distance between
-    iterations, and the sizes and distances of positions.
+    The number of iterations over all indices, the number of indices, the length of a row, the distance
+    between iterations, and the sizes and strides of the indexed axes.
 
     >>> table((4, 5, 6), 0, 2, 10)
     [1, 10, 6, 120, 4, 5, 5, 1]
@@ -52,18 +52,18 @@ def table(shape: Sequence[int], axis: int, depth: int, count: int) -> list[int]:
 
 
 def join_of(node: Node) -> str:
-    """How a scatter's rows meet what is there: see :class:`dualflow.ops.op_kinds.Scatter`."""
+    """How a scatter combines rows with old ones: see :class:`dualflow.ops.op_kinds.Scatter`."""
     assert isinstance(node.op.kind, Scatter)
     return node.op.kind.join or node.attrs["join"]
 
 
 def depth_of(node: Node) -> int:
-    """How many axes a position of a scatter names."""
+    """The number of axes that an index of a scatter has."""
     return 1 if "axis" in node.attrs else sizes(node.inputs[-2])[-1]
 
 
 def table_of(node: Node) -> list[int]:
-    """The table for a scatter."""
-    positions = sizes(node.inputs[-2])
-    count = math.prod(positions if "axis" in node.attrs else positions[:-1])
+    """The parameters of the routine for a scatter; see :func:`table`."""
+    shape = sizes(node.inputs[-2])
+    count = math.prod(shape if "axis" in node.attrs else shape[:-1])
     return table(sizes(node.output), node.attrs.get("axis", 0), depth_of(node), count)

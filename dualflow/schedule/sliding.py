@@ -1,4 +1,4 @@
-"""Windows that slide over a tensor, as one factor of a matrix product that reads them where they lie."""
+"""Sliding windows over a tensor as one factor of a matrix product, which reads the tensor itself."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class SlidingAxis(NamedTuple):
     """An axis with windows.
 
     Attributes:
-        size: of the tensor.
-        before: zeros before its first element.
-        windows: how many there are.
+        size: the size of the tensor.
+        before: the number of zeros before its first element.
+        windows: the number of windows.
         stride: the distance between windows.
-        length: of a window.
+        length: the number of elements of a window.
         dilation: the distance between the elements of a window.
     """
 
@@ -37,20 +37,20 @@ class SlidingAxis(NamedTuple):
 
 
 class SlidingWindows(NamedTuple):
-    """How windows lie on a tensor ``(batch, *axes, channels)`` that has zeros around it."""
+    """The geometry of windows on a tensor ``(batch, *axes, channels)`` that is padded with zeros."""
 
     axes: tuple[SlidingAxis, ...]
     channels: int
 
     @property
     def run(self) -> int:
-        """How many elements of a window are neighbours in the tensor: a place's, or a row's."""
+        """The number of elements of a window that are contiguous in the tensor."""
         last = self.axes[-1]
         return self.channels * (last.length if last.dilation == 1 else 1)
 
 
 def _multiplied(x: Any, y: Any, *onto: Any, windows: SlidingWindows, **attrs: Any) -> Any:
-    """What the node means, in NumPy."""
+    """The NumPy kernel of a product of windows."""
     rows = _rows(x, windows)
     left = rows.T if attrs.get("transpose_a") else rows
     product = left @ (y.T if attrs.get("transpose_b") else y)
@@ -58,14 +58,14 @@ def _multiplied(x: Any, y: Any, *onto: Any, windows: SlidingWindows, **attrs: An
 
 
 def _summed(x: Any, y: Any, *, windows: SlidingWindows) -> Any:
-    """What the node means, in NumPy."""
+    """The NumPy kernel of a sum of windows."""
     counts, channels = [a.windows for a in windows.axes], windows.channels
     products = _rows(x, windows).reshape(-1, y.size // channels, channels) * y.reshape(-1, channels)
     return products.sum(1).reshape(x.shape[0], *counts, channels)
 
 
 def _rows(x: Any, windows: SlidingWindows) -> Any:
-    """The matrix of the windows."""
+    """The matrix whose rows are the windows."""
     axes = windows.axes
     ends = [(a.windows - 1) * a.stride + (a.length - 1) * a.dilation + 1 for a in axes]
     around = [(a.before, max(0, end - a.before - a.size)) for a, end in zip(axes, ends, strict=True)]
@@ -74,13 +74,13 @@ def _rows(x: Any, windows: SlidingWindows) -> Any:
     apart = [s * a.stride for s, a in zip(steps, axes, strict=True)]
     inside = [s * a.dilation for s, a in zip(steps, axes, strict=True)]
     shape = (x.shape[0], *[a.windows for a in axes], *[a.length for a in axes], windows.channels)
-    seen = as_strided(padded, shape, (padded.strides[0], *apart, *inside, padded.strides[-1]))
-    return seen.reshape(math.prod(shape[: 1 + len(axes)]), -1)
+    view = as_strided(padded, shape, (padded.strides[0], *apart, *inside, padded.strides[-1]))
+    return view.reshape(math.prod(shape[: 1 + len(axes)]), -1)
 
 
 WINDOW_PRODUCT = Op(
     name="window_product",
-    doc="The matrix of the windows of ``x``, each a row, times ``y``; attrs as a product has, and windows.",
+    doc="The matrix whose rows are windows of ``x``, times ``y``; attrs: those of a product, and windows.",
     infer=lambda *specs, **attrs: (),
     kernel=_multiplied,
     kind=MatMul(),
@@ -88,7 +88,7 @@ WINDOW_PRODUCT = Op(
 
 WINDOW_SUM = Op(
     name="window_sum",
-    doc="The windows of ``x`` times ``y``, summed over each window, channel by channel; attrs: windows.",
+    doc="The windows of ``x`` times ``y``, summed over each window per channel; attrs: windows.",
     infer=lambda *specs, **attrs: (),
     kernel=_summed,
     kind=MatMul(),

@@ -1,4 +1,4 @@
-"""Spans of elements of a buffer, and whether one is inside another; sizes may be symbolic."""
+"""Spans of elements of a buffer, and containment of spans; sizes may be symbolic."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dualflow.schedule.refused_accesses import unsafe
 class Span(NamedTuple):
     """Elements of a buffer, from ``first`` to ``last``, each of ``size`` bytes.
 
-    ``counts`` are sizes that the program learns: where one is 0 there are no elements.
+    ``counts`` are dynamic sizes; if one of them is 0, there are no elements.
     """
 
     buffer: int
@@ -28,7 +28,7 @@ class Span(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """The bytes that the buffer has to have."""
+        """The bytes that the buffer needs."""
         return self.size * (self.last + 1)
 
     def __str__(self) -> str:
@@ -36,7 +36,7 @@ class Span(NamedTuple):
 
 
 def footprint(layout: Layout, shape: Sequence[int], size: int) -> Span | None:
-    """The elements between the first and the last of a layout; None where there are none.
+    """The elements from the first to the last of a layout; None if there are none.
 
     >>> str(footprint(Layout(2, 10, (4, -1)), (3, 4), 8))
     'elements 7 to 18 (8 bytes each) of buffer 2'
@@ -58,8 +58,8 @@ def footprint(layout: Layout, shape: Sequence[int], size: int) -> Span | None:
     return Span(buffer, size, first, last, counts)
 
 
-def in_order(layout: Layout, counts: Sequence[int], size: int) -> Span | None:
-    """As many elements as the product of ``counts``, one after another; None where there are none."""
+def contiguous_span(layout: Layout, counts: Sequence[int], size: int) -> Span | None:
+    """A span of as many elements as the product of ``counts``; None if there are none."""
     if 0 in counts:
         return None
     symbolic = tuple([d for d in counts if isinstance(d, SymInt)])
@@ -67,7 +67,7 @@ def in_order(layout: Layout, counts: Sequence[int], size: int) -> Span | None:
 
 
 def distances(stride: int, count: int) -> tuple[int, int]:
-    """How far ``count`` elements reach before the first of them, at most 0, and behind it, at least 0."""
+    """The offsets of the first and the last of ``count`` elements in memory: at most 0, and at least 0."""
     distance = stride * (count - 1)
     least, most = bounds(stride)
     if least is not None and least >= 0:
@@ -78,7 +78,7 @@ def distances(stride: int, count: int) -> tuple[int, int]:
 
 
 def at_least(x: int, y: int) -> bool | None:
-    """Whether ``x`` is never less than ``y``; None where only the run tells."""
+    """Whether ``x`` is at least ``y``; None if that is known only at run time."""
     if type(x) is int and type(y) is int:
         return x >= y
     least, most = bounds(x - y)
@@ -88,7 +88,7 @@ def at_least(x: int, y: int) -> bool | None:
 
 
 def both(first: bool | None, second: bool | None) -> bool | None:
-    """Whether both hold; None where only the run tells."""
+    """Whether both hold; None if that is known only at run time."""
     if first is False or second is False:
         return False
     return True if first and second else None
@@ -100,9 +100,10 @@ def contains(outer: Span, inner: Span) -> bool | None:
 
 
 def check_view(view: Value, layout: Layout, base: Value, whole: Layout) -> None:
-    """Raise unless a view, which has a layout, shows elements of what it is a view of.
+    """Raise unless a view with this layout shows elements of its source.
 
-    Where only the run tells, the statements that read it compare what they access with the buffer.
+    If that is known only at run time, the statements that read the view compare their accesses with the
+    buffer.
 
     Raises:
         InternalError: it shows other elements.
@@ -111,14 +112,14 @@ def check_view(view: Value, layout: Layout, base: Value, whole: Layout) -> None:
         return
     inner, outer = (footprint(at, sizes(v), v.spec.dtype.size) for at, v in ((layout, view), (whole, base)))
     if inner is not None and not inner.counts and (outer is None or contains(outer, inner) is False):
-        assert view.node is not None, "a view is made by a node"
-        raise unsafe(view.node, f"it shows {inner}, and what it is a view of has {outer}")
+        assert view.node is not None, "a view is the output of a node"
+        raise unsafe(view.node, f"it shows {inner}, but its source has {outer}")
 
 
 def fits(span: Span, nbytes: int) -> bool | None:
-    """Whether the elements are inside of a buffer of so many bytes; None where only the run tells.
+    """Whether the elements are inside a buffer of ``nbytes`` bytes; None if that is known only at run time.
 
-    Where sizes are symbolic, elements that are outside may never be accessed.
+    With symbolic sizes, elements outside may never be accessed.
     """
     _, size, first, last, counts = span
     if not counts and first.__class__ is last.__class__ is nbytes.__class__ is int:

@@ -1,4 +1,4 @@
-"""What statements other than kernels access: the elements of their operands, in the order of the operands."""
+"""The accesses of statements other than kernels, as spans of their operands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dualflow.graph.passes import fourier
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.sliding import SlidingWindows
-from dualflow.schedule.spans import Span, footprint, in_order
+from dualflow.schedule.spans import Span, contiguous_span, footprint
 from dualflow.schedule.statements import (
     CallRoutine,
     CheckBounds,
@@ -23,31 +23,35 @@ from dualflow.schedule.statements import (
 
 
 def accesses_of(statement: Statement) -> dict[int, Span | None]:
-    """What ``statement`` accesses of its operands, by their number, outputs behind inputs; None for nothing.
+    """The spans that ``statement`` accesses, by the number of the operand, inputs first; None for no element.
 
-    Of the operands that aren't there it accesses all elements.
+    It accesses all elements of operands that have no entry.
     """
     count = len(statement.inputs)
     match statement:
         case Multiply():
-            return {} if _whole(statement) else dict(zip((0, 1, count), _matrices(statement), strict=True))
+            return (
+                {}
+                if _reads_operands(statement)
+                else dict(zip((0, 1, count), _matrices(statement), strict=True))
+            )
         case ScatterRows(indices=indices):
             return {
-                count: _places(statement),
+                count: _selectable(statement),
                 count - 2: _indices(indices),
                 count - 1: _rows(statement),
             }
         case CheckBounds(indices=indices):
             return {0: _indices(indices)}
         case RequireCondition():
-            return {i: _in_order(*x) for i, x in enumerate((statement.condition, *statement.reads))}
+            return {i: _contiguous(*x) for i, x in enumerate((statement.condition, *statement.reads))}
         case CallRoutine():
             return _routine(statement)
     return {}
 
 
-def _whole(product: Multiply) -> bool:
-    """Whether the matrices of a product are its operands, as they are or with their axes exchanged."""
+def _reads_operands(product: Multiply) -> bool:
+    """Whether the matrices of a product are its operands or their transposes."""
     (rows, columns, inner), (x, y, out), node = product.shape, product.matrices, product.node
     if product.windows is not None or product.batch:
         return False
@@ -65,41 +69,41 @@ def _is_operand(matrix: Layout, shape: tuple[int, int], layout: Layout, value: V
     return layout == (buffer, offset, (across, down)) and value.spec.shape == (columns, rows)
 
 
-def _in_order(layout: Layout, value: Value) -> Span | None:
-    """The elements of a value that are one after another."""
-    return in_order(layout, sizes(value), value.spec.dtype.size)
+def _contiguous(layout: Layout, value: Value) -> Span | None:
+    """The elements of a contiguous value."""
+    return contiguous_span(layout, sizes(value), value.spec.dtype.size)
 
 
 def _matrices(product: Multiply) -> tuple[Span | None, Span | None, Span | None]:
-    """The matrices of a product, or the tensor whose windows are one."""
+    """The spans of the matrices of a product, or of the tensor whose windows are a matrix."""
     (rows, columns, inner), (x, y, out) = product.shape, product.matrices
     size, batch = product.node.output.spec.dtype.size, product.batch
     if product.windows is None:
         left = footprint(x, (*batch, rows, inner), size)
     else:
         tensors = sizes(product.node.inputs[0])[0]
-        left = in_order(x, _tensor(product.windows, tensors), size)
+        left = contiguous_span(x, _tensor(product.windows, tensors), size)
         counts, lengths = _windows(product.windows, tensors)
         if not product.by_window:
             counts, lengths = lengths, counts
         if (math.prod(counts), math.prod(lengths)) != (rows, inner):  # more than the tensor has
-            left = in_order(x, (*_tensor(product.windows, tensors), rows, inner), size)
+            left = contiguous_span(x, (*_tensor(product.windows, tensors), rows, inner), size)
     return left, footprint(y, (*batch, inner, columns), size), footprint(out, (*batch, rows, columns), size)
 
 
 def _tensor(windows: SlidingWindows, tensors: int) -> tuple[int, ...]:
-    """The shape of the tensors on which windows are."""
+    """The shape of a batch of ``tensors`` tensors that windows slide over."""
     return (tensors, *[axis.size for axis in windows.axes], windows.channels)
 
 
 def _windows(windows: SlidingWindows, tensors: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """How many windows there are, and how many elements each has."""
+    """The shape of the windows' positions, and the shape of a window."""
     axes = windows.axes
     return (tensors, *[a.windows for a in axes]), (*[a.length for a in axes], windows.channels)
 
 
-def _places(scatter: ScatterRows) -> Span | None:
-    """All that indices can name."""
+def _selectable(scatter: ScatterRows) -> Span | None:
+    """The elements that indices can select."""
     indices = scatter.indices
     iterations, count, length, distance, *axes = indices.table
     extents, distances = axes[: indices.depth], axes[indices.depth :]
@@ -112,33 +116,33 @@ def _places(scatter: ScatterRows) -> Span | None:
 
 def _rows(scatter: ScatterRows) -> Span | None:
     iterations, count, length, *_ = scatter.indices.table
-    return in_order(scatter.rows, (iterations, count, length), scatter.node.output.spec.dtype.size)
+    return contiguous_span(scatter.rows, (iterations, count, length), scatter.node.output.spec.dtype.size)
 
 
 def _indices(indices: ScatterIndices) -> Span | None:
     _, count, *_ = indices.table
-    return in_order(indices.layout, (count, indices.depth), indices.dtype.size)
+    return contiguous_span(indices.layout, (count, indices.depth), indices.dtype.size)
 
 
 def _routine(call: CallRoutine) -> dict[int, Span | None]:
-    """What a backend's own code accesses. NumPy's kernels get views of the operands."""
+    """The accesses of a backend's routines; NumPy's kernels get views of the operands."""
     node, values = call.node, (*call.node.inputs, *call.node.outputs)
     layouts, count = (*call.inputs, *call.outputs), len(call.inputs)
     match call.kind:
         case CallKind.MEASURE if call.inputs:
             place = Layout(layouts[0].buffer, layouts[0].offset + node.attrs["index"], ())
-            return {0: in_order(place, (), values[0].spec.dtype.size)}
+            return {0: contiguous_span(place, (), values[0].spec.dtype.size)}
         case CallKind.SIZES:
-            return {0: in_order(layouts[0], (len(node.attrs["values"]),), values[0].spec.dtype.size)}
+            return {0: contiguous_span(layouts[0], (len(node.attrs["values"]),), values[0].spec.dtype.size)}
         case CallKind.POSITIONS:
-            return {i: _in_order(*x) for i, x in enumerate(zip(layouts, values, strict=True))}
+            return {i: _contiguous(*x) for i, x in enumerate(zip(layouts, values, strict=True))}
         case CallKind.WINDOW_SUM:
             windows: SlidingWindows = node.attrs["windows"]
             tensors, size = sizes(values[0])[0], node.output.spec.dtype.size
             counts, lengths = _windows(windows, tensors)
             shapes = (_tensor(windows, tensors), lengths, (*counts, windows.channels))
-            return {i: in_order(layouts[i], shape, size) for i, shape in enumerate(shapes)}
+            return {i: contiguous_span(layouts[i], shape, size) for i, shape in enumerate(shapes)}
         case CallKind.FOURIER:
             shape = fourier.shape_of(node)
-            return {i: in_order(layouts[i], shape, node.output.spec.dtype.size) for i in (0, count)}
+            return {i: contiguous_span(layouts[i], shape, node.output.spec.dtype.size) for i in (0, count)}
     return {}

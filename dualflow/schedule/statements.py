@@ -1,16 +1,16 @@
-"""A plan as a program: frozen statements, which say what happens, and where, without a machine in them.
+"""The program of a plan: frozen statements with buffers and layouts, which don't depend on a machine.
 
-    Launch a loop nest                          LaunchPieces, one for each piece of an output
-    Multiply matrices                           ScatterRows to where integers say
-    CheckBounds of a scatter's integers         CopyMemory as it is
-    RequireCondition of the user's program      CallRoutine: other code of a backend, or the op's own kernel
-    ChooseBranch of several, by a number        RunLoop of a loop
+    Launch: a loop nest                         LaunchPieces: a loop nest for each piece of an output
+    Multiply: a matrix product                  ScatterRows: a scatter
+    CheckBounds: of a scatter's indices         CopyMemory: a copy of bytes
+    RequireCondition: a check                   CallRoutine: a routine of a backend, or the op's NumPy kernel
+    ChooseBranch: a conditional                 RunLoop: a loop
 
-Each call of the plan is one statement, in the plan's order. What a call implies is decided here and nowhere
-else: what a product is added to, or a scatter writes onto, is put in its place first; whether a scatter's
-integers have been looked at; what ends a loop, in which order it takes rows, and which of its stacks grow.
-A renderer adds what differs between machines: vectors and threads, how a failed check ends the program, and
-how memory is found that grows, or whose size the run tells.
+Each call of the plan is one statement, in the plan's order. The decisions that all backends share are made
+here: which copy or fill comes before a product or a scatter, whether the indices of a scatter are checked
+already, what ends a loop, in which order it takes rows, and which of its stacks grow. A renderer adds what
+differs between machines: vectors and threads, how a failed check ends the program, and the allocation of
+growable buffers and of buffers of dynamic size.
 
 Statements are named tuples, as those of kernels are (see :mod:`dualflow.schedule.loop_program`).
 """
@@ -34,17 +34,20 @@ from dualflow.schedule.scattering import depth_of, join_of, table_of
 from dualflow.schedule.sliding import SlidingWindows
 
 INITIAL_CAPACITY = 64
-"""For so many iterations a stack that grows has room at first; then for twice as many each time."""
+"""The initial capacity of a growable buffer, in rows; it is doubled when the buffer is full."""
 
 
 ValueLayout = tuple[Layout, Value]
-"""A value, and where it lies."""
+"""A value and its layout."""
 
 
 class ScatterIndices(NamedTuple):
-    """The integers of a scatter: where they lie, how many name one place, and what describes the places.
+    """The indices of a scatter.
 
-    ``table`` is that of :func:`dualflow.schedule.scattering.table`.
+    Attributes:
+        layout, dtype: of the integers.
+        depth: the number of integers of one index.
+        table: the result of :func:`dualflow.schedule.scattering.table`.
     """
 
     layout: Layout
@@ -62,7 +65,7 @@ class Launch(NamedTuple):
 
 
 class LaunchPieces(NamedTuple):
-    """Loop nests that put an output together."""
+    """Loop nests that assemble an output from pieces."""
 
     node: Node
     inputs: tuple[Layout, ...]
@@ -71,17 +74,18 @@ class LaunchPieces(NamedTuple):
 
 
 class Multiply(NamedTuple):
-    """A product of each two matrices of a batch: ``out = scale * (x @ y)``, or ``out += scale * (x @ y)``.
+    """A batch of matrix products: ``out = scale * (x @ y)``, or ``out += scale * (x @ y)``.
 
     Attributes:
-        onto: what copies the matrices to which the product is added to where it goes, before it is computed.
+        onto: the copy of the addend to ``out``, which runs first; None if it is there already, or there is
+            none.
         shape: rows, columns and inner size.
         batch: the sizes of the other axes.
-        matrices: where x, y and out lie, with a stride for each axis of the batch.
+        matrices: the layouts of x, y and out, with a stride for each axis of the batch.
         scale: the factor.
-        adds: whether the product is added to what is there.
-        windows: those of a tensor that x has in place of a matrix.
-        by_window: whether they are rows; else they are columns.
+        adds: whether the product is added to ``out``.
+        windows: the windows of the tensor x that are the matrix; None if x is a matrix itself.
+        by_window: whether windows are rows; else they are columns.
     """
 
     node: Node
@@ -104,19 +108,19 @@ class Multiply(NamedTuple):
 
     @property
     def multiplications(self) -> int:
-        """How many numbers are multiplied."""
+        """The number of multiplications."""
         return math.prod((*self.batch, *self.shape))
 
 
 class ScatterRows(NamedTuple):
-    """Rows put where integers say.
+    """A scatter of rows.
 
     Attributes:
-        onto: what puts zeros, or the old rows, where the new ones go; None where these are there already.
-        positions: the integers.
-        rows: where the rows lie.
-        join: how they meet what is there; see :class:`dualflow.ops.op_kinds.Scatter`.
-        checked: whether a :class:`CheckBounds` has looked at the integers.
+        onto: the fill or copy that initialises the output and runs first; None if it has the old rows.
+        indices: the indices of the rows.
+        rows: the layout of the rows.
+        join: how they are combined with old rows; see :class:`dualflow.ops.op_kinds.Scatter`.
+        checked: whether a :class:`CheckBounds` has checked the indices.
     """
 
     node: Node
@@ -130,7 +134,7 @@ class ScatterRows(NamedTuple):
 
 
 class CheckBounds(NamedTuple):
-    """The program ends unless all positions of the node ``scatter`` are inside."""
+    """Ends the program unless all indices of the node ``scatter`` are in bounds."""
 
     node: Node
     inputs: tuple[Layout, ...]
@@ -140,7 +144,7 @@ class CheckBounds(NamedTuple):
 
 
 class CopyMemory(NamedTuple):
-    """The bytes of the input, which lie one behind another."""
+    """Copies the bytes of the input, which is contiguous."""
 
     node: Node
     inputs: tuple[Layout, ...]
@@ -148,7 +152,7 @@ class CopyMemory(NamedTuple):
 
 
 class RequireCondition(NamedTuple):
-    """The program ends unless ``condition`` holds; the error is made of what it ``reads``."""
+    """Ends the program unless ``condition`` holds; ``reads`` are the values that the error shows."""
 
     node: Node
     inputs: tuple[Layout, ...]
@@ -158,7 +162,7 @@ class RequireCondition(NamedTuple):
 
 
 class CallRoutine(NamedTuple):
-    """What a backend has code of its own for, by its kind, or runs as the op's own kernel."""
+    """A routine of a backend, by the kind of call, or the op's NumPy kernel."""
 
     node: Node
     inputs: tuple[Layout, ...]
@@ -167,7 +171,7 @@ class CallRoutine(NamedTuple):
 
 
 class ChooseBranch(NamedTuple):
-    """The branch whose number lies at ``number``, the last for any other."""
+    """Runs the branch whose number is the value of ``number``; the last one if it is out of range."""
 
     node: Node
     inputs: tuple[Layout, ...]
@@ -177,20 +181,19 @@ class ChooseBranch(NamedTuple):
 
 
 class RunLoop(NamedTuple):
-    """A loop: ``start``, then iterations, each with ``test`` before it and of ``body``.
+    """A loop: ``start``, then iterations of ``test`` and ``body``.
 
     Attributes:
-        counter: the loop's number, by which others name the iterations that it has made.
-        length: the number of iterations, or the largest where a condition ends the loop; None for any.
-        counted: in place of ``length``, the loop that has made as many iterations.
-        backwards: whether the first iteration takes the last rows, and so on.
-        condition: what must hold for another iteration, after the statements of ``test``; None for nothing.
-        rows: what moves between iterations.
-        sizes: those of what is carried that an iteration may change.
-        exchanged: the buffers of what is carried in such a size, and those where an iteration puts the next
-        one.
-        stacks: the buffers of stacks of a size that the run tells before the first iteration, and its
-        factors.
+        counter: the loop's id, by which other loops refer to its trip count.
+        length: the trip count, or its maximum if there is a condition; None if it is dynamic.
+        counted: the id of the loop whose dynamic trip count this loop has; None if it has its own.
+        backwards: whether the first iteration takes the last row, and so on.
+        condition: the value that must be true for another iteration, after ``test``; None if there is none.
+        rows: the rows of stacks, whose addresses move between iterations.
+        sizes: the sizes of loop-carried values that an iteration may change.
+        exchanged: pairs of buffers of a loop-carried value of such a size: the current and the next one.
+        stacks: the buffers of stacks whose dynamic size is computed before the first iteration, and the
+            factors of their bytes.
     """
 
     node: Node
@@ -211,12 +214,12 @@ class RunLoop(NamedTuple):
 
     @property
     def growable(self) -> tuple[StackRow, ...]:
-        """The rows that the loop stacks without knowing how many there will be."""
+        """The rows of growable buffers."""
         return tuple([row for row in self.rows if row.grows])
 
     @property
     def growable_bytes(self) -> int:
-        """What an iteration adds to the stacks that grow."""
+        """The bytes that an iteration adds to growable buffers."""
         return sum(row.nbytes for row in self.rows if row.grows)
 
 
@@ -240,7 +243,7 @@ def statements(plan: Plan) -> tuple[Statement, ...]:
 
 
 def walk(program: Iterable[Statement]) -> Iterator[Statement]:
-    """All statements, those inside conditionals and loops too, in order."""
+    """All statements in order, including those inside conditionals and loops."""
     for statement in program:
         yield statement
         if isinstance(statement, RunLoop):
@@ -250,14 +253,14 @@ def walk(program: Iterable[Statement]) -> Iterator[Statement]:
 
 
 def bodies(statement: Statement) -> tuple[tuple[Statement, ...], ...]:
-    """What a conditional may run, and a loop in each iteration."""
+    """The branches of a conditional; the test and body of a loop; else nothing."""
     if isinstance(statement, ChooseBranch):
         return statement.branches
     return (statement.test, statement.body) if isinstance(statement, RunLoop) else ()
 
 
 def launches(statement: Statement) -> tuple[Launch, ...]:
-    """The loop nests that a statement itself runs."""
+    """The loop nests that a statement runs itself."""
     match statement:
         case Launch():
             return (statement,)
@@ -269,7 +272,7 @@ def launches(statement: Statement) -> tuple[Launch, ...]:
 
 
 def _statements(calls: Iterable[PlannedCall], checked: set[Node]) -> tuple[Statement, ...]:
-    """The statements of calls; ``checked`` are the scatters whose positions have been looked at."""
+    """The statements of calls; ``checked`` are the scatters whose indices have been checked."""
     return tuple([_statement(call, checked) for call in calls])
 
 
@@ -279,7 +282,7 @@ def _statement(call: PlannedCall, checked: set[Node]) -> Statement:
         case CallKind.KERNEL:
             return Launch(node, inputs, outputs)
         case CallKind.ASSEMBLY:
-            parts = [Launch(made, source, (target,)) for made, source, target in pieces(call)]
+            parts = [Launch(copy, source, (target,)) for copy, source, target in pieces(call)]
             return LaunchPieces(node, inputs, outputs, tuple(parts))
         case CallKind.PRODUCT:
             return _product(node, inputs, outputs)
@@ -288,7 +291,7 @@ def _statement(call: PlannedCall, checked: set[Node]) -> Statement:
         case CallKind.BOUNDS:
             scatter: Node = node.attrs["scatter"]
             checked.add(scatter)
-            return CheckBounds(node, inputs, outputs, scatter, _positions(scatter, inputs[0]))
+            return CheckBounds(node, inputs, outputs, scatter, _indices(scatter, inputs[0]))
         case CallKind.MOVE:
             return CopyMemory(node, inputs, outputs)
         case CallKind.CHECK:
@@ -309,17 +312,17 @@ def _product(node: Node, inputs: tuple[Layout, ...], outputs: tuple[Layout, ...]
     onto = None
     if addend and addend[0] != out:
         onto = Launch(copy_elements(sizes(node.output), node.output.spec.dtype), tuple(addend), outputs)
-    turned, windows = bool(node.attrs.get("transpose_a")), node.attrs.get("windows")
-    of_x = sizes(node.inputs[0])
-    if windows is not None:  # of a tensor whose elements lie in order
-        x, of_x = Layout(x.buffer, x.offset, (0, 0)), sizes(node.output)
-    elif turned:
-        x = _swapped(x)
+    transpose_x, windows = bool(node.attrs.get("transpose_a")), node.attrs.get("windows")
+    x_shape = sizes(node.inputs[0])
+    if windows is not None:  # of a contiguous tensor
+        x, x_shape = Layout(x.buffer, x.offset, (0, 0)), sizes(node.output)
+    elif transpose_x:
+        x = _transposed(x)
     *batch, rows, columns = sizes(node.output)
     inner = sizes(node.inputs[1])[-1 if node.attrs.get("transpose_b") else -2]
     if node.attrs.get("transpose_b"):
-        y = _swapped(y)
-    shapes = (of_x, sizes(node.inputs[1]), sizes(node.output))
+        y = _transposed(y)
+    shapes = (x_shape, sizes(node.inputs[1]), sizes(node.output))
     x, y, out = [
         Layout(i.buffer, i.offset, spread(i, (*shape[:-2], 2, 2), (*batch, 2, 2)).strides)
         for i, shape in zip((x, y, out), shapes, strict=True)
@@ -327,12 +330,22 @@ def _product(node: Node, inputs: tuple[Layout, ...], outputs: tuple[Layout, ...]
     scale = node.attrs.get("scale", 1.0)
     shape, matrices = (rows, columns, inner), (x, y, out)
     return Multiply(
-        node, inputs, outputs, onto, shape, tuple(batch), matrices, scale, bool(addend), windows, not turned
+        node,
+        inputs,
+        outputs,
+        onto,
+        shape,
+        tuple(batch),
+        matrices,
+        scale,
+        bool(addend),
+        windows,
+        not transpose_x,
     )
 
 
-def _swapped(layout: Layout) -> Layout:
-    """A matrix with its axes exchanged."""
+def _transposed(layout: Layout) -> Layout:
+    """The layout of the transposed matrix."""
     *batch, down, across = layout.strides
     return Layout(layout.buffer, layout.offset, (*batch, across, down))
 
@@ -347,10 +360,10 @@ def _scatter(
         onto = Launch(fill_elements(shape, dtype, 0), (), outputs)
     elif old[0] != outputs[0]:
         onto = Launch(copy_elements(shape, dtype), (old[0],), outputs)
-    return ScatterRows(node, inputs, outputs, onto, _positions(node, indices), rows, join_of(node), checked)
+    return ScatterRows(node, inputs, outputs, onto, _indices(node, indices), rows, join_of(node), checked)
 
 
-def _positions(scatter: Node, layout: Layout) -> ScatterIndices:
+def _indices(scatter: Node, layout: Layout) -> ScatterIndices:
     dtype = scatter.inputs[-2].spec.dtype
     return ScatterIndices(layout, dtype, depth_of(scatter), tuple(table_of(scatter)))
 

@@ -1,15 +1,15 @@
-"""Lane loops in strips, for compilers that make vectors of innermost loops of simple statements only.
+"""Strip mining of lane loops, for compilers that vectorise only innermost loops of simple statements.
 
-A strip is a chunk of neighbouring iterations of a lane loop. What the iterations hold for one another to
-read is kept in small buffers of the kernel's own, *slots*, with an element for each iteration of the strip.
-Three kinds of lane loops are rewritten, all others stay as they are:
+A strip is a block of consecutive iterations of a lane loop. Values that cross inner loops are in stack
+scratch, in *slots* with an element for each iteration of the strip. Three kinds of lane loops are rewritten:
 
-* One around other loops, as in a sum of columns: each loop inside it runs once for the whole strip, and what
-  stood between them becomes lane loops over the strip, so that rows of the operand are read as they lie.
-* One that folds into several registers, as the place of a maximum does: each iteration of the strip has its
-  own accumulator in slots, and these are joined behind the loop, in a fixed order.
-* One with code that is right for nearly all operands: the strip is computed, and computed again where a
-  iteration of it needs the exact code. What iterations write or fold comes behind.
+* A loop around other loops, as in a sum of columns: each inner loop runs once for the whole strip, and the
+  statements between inner loops become lane loops over the strip. So rows of the operand are read in memory
+  order.
+* A reduction into several registers, such as an argmax: each iteration of the strip has an accumulator in
+  slots, and these are combined after the loop in a fixed order.
+* A loop with speculative code: the strip is computed, and recomputed by exact code if an iteration needs it.
+  Stores and reductions come afterwards.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from dualflow.schedule.loop_program import Edge, LoopKind, Place, Register, Stat
 from dualflow.schedule.registers import read, written
 
 WIDTH = 128
-"""PlannedLoop of a strip at most."""
-FOLDED = 32
-"""PlannedLoop of a strip that are folded side by side, a power of two: each has to be begun and joined."""
+"""The most iterations of a strip."""
+ACCUMULATORS = 32
+"""The iterations of a strip with an accumulator each, a power of two: each is initialised and combined."""
 
 _SIMPLE = (
     lp.Compute,
@@ -40,16 +40,16 @@ _SIMPLE = (
 )
 
 
-def in_strips(kernel: lp.Kernel, partial: Callable[[lp.Compute], bool]) -> lp.Kernel:
-    """``kernel`` with its lane loops in strips; ``partial`` tells the code that may have to run again."""
-    writer = _Strips(kernel, partial)
+def in_strips(kernel: lp.Kernel, is_speculative: Callable[[lp.Compute], bool]) -> lp.Kernel:
+    """``kernel`` with strip-mined lane loops; ``is_speculative`` is whether code may have to run again."""
+    writer = _Strips(kernel, is_speculative)
     body = writer.statements(kernel.body)
     return kernel._replace(body=(*writer.memory, *body))
 
 
 @dataclass(slots=True)
 class _Run:
-    """Neighbouring statements of an iteration that become one lane loop over the strip."""
+    """Consecutive statements of an iteration that become one lane loop over the strip."""
 
     kind: LoopKind
     body: Sequence[Statement]
@@ -57,7 +57,7 @@ class _Run:
 
 @dataclass(slots=True)
 class _Inner:
-    """A loop inside of the lane loop, with the parts of its body."""
+    """A loop inside the lane loop, with the parts of its body."""
 
     loop: lp.For | lp.Blocks
     parts: list[Part]
@@ -70,18 +70,18 @@ class _Strips:
     """Rewrites one kernel.
 
     Attributes:
-        memory: the slots' own.
+        memory: the allocations of the slots.
     """
 
-    def __init__(self, kernel: lp.Kernel, partial: Callable[[lp.Compute], bool]) -> None:
-        self.partial = partial
+    def __init__(self, kernel: lp.Kernel, is_speculative: Callable[[lp.Compute], bool]) -> None:
+        self.is_speculative = is_speculative
         self.memory: list[lp.StackScratch] = []
-        found = list(lp.walk(kernel.body))
-        self.buffers = len(kernel.buffers) + sum(isinstance(s, lp.ScratchBuffer) for s in found)
-        self.registers = 1 + max((r.number for s in found for r in written(s)), default=-1)
+        nested = list(lp.walk(kernel.body))
+        self.buffers = len(kernel.buffers) + sum(isinstance(s, lp.ScratchBuffer) for s in nested)
+        self.registers = 1 + max((r.number for s in nested for r in written(s)), default=-1)
 
     def statements(self, body: Iterable[Statement]) -> tuple[Statement, ...]:
-        return tuple([made for statement in body for made in self._statement(statement)])
+        return tuple([rewritten for statement in body for rewritten in self._statement(statement)])
 
     def _statement(self, statement: Statement) -> Iterator[Statement]:
         if isinstance(statement, lp.For) and statement.kind is LoopKind.LANES:
@@ -95,42 +95,44 @@ class _Strips:
         inside = list(lp.walk(loop.body))
         nested = any(isinstance(s, lp.For | lp.Blocks) for s in inside)
         wide = [s for s in loop.body if isinstance(s, lp.ReduceUpdate) and len(s.accumulator) > 1]
-        known = all(isinstance(s, (*_SIMPLE, lp.For, lp.Blocks)) for s in inside)
-        if known and wide:
+        supported = all(isinstance(s, (*_SIMPLE, lp.For, lp.Blocks)) for s in inside)
+        if supported and wide:
             yield from self._side_by_side(loop, wide)
-        elif known and (nested or any(map(self._may_rerun, inside))):
+        elif supported and (nested or any(map(self._may_rerun, inside))):
             yield self._strip(loop, loop.body, {}, WIDTH)
         else:
             yield loop
 
     def _may_rerun(self, statement: Statement) -> bool:
-        return isinstance(statement, lp.Compute) and self.partial(statement)
+        return isinstance(statement, lp.Compute) and self.is_speculative(statement)
 
     # Several accumulators side by side
 
-    def _side_by_side(self, loop: lp.For, folds: Sequence[lp.ReduceUpdate]) -> Iterator[Statement]:
-        """Each iteration of a strip folds into its own accumulator."""
-        lanes = {step.node: tuple(map(self._register, step.accumulator)) for step in folds}
-        slots = {r: self._slot(r, FOLDED) for mine in lanes.values() for r in mine}
-        starts = [lp.ReduceInit(lanes[step.node], step.reduction, step.node) for step in folds]
+    def _side_by_side(self, loop: lp.For, updates: Sequence[lp.ReduceUpdate]) -> Iterator[Statement]:
+        """The strip-mined loop with an accumulator for each iteration, and their combination."""
+        lanes = {step.node: tuple(map(self._register, step.accumulator)) for step in updates}
+        slots = {r: self._slot(r, ACCUMULATORS) for accumulator in lanes.values() for r in accumulator}
+        starts = [lp.ReduceInit(lanes[step.node], step.reduction, step.node) for step in updates]
         stores = [lp.Store(Place(slots[r], terms=((KernelLoop.LANES, None),)), r) for r in slots]
-        yield lp.Lanes(FOLDED, (*starts, *stores))
+        yield lp.Lanes(ACCUMULATORS, (*starts, *stores))
         body = [
             s._replace(accumulator=lanes[s.node]) if isinstance(s, lp.ReduceUpdate) and s.node in lanes else s
             for s in loop.body
         ]
-        yield self._strip(loop, body, slots, FOLDED)
-        for step in folds:
-            mine = lanes[step.node]
-            yield lp.ReduceLanes(mine, step.reduction, tuple([slots[r] for r in mine]), FOLDED, step.node)
-            yield lp.ReduceCombine(step.accumulator, step.reduction, mine, step.node)
+        yield self._strip(loop, body, slots, ACCUMULATORS)
+        for step in updates:
+            accumulator = lanes[step.node]
+            yield lp.ReduceLanes(
+                accumulator, step.reduction, tuple([slots[r] for r in accumulator]), ACCUMULATORS, step.node
+            )
+            yield lp.ReduceCombine(step.accumulator, step.reduction, accumulator, step.node)
 
     # One strip
 
     def _strip(
         self, loop: lp.For, body: Sequence[Statement], slots: dict[Register, int], width: int
     ) -> lp.StripMinedLoop:
-        """The loop by strips; registers that have ``slots`` are there before it and behind it."""
+        """The strip-mined loop; the registers in ``slots`` live before and after it."""
         parts = self._parts(body)
         slots = slots | {r: self._slot(r, width) for r in _crossing(parts) if r not in slots}
         iterations = tuple(_loops(loop.loop, parts, slots))
@@ -149,27 +151,27 @@ class _Strips:
         return [*parts, *self._runs(run)]
 
     def _runs(self, run: Sequence[Statement]) -> list[_Run]:
-        """One run, or two where code may have to run again: what is written or folded comes behind it."""
+        """One run, or two if code is speculative: stores and reductions then come after it."""
         if not any(map(self._may_rerun, run)):
             return [_Run(LoopKind.LANES, run)] if run else []
         first: list[Statement] = []
-        behind: list[Statement] = []
+        after: list[Statement] = []
         late: set[Register] = set()
         for statement in run:
             lasting = isinstance(statement, lp.Store | lp.ReduceUpdate | lp.ReduceCombine)
             if lasting or not late.isdisjoint(read(statement)):
-                behind.append(statement)
+                after.append(statement)
                 late.update(written(statement))
             else:
                 first.append(statement)
-        return [_Run(LoopKind.SPECULATIVE, first), *([_Run(LoopKind.LANES, behind)] if behind else [])]
+        return [_Run(LoopKind.SPECULATIVE, first), *([_Run(LoopKind.LANES, after)] if after else [])]
 
     def _register(self, like: Register) -> Register:
         self.registers += 1
         return Register(self.registers - 1, like.dtype)
 
     def _slot(self, register: Register, width: int) -> int:
-        """Memory for a register's values in all iterations of a strip."""
+        """Allocate a slot for a register's values in all iterations of a strip; returns its buffer."""
         self.buffers += 1
         self.memory.append(lp.StackScratch(self.buffers - 1, register.dtype, width))
         return self.buffers - 1
@@ -184,15 +186,15 @@ def _all_runs(parts: Iterable[Part]) -> Iterator[_Run]:
 
 
 def _crossing(parts: Sequence[Part]) -> Iterator[Register]:
-    """The registers that are written in one run and needed in another."""
+    """The registers that are written in one run and read in another."""
     runs: dict[Register, set[int]] = {}
-    made: dict[Register, None] = {}
+    defined: dict[Register, None] = {}
     for number, run in enumerate(_all_runs(parts)):
         for statement in run.body:
-            made.update(dict.fromkeys(written(statement)))
+            defined.update(dict.fromkeys(written(statement)))
             for register in (*read(statement), *written(statement)):
                 runs.setdefault(register, set()).add(number)
-    yield from (register for register in made if len(runs[register]) > 1)
+    yield from (register for register in defined if len(runs[register]) > 1)
 
 
 def _loops(loop: LoopId, parts: Iterable[Part], slots: dict[Register, int]) -> Iterator[Statement]:
@@ -205,14 +207,14 @@ def _loops(loop: LoopId, parts: Iterable[Part], slots: dict[Register, int]) -> I
 
 
 def _lane_loop(loop: LoopId, run: _Run, slots: dict[Register, int]) -> lp.For:
-    """A run for each iteration of the strip, between what it takes from slots and what it leaves there."""
+    """A run as a lane loop over the strip, with loads from slots before it and stores to slots after it."""
     begin, end = Edge(loop, BlockLevel.STRIP, False), Edge(loop, BlockLevel.STRIP, True)
     needed: dict[Register, None] = {}
-    made: dict[Register, None] = {}
+    defined: dict[Register, None] = {}
     for statement in run.body:
-        needed.update({r: None for r in read(statement) if r not in made})
-        made.update(dict.fromkeys(written(statement)))
+        needed.update({r: None for r in read(statement) if r not in defined})
+        defined.update(dict.fromkeys(written(statement)))
     places = {r: Place(slot, terms=((loop, None),), begins=(begin,)) for r, slot in slots.items()}
     loads = [lp.Load(r, places[r]) for r in needed if r in places]
-    stores = [lp.Store(places[r], r) for r in made if r in places]
+    stores = [lp.Store(places[r], r) for r in defined if r in places]
     return lp.For(loop, begin, end, run.kind, (*loads, *run.body, *stores))

@@ -1,4 +1,4 @@
-"""When two kernels are the same: equal statements of equal functions, whatever graphs they come from."""
+"""Structural equality of kernels: equal statements of equal functions, whatever graphs they come from."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from dualflow.schedule.loop_program import Kernel
 _KINDS = {kind for kind in vars(loop_program).values() if isinstance(kind, type) and issubclass(kind, tuple)}
 _SOURCED = {kind for kind in _KINDS if list(kind.__annotations__)[-1:] == ["node"]}
 """Statements whose last field is their source node, which only errors and listings name."""
-_WHOLE = {bool, int, type(None), ScalarFunction, ReductionFunctions}
-"""Types whose own equality is that of the key."""
+_LEAVES = {bool, int, type(None), ScalarFunction, ReductionFunctions}
+"""Types whose values are part of the key as they are."""
 
 
 def structure(kernel: Kernel) -> Hashable:
-    """A key equal to another kernel's exactly when the two are the same."""
+    """A key that is equal to another kernel's exactly if the kernels are equal."""
     return _key(kernel)
 
 
 def _key(value: Any) -> Hashable:
     kind = type(value)
-    if kind in _WHOLE:
+    if kind in _LEAVES:
         return value  # type: ignore[no-any-return]  # one of those types
     if kind is tuple:
-        return tuple([x if type(x) in _WHOLE else _key(x) for x in value])
+        return tuple([x if type(x) in _LEAVES else _key(x) for x in value])
     if kind is DType:
         return value.char  # type: ignore[no-any-return]  # a str
     if kind in _KINDS:
         fields = value[:-1] if kind in _SOURCED else value
-        return kind, *[x if type(x) in _WHOLE else _key(x) for x in fields]
+        return kind, *[x if type(x) in _LEAVES else _key(x) for x in fields]
     if isinstance(value, Enum):
         return value._value_  # type: ignore[no-any-return]  # an int or a str
     assert isinstance(value, np.generic), f"a kernel has a field {value!r}"

@@ -1,4 +1,4 @@
-"""Bounds of a kernel's accesses where its numbers are polynomials over sizes that the program learns."""
+"""Bounds of a kernel's accesses whose launch parameters are polynomials over size variables."""
 
 from __future__ import annotations
 
@@ -16,36 +16,37 @@ from dualflow.schedule.spans import Span, at_least, both, contains, distances
 def undecided_accesses(
     run: Run, accesses: AccessBounds, operands: Sequence[Sequence[Span]], partials: Region, node: Node
 ) -> list[Span]:
-    """The elements that a kernel accesses, as far as they aren't inside of an operand in every run.
+    """The elements that a kernel accesses and that are not proved to be inside an operand.
 
     Args:
-        run: the kernel with its numbers.
+        run: the kernel with its arguments.
         accesses: the bounds of the kernel's accesses.
-        operands: for each of its arguments, the operands that are there, and inside of their buffers.
+        operands: for each of its buffers, the operands in it that are inside it.
         partials: the elements of each buffer of partial results.
-        node: what the kernel computes.
+        node: the node that the kernel computes.
 
     Raises:
-        InternalError: the kernel's own memory is too small, or nothing bounds an access.
+        InternalError: a scratch buffer is too small, or a condition of the accesses may not hold.
     """
-    numbers = accesses.numbers(run)
+    values = accesses.values(run)
     for condition in accesses.conditions:
-        if not _holds(condition, numbers, run.total):
-            raise refused(run, condition.statement, node, "its numbers may not be as its accesses need them")
+        if not _holds(condition, values, run.total):
+            why = "its launch parameters may not meet a condition of its accesses"
+            raise refused(run, condition.statement, node, why)
     undecided: dict[Span, None] = {}
     for index in accesses.indices:
-        if any(type(numbers[loop]) is int and numbers[loop] < 1 for loop in index.loops):
+        if any(type(values[loop]) is int and values[loop] < 1 for loop in index.loops):
             continue
-        first, last = _extremes(index, numbers)
+        first, last = _extremes(index, values)
         own = accesses.own.get(index.buffer)
         if index.buffer >= len(run.buffers):
-            least, most = partials if own is None else (0, math.prod(numbers[n] for n in own) - 1)
+            least, most = partials if own is None else (0, math.prod(values[n] for n in own) - 1)
             if not both(at_least(first, least), at_least(most, last)):
-                why = f"it accesses elements {first} to {last} of its own memory, which has {least} to {most}"
+                why = f"it accesses elements {first} to {last} of scratch memory that has {least} to {most}"
                 raise refused(run, index.statement, node, why)
             continue
         argument = run.buffers[index.buffer]
-        counts = tuple(dict.fromkeys(numbers[n] for n in index.loops if isinstance(numbers[n], SymInt)))
+        counts = tuple(dict.fromkeys(values[n] for n in index.loops if isinstance(values[n], SymInt)))
         start = argument.offset
         span = Span(argument.buffer, argument.dtype.size, start + first, start + last, counts)
         if not any(contains(operand, span) for operand in operands[index.buffer]):
@@ -53,17 +54,17 @@ def undecided_accesses(
     return list(undecided)
 
 
-def _extremes(index: Index, numbers: Sequence[int]) -> tuple[int, int]:
+def _extremes(index: Index, values: Sequence[int]) -> tuple[int, int]:
     """The smallest and the largest index of an access."""
-    first = last = 0 if index.offset is None else numbers[index.offset]
+    first = last = 0 if index.offset is None else values[index.offset]
     for stride, count in index.terms:
-        before, after = distances(numbers[stride], numbers[count])
+        before, after = distances(values[stride], values[count])
         first, last = first + before, last + after
     return first, last
 
 
-def _holds(condition: Condition, numbers: Sequence[int], total: int) -> bool:
-    left, right = numbers[condition.left], numbers[condition.right]
+def _holds(condition: Condition, values: Sequence[int], total: int) -> bool:
+    left, right = values[condition.left], values[condition.right]
     match condition.rule:
         case Rule.EQUAL:
             return left == right

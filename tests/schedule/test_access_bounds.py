@@ -200,7 +200,7 @@ def test_bounds_are_the_extremes_of_what_is_accessed(runs: list[Run], form: Call
 def test_the_kernels_own_memory_holds_what_it_keeps_there(runs: list[Run]) -> None:
     for run in (*runs, *map(in_numbas_form, runs)):
         bounds, touched = access_bounds(run.kernel), Interpreter(run).touched
-        numbers = bounds.numbers(run)
+        numbers = bounds.values(run)
         for buffer, factors in bounds.own.items():
             assert max(touched[buffer], default=0) < math.prod(numbers[n] for n in factors)
             smaller = bounds._replace(own={**bounds.own, buffer: ()})
@@ -278,19 +278,19 @@ PICKED = lp.Load(register(3), lp.Place(0, ((0, None),), gathered=(POSITION, Laun
 CHECK = lp.BoundsCheck(POSITION, INSIDE, lp.LiteralScalar(np.int64(3)), LaunchParameter(0), NODE)
 EDGES = lp.Edge(0, 0, False), lp.Edge(0, 0, True)
 UNBOUNDED: dict[str, tuple[Kernel, str]] = {
-    "no check of a position": (kernel(loop(PICKED)), "nothing checks the position"),
+    "no check of a position": (kernel(loop(PICKED)), "is not checked"),
     "no check before a guard": (
         kernel(loop(lp.MaskedLoad(PICKED, INSIDE))),
-        "isn't the check of the position",
+        "is not the check of the index",
     ),
-    "another guard": (kernel(loop(CHECK, lp.MaskedLoad(PICKED, OTHER))), "isn't the check of the position"),
+    "another guard": (kernel(loop(CHECK, lp.MaskedLoad(PICKED, OTHER))), "is not the check of the index"),
     "a position that is written again": (
         kernel(loop(CHECK, lp.Load(POSITION, lp.Place(1, ())), lp.MaskedLoad(PICKED, INSIDE))),
-        "isn't the check of the position",
+        "is not the check of the index",
     ),
     "a loop that is closed": (
         kernel(loop(), lp.Load(register(3), lp.Place(0, ((0, None),)))),
-        "a loop that it isn't inside of",
+        "a loop that is not around it",
     ),
     "a block that is closed": (kernel(loop(begin=EDGES[0], end=EDGES[1])), "bounds of a loop"),
     "ends of two kinds": (kernel(loop(begin=EDGES[0], end=LaunchParameter(0))), "bounds of a loop"),

@@ -252,7 +252,7 @@ class _Control:
         unit.messages.append(("a signal has come", self.outermost))
         stopped = b.constant(I64, len(unit.messages))
         for size in loop.sizes:
-            run_time_sizes.give(self.entry, size.extent, self.entry.param(size.start))
+            run_time_sizes.give(self.entry, size.variable, self.entry.param(size.start))
         for buffer, sizes in loop.stacks:
             self.entry.make_room(buffer, sizes, loop.node)
         if not is_static(
@@ -297,7 +297,7 @@ class _Control:
                     b.store(first, table, places[1])
             following = [entry.param(size.following) for size in loop.sizes]
             for size, number in zip(loop.sizes, following, strict=True):
-                run_time_sizes.give(entry, size.extent, number)
+                run_time_sizes.give(entry, size.variable, number)
 
     def _count(self, loop: RunLoop) -> EmittedValue | None:
         """The largest number of iterations; None for any."""
