@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar, Token
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.core.naming import scoped
 
@@ -85,18 +85,6 @@ class AbstractSource:
 
 TENSORS: Final = (AbstractTensor, AbstractVariable)
 """The classes of ops' inputs that need no conversion, for ``isinstance``."""
-
-
-class SupportsArray(Protocol):
-    """An object that NumPy can convert: arrays and scalars of NumPy, and objects of other libraries."""
-
-    def __array__(self) -> np.ndarray[Any, Any]:
-        """The values as an array."""
-        ...
-
-
-TensorLike: TypeAlias = "AbstractTensor | AbstractVariable | SupportsArray | complex | Sequence[TensorLike]"
-"""The type of values that ops convert to tensors, for type checkers."""
 
 
 class Engine:

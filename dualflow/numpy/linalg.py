@@ -401,7 +401,7 @@ def tensorinv(a: Any, ind: int = 2) -> Tensor:
     x = tensor(a)
     if ind <= 0:
         raise InvalidArgumentError(f"tensorinv's ind is positive, not {ind}.")
-    shape = list(x.shape)
+    shape: list[Any] = list(x.shape)
     flattened = inv(reshape(x, [math.prod(shape[ind:]), -1]))
     return reshape(flattened, [*shape[ind:], *shape[:ind]])
 
@@ -413,7 +413,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Tensor:
     if axes is not None:
         last = ints(axes, "axes")
         x = transpose(x, [*[i for i in range(rank) if i not in last], *last])
-    shape = list(x.shape)[len(y.shape) :]
+    shape: list[Any] = list(x.shape)[len(y.shape) :]
     return reshape(solve(reshape(x, [-1, math.prod(shape)]), flat(y)), shape)
 
 

@@ -289,7 +289,8 @@ def average(
                 f"Weights of shape {w.shape} fit neither shape {x.shape} nor its axes {axis}."
             )
         weight_axes = operands.axes_in_order(axis, len(x.shape))
-        w = transpose(w, sorted(range(len(weight_axes)), key=weight_axes.__getitem__))
+        order = sorted(range(len(weight_axes)), key=weight_axes.__getitem__)
+        w = transpose(w, order)
         w = expand_dims(w, [i for i in range(len(x.shape)) if i not in axes])
     kind = np.result_type(x.dtype.dtype, w.dtype.dtype, *([np.float64] if x.dtype.kind in "biu" else []))
     x, w = to(x, kind), to(w, kind)

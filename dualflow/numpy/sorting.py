@@ -350,7 +350,7 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
         return common
     first = to(boolean_mask(order[:-1], twice), np.int64)
     second = to(boolean_mask(order[1:], twice), np.int64) - operands.length(a)
-    if at_a is not None:
+    if at_a is not None and at_b is not None:
         first, second = gather(at_a, first), gather(at_b, second)
     return common, first, second
 

@@ -29,6 +29,7 @@ from dualflow.ops.selection import masked, unmasked, where
 from dualflow.ops.static import several
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 add = elementwise(
@@ -240,7 +241,7 @@ square = elementwise(
 )
 
 
-def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+def divide_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``x / y``, and 0 where ``y`` is 0.
 
     Args:
@@ -263,7 +264,7 @@ def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     return where(zero, 0, x / where(zero, 1, y))
 
 
-def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
+def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """``(x - y) ** 2``; for complex numbers ``(x - y) * conj(x - y)``.
 
     Args:
@@ -289,7 +290,7 @@ def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
     )  # rounding may leave an imaginary part
 
 
-def add_n(inputs: Any, name: str | None = None) -> Tensor:
+def add_n(inputs: TensorLike, name: str | None = None) -> Tensor:
     """The sum of a list of tensors, added from the first to the last.
 
     Args:

@@ -23,6 +23,7 @@ from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import ints, known_elements, known_value, open_shape, shape_of, sizes
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, ShapeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 _ANY = "fib"
@@ -137,7 +138,7 @@ def _with_one_free(shape: Sequence[Dim]) -> Shape:
     return Shape(-1 if d is None else d for d in shape)
 
 
-def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
+def reshape(tensor: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """The elements of ``tensor``, in row-major order, with another shape.
 
     Args:
@@ -202,7 +203,7 @@ EXPAND_DIMS = register(
 )
 
 
-def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
+def expand_dims(input: TensorLike, axis: AxisLike, name: str | None = None) -> Tensor:
     """``input`` with an axis of size 1 inserted.
 
     Args:
@@ -252,7 +253,7 @@ def _without(x: Any, axis: tuple[int, ...]) -> Any:
     return dispatch.current().apply(SQUEEZE, (x,), {"axis": axis})
 
 
-def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
+def squeeze(input: TensorLike, axis: AxisLike | None = None, name: str | None = None) -> Tensor:
     """``input`` without axes of size 1.
 
     Args:
@@ -302,7 +303,9 @@ TRANSPOSE: Op = register(
 )
 
 
-def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | None = None) -> Tensor:
+def transpose(
+    a: TensorLike, perm: TensorLike | None = None, conjugate: bool = False, name: str | None = None
+) -> Tensor:
     """``a`` with its axes in another order.
 
     Args:
@@ -326,7 +329,7 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | Non
     return dispatch.current().apply(TRANSPOSE, (x,), {"perm": tuple(order)})
 
 
-def matrix_transpose(a: Any, name: str | None = None, conjugate: bool = False) -> Tensor:
+def matrix_transpose(a: TensorLike, name: str | None = None, conjugate: bool = False) -> Tensor:
     """``a`` with its last two axes swapped.
 
     Args:

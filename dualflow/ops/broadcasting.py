@@ -22,6 +22,7 @@ from dualflow.ops.static import ints, open_shape, shape_of
 from dualflow.ops.summation import total
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, ShapeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 _ANY = "fib"
@@ -121,7 +122,7 @@ def broadcast_by(x: Any, shape: Any) -> Any:
     return dispatch.current().apply(BROADCAST_BY, (x, shape), {"shape": sizes})
 
 
-def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
+def broadcast_to(input: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """``input`` repeated along its axes of size 1, and along new leading axes, up to ``shape``.
 
     Args:
@@ -251,7 +252,7 @@ REDUCE_SUM = register(
 
 @documented(REDUCTION, input="input_tensor", takes="numbers other than bools", returns="the same dtype")
 def reduce_sum(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: AxisLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The sum over ``axis``, by default over all axes; 0 if there are no elements.
 

@@ -18,10 +18,13 @@ from dualflow.ops.static import several
 from dualflow.ops.statistics import as_float, squared_magnitude
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
-def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Tensor:
+def clip_by_value(
+    t: TensorLike, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
+) -> Tensor:
     """``t`` with values below ``clip_value_min`` or above ``clip_value_max`` replaced by these bounds.
 
     The gradient is that of ``t`` between the bounds, these included, and 0 outside.
@@ -50,7 +53,9 @@ def _clip(t: Any, low: Any, high: Any) -> Any:
     return engine.binary(maximum.op, engine.binary(minimum.op, t, high), low)
 
 
-def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Tensor:
+def clip_by_norm(
+    t: TensorLike, clip_norm: TensorLike, axes: AxisLike | None = None, name: str | None = None
+) -> Tensor:
     """``t`` scaled down so that its Euclidean norm is at most ``clip_norm``.
 
     Args:
@@ -99,7 +104,7 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
 
 
 def clip_by_global_norm(
-    t_list: Sequence[Any], clip_norm: Any, use_norm: Any = None, name: str | None = None
+    t_list: Sequence[Any], clip_norm: TensorLike, use_norm: bool | None = None, name: str | None = None
 ) -> tuple[list[Tensor | None], Tensor]:
     """The tensors of ``t_list`` scaled by one factor so that their global norm is at most ``clip_norm``.
 
@@ -129,7 +134,7 @@ def clip_by_global_norm(
     return [None if t is None else multiply(t, scale) for t in t_list], norm
 
 
-def l2_loss(t: Any, name: str | None = None) -> Tensor:
+def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
     """Half the sum of squares: ``sum(abs(t) ** 2) / 2``.
 
     Args:

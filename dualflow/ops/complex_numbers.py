@@ -24,6 +24,7 @@ from dualflow.ops.samples import Domain, Sample, reals
 from dualflow.ops.static import dtype_of, shape_of
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 _KIND = Opaque("there is no native code for complex numbers")
@@ -110,7 +111,7 @@ COMPLEX = register(
 )
 
 
-def conj(x: Any, name: str | None = None) -> Tensor:
+def conj(x: TensorLike, name: str | None = None) -> Tensor:
     """The complex conjugate; real numbers are returned as they are.
 
     Args:
@@ -129,7 +130,7 @@ def conj(x: Any, name: str | None = None) -> Tensor:
     return _or_itself(CONJ, x)
 
 
-def real(input: Any, name: str | None = None) -> Tensor:
+def real(input: TensorLike, name: str | None = None) -> Tensor:
     """The real part; real numbers are returned as they are.
 
     Args:
@@ -148,7 +149,7 @@ def real(input: Any, name: str | None = None) -> Tensor:
     return _or_itself(REAL, input)
 
 
-def imag(input: Any, name: str | None = None) -> Tensor:
+def imag(input: TensorLike, name: str | None = None) -> Tensor:
     """The imaginary part; zeros for real numbers.
 
     Args:
@@ -173,7 +174,7 @@ def imag(input: Any, name: str | None = None) -> Tensor:
     return engine.apply(REGISTRY["broadcast_like"], (zero, input), {})
 
 
-def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
+def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tensor:
     """Complex numbers from real and imaginary parts.
 
     Args:

@@ -18,6 +18,7 @@ from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Sample, numbers, reals
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -129,15 +130,15 @@ def _operand(x: Any, transpose: bool, adjoint: bool, dtype: Any) -> Any:
 
 
 def matmul(
-    a: Any,
-    b: Any,
+    a: TensorLike,
+    b: TensorLike,
     transpose_a: bool = False,
     transpose_b: bool = False,
     adjoint_a: bool = False,
     adjoint_b: bool = False,
     a_is_sparse: bool = False,
     b_is_sparse: bool = False,
-    output_type: Any = None,
+    output_type: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The matrix product of the last two axes; leading axes broadcast. Also written ``a @ b``.

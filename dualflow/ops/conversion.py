@@ -16,6 +16,7 @@ from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import dtype_of
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 identity = elementwise(
@@ -62,7 +63,7 @@ CAST = register(
 )
 
 
-def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
+def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """``x`` in another dtype: floats are truncated towards zero, complex numbers keep their real part.
 
     A float outside of the range of an integer dtype becomes its nearest end: 300.0 is 255 in uint8, and -1.0

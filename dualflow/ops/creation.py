@@ -22,6 +22,7 @@ from dualflow.ops.samples import Sample
 from dualflow.ops.static import dtype_of, shape_of, static_shape
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, DTypeLike, ShapeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
@@ -38,7 +39,9 @@ CONSTANT = register(
 )
 
 
-def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Tensor:
+def constant(
+    value: TensorLike, dtype: DTypeLike | None = None, shape: ShapeLike | None = None, name: str | None = None
+) -> Tensor:
     """A tensor of ``value``, which is copied.
 
     Args:
@@ -67,7 +70,10 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
 
 
 def convert_to_tensor(
-    value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
+    value: TensorLike,
+    dtype: DTypeLike | None = None,
+    dtype_hint: DTypeLike | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """``value`` as a tensor; a tensor, or the value of a variable, is returned as it is.
 
@@ -114,7 +120,7 @@ def _array(value: Any, dtype: DType | None, hint: Any) -> Array:
 # Of one value
 
 
-def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
+def fill(dims: AxisLike, value: TensorLike, name: str | None = None) -> Tensor:
     """A tensor of shape ``dims`` whose every element is ``value``.
 
     Args:
@@ -153,7 +159,7 @@ def _scalar(number: int, dtype: DType) -> Array:
     return np.array(b"", object)
 
 
-def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
+def zeros(shape: ShapeLike, dtype: DTypeLike = float32, name: str | None = None) -> Tensor:
     """A tensor of zeros.
 
     Args:
@@ -174,7 +180,7 @@ def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
     return _filled(shape, 0, dtype)
 
 
-def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
+def ones(shape: ShapeLike, dtype: DTypeLike = float32, name: str | None = None) -> Tensor:
     """A tensor of ones.
 
     Args:
@@ -195,7 +201,7 @@ def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
     return _filled(shape, 1, dtype)
 
 
-def zeros_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+def zeros_like(input: TensorLike, dtype: DTypeLike | None = None, name: str | None = None) -> Tensor:
     """A tensor of zeros with the shape of ``input``.
 
     Args:
@@ -215,7 +221,7 @@ def zeros_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor
     return _filled_like(input, 0, dtype)
 
 
-def ones_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+def ones_like(input: TensorLike, dtype: DTypeLike | None = None, name: str | None = None) -> Tensor:
     """A tensor of ones with the shape of ``input``.
 
     Args:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Required, Typed
 import numpy as np
 
 from dualflow.core import dispatch
-from dualflow.core.dispatch import TensorLike
 from dualflow.core.dtypes import DType, bool_
 from dualflow.core.errors import DTypeError
 from dualflow.core.records import dataclass
@@ -22,6 +21,7 @@ from dualflow.ops.record import Op, Promotion, register
 from dualflow.ops.samples import Domain, Sample
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -237,7 +237,7 @@ _INPUTS = {1: "x", 2: "x, y", 3: "x, y, z"}
 
 
 def _unary(op: Op) -> Any:
-    def unary(x: Any, name: str | None = None) -> Any:
+    def unary(x: TensorLike, name: str | None = None) -> Any:
         try:
             return dispatch.current().unary(op, x)
         except Exception as error:
@@ -248,7 +248,7 @@ def _unary(op: Op) -> Any:
 
 
 def _of_input(op: Op) -> Any:
-    def of_input(input: Any, name: str | None = None) -> Any:
+    def of_input(input: TensorLike, name: str | None = None) -> Any:
         try:
             return dispatch.current().unary(op, input)
         except Exception as error:
@@ -259,7 +259,7 @@ def _of_input(op: Op) -> Any:
 
 
 def _of_features(op: Op) -> Any:
-    def of_features(features: Any, name: str | None = None) -> Any:
+    def of_features(features: TensorLike, name: str | None = None) -> Any:
         try:
             return dispatch.current().unary(op, features)
         except Exception as error:
@@ -270,7 +270,7 @@ def _of_features(op: Op) -> Any:
 
 
 def _binary(op: Op) -> Any:
-    def binary(x: Any, y: Any, name: str | None = None) -> Any:
+    def binary(x: TensorLike, y: TensorLike, name: str | None = None) -> Any:
         try:
             return dispatch.current().binary(op, x, y)
         except Exception as error:
@@ -281,7 +281,7 @@ def _binary(op: Op) -> Any:
 
 
 def _ternary(op: Op) -> Any:
-    def ternary(x: Any, y: Any, z: Any, name: str | None = None) -> Any:
+    def ternary(x: TensorLike, y: TensorLike, z: TensorLike, name: str | None = None) -> Any:
         try:
             return dispatch.current().apply(op, (x, y, z), {})
         except Exception as error:
@@ -292,7 +292,7 @@ def _ternary(op: Op) -> Any:
 
 
 def _of_point(op: Op) -> Any:
-    def of_point(y: Any, x: Any, name: str | None = None) -> Any:
+    def of_point(y: TensorLike, x: TensorLike, name: str | None = None) -> Any:
         try:
             return dispatch.current().binary(op, y, x)
         except Exception as error:

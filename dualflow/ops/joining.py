@@ -24,6 +24,7 @@ from dualflow.ops.shapes import ensure_shape
 from dualflow.ops.static import ints, known_sizes, shape_of, static_int
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 # concat
@@ -69,7 +70,7 @@ def _along(axis: int, shape: Shape, entry: Any) -> Key:
     return tuple(entry if a == axis else (0, d, 1) if d != 0 else (0, 0, 1) for a, d in enumerate(shape))
 
 
-def part(x: Any, axis: int, start: int, stop: int, step: int = 1) -> Any:
+def part(x: Any, axis: int, start: int, stop: int, step: int = 1) -> Tensor:
     """``x[start:stop:step]`` along ``axis``."""
     key = _along(axis, x.shape, (start, stop, step) if start != stop else (0, 0, 1))
     return dispatch.current().apply(GETITEM, (x,), {"key": key})
@@ -108,7 +109,7 @@ CONCAT = register(
 )
 
 
-def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
+def concat(values: TensorLike, axis: AxisLike, name: str | None = None) -> Tensor:
     """The tensors ``values`` joined along an existing axis.
 
     Args:
@@ -196,7 +197,7 @@ def _at(x: Any, axis: int, index: int) -> Any:
     return dispatch.current().apply(GETITEM, (x,), {"key": _along(axis, x.shape, index)})
 
 
-def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
+def stack(values: TensorLike, axis: int = 0, name: str | None = None) -> Tensor:
     """Tensors of one shape joined along a new axis.
 
     Args:
@@ -222,7 +223,9 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
 # unstack, split
 
 
-def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None = None) -> list[Tensor]:
+def unstack(
+    value: TensorLike, num: int | None = None, axis: int = 0, name: str | None = None
+) -> list[Tensor]:
     """The slices of ``value`` along ``axis``, as a list of tensors.
 
     Args:
@@ -253,13 +256,20 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None 
     return [_at(value, where, i) for i in range(count)]
 
 
-def as_tensor(value: Any) -> Any:
+def as_tensor(value: Any) -> Tensor:
     """``value`` as a tensor of the current engine; a tensor is returned as it is."""
-    return value if isinstance(value, AbstractTensor) else STACK.prepare((value,), dispatch.current())[0]
+    if not isinstance(value, AbstractTensor):
+        value = STACK.prepare((value,), dispatch.current())[0]
+    tensor: Tensor = value
+    return tensor
 
 
 def split(
-    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str | None = None
+    value: TensorLike,
+    num_or_size_splits: TensorLike,
+    axis: AxisLike = 0,
+    num: int | None = None,
+    name: str | None = None,
 ) -> list[Tensor]:
     """``value`` split along ``axis`` into equal parts, or into parts of listed sizes.
 

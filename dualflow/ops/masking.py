@@ -26,6 +26,7 @@ from dualflow.ops.static import shape_of, static_int
 from dualflow.ops.taking import SCATTER_ADD, gather
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 _MASK = Domain(0, 2, "b", (2, 3), values=np.array([[True, False, True], [False, False, True]]))
@@ -207,7 +208,9 @@ WHERE_TRUE = register(
 )
 
 
-def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str | None = None) -> Tensor:
+def boolean_mask(
+    tensor: TensorLike, mask: TensorLike, axis: AxisLike | None = None, name: str | None = None
+) -> Tensor:
     """The elements, or slices, of ``tensor`` where ``mask`` is true, in order: ``tensor[mask]``.
 
     Args:

@@ -39,6 +39,7 @@ from dualflow.ops.static import (
 )
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, DTypeLike, IntLike, ShapeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
@@ -150,7 +151,11 @@ def _count(start: Any, limit: Any, delta: Any) -> int:
 
 
 def range(
-    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = None
+    start: TensorLike,
+    limit: TensorLike | None = None,
+    delta: TensorLike = 1,
+    dtype: DTypeLike | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """The numbers ``start``, ``start + delta``, ... below ``limit``; ``range(n)`` starts at 0.
 
@@ -193,7 +198,9 @@ def range(
     return numbers + cast(first, target) if first else numbers
 
 
-def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Tensor:
+def linspace(
+    start: TensorLike, stop: TensorLike, num: IntLike, name: str | None = None, axis: int = 0
+) -> Tensor:
     """``num`` numbers at equal distances from ``start`` to ``stop``, both included.
 
     Args:
@@ -218,7 +225,8 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
         return _open_linspace(start, stop, count, axis)
     if count < 1:
         raise InvalidArgumentError(f"linspace makes 1 number or more, not {count}.")
-    start, stop = divide.op.prepare((start, stop), dispatch.current())
+    ends: tuple[Tensor, Tensor] = divide.op.prepare((start, stop), dispatch.current())
+    start, stop = ends
     rank = len(broadcast([start.shape, stop.shape]))
     where_axis = normalize_axis(axis, rank + 1)
     sizes = [1] * (rank + 1)
@@ -231,7 +239,8 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
 
 def _open_linspace(start: Any, stop: Any, count: Any, axis: int) -> Any:
     """:func:`linspace` of a number of points that is known at run time only."""
-    start, stop = divide.op.prepare((start, stop), dispatch.current())
+    ends: tuple[Tensor, Tensor] = divide.op.prepare((start, stop), dispatch.current())
+    start, stop = ends
     count = required(count, greater(count, 0), "linspace makes 1 number or more.")
     rank = len(broadcast([start.shape, stop.shape]))
     where_axis = normalize_axis(axis, rank + 1)
@@ -245,10 +254,10 @@ def _open_linspace(start: Any, stop: Any, count: Any, axis: int) -> Any:
 
 
 def eye(
-    num_rows: Any,
-    num_columns: Any = None,
-    batch_shape: Any = None,
-    dtype: Any = float32,
+    num_rows: IntLike,
+    num_columns: IntLike | None = None,
+    batch_shape: ShapeLike | None = None,
+    dtype: DTypeLike = float32,
     name: str | None = None,
 ) -> Tensor:
     """The identity matrix: ones on the main diagonal, zeros elsewhere.
@@ -281,12 +290,12 @@ def eye(
 
 
 def one_hot(
-    indices: Any,
-    depth: Any,
-    on_value: Any = None,
-    off_value: Any = None,
-    axis: Any = None,
-    dtype: Any = None,
+    indices: TensorLike,
+    depth: IntLike,
+    on_value: TensorLike | None = None,
+    off_value: TensorLike | None = None,
+    axis: AxisLike | None = None,
+    dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """A vector for each index: ``on_value`` at the position of the index, ``off_value`` elsewhere.
@@ -365,7 +374,9 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[
     ]
 
 
-def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = bool_, name: str | None = None) -> Tensor:
+def sequence_mask(
+    lengths: TensorLike, maxlen: IntLike | None = None, dtype: DTypeLike = bool_, name: str | None = None
+) -> Tensor:
     """A row for each length, True at the positions below it.
 
     Args:

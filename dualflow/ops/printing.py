@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from dualflow.core.errors import DTypeError
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Effect, Op, register
+
+if TYPE_CHECKING:
+    pass
 
 _FILE: Final = "file://"
 _STREAMS: Final = ("stdout", "stderr")
@@ -50,7 +53,7 @@ PRINT: Final = register(
 
 def print(
     *inputs: Any,
-    output_stream: Any = None,
+    output_stream: object = None,
     summarize: int | None = _EDGE,
     sep: str = " ",
     end: str = "\n",

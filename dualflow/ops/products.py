@@ -15,12 +15,13 @@ from dualflow.ops.record import agreed
 from dualflow.ops.static import ints, known_sizes, static_int
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
 def matvec(
-    a: Any,
-    b: Any,
+    a: TensorLike,
+    b: TensorLike,
     transpose_a: bool = False,
     adjoint_a: bool = False,
     a_is_sparse: bool = False,
@@ -55,7 +56,9 @@ def matvec(
     return squeeze(product, -1)
 
 
-def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
+def tensordot(
+    a: TensorLike, b: TensorLike, axes: AxisLike | Sequence[AxisLike], name: str | None = None
+) -> Tensor:
     """The sum of products of ``a`` and ``b`` over pairs of axes.
 
     Args:
@@ -102,7 +105,7 @@ def _paired(axes: Any, left: int, right: int) -> tuple[list[int], list[int]]:
     return [normalize_axis(i, left) for i in first], [normalize_axis(j, right) for j in second]
 
 
-def einsum(equation: str, *inputs: Any, optimize: Any = None, name: str | None = None) -> Tensor:
+def einsum(equation: str, *inputs: Any, optimize: bool | None = None, name: str | None = None) -> Tensor:
     """The sum of products that ``equation`` describes in Einstein's notation, such as ``"bij,bjk->bik"``.
 
     Args:

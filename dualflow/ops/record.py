@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dualflow.ops.batching_rules import BatchingRule
     from dualflow.ops.op_kinds import OpKind
     from dualflow.ops.samples import Sample
+    from dualflow.ops.tensor import Tensor
 
 Specs = tuple[TensorSpec, ...]
 Infer = Callable[..., "TensorSpec | Specs"]
@@ -197,7 +198,7 @@ def register(op: Op) -> Op:
     return op
 
 
-def agreed(*values: Any) -> tuple[Any, ...]:
+def agreed(*values: Any) -> tuple[Tensor, ...]:
     """The values as tensors of one dtype, to which Python's and NumPy's values adapt."""
     return _prepare(Promotion.TOGETHER, values, dispatch.current())
 

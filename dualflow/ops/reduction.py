@@ -32,6 +32,7 @@ from dualflow.ops.selection import masked, where
 from dualflow.ops.static import known_sizes, shape_of, static_int
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, DTypeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 _AXES: tuple[tuple[tuple[int, ...], tuple[int, ...], bool], ...] = (
@@ -131,7 +132,8 @@ def _prod_vjp(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -
     rows = reshape(flat, (*moved[: len(kept)], count))
     others = _before(rows, count, 1) * _before(rows, count, -1)
     order = (*kept, *axis)
-    back = transpose(reshape(others, moved), tuple(sorted(range(len(order)), key=order.__getitem__)))
+    places = sorted(range(len(order)), key=order.__getitem__)
+    back = transpose(reshape(others, moved), tuple(places))
     return back * spread(g, x, axis, keepdims)
 
 
@@ -215,7 +217,7 @@ def _reduce(op: Op, x: Any, axis: Any, keepdims: bool) -> Any:
 
 @documented(REDUCTION, input="input_tensor", takes="numbers other than bools", returns="the same dtype")
 def reduce_prod(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: AxisLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The product over ``axis``, by default over all axes; 1 if there are no elements.
 
@@ -228,7 +230,7 @@ def reduce_prod(
 
 @documented(REDUCTION, input="input_tensor", takes="real numbers", returns="the same dtype")
 def reduce_max(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: AxisLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The maximum over ``axis``, by default over all axes; nan if an element is nan.
 
@@ -249,7 +251,7 @@ def reduce_first_max(x: Any, axis: tuple[int, ...]) -> Any:
 
 @documented(REDUCTION, input="input_tensor", takes="real numbers", returns="the same dtype")
 def reduce_min(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: AxisLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The minimum over ``axis``, by default over all axes; nan if an element is nan.
 
@@ -265,7 +267,7 @@ def reduce_min(
 
 @documented(REDUCTION, input="input_tensor", takes="bools", returns="dtype bool")
 def reduce_all(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: AxisLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """Whether all elements over ``axis`` are true, by default over all axes; True if there are none.
 
@@ -278,7 +280,7 @@ def reduce_all(
 
 @documented(REDUCTION, input="input_tensor", takes="bools", returns="dtype bool")
 def reduce_any(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: AxisLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """Whether an element over ``axis`` is true, by default over all axes; False if there are none.
 
@@ -358,7 +360,9 @@ def _search(op: Op, x: Any, axis: Any, output_type: Any) -> Any:
     return indices if target is int64 else cast(indices, target)
 
 
-def argmax(input: Any, axis: Any = None, output_type: Any = int64, name: str | None = None) -> Tensor:
+def argmax(
+    input: TensorLike, axis: AxisLike | None = None, output_type: DTypeLike = int64, name: str | None = None
+) -> Tensor:
     """The positions of the first maxima along an axis; a nan counts as the maximum.
 
     Args:
@@ -380,7 +384,9 @@ def argmax(input: Any, axis: Any = None, output_type: Any = int64, name: str | N
     return _search(ARGMAX, input, axis, output_type)
 
 
-def argmin(input: Any, axis: Any = None, output_type: Any = int64, name: str | None = None) -> Tensor:
+def argmin(
+    input: TensorLike, axis: AxisLike | None = None, output_type: DTypeLike = int64, name: str | None = None
+) -> Tensor:
     """The positions of the first minima along an axis; a nan counts as the minimum.
 
     Args:

@@ -33,6 +33,7 @@ from dualflow.ops.static import ints, ints_or_symbols, known_sizes, known_value,
 from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, IntsLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -136,7 +137,11 @@ PAD_BY = register(
 
 
 def pad(
-    tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None
+    tensor: TensorLike,
+    paddings: TensorLike,
+    mode: str = "CONSTANT",
+    constant_values: TensorLike = 0,
+    name: str | None = None,
 ) -> Tensor:
     """``tensor`` with elements added before and after it on each axis.
 
@@ -213,7 +218,7 @@ def _surrounded(tensor: Any, pairs: Any, value: Any) -> Any:
     return where(inside, _surrounded(tensor, pairs, 0), stop_gradient(cast(value, tensor.dtype)))
 
 
-def _mirrored(x: Any, axis: int, before: int, after: int, skip: int) -> Any:
+def _mirrored(x: Any, axis: int, before: int, after: int, skip: int) -> Tensor:
     (size,) = known_sizes(x.shape, "pad", [axis])
     if max(before, after) > size - skip:
         raise InvalidArgumentError(
@@ -227,7 +232,7 @@ def _mirrored(x: Any, axis: int, before: int, after: int, skip: int) -> Any:
     return concat(pieces, axis) if len(pieces) > 1 else x
 
 
-def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+def tile(input: TensorLike, multiples: IntsLike, name: str | None = None) -> Tensor:
     """``input`` repeated along each axis.
 
     Args:
@@ -258,7 +263,7 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     return reshape(broadcast_to(split_up, repeated), [t * d for t, d in zip(times, sizes, strict=True)])
 
 
-def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
+def reverse(tensor: TensorLike, axis: AxisLike, name: str | None = None) -> Tensor:
     """``tensor`` with the elements along some axes in reverse order.
 
     Args:
@@ -282,7 +287,7 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     ]
 
 
-def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
+def roll(input: TensorLike, shift: IntsLike, axis: AxisLike, name: str | None = None) -> Tensor:
     """``input`` shifted along some axes; elements that leave at one end come in at the other.
 
     Args:
@@ -317,13 +322,15 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
     return input
 
 
-def _rolled(x: Any, places: Any, axis: int) -> Any:
+def _rolled(x: Any, places: Any, axis: int) -> Tensor:
     """:func:`roll` by a number of places, or along a size, that is known at run time only."""
     size = sizes_of(x, int64)[axis]
     return gather(x, mod(count_up(size) - cast(places, int64), maximum(size, 1)), axis=axis)
 
 
-def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Tensor:
+def repeat(
+    input: TensorLike, repeats: TensorLike, axis: AxisLike | None = None, name: str | None = None
+) -> Tensor:
     """Each element of ``input``, or each slice along ``axis``, repeated in place.
 
     Args:

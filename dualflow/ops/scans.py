@@ -20,6 +20,7 @@ from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import shape_of, static_int
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -90,7 +91,7 @@ CUMSUM = register(
 
 @documented(SCAN, takes="numbers other than bools", returns="the same dtype", neutral="0", or_gradient="")
 def cumsum(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+    x: TensorLike, axis: AxisLike = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
     """Running sums along ``axis``.
 

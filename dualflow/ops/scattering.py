@@ -26,6 +26,7 @@ from dualflow.ops.static import dtype_of, known_value, shape_of, static_int, sta
 from dualflow.ops.taking import check_indices, gather
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import ShapeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -230,7 +231,9 @@ def _update(tensor: Any, indices: Any, updates: Any) -> Any:
     return dispatch.current().apply(UPDATE_ND, (tensor, indices, updates), {})
 
 
-def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Tensor:
+def gather_nd(
+    params: TensorLike, indices: TensorLike, batch_dims: int = 0, name: str | None = None
+) -> Tensor:
     """The elements, or slices, of ``params`` at the positions in the rows of ``indices``.
 
     Args:
@@ -278,7 +281,7 @@ def _gather_nd(params: Any, indices: Any) -> Any:
     return dispatch.current().apply(GATHER_ND, (params, indices), {})
 
 
-def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
+def scatter_nd(indices: TensorLike, updates: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """Zeros of ``shape`` to which ``updates`` are added at the positions in the rows of ``indices``.
 
     Updates at one position add up, in the order of the rows.
@@ -313,7 +316,9 @@ def _is_known(shape: Any) -> bool:
     return all(not isinstance(x, AbstractTensor) or known_value(x) is not None for x in entries)
 
 
-def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+def tensor_scatter_nd_update(
+    tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
+) -> Tensor:
     """A copy of ``tensor`` with ``updates`` at the positions in the rows of ``indices``.
 
     Of several updates at one position one stays.
@@ -340,7 +345,9 @@ def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str 
     return _update(tensor, indices, adapted(updates, tensor))
 
 
-def tensor_scatter_nd_add(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+def tensor_scatter_nd_add(
+    tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
+) -> Tensor:
     """A copy of ``tensor`` with ``updates`` added at the positions in the rows of ``indices``.
 
     Args:

@@ -16,6 +16,7 @@ from dualflow.ops.record import REGISTRY, Op, Promotion, register
 from dualflow.ops.samples import Sample, booleans, numbers
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -73,7 +74,9 @@ def unmasked(condition: Any, g: Any) -> Tensor:
     return engine.run(WHERE, (engine.lift(condition), engine.constant(zero), g), {})
 
 
-def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+def where(
+    condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None, name: str | None = None
+) -> Tensor:
     """Elements of ``x`` where ``condition`` holds, of ``y`` elsewhere; or the positions where it holds.
 
     No gradient reaches the argument that was not selected. But where its derivative is infinite, the product

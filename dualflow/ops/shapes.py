@@ -21,10 +21,11 @@ from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.static import shape_of
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, ShapeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
-def shape(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
+def shape(input: TensorLike, out_type: DTypeLike | None = None, name: str | None = None) -> Tensor:
     """The sizes of ``input`` as a tensor.
 
     Args:
@@ -47,7 +48,7 @@ def shape(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
     return dispatch.current().apply(SHAPE, (input,), {"dtype": dtype})
 
 
-def size(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
+def size(input: TensorLike, out_type: DTypeLike | None = None, name: str | None = None) -> Tensor:
     """The number of elements of ``input`` as a tensor.
 
     Args:
@@ -70,7 +71,7 @@ def size(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
     return reduce_sum(broadcast_like(dispatch.current().constant(np.array(1, dtype.dtype)), input))
 
 
-def rank(input: Any, name: str | None = None) -> Tensor:
+def rank(input: TensorLike, name: str | None = None) -> Tensor:
     """The number of axes of ``input`` as a tensor.
 
     Args:
@@ -109,7 +110,7 @@ ENSURED: Final = register(
 )
 
 
-def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """``x``, after a check that its shape is ``shape``.
 
     In a traced function, the result has the static sizes of both; sizes that are unknown in ``x`` are checked

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.creation import convert_to_tensor
@@ -11,10 +11,11 @@ from dualflow.ops.indexing import getitem
 from dualflow.ops.static import ints
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntsLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
-def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
+def slice(input_: TensorLike, begin: IntsLike, size: IntsLike, name: str | None = None) -> Tensor:
     """The part of ``input_`` that starts at ``begin`` and has the sizes ``size``.
 
     Args:

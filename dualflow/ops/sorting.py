@@ -21,6 +21,7 @@ from dualflow.ops.static import known_sizes, shape_of, static_int
 from dualflow.ops.taking import check_indices
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -335,7 +336,11 @@ def take_along_axis(x: Any, indices: Any, axis: int) -> Any:
 
 
 def argsort(
-    values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
+    values: TensorLike,
+    axis: AxisLike = -1,
+    direction: str = "ASCENDING",
+    stable: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """The positions along an axis that sort ``values``; nan counts as largest.
 
@@ -369,7 +374,9 @@ def _way(values: Any, axis: Any, direction: str) -> dict[str, Any]:
     return {"axis": where, "descending": direction == "DESCENDING"}
 
 
-def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
+def sort(
+    values: TensorLike, axis: AxisLike = -1, direction: str = "ASCENDING", name: str | None = None
+) -> Tensor:
     """``values`` sorted along an axis; nan counts as largest.
 
     Args:

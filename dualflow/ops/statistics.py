@@ -22,6 +22,7 @@ from dualflow.ops.shapes import shape
 from dualflow.ops.static import dtype_of, shape_of
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, DTypeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -36,7 +37,7 @@ def _count(x: Any, axes: tuple[int, ...], dtype: DType) -> Any:
 
 @documented(REDUCTION, input="input_tensor", takes="numbers other than bools", returns="the same dtype")
 def reduce_mean(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: AxisLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The mean over ``axis``, by default over all axes; means of integers are truncated towards zero.
 
@@ -73,7 +74,7 @@ def _integer_mean(x: Any, axes: tuple[int, ...], keepdims: bool, dtype: DType) -
     returns="the same dtype; float32 for integers; that of the parts for complex numbers",
 )
 def reduce_variance(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: AxisLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The variance over ``axis``, by default over all axes: the mean of ``abs(x - mean(x)) ** 2``.
 
@@ -97,7 +98,7 @@ def _variance(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     returns="the same dtype; float32 for integers; that of the parts for complex numbers",
 )
 def reduce_std(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: AxisLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The standard deviation over ``axis``, by default over all axes: ``sqrt(reduce_variance(x))``.
 
@@ -113,7 +114,7 @@ def squared_magnitude(x: Any) -> Any:
     return real(x * conj(x)) if x.dtype.is_complex else square(x)
 
 
-def as_float(x: Any) -> Any:
+def as_float(x: Any) -> Tensor:
     """``x`` as a tensor of floats: float32 for integers."""
     tensor = convert_to_tensor(x)
     target = float_for(tensor.dtype)
@@ -124,7 +125,7 @@ def as_float(x: Any) -> Any:
     REDUCTION, input="input_tensor", takes="real numbers", returns="the same dtype; float32 for integers"
 )
 def reduce_logsumexp(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: AxisLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """``log(sum(exp(x)))`` over ``axis``, by default over all axes, without overflow.
 
@@ -153,7 +154,7 @@ def _logsumexp(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     returns="the same dtype; float32 for integers; that of the parts for complex numbers",
 )
 def reduce_euclidean_norm(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: AxisLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The Euclidean norm over ``axis``, by default over all axes: ``sqrt(sum(abs(x) ** 2))``.
 
@@ -171,7 +172,11 @@ def _euclidean_norm(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
 
 
 def count_nonzero(
-    input: Any, axis: Any = None, keepdims: bool = False, dtype: Any = int64, name: str | None = None
+    input: TensorLike,
+    axis: AxisLike | None = None,
+    keepdims: bool = False,
+    dtype: DTypeLike = int64,
+    name: str | None = None,
 ) -> Tensor:
     """The number of elements over ``axis`` that are not 0, True or not the empty string.
 

@@ -22,6 +22,7 @@ from dualflow.ops.samples import Domain, Sample, integers
 from dualflow.ops.static import known_sizes, shape_of, static_int
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -198,11 +199,11 @@ def _scatter_like(indices: Any, g: Any, params: Any, axis: int) -> Any:
 
 
 def gather(
-    params: Any,
-    indices: Any,
-    validate_indices: Any = None,
-    axis: Any = None,
-    batch_dims: Any = 0,
+    params: TensorLike,
+    indices: TensorLike,
+    validate_indices: bool | None = None,
+    axis: AxisLike | None = None,
+    batch_dims: AxisLike = 0,
     name: str | None = None,
 ) -> Tensor:
     """The slices of ``params`` along ``axis`` at the positions ``indices``.

@@ -11,7 +11,7 @@ import numpy as np
 
 from dualflow.core import dispatch
 from dualflow.core.device_names import DEVICE, check_device
-from dualflow.core.dispatch import AbstractTensor, TensorLike
+from dualflow.core.dispatch import AbstractTensor
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import DTypeError, InvalidArgumentError, MissingAttributeError
 from dualflow.core.numpy_protocols import NumPyProtocol, array_function, array_ufunc
@@ -23,6 +23,9 @@ from dualflow.ops.contraction import matmul
 from dualflow.ops.elementwise import OpFunction
 from dualflow.ops.indexing import getitem
 from dualflow.ops.static import shape_of
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import ShapeLike, TensorLike
 
 _PACKAGE: Final = __name__.partition(".")[0]
 API_VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12")
@@ -108,7 +111,7 @@ class Operators:
         return DEVICE
 
     @entry
-    def to_device(self, device: Any, /, *, stream: Any = None) -> Self:
+    def to_device(self, device: object, /, *, stream: object = None) -> Self:
         """The tensor itself: the CPU is the only device.
 
         Args:
@@ -169,6 +172,8 @@ class Operators:
         return transpose(self, (*range(rank - 2), rank - 1, rank - 2))
 
     if TYPE_CHECKING:
+
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]: ...
 
         def __add__(self, other: TensorLike) -> Tensor: ...
         def __sub__(self, other: TensorLike) -> Tensor: ...
@@ -337,12 +342,11 @@ class Tensor(Operators, AbstractTensor):
         def __len__(self) -> int: ...
         def __iter__(self) -> Iterator[Tensor]: ...
         def __contains__(self, value: Any) -> bool: ...
-        def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]: ...
         def __dlpack__(self, **options: Any) -> Any: ...
         def __dlpack_device__(self) -> tuple[int, int]: ...
 
     @entry
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: ShapeLike) -> None:
         """Check the static shape, as far as ``shape`` has known sizes; the tensor stays as it is.
 
         Args:

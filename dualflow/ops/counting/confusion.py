@@ -19,15 +19,16 @@ from dualflow.ops.segments.rows import as_count, count_up_to
 from dualflow.ops.statistics import reduce_mean
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, IntLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
 def confusion_matrix(
-    labels: Any,
-    predictions: Any,
-    num_classes: Any = None,
-    weights: Any = None,
-    dtype: Any = int32,
+    labels: TensorLike,
+    predictions: TensorLike,
+    num_classes: IntLike | None = None,
+    weights: TensorLike | None = None,
+    dtype: DTypeLike = int32,
     name: str | None = None,
 ) -> Tensor:
     """The number of times that each label, a row, occurs with each prediction, a column.
@@ -79,7 +80,7 @@ def _classes(x: Any) -> Any:
     return cast(convert_to_tensor(x), int64)
 
 
-def zero_fraction(value: Any, name: str | None = None) -> Tensor:
+def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
     """The fraction of elements that are 0; nan if there are no elements.
 
     Args:

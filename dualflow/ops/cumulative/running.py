@@ -29,6 +29,7 @@ from dualflow.ops.selection import masked, where
 from dualflow.ops.static import known_sizes, shape_of, static_int
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -149,7 +150,7 @@ _SIZE = ", or a gradient is computed along an axis whose size is unknown in a tr
 
 @documented(SCAN, takes="numbers other than bools", returns="the same dtype", neutral="1", or_gradient=_SIZE)
 def cumprod(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+    x: TensorLike, axis: AxisLike = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
     """Running products along ``axis``.
 
@@ -166,7 +167,7 @@ def cumprod(
     SCAN, takes="real numbers", returns="the same dtype; float32 for integers", neutral="-inf", or_gradient=""
 )
 def cumulative_logsumexp(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+    x: TensorLike, axis: AxisLike = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
     """The logarithms of the running sums of ``exp(x)`` along ``axis``, without overflow.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.arithmetic import divide, divide_no_nan, floordiv, multiply, subtract, truncatemod
@@ -10,10 +10,11 @@ from dualflow.ops.record import agreed
 from dualflow.ops.rounding import trunc
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 
-def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The quotient rounded towards zero.
 
     Args:
@@ -37,7 +38,7 @@ def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     return trunc(divide(x, y))
 
 
-def realdiv(x: Any, y: Any, name: str | None = None) -> Tensor:
+def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The quotient of floats or complex numbers.
 
     Args:
@@ -61,7 +62,7 @@ def realdiv(x: Any, y: Any, name: str | None = None) -> Tensor:
     return divide(x, y)
 
 
-def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
+def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
     """``1 / x``, and 0 where ``x`` is 0, as is the gradient there.
 
     Args:
@@ -80,7 +81,7 @@ def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
     return divide_no_nan(1.0, x)
 
 
-def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
+def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """``scalar * x``, with the dtype of ``x``.
 
     Args:

@@ -11,7 +11,7 @@ import numpy as np
 from dualflow.core import dispatch
 from dualflow.core.dtypes import DType, as_dtype
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.shape import Shape, broadcast
+from dualflow.core.shape import Shape, as_shape, broadcast
 from dualflow.core.spec import TensorSpec
 from dualflow.ops.arithmetic import add, add_n, multiply
 from dualflow.ops.batching_rules import LEADING
@@ -28,6 +28,7 @@ from dualflow.ops.selection import where
 from dualflow.ops.trigonometric import atan2
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, ShapeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -71,7 +72,7 @@ NEXTAFTER = register(
 )
 
 
-def nextafter(x1: Any, x2: Any, name: str | None = None) -> Tensor:
+def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor:
     """The next float after ``x1`` towards ``x2``; ``x2`` where they are equal, nan where either is.
 
     Args:
@@ -92,7 +93,7 @@ def nextafter(x1: Any, x2: Any, name: str | None = None) -> Tensor:
     return dispatch.current().binary(NEXTAFTER, x1, x2)
 
 
-def angle(input: Any, name: str | None = None) -> Tensor:
+def angle(input: TensorLike, name: str | None = None) -> Tensor:
     """The angles of complex numbers, in (-pi, pi]; for real numbers 0, or pi if they are negative.
 
     Args:
@@ -116,7 +117,7 @@ def angle(input: Any, name: str | None = None) -> Tensor:
     return where(less(x, 0), math.pi, zeros_like(x))
 
 
-def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
+def polyval(coeffs: Sequence[Any], x: TensorLike, name: str | None = None) -> Tensor:
     """The polynomial with these coefficients at ``x``, by Horner's rule.
 
     Args:
@@ -149,7 +150,10 @@ def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
 
 
 def accumulate_n(
-    inputs: Sequence[Any], shape: Any = None, tensor_dtype: Any = None, name: str | None = None
+    inputs: Sequence[Any],
+    shape: ShapeLike | None = None,
+    tensor_dtype: DTypeLike | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """The sum of tensors of one shape and dtype: :func:`dualflow.add_n`.
 
@@ -172,15 +176,15 @@ def accumulate_n(
     total = add_n(inputs)
     if tensor_dtype is not None and total.dtype is not as_dtype(tensor_dtype):
         raise DTypeError(f"accumulate_n adds {as_dtype(tensor_dtype).name} here, not {total.dtype.name}.")
-    if shape is not None and not total.shape.is_compatible_with(Shape(shape)):
-        raise InvalidArgumentError(f"accumulate_n adds shape {Shape(shape)} here, not {total.shape}.")
+    if shape is not None and not total.shape.is_compatible_with(as_shape(shape)):
+        raise InvalidArgumentError(f"accumulate_n adds shape {as_shape(shape)} here, not {total.shape}.")
     return total
 
 
 # Conversions
 
 
-def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
+def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """``value`` in another dtype; numbers out of its range become its nearest end.
 
     Infinities become the largest finite numbers; nan stays nan, and becomes 0 as an integer.
@@ -261,7 +265,7 @@ BITCAST = register(
 )
 
 
-def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
+def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tensor:
     """The bits of ``input`` read as numbers of another dtype.
 
     Args:

@@ -21,6 +21,7 @@ from dualflow.ops.record import Effect, Op, register
 from dualflow.ops.text.mapping import filled, of_strings
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 _ON_DISK: Final = Opaque("files are read and written by Python")
@@ -100,7 +101,7 @@ _MATCHING: Final = register(
 )
 
 
-def read_file(filename: Any, name: str | None = None) -> Tensor:
+def read_file(filename: str | bytes | Tensor, name: str | None = None) -> Tensor:
     """The contents of a file as one string; a traced function reads it at each call.
 
     Args:
@@ -124,7 +125,7 @@ def read_file(filename: Any, name: str | None = None) -> Tensor:
     return dispatch.current().apply(_READ, (_one(filename, "filename"),), {})
 
 
-def write_file(filename: Any, contents: Any, name: str | None = None) -> Any:
+def write_file(filename: str | bytes | Tensor, contents: TensorLike, name: str | None = None) -> Any:
     """Replace the contents of a file atomically, and create its folders.
 
     An interrupted call leaves the old contents unchanged.
@@ -152,7 +153,7 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> Any:
     return dispatch.current().apply(_WRITE, inputs, {}) or None
 
 
-def matching_files(pattern: Any, name: str | None = None) -> Tensor:
+def matching_files(pattern: TensorLike, name: str | None = None) -> Tensor:
     """The sorted names of the files that match a pattern, or one of several.
 
     Args:

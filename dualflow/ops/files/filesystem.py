@@ -7,13 +7,18 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from dualflow.core.records import dataclass
 from dualflow.core.status_errors import AlreadyExistsError
 from dualflow.core.system_errors import system_errors
 from dualflow.core.tracebacks import entry, make_entries
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dualflow.core.argument_types import TensorLike
 
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
@@ -92,7 +97,7 @@ class GFile:
             return lines
 
     @entry
-    def write(self, file_content: Any) -> None:
+    def write(self, file_content: TensorLike) -> None:
         """Write text, or bytes if the mode has "b".
 
         Args:
@@ -196,7 +201,7 @@ def isdir(path: Path) -> bool:
     return os.path.isdir(path)
 
 
-def glob(pattern: Any) -> list[str]:
+def glob(pattern: str | bytes | os.PathLike[Any] | Sequence[str | bytes | os.PathLike[Any]]) -> list[str]:
     """The sorted names of the files that match a pattern, or one of a list of patterns.
 
     Args:

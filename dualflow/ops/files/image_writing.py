@@ -23,6 +23,7 @@ from dualflow.ops.static import static_int
 from dualflow.ops.text.mapping import filled, one_of, text_op
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 _COLOUR_TYPES: Final = {1: 0, 2: 4, 3: 2, 4: 6}
@@ -101,7 +102,7 @@ _JPEG: Final = text_op(
 )
 
 
-def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Tensor:
+def encode_png(image: TensorLike, compression: int = -1, name: str | None = None) -> Tensor:
     """Images in the format PNG, which loses nothing.
 
     Args:
@@ -129,7 +130,7 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Te
 
 
 def encode_jpeg(
-    image: Any,
+    image: TensorLike,
     format: str = "",
     quality: int = 95,
     progressive: bool = False,

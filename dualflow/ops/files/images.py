@@ -23,6 +23,7 @@ from dualflow.ops.text.mapping import one_word, text_op
 from dualflow.ops.text.parts import lone, substr
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 _FORMATS: Final = ("PNG", "JPEG", "GIF", "BMP", "WEBP")
@@ -184,9 +185,9 @@ _SHAPE: Final = text_op(
 
 
 def decode_image(
-    contents: Any,
+    contents: TensorLike,
     channels: int | None = None,
-    dtype: Any = uint8,
+    dtype: DTypeLike = uint8,
     name: str | None = None,
     expand_animations: bool = True,
 ) -> Tensor:
@@ -225,7 +226,9 @@ def decode_image(
     return _decode(contents, channels or 0, target, animated=animated)
 
 
-def decode_png(contents: Any, channels: int = 0, dtype: Any = uint8, name: str | None = None) -> Tensor:
+def decode_png(
+    contents: TensorLike, channels: int = 0, dtype: DTypeLike = uint8, name: str | None = None
+) -> Tensor:
     """An image in the PNG format, or in another that :func:`decode_image` reads; the first frame of a GIF.
 
     Args:
@@ -252,7 +255,7 @@ def decode_png(contents: Any, channels: int = 0, dtype: Any = uint8, name: str |
 
 
 def decode_jpeg(
-    contents: Any,
+    contents: TensorLike,
     channels: int = 0,
     ratio: int = 1,
     fancy_upscaling: bool = True,
@@ -290,7 +293,7 @@ def decode_jpeg(
     return _decode(contents, channels, uint8, ratio=ratio)
 
 
-def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Tensor:
+def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None) -> Tensor:
     """An image in the BMP format, or in another that :func:`decode_image` reads.
 
     Args:
@@ -311,7 +314,7 @@ def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Ten
     return _decode(contents, channels, uint8)
 
 
-def decode_gif(contents: Any, name: str | None = None) -> Tensor:
+def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
     """The frames of an animation in the GIF format, in colour; an image of another format is one frame.
 
     Args:
@@ -332,8 +335,8 @@ def decode_gif(contents: Any, name: str | None = None) -> Tensor:
 
 
 def decode_and_crop_jpeg(
-    contents: Any,
-    crop_window: Any,
+    contents: TensorLike,
+    crop_window: TensorLike,
     channels: int = 0,
     ratio: int = 1,
     fancy_upscaling: bool = True,
@@ -373,7 +376,9 @@ def decode_and_crop_jpeg(
     return dispatch.current().apply(_CROP, (image, window), {})
 
 
-def extract_jpeg_shape(contents: Any, output_type: Any = int32, name: str | None = None) -> Tensor:
+def extract_jpeg_shape(
+    contents: TensorLike, output_type: DTypeLike = int32, name: str | None = None
+) -> Tensor:
     """The height, width and number of channels of an image, from its header.
 
     Args:
@@ -397,7 +402,7 @@ def extract_jpeg_shape(contents: Any, output_type: Any = int32, name: str | None
     return dispatch.current().apply(_SHAPE, (lone(contents, "extract_jpeg_shape"),), {"dtype": dtype})
 
 
-def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
+def is_jpeg(contents: TensorLike, name: str | None = None) -> Tensor:
     """Whether strings begin as JPEG files do.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 import zlib
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from dualflow.ops.static import static_int
 from dualflow.ops.text.mapping import of_strings, one_of, per_string, text_op, words
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 _RAW: Final = (
@@ -114,8 +115,8 @@ _INFLATE: Final = per_string(
 
 
 def decode_raw(
-    input_bytes: Any,
-    out_type: Any,
+    input_bytes: TensorLike,
+    out_type: DTypeLike,
     little_endian: bool = True,
     fixed_length: int | None = None,
     name: str | None = None,
@@ -153,7 +154,7 @@ def decode_raw(
     return dispatch.current().apply(_DECODE, (of_strings(input_bytes, "decode_raw"),), attrs)
 
 
-def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
+def encode_base64(input: TensorLike, pad: bool = False, name: str | None = None) -> Tensor:
     """Strings in base64 with ``-`` and ``_``, which is safe in web addresses.
 
     Args:
@@ -174,7 +175,7 @@ def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Ten
     return encoded
 
 
-def decode_base64(input: Any, name: str | None = None) -> Tensor:
+def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
     """Strings decoded from base64; see :func:`encode_base64`. They may be padded with ``=``.
 
     Args:
@@ -195,7 +196,7 @@ def decode_base64(input: Any, name: str | None = None) -> Tensor:
     return decoded
 
 
-def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Tensor:
+def decode_compressed(bytes: TensorLike, compression_type: str = "", name: str | None = None) -> Tensor:
     """Compressed strings, decompressed.
 
     Args:

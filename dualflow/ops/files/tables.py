@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from dualflow.ops.samples import Sample
 from dualflow.ops.static import ints, known_value
 from dualflow.ops.text.mapping import filled, of_strings, text_op, words
 from dualflow.ops.text.numbers import number_in
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
 
 _KINDS: Final = (float32, float64, int32, int64, string)
 _BREAKS: Final = (b"\n", b"\r")
@@ -125,7 +128,7 @@ _DECODE: Final = text_op(
 
 
 def decode_csv(
-    records: Any,
+    records: TensorLike,
     record_defaults: Sequence[Any],
     field_delim: str = ",",
     use_quote_delim: bool = True,

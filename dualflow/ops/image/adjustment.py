@@ -17,11 +17,12 @@ from dualflow.ops.static import known_value
 from dualflow.ops.statistics import reduce_mean, reduce_std
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 
 @entry
-def adjust_brightness(image: Any, delta: Any) -> Tensor:
+def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
     """Images with ``delta`` added, on a scale from 0 to 1.
 
     Integers are scaled as by :func:`convert_image_dtype`, and results outside of their dtype clipped.
@@ -44,7 +45,7 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
 
 
 @entry
-def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
+def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
     """Images with the distance of each pixel from its channel's mean multiplied by ``contrast_factor``.
 
     Integers are scaled as by :func:`convert_image_dtype`, and results outside of their dtype clipped.
@@ -79,7 +80,7 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
 
 
 @entry
-def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
+def adjust_gamma(image: TensorLike, gamma: TensorLike = 1, gain: TensorLike = 1) -> Tensor:
     """``gain * image ** gamma``, on a scale from 0 to 1.
 
     Integers are scaled as by :func:`convert_image_dtype`, and results outside of their dtype clipped.
@@ -109,7 +110,7 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
 
 
 @entry
-def per_image_standardization(image: Any) -> Tensor:
+def per_image_standardization(image: TensorLike) -> Tensor:
     """Images less their mean, divided by their standard deviation.
 
     The divisor is at least the inverse root of the number of elements, so that a constant image becomes

@@ -26,6 +26,7 @@ from dualflow.ops.static import ints, known_sizes, static_float
 from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntsLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 Draw = Callable[..., Any]
@@ -98,7 +99,7 @@ def _flipped(image: Any, axis: int, draw: Draw) -> Tensor:
 
 @documented(_FLIP, **_STATEFUL)
 @entry
-def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
+def random_flip_left_right(image: TensorLike, seed: int | None = None) -> Tensor:
     """Images mirrored left to right with probability 0.5, each of a batch on its own.
 
     >>> import dualflow as df
@@ -110,7 +111,7 @@ def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
 
 @documented(_FLIP, **_STATEFUL)
 @entry
-def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
+def random_flip_up_down(image: TensorLike, seed: int | None = None) -> Tensor:
     """Images turned upside down with probability 0.5, each of a batch on its own.
 
     >>> import dualflow as df
@@ -122,7 +123,7 @@ def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
 
 @documented(_FLIP, **_STATELESS)
 @entry
-def stateless_random_flip_left_right(image: Any, seed: Any) -> Tensor:
+def stateless_random_flip_left_right(image: TensorLike, seed: TensorLike) -> Tensor:
     """:func:`random_flip_left_right` from a seed.
 
     >>> import dualflow as df
@@ -134,7 +135,7 @@ def stateless_random_flip_left_right(image: Any, seed: Any) -> Tensor:
 
 @documented(_FLIP, **_STATELESS)
 @entry
-def stateless_random_flip_up_down(image: Any, seed: Any) -> Tensor:
+def stateless_random_flip_up_down(image: TensorLike, seed: TensorLike) -> Tensor:
     """:func:`random_flip_up_down` from a seed.
 
     >>> import dualflow as df
@@ -160,7 +161,7 @@ def _between(lower: Any, upper: Any, draw: Draw) -> Any:
 
 @documented(_ADJUST, **_DELTA, **_STATEFUL)
 @entry
-def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
+def random_brightness(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
     """:func:`adjust_brightness` by a random number from ``-max_delta`` to ``max_delta``.
 
     >>> import dualflow as df
@@ -172,7 +173,7 @@ def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> 
 
 @documented(_ADJUST, **_DELTA, **_STATELESS)
 @entry
-def stateless_random_brightness(image: Any, max_delta: float, seed: Any) -> Tensor:
+def stateless_random_brightness(image: TensorLike, max_delta: float, seed: TensorLike) -> Tensor:
     """:func:`random_brightness` from a seed.
 
     >>> import dualflow as df
@@ -184,7 +185,7 @@ def stateless_random_brightness(image: Any, max_delta: float, seed: Any) -> Tens
 
 @documented(_ADJUST, **_FACTOR, **_STATEFUL)
 @entry
-def random_contrast(image: Any, lower: float, upper: float, seed: int | None = None) -> Tensor:
+def random_contrast(image: TensorLike, lower: float, upper: float, seed: int | None = None) -> Tensor:
     """:func:`adjust_contrast` by a random factor from ``lower`` to ``upper``.
 
     >>> import dualflow as df
@@ -196,7 +197,7 @@ def random_contrast(image: Any, lower: float, upper: float, seed: int | None = N
 
 @documented(_ADJUST, **_FACTOR, **_STATELESS)
 @entry
-def stateless_random_contrast(image: Any, lower: float, upper: float, seed: Any) -> Tensor:
+def stateless_random_contrast(image: TensorLike, lower: float, upper: float, seed: TensorLike) -> Tensor:
     """:func:`random_contrast` from a seed.
 
     >>> import dualflow as df
@@ -208,7 +209,7 @@ def stateless_random_contrast(image: Any, lower: float, upper: float, seed: Any)
 
 @documented(_ADJUST, **_FACTOR, **_STATEFUL)
 @entry
-def random_saturation(image: Any, lower: float, upper: float, seed: int | None = None) -> Tensor:
+def random_saturation(image: TensorLike, lower: float, upper: float, seed: int | None = None) -> Tensor:
     """:func:`adjust_saturation` by a random factor from ``lower`` to ``upper``.
 
     >>> import dualflow as df
@@ -220,7 +221,9 @@ def random_saturation(image: Any, lower: float, upper: float, seed: int | None =
 
 @documented(_ADJUST, **_FACTOR, **_STATELESS)
 @entry
-def stateless_random_saturation(image: Any, lower: float, upper: float, seed: Any = None) -> Tensor:
+def stateless_random_saturation(
+    image: TensorLike, lower: float, upper: float, seed: int | None = None
+) -> Tensor:
     """:func:`random_saturation` from a seed.
 
     >>> import dualflow as df
@@ -232,7 +235,7 @@ def stateless_random_saturation(image: Any, lower: float, upper: float, seed: An
 
 @documented(_ADJUST, **_HUE, **_STATEFUL)
 @entry
-def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
+def random_hue(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
     """:func:`adjust_hue` by a random number from ``-max_delta`` to ``max_delta``.
 
     >>> import dualflow as df
@@ -244,7 +247,7 @@ def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
 
 @documented(_ADJUST, **_HUE, **_STATELESS)
 @entry
-def stateless_random_hue(image: Any, max_delta: float, seed: Any) -> Tensor:
+def stateless_random_hue(image: TensorLike, max_delta: float, seed: TensorLike) -> Tensor:
     """:func:`random_hue` from a seed.
 
     >>> import dualflow as df
@@ -269,7 +272,9 @@ def _cropped(value: Any, size: Any, draw: Draw) -> Tensor:
 
 
 @documented(_CROP, **_STATEFUL)
-def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+def random_crop(
+    value: TensorLike, size: IntsLike, seed: int | None = None, name: str | None = None
+) -> Tensor:
     """A part of ``value`` of shape ``size`` at a random position.
 
     >>> import dualflow as df
@@ -280,7 +285,9 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
 
 
 @documented(_CROP, **_STATELESS)
-def stateless_random_crop(value: Any, size: Any, seed: Any, name: str | None = None) -> Tensor:
+def stateless_random_crop(
+    value: TensorLike, size: IntsLike, seed: TensorLike, name: str | None = None
+) -> Tensor:
     """:func:`random_crop` from a seed.
 
     >>> import dualflow as df

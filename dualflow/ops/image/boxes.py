@@ -29,6 +29,7 @@ from dualflow.ops.static import static_int
 from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntLike, IntsLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
@@ -48,7 +49,9 @@ _COLOURS: Final = (
 """The default colours of boxes, used in rotation, as in TensorFlow: yellow, blue, red, ..."""
 
 
-def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None = None) -> Tensor:
+def draw_bounding_boxes(
+    images: TensorLike, boxes: TensorLike, colors: TensorLike, name: str | None = None
+) -> Tensor:
     """Images with the outlines of boxes, one pixel wide; later boxes cover earlier ones.
 
     Args:
@@ -220,11 +223,11 @@ def _first(values: Any, count: Any) -> Any:
 
 
 def non_max_suppression(
-    boxes: Any,
-    scores: Any,
-    max_output_size: Any,
-    iou_threshold: Any = 0.5,
-    score_threshold: Any = -math.inf,
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: IntLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = -math.inf,
     name: str | None = None,
 ) -> Tensor:
     """The indices of the best boxes in descending order, without those that overlap a better one too much.
@@ -253,12 +256,12 @@ def non_max_suppression(
 
 
 def non_max_suppression_with_scores(
-    boxes: Any,
-    scores: Any,
-    max_output_size: Any,
-    iou_threshold: Any = 0.5,
-    score_threshold: Any = -math.inf,
-    soft_nms_sigma: Any = 0.0,
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: IntLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = -math.inf,
+    soft_nms_sigma: TensorLike = 0.0,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The indices of the best boxes, and their scores.
@@ -294,11 +297,11 @@ def non_max_suppression_with_scores(
 
 
 def non_max_suppression_overlaps(
-    overlaps: Any,
-    scores: Any,
-    max_output_size: Any,
-    overlap_threshold: Any = 0.5,
-    score_threshold: Any = -math.inf,
+    overlaps: TensorLike,
+    scores: TensorLike,
+    max_output_size: IntLike,
+    overlap_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = -math.inf,
     name: str | None = None,
 ) -> Tensor:
     """:func:`non_max_suppression` from a matrix of overlaps, by any measure.
@@ -328,16 +331,16 @@ def non_max_suppression_overlaps(
 
 
 def non_max_suppression_padded(
-    boxes: Any,
-    scores: Any,
-    max_output_size: Any,
-    iou_threshold: Any = 0.5,
-    score_threshold: Any = -math.inf,
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: IntLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = -math.inf,
     pad_to_max_output_size: bool = False,
     name: str | None = None,
     sorted_input: bool = False,
     canonicalized_coordinates: bool = False,
-    tile_size: Any = 512,
+    tile_size: IntsLike = 512,
 ) -> tuple[Tensor, Tensor]:
     """The indices of the best boxes of a batch, and their number.
 

@@ -20,6 +20,7 @@ from dualflow.ops.products import tensordot
 from dualflow.ops.selection import where
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 _GREY: Final = np.array([0.2989, 0.5870, 0.1140], np.float32)
@@ -47,7 +48,7 @@ Raises:
 _THREE: Final = {"takes": "floats", "channels": "3", "returned": "3"}
 
 
-def _of_three(images: Any) -> Any:
+def _of_three(images: Any) -> Tensor:
     images = convert_to_tensor(images)
     if not images.shape or images.shape[-1] not in (3, None):
         raise InvalidArgumentError(f"colours have three channels, but the shape is {images.shape}.")
@@ -55,7 +56,7 @@ def _of_three(images: Any) -> Any:
 
 
 @documented(_COLOURS, takes="floats or integers", channels="3", returned="1")
-def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
+def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
     """The brightness of colours in one channel: ``0.2989 r + 0.587 g + 0.114 b``.
 
     >>> import dualflow as df
@@ -68,7 +69,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
 
 
 @documented(_COLOURS, takes="a tensor", channels="1", returned="3")
-def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
+def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     """One channel repeated three times.
 
     >>> import dualflow as df
@@ -88,7 +89,7 @@ def _mixed(images: Any, matrix: Any) -> Tensor:
 
 @documented(_COLOURS, **_THREE)
 @entry
-def rgb_to_yiq(images: Any) -> Tensor:
+def rgb_to_yiq(images: TensorLike) -> Tensor:
     """Colours as brightness and the two chroma axes of NTSC.
 
     >>> import dualflow as df
@@ -100,7 +101,7 @@ def rgb_to_yiq(images: Any) -> Tensor:
 
 @documented(_COLOURS, **_THREE)
 @entry
-def yiq_to_rgb(images: Any) -> Tensor:
+def yiq_to_rgb(images: TensorLike) -> Tensor:
     """The inverse of :func:`rgb_to_yiq`.
 
     >>> import dualflow as df
@@ -112,7 +113,7 @@ def yiq_to_rgb(images: Any) -> Tensor:
 
 @documented(_COLOURS, **_THREE)
 @entry
-def rgb_to_yuv(images: Any) -> Tensor:
+def rgb_to_yuv(images: TensorLike) -> Tensor:
     """Colours as brightness and the two chroma axes of PAL.
 
     >>> import dualflow as df
@@ -124,7 +125,7 @@ def rgb_to_yuv(images: Any) -> Tensor:
 
 @documented(_COLOURS, **_THREE)
 @entry
-def yuv_to_rgb(images: Any) -> Tensor:
+def yuv_to_rgb(images: TensorLike) -> Tensor:
     """The inverse of :func:`rgb_to_yuv`.
 
     >>> import dualflow as df
@@ -135,7 +136,7 @@ def yuv_to_rgb(images: Any) -> Tensor:
 
 
 @documented(_COLOURS, **_THREE)
-def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
+def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
     """Colours as hue, saturation and value, all from 0 to 1, as the colours are.
 
     Smith, "Color gamut transform pairs" (1978). A grey has the hue 0, and black also the saturation 0.
@@ -156,7 +157,7 @@ def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
 
 
 @documented(_COLOURS, **_THREE)
-def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
+def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     """The inverse of :func:`rgb_to_hsv`.
 
     >>> import dualflow as df
@@ -170,7 +171,7 @@ def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
     return stack(channels, -1)
 
 
-def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
+def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) -> Tensor:
     """Colours with ``delta``, a fraction of the circle, added to the hue.
 
     Integers are scaled as by :func:`convert_image_dtype`.
@@ -198,7 +199,7 @@ def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
     return in_floats(image, turned)
 
 
-def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Tensor:
+def adjust_saturation(image: TensorLike, saturation_factor: TensorLike, name: str | None = None) -> Tensor:
     """Colours with the saturation multiplied by ``saturation_factor``, up to 1.
 
     Integers are scaled as by :func:`convert_image_dtype`.

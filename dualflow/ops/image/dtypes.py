@@ -12,10 +12,13 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.elementary.values import saturate_cast
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
-def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: str | None = None) -> Tensor:
+def convert_image_dtype(
+    image: TensorLike, dtype: DTypeLike, saturate: bool = False, name: str | None = None
+) -> Tensor:
     """Images in another dtype, scaled: integers from 0 to their largest number are floats from 0 to 1.
 
     Args:

@@ -26,6 +26,7 @@ from dualflow.ops.static import static_int
 from dualflow.ops.statistics import reduce_mean
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 _SCALE_WEIGHTS: Final = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
@@ -47,7 +48,7 @@ def _in_floats(a: Any, b: Any, max_val: Any) -> tuple[Any, Any, Any]:
     return convert_image_dtype(a, float32), convert_image_dtype(b, float32), most
 
 
-def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
+def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = None) -> Tensor:
     """The peak signal-to-noise ratio of images, in decibels.
 
     Args:
@@ -110,13 +111,13 @@ def _similarity(a: Any, b: Any, most: Any, size: Any, sigma: Any, k1: Any, k2: A
 
 @entry
 def ssim(
-    img1: Any,
-    img2: Any,
-    max_val: Any,
-    filter_size: Any = 11,
-    filter_sigma: Any = 1.5,
-    k1: Any = 0.01,
-    k2: Any = 0.03,
+    img1: TensorLike,
+    img2: TensorLike,
+    max_val: TensorLike,
+    filter_size: IntLike = 11,
+    filter_sigma: TensorLike = 1.5,
+    k1: TensorLike = 0.01,
+    k2: TensorLike = 0.03,
     return_index_map: bool = False,
 ) -> Tensor:
     """The structural similarity of images, 1 for equal ones.
@@ -153,14 +154,14 @@ def ssim(
 
 @entry
 def ssim_multiscale(
-    img1: Any,
-    img2: Any,
-    max_val: Any,
+    img1: TensorLike,
+    img2: TensorLike,
+    max_val: TensorLike,
     power_factors: Sequence[float] = _SCALE_WEIGHTS,
-    filter_size: Any = 11,
-    filter_sigma: Any = 1.5,
-    k1: Any = 0.01,
-    k2: Any = 0.03,
+    filter_size: IntLike = 11,
+    filter_sigma: TensorLike = 1.5,
+    k1: TensorLike = 0.01,
+    k2: TensorLike = 0.03,
 ) -> Tensor:
     """The structural similarity of images at several scales, each half of the one before.
 
@@ -209,7 +210,7 @@ def _halved(images: Any) -> Any:
     return reshape(means, [*ahead, *means.shape[1:]])
 
 
-def total_variation(images: Any, name: str | None = None) -> Tensor:
+def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
     """The sum of the absolute differences between neighbouring pixels, for each image.
 
     Args:
@@ -243,7 +244,7 @@ def _steps(images: Any) -> tuple[Any, Any]:
 
 
 @entry
-def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
+def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
     """The differences to the next row and to the next column, with zeros at the ends.
 
     Args:
@@ -273,7 +274,7 @@ def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
 
 
 @entry
-def sobel_edges(image: Any) -> Tensor:
+def sobel_edges(image: TensorLike) -> Tensor:
     """Sobel's filter: smoothed differences of rows and of columns.
 
     Args:

@@ -20,11 +20,17 @@ from dualflow.ops.static import ints, static_int
 from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntsLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
 def extract_patches(
-    images: Any, sizes: Any, strides: Any, rates: Any, padding: str, name: str | None = None
+    images: TensorLike,
+    sizes: TensorLike,
+    strides: IntsLike,
+    rates: IntsLike,
+    padding: str,
+    name: str | None = None,
 ) -> Tensor:
     """Patches of images on a grid, each as one row of pixels and channels.
 
@@ -77,10 +83,10 @@ def _around(have: int, size: int, step: int, rate: int) -> tuple[int, int]:
 
 
 def crop_and_resize(
-    image: Any,
-    boxes: Any,
-    box_indices: Any,
-    crop_size: Any,
+    image: TensorLike,
+    boxes: TensorLike,
+    box_indices: TensorLike,
+    crop_size: IntsLike,
     method: str = "bilinear",
     extrapolation_value: float = 0.0,
     name: str | None = None,

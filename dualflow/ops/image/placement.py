@@ -18,6 +18,7 @@ from dualflow.ops.repetition import pad, reverse
 from dualflow.ops.static import static_float, static_int
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -84,7 +85,7 @@ def once_known(
 
 @documented(_IMAGES, more="", shape=" and its shape", invalid="``image`` has another number of axes")
 @entry
-def flip_left_right(image: Any) -> Tensor:
+def flip_left_right(image: TensorLike) -> Tensor:
     """Images mirrored left to right.
 
     >>> import dualflow as df
@@ -97,7 +98,7 @@ def flip_left_right(image: Any) -> Tensor:
 
 @documented(_IMAGES, more="", shape=" and its shape", invalid="``image`` has another number of axes")
 @entry
-def flip_up_down(image: Any) -> Tensor:
+def flip_up_down(image: TensorLike) -> Tensor:
     """Images turned upside down by reversing their rows.
 
     >>> import dualflow as df
@@ -111,7 +112,7 @@ def flip_up_down(image: Any) -> Tensor:
 @documented(
     _IMAGES, more="", shape=", its height and width swapped", invalid="``image`` has another number of axes"
 )
-def transpose(image: Any, name: str | None = None) -> Tensor:
+def transpose(image: TensorLike, name: str | None = None) -> Tensor:
     """Images mirrored at the main diagonal.
 
     >>> import dualflow as df
@@ -128,7 +129,7 @@ def transpose(image: Any, name: str | None = None) -> Tensor:
     shape=", its height and width swapped if ``k`` is odd",
     invalid="``image`` has another number of axes",
 )
-def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
+def rot90(image: TensorLike, k: IntLike = 1, name: str | None = None) -> Tensor:
     """Images rotated counter-clockwise by ``k`` times 90 degrees.
 
     >>> import dualflow as df
@@ -152,7 +153,11 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
 )
 @entry
 def crop_to_bounding_box(
-    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+    image: TensorLike,
+    offset_height: IntLike,
+    offset_width: IntLike,
+    target_height: IntLike,
+    target_width: IntLike,
 ) -> Tensor:
     """The part of images at an offset, of a given size.
 
@@ -190,7 +195,11 @@ def _box(*numbers: Any) -> tuple[int, ...]:
 )
 @entry
 def pad_to_bounding_box(
-    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+    image: TensorLike,
+    offset_height: IntLike,
+    offset_width: IntLike,
+    target_height: IntLike,
+    target_width: IntLike,
 ) -> Tensor:
     """Images with zeros around them, at an offset in a larger size.
 
@@ -220,7 +229,7 @@ def _surrounded(image: Any, top: int, left: int, height: int, width: int) -> Any
     invalid="the target is below 1",
 )
 @entry
-def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
+def resize_with_crop_or_pad(image: TensorLike, target_height: IntLike, target_width: IntLike) -> Tensor:
     """The centre of images, padded with zeros where they are smaller than the target.
 
     >>> import dualflow as df
@@ -249,7 +258,7 @@ def _middle(image: Any, height: int, width: int) -> Any:
     invalid="the fraction is out of range",
 )
 @entry
-def central_crop(image: Any, central_fraction: Any) -> Tensor:
+def central_crop(image: TensorLike, central_fraction: TensorLike) -> Tensor:
     """The centre of images, a fraction of their height and width.
 
     >>> import dualflow as df

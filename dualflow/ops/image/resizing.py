@@ -20,6 +20,7 @@ from dualflow.ops.static import ints, known_value, static_int
 from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntLike, IntsLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -46,11 +47,11 @@ class ResizeMethod:
 
 
 def resize(
-    images: Any,
-    size: Any,
+    images: TensorLike,
+    size: IntsLike,
     method: str = "bilinear",
-    preserve_aspect_ratio: Any = False,
-    antialias: Any = False,
+    preserve_aspect_ratio: bool = False,
+    antialias: bool = False,
     name: str | None = None,
 ) -> Tensor:
     """Images of another size.
@@ -155,7 +156,11 @@ def _summed(x: Any, axis: int, of: Taps, method: str) -> Any:
 
 @entry
 def resize_with_pad(
-    image: Any, target_height: Any, target_width: Any, method: str = "bilinear", antialias: Any = False
+    image: TensorLike,
+    target_height: IntLike,
+    target_width: IntLike,
+    method: str = "bilinear",
+    antialias: bool = False,
 ) -> Tensor:
     """Images resized to the largest size that keeps their ratio and fits, padded with zeros.
 

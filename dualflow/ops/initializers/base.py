@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from dualflow.core import dispatch
 from dualflow.core.dtypes import DType, as_dtype, float32
@@ -14,6 +14,9 @@ from dualflow.core.tracebacks import entry
 from dualflow.ops.random_numbers.draws import Source
 from dualflow.ops.random_numbers.streams import STREAMS, Stream
 from dualflow.ops.static import static_shape
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, ShapeLike
 
 
 @entry
@@ -32,7 +35,7 @@ class Initializer:
     """
 
     @entry
-    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    def __call__(self, shape: ShapeLike, dtype: DTypeLike | None = None, **kwargs: Any) -> Any:
         """The initial value.
 
         Args:

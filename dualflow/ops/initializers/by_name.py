@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import entry
@@ -24,6 +24,9 @@ from dualflow.ops.initializers.drawn import (
 )
 from dualflow.ops.initializers.fixed import Constant, Identity, Ones, Zeros
 from dualflow.ops.initializers.orthogonal import Orthogonal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _CLASSES: Final = {
     kind.__name__: kind
@@ -55,7 +58,7 @@ _NAMES: Final = {**_CLASSES, **{_short(name): kind for name, kind in _CLASSES.it
 
 
 @entry
-def get(identifier: Any) -> Any:
+def get(identifier: str | dict[str, Any] | Callable[..., Any] | None) -> Any:
     """The initializer that something names.
 
     Args:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.core.dtypes import float32
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.ops.initializers.base import Initializer, fans, floating, source
 from dualflow.ops.random_numbers import draws
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike
 
 _CUT: Final = 0.87962566103423978
 """The standard deviation of standard normal numbers that are cut at two."""
@@ -41,7 +44,7 @@ class RandomNormal(Initializer):
     mean: float = 0.0
     stddev: float = 0.05
     seed: int | None = None
-    dtype: Any = float32
+    dtype: DTypeLike = float32
 
     def _value(self, sizes: tuple[int, ...], dtype: Any) -> Any:
         kind = floating(dtype)
@@ -67,7 +70,7 @@ class TruncatedNormal(Initializer):
     mean: float = 0.0
     stddev: float = 0.05
     seed: int | None = None
-    dtype: Any = float32
+    dtype: DTypeLike = float32
 
     def _value(self, sizes: tuple[int, ...], dtype: Any) -> Any:
         kind = floating(dtype)
@@ -93,7 +96,7 @@ class RandomUniform(Initializer):
     minval: float = -0.05
     maxval: float | None = 0.05
     seed: int | None = None
-    dtype: Any = float32
+    dtype: DTypeLike = float32
 
     def _value(self, sizes: tuple[int, ...], dtype: Any) -> Any:
         return draws.uniform(source(self.seed), sizes, self.minval, self.maxval, dtype)
@@ -139,7 +142,7 @@ class VarianceScaling(Initializer):
     mode: str = "fan_in"
     distribution: str = "truncated_normal"
     seed: int | None = None
-    dtype: Any = float32
+    dtype: DTypeLike = float32
 
     @entry
     def __post_init__(self) -> None:
@@ -161,7 +164,7 @@ class _Scaled(Initializer):
     """Numbers of a variance that the class decides."""
 
     seed: int | None = None
-    dtype: Any = float32
+    dtype: DTypeLike = float32
     _options = (1.0, "fan_in", "truncated_normal")
 
     def _value(self, sizes: tuple[int, ...], dtype: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core.dtypes import float32
 from dualflow.core.errors import InvalidArgumentError
@@ -11,6 +11,9 @@ from dualflow.core.tracebacks import entry
 from dualflow.ops import creation
 from dualflow.ops.initializers.base import Initializer
 from dualflow.ops.positions import eye
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, TensorLike
 
 
 @entry
@@ -26,7 +29,7 @@ class Zeros(Initializer):
     [0.0, 0.0]
     """
 
-    dtype: Any = float32
+    dtype: DTypeLike | None = float32
 
     def _value(self, sizes: tuple[int, ...], dtype: Any) -> Any:
         return creation.zeros(sizes, dtype)
@@ -45,7 +48,7 @@ class Ones(Initializer):
     [1.0, 1.0]
     """
 
-    dtype: Any = float32
+    dtype: DTypeLike | None = float32
 
     def _value(self, sizes: tuple[int, ...], dtype: Any) -> Any:
         return creation.ones(sizes, dtype)
@@ -65,8 +68,8 @@ class Constant(Initializer):
     [3.0, 3.0]
     """
 
-    value: Any = 0.0
-    dtype: Any = float32
+    value: TensorLike = 0.0
+    dtype: DTypeLike | None = float32
 
     def _value(self, sizes: tuple[int, ...], dtype: Any) -> Any:
         return creation.constant(self.value, dtype, sizes)
@@ -87,8 +90,8 @@ class OwnConstant(Constant):
     array([1, 2], dtype=int32)
     """
 
-    value: Any = 0
-    dtype: Any = None
+    value: TensorLike = 0
+    dtype: DTypeLike | None = None
     support_partition: bool = False
 
     def _value(self, sizes: tuple[int, ...], dtype: Any) -> Any:
@@ -110,7 +113,7 @@ class Identity(Initializer):
     """
 
     gain: float = 1.0
-    dtype: Any = float32
+    dtype: DTypeLike | None = float32
 
     def _value(self, sizes: tuple[int, ...], dtype: Any) -> Any:
         if len(sizes) != 2:

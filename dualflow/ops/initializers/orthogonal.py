@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core.dtypes import float16, float32
 from dualflow.core.errors import InvalidArgumentError
@@ -16,6 +16,9 @@ from dualflow.ops.initializers.base import Initializer, floating, source
 from dualflow.ops.linear_algebra.diagonals import diag_part
 from dualflow.ops.linear_algebra.orthogonal import qr
 from dualflow.ops.random_numbers import draws
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike
 
 
 @entry
@@ -39,7 +42,7 @@ class Orthogonal(Initializer):
 
     gain: float = 1.0
     seed: int | None = None
-    dtype: Any = float32
+    dtype: DTypeLike = float32
 
     def _value(self, sizes: tuple[int, ...], dtype: Any) -> Any:
         kind = floating(dtype)

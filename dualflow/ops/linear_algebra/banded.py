@@ -26,6 +26,7 @@ from dualflow.ops.repetition import pad
 from dualflow.ops.samples import Domain, Sample
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 Band = tuple[int, int]
@@ -146,7 +147,7 @@ BANDED_SOLVE = register(
 
 
 def banded_triangular_solve(
-    bands: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
+    bands: TensorLike, rhs: TensorLike, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
     """The ``x`` with ``a @ x = rhs``, where ``a`` is triangular and has few diagonals (LAPACK's ``tbtrs``).
 

@@ -23,6 +23,7 @@ from dualflow.ops.record import Op, agreed, register
 from dualflow.ops.samples import Domain, Sample
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -82,7 +83,7 @@ CHOLESKY = register(
 )
 
 
-def cholesky(input: Any, name: str | None = None) -> Tensor:
+def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
     """The lower triangular matrices ``l`` with ``l @ adjoint(l) = input``.
 
     Args:
@@ -104,7 +105,7 @@ def cholesky(input: Any, name: str | None = None) -> Tensor:
     return dispatch.current().apply(CHOLESKY, (input,), {})
 
 
-def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
+def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -> Tensor:
     """The ``x`` with ``a @ x = rhs``, where ``chol`` is the Cholesky factor of ``a``.
 
     Args:
@@ -126,7 +127,7 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
     return triangular_solve(factor, triangular_solve(factor, side), adjoint=True)
 
 
-def logdet(matrix: Any, name: str | None = None) -> Tensor:
+def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
     """The logarithm of the determinant of positive definite matrices, which does not overflow.
 
     Args:

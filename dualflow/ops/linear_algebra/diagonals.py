@@ -22,6 +22,7 @@ from dualflow.ops.selection import masked, where
 from dualflow.ops.static import int_or_symbol, known_sizes
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntLike, IntsLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -53,12 +54,12 @@ def _known_sizes(x: Any) -> tuple[int, int]:
 
 
 def diag(
-    diagonal: Any,
+    diagonal: TensorLike,
     name: str | None = None,
-    k: Any = 0,
+    k: IntsLike = 0,
     num_rows: int = -1,
     num_cols: int = -1,
-    padding_value: Any = 0,
+    padding_value: TensorLike = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
     """Matrices with the rows of ``diagonal`` on their diagonals, ``padding_value`` elsewhere.
@@ -99,7 +100,11 @@ def diag(
 
 
 def diag_part(
-    input: Any, name: str | None = None, k: Any = 0, padding_value: Any = 0, align: str = "RIGHT_LEFT"
+    input: TensorLike,
+    name: str | None = None,
+    k: IntsLike = 0,
+    padding_value: TensorLike = 0,
+    align: str = "RIGHT_LEFT",
 ) -> Tensor:
     """The diagonals of matrices, square or not.
 
@@ -132,7 +137,7 @@ def diag_part(
     return reduce_sum(masked(equal(*places(side, side)), square), -1)
 
 
-def trace(x: Any, name: str | None = None) -> Tensor:
+def trace(x: TensorLike, name: str | None = None) -> Tensor:
     """The sum of the main diagonal of each matrix.
 
     Args:
@@ -153,7 +158,7 @@ def trace(x: Any, name: str | None = None) -> Tensor:
     return reduce_sum(masked(equal(*_places_of(x)), x), (-2, -1))
 
 
-def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
+def band_part(input: TensorLike, num_lower: IntLike, num_upper: IntLike, name: str | None = None) -> Tensor:
     """Matrices with zeros outside of a band around the diagonal.
 
     Args:
@@ -203,7 +208,11 @@ def lower_half(x: Any) -> Any:
 
 
 def set_diag(
-    input: Any, diagonal: Any, name: str | None = None, k: Any = 0, align: str = "RIGHT_LEFT"
+    input: TensorLike,
+    diagonal: TensorLike,
+    name: str | None = None,
+    k: IntsLike = 0,
+    align: str = "RIGHT_LEFT",
 ) -> Tensor:
     """``input`` with other diagonals.
 
@@ -240,7 +249,7 @@ def set_diag(
     return where(inside, construct(values, (low, high), *_known_sizes(x), 0, align), x)
 
 
-def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
+def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
     """A tensor of twice the axes, whose element ``[i..., i...]`` is ``diagonal[i...]``, and zeros elsewhere.
 
     Args:
@@ -263,7 +272,7 @@ def tensor_diag(diagonal: Any, name: str | None = None) -> Tensor:
     return reshape(diag(reshape(x, [-1])), [*sizes, *sizes])
 
 
-def tensor_diag_part(input: Any, name: str | None = None) -> Tensor:
+def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
     """The elements ``input[i..., i...]``: the inverse of :func:`tensor_diag`.
 
     Args:

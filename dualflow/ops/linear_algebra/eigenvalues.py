@@ -32,6 +32,7 @@ from dualflow.ops.selection import masked
 from dualflow.ops.static import dtype_of
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 _SYMMETRIC = [[4.0, 1.0, 0.5], [1.0, -3.0, 0.7], [0.5, 0.7, 1.0]]
@@ -101,7 +102,7 @@ EIGH = register(
 )
 
 
-def eigh(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+def eigh(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """The eigenvalues and eigenvectors of symmetric or Hermitian matrices.
 
     Args:
@@ -126,7 +127,7 @@ def eigh(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     return cast(values, vectors.dtype) if vectors.dtype.is_complex else values, vectors
 
 
-def eigvalsh(tensor: Any, name: str | None = None) -> Tensor:
+def eigvalsh(tensor: TensorLike, name: str | None = None) -> Tensor:
     """The eigenvalues of symmetric or Hermitian matrices, in ascending order.
 
     Args:
@@ -220,7 +221,7 @@ EIG = register(
 )
 
 
-def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+def eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """The eigenvalues and eigenvectors of square matrices.
 
     Args:
@@ -244,7 +245,7 @@ def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     return values, vectors
 
 
-def eigvals(tensor: Any, name: str | None = None) -> Tensor:
+def eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
     """The eigenvalues of square matrices, in no order.
 
     Args:

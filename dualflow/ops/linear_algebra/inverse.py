@@ -29,6 +29,7 @@ from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 _MATRIX = [[4.0, 1.0, -0.5], [0.3, -3.0, 0.7], [1.2, 0.4, 2.0]]
@@ -65,7 +66,7 @@ INV = register(
 )
 
 
-def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
     """The inverse of square matrices; :func:`solve` is faster and more precise than a product with it.
 
     Args:
@@ -142,7 +143,7 @@ class LogMatrixDeterminant(NamedTuple):
     log_abs_determinant: Any
 
 
-def slogdet(input: Any, name: str | None = None) -> LogMatrixDeterminant:
+def slogdet(input: TensorLike, name: str | None = None) -> LogMatrixDeterminant:
     """The sign of the determinant, and the logarithm of its absolute value, which does not overflow.
 
     Args:
@@ -164,7 +165,7 @@ def slogdet(input: Any, name: str | None = None) -> LogMatrixDeterminant:
     return LogMatrixDeterminant(sign, cast(log, sign.dtype) if sign.dtype.is_complex else log)
 
 
-def det(input: Any, name: str | None = None) -> Tensor:
+def det(input: TensorLike, name: str | None = None) -> Tensor:
     """The determinant of square matrices.
 
     Args:

@@ -38,6 +38,7 @@ from dualflow.ops.sorting import argsort
 from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -115,7 +116,7 @@ class Lu(NamedTuple):
     p: Tensor
 
 
-def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> Lu:
+def lu(input: TensorLike, output_idx_type: DTypeLike = int32, name: str | None = None) -> Lu:
     """Lower and upper triangular factors of square matrices with permuted rows (LAPACK's ``getrf``).
 
     Args:
@@ -153,7 +154,11 @@ def _factors(lower_upper: Any, perm: Any) -> tuple[Any, Any]:
 
 
 def lu_solve(
-    lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False, name: str | None = None
+    lower_upper: TensorLike,
+    perm: TensorLike,
+    rhs: TensorLike,
+    validate_args: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """The ``x`` with ``a @ x = rhs``, from the LU decomposition of ``a``.
 
@@ -187,7 +192,7 @@ def lu_solve(
 
 
 def lu_matrix_inverse(
-    lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
+    lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
     """The inverse of matrices, from their LU decomposition.
 
@@ -211,7 +216,7 @@ def lu_matrix_inverse(
 
 
 def lu_reconstruct(
-    lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
+    lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
     """The matrices with the given LU decomposition.
 

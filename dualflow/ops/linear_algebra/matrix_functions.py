@@ -24,6 +24,7 @@ from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.selection import where
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -101,7 +102,7 @@ MATRIX_FUNCTION = register(
 )
 
 
-def expm(input: Any, name: str | None = None) -> Tensor:
+def expm(input: TensorLike, name: str | None = None) -> Tensor:
     """The exponential of square matrices: the sum of ``input ** k / k!``, where powers are matrix products.
 
     Args:
@@ -122,7 +123,7 @@ def expm(input: Any, name: str | None = None) -> Tensor:
     return _apply(input, "expm")
 
 
-def logm(input: Any, name: str | None = None) -> Tensor:
+def logm(input: TensorLike, name: str | None = None) -> Tensor:
     """The logarithm of square matrices: the ``y`` with ``expm(y) = input``.
 
     The imaginary parts of its eigenvalues are between ``-pi`` and ``pi``.
@@ -146,7 +147,7 @@ def logm(input: Any, name: str | None = None) -> Tensor:
     return _apply(input, "logm")
 
 
-def sqrtm(input: Any, name: str | None = None) -> Tensor:
+def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
     """The square root of square matrices: the ``y`` with ``y @ y = input``.
 
     Its eigenvalues have no negative real part.

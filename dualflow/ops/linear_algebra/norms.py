@@ -18,11 +18,16 @@ from dualflow.ops.static import ints
 from dualflow.ops.statistics import as_float, reduce_euclidean_norm
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
 def norm(
-    tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool = False, name: str | None = None
+    tensor: TensorLike,
+    ord: str | float = "euclidean",
+    axis: AxisLike | None = None,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """The norm of vectors or matrices.
 
@@ -50,7 +55,8 @@ def norm(
     10.0
     """
     x = as_float(tensor)
-    if axis is None or not np.ndim(axis):
+    requested: Any = axis
+    if axis is None or not np.ndim(requested):
         return _vector_norm(x, ord, axis, keepdims)
     axes = reduction_axes(x, axis)
     if len(axes) != 2:

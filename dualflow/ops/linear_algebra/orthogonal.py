@@ -24,6 +24,7 @@ from dualflow.ops.record import Op, register
 from dualflow.ops.samples import Domain, Sample
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -100,7 +101,7 @@ class Qr(NamedTuple):
     r: Tensor
 
 
-def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
+def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) -> Qr:
     """Matrices ``q`` with orthonormal columns and upper triangular ``r`` with ``q @ r = input``.
 
     Args:

@@ -30,6 +30,7 @@ from dualflow.ops.shapes import shape
 from dualflow.ops.statistics import as_float
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -145,7 +146,9 @@ def singular_values(x: Any) -> Any:
     return only(dispatch.current().apply(SVD, (x,), {"compute_uv": False, "full_matrices": False}))
 
 
-def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:
+def svd(
+    tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None
+) -> Any:
     """The singular value decomposition of matrices: ``tensor = u @ diag(s) @ adjoint(v)``.
 
     Args:
@@ -182,7 +185,9 @@ def _larger_size(x: Any) -> Any:
     return reduce_max(shape(x)[-2:]) if rows is None or columns is None else max(rows, columns)
 
 
-def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
+def pinv(
+    a: TensorLike, rcond: TensorLike | None = None, validate_args: bool = False, name: str | None = None
+) -> Tensor:
     """The Moore-Penrose inverse of matrices: the smallest ``x`` with ``a @ x`` closest to the identity.
 
     Args:
@@ -217,7 +222,9 @@ def above(s: Any, x: Any, rcond: Any = None) -> Any:
     return where(s > limit * reduce_max(s, -1, keepdims=True), s, math.inf)
 
 
-def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
+def matrix_rank(
+    a: TensorLike, tol: TensorLike | None = None, validate_args: bool = False, name: str | None = None
+) -> Tensor:
     """The number of singular values of matrices that are not 0.
 
     Args:

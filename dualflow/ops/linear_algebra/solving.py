@@ -17,6 +17,7 @@ from dualflow.ops.record import Op, Promotion, agreed, register
 from dualflow.ops.samples import Domain, Sample
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -54,7 +55,7 @@ SOLVE = register(
 )
 
 
-def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+def solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
     """The ``x`` with ``matrix @ x = rhs``, by elimination with row exchanges (LAPACK's ``gesv``).
 
     Args:

@@ -19,6 +19,7 @@ from dualflow.ops.record import Op, Promotion, agreed, register
 from dualflow.ops.samples import Domain, Sample
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -91,7 +92,7 @@ TRIANGULAR_SOLVE = register(
 
 
 def triangular_solve(
-    matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
+    matrix: TensorLike, rhs: TensorLike, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
     """The ``x`` with ``matrix @ x = rhs``, where ``matrix`` is triangular (BLAS's ``trsm``).
 

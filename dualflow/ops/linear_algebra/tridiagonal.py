@@ -18,6 +18,7 @@ from dualflow.ops.repetition import pad
 from dualflow.ops.static import static_int
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -53,8 +54,8 @@ def _stacked(diagonals: Any) -> Any:
 
 
 def tridiagonal_solve(
-    diagonals: Any,
-    rhs: Any,
+    diagonals: TensorLike,
+    rhs: TensorLike,
     diagonals_format: str = "compact",
     transpose_rhs: bool = False,
     conjugate_rhs: bool = False,
@@ -100,7 +101,7 @@ def tridiagonal_solve(
 
 
 def tridiagonal_matmul(
-    diagonals: Any, rhs: Any, diagonals_format: str = "compact", name: str | None = None
+    diagonals: TensorLike, rhs: TensorLike, diagonals_format: str = "compact", name: str | None = None
 ) -> Tensor:
     """The product of tridiagonal matrices with others, from the three diagonals alone.
 
@@ -132,12 +133,12 @@ def tridiagonal_matmul(
 
 
 def eigh_tridiagonal(
-    alpha: Any,
-    beta: Any,
+    alpha: TensorLike,
+    beta: TensorLike,
     eigvals_only: bool = True,
     select: str = "a",
-    select_range: Any = None,
-    tol: Any = None,
+    select_range: TensorLike | None = None,
+    tol: TensorLike | None = None,
     name: str | None = None,
 ) -> Any:
     """The eigenvalues, and eigenvectors, of a symmetric or Hermitian tridiagonal matrix.

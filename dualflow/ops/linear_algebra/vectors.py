@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.arrangement import matrix_transpose
@@ -13,10 +13,11 @@ from dualflow.ops.record import agreed
 from dualflow.ops.statistics import as_float
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
-def adjoint(matrix: Any, name: str | None = None) -> Tensor:
+def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
     """``matrix`` with its last two axes swapped, and conjugated.
 
     Args:
@@ -35,7 +36,7 @@ def adjoint(matrix: Any, name: str | None = None) -> Tensor:
     return matrix_transpose(matrix, conjugate=True)
 
 
-def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
+def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     """The cross product of vectors of three elements, along the last axis.
 
     Args:
@@ -65,7 +66,7 @@ def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
 
 
 def normalize(
-    tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None
+    tensor: TensorLike, ord: str = "euclidean", axis: AxisLike | None = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """``tensor`` divided by its norm, and the norm.
 

@@ -26,6 +26,7 @@ from dualflow.ops.special import ndtr
 from dualflow.ops.trigonometric import tanh
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 relu = elementwise(
@@ -60,7 +61,7 @@ def _floating(features: Any, op: str) -> Any:
     return x
 
 
-def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
+def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None) -> Tensor:
     """``x`` where it is positive, ``alpha * x`` elsewhere; the slope at 0 is ``alpha``.
 
     Args:
@@ -86,7 +87,7 @@ def _leaky_relu(x: Any, alpha: Any) -> Any:
     return where(x > 0, x, alpha * x)
 
 
-def elu(features: Any, name: str | None = None, *, alpha: float = 1.0) -> Tensor:
+def elu(features: TensorLike, name: str | None = None, *, alpha: float = 1.0) -> Tensor:
     """``x`` where it is not negative, ``alpha * (exp(x) - 1)`` elsewhere; the slope at 0 is 1.
 
     Clevert, Unterthiner and Hochreiter, "Fast and Accurate Deep Network Learning by Exponential Linear Units"
@@ -118,7 +119,7 @@ _SELU_ALPHA: Final = 1.6732632423543772848170429916717
 _SELU_SCALE: Final = 1.0507009873554804934193349852946
 
 
-def selu(features: Any, name: str | None = None) -> Tensor:
+def selu(features: TensorLike, name: str | None = None) -> Tensor:
     """The scaled exponential linear unit, whose outputs tend to mean 0 and variance 1.
 
     Klambauer et al., "Self-Normalizing Neural Networks" (2017). The slope at 0 is 1.0507.
@@ -143,7 +144,7 @@ def _selu(x: Any) -> Any:
     return _SELU_SCALE * _elu(x, _SELU_ALPHA)
 
 
-def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
+def gelu(features: TensorLike, approximate: bool = False, name: str | None = None) -> Tensor:
     """``x`` times the probability that a standard normal number is below ``x``.
 
     Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016).
@@ -172,7 +173,7 @@ def _gelu(x: Any, approximate: bool) -> Any:
     return x * ndtr(x)
 
 
-def silu(features: Any, beta: Any = 1.0, name: str | None = None) -> Tensor:
+def silu(features: TensorLike, beta: TensorLike = 1.0, name: str | None = None) -> Tensor:
     """``x * sigmoid(beta * x)``, also called swish.
 
     Elfwing, Uchibe and Doya, "Sigmoid-Weighted Linear Units" (2017); Ramachandran, Zoph and Le, "Searching
@@ -212,7 +213,7 @@ softsign = elementwise(
 )
 
 
-def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
+def softmax(logits: TensorLike, axis: AxisLike | None = None, name: str | None = None) -> Tensor:
     """``exp(x) / sum(exp(x))`` along an axis, without overflow: the maximum is subtracted first.
 
     Args:
@@ -239,7 +240,7 @@ def _softmax(x: Any, along: Any) -> Any:
     return powers / reduce_sum(powers, along, keepdims=True)
 
 
-def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
+def log_softmax(logits: TensorLike, axis: AxisLike | None = None, name: str | None = None) -> Tensor:
     """``log(softmax(x))`` along an axis, precise where the softmax is near 0.
 
     Args:
@@ -266,7 +267,7 @@ def _log_softmax(x: Any, along: Any) -> Any:
     return shifted - log(reduce_sum(exp(shifted), along, keepdims=True))
 
 
-def crelu(features: Any, axis: int = -1, name: str | None = None) -> Tensor:
+def crelu(features: TensorLike, axis: int = -1, name: str | None = None) -> Tensor:
     """:func:`relu` of ``x`` and of ``-x``, joined along ``axis``.
 
     Shang et al., "Understanding and Improving Convolutional Neural Networks via Concatenated Rectified Linear

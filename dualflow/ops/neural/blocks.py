@@ -15,6 +15,7 @@ from dualflow.ops.rearranging.blocks import batch_to_space, space_to_batch
 from dualflow.ops.static import ints, known_sizes, static_int
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntsLike, ShapeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -30,7 +31,9 @@ def _images(input: Any, block_size: Any, data_format: str, what: str) -> tuple[A
     return x, size, first
 
 
-def space_to_depth(input: Any, block_size: Any, data_format: str = "NHWC", name: str | None = None) -> Tensor:
+def space_to_depth(
+    input: TensorLike, block_size: IntsLike, data_format: str = "NHWC", name: str | None = None
+) -> Tensor:
     """Blocks of ``block_size`` rows and columns moved to the channels.
 
     Args:
@@ -65,7 +68,9 @@ def space_to_depth(input: Any, block_size: Any, data_format: str = "NHWC", name:
     return reshape(x, [*batch, high, wide, size * size * channels])
 
 
-def depth_to_space(input: Any, block_size: Any, data_format: str = "NHWC", name: str | None = None) -> Tensor:
+def depth_to_space(
+    input: TensorLike, block_size: IntsLike, data_format: str = "NHWC", name: str | None = None
+) -> Tensor:
     """The channels of each element moved to a block of elements: the inverse of :func:`space_to_depth`.
 
     Args:
@@ -102,12 +107,12 @@ def depth_to_space(input: Any, block_size: Any, data_format: str = "NHWC", name:
 
 @entry
 def with_space_to_batch(
-    input: Any,
-    dilation_rate: Any,
+    input: TensorLike,
+    dilation_rate: IntsLike,
     padding: str,
     op: Callable[[Any, int, str], Any],
-    filter_shape: Any = None,
-    spatial_dims: Any = None,
+    filter_shape: ShapeLike | None = None,
+    spatial_dims: IntsLike | None = None,
     data_format: str | None = None,
 ) -> Any:
     """``op`` applied to the elements that are ``dilation_rate`` apart; its results are interleaved.

@@ -32,6 +32,7 @@ from dualflow.ops.static import known_value, static_float, static_int
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
@@ -243,13 +244,13 @@ def _classes(range_max: Any) -> int:
 
 @documented(_SAMPLER, **_RANGE)
 def log_uniform_candidate_sampler(
-    true_classes: Any,
+    true_classes: TensorLike,
     num_true: int,
     num_sampled: int,
     unique: bool,
     range_max: int,
     seed: int | None = None,
-    name: Any = None,
+    name: str | None = None,
 ) -> Candidates:
     """A sample of classes that are sorted by falling frequency, drawn by Zipf's law.
 
@@ -263,13 +264,13 @@ def log_uniform_candidate_sampler(
 
 @documented(_SAMPLER, **_RANGE)
 def uniform_candidate_sampler(
-    true_classes: Any,
+    true_classes: TensorLike,
     num_true: int,
     num_sampled: int,
     unique: bool,
     range_max: int,
     seed: int | None = None,
-    name: Any = None,
+    name: str | None = None,
 ) -> Candidates:
     """A sample of classes with equal probabilities.
 
@@ -282,7 +283,7 @@ def uniform_candidate_sampler(
 
 
 def fixed_unigram_candidate_sampler(
-    true_classes: Any,
+    true_classes: TensorLike,
     num_true: int,
     num_sampled: int,
     unique: bool,
@@ -294,7 +295,7 @@ def fixed_unigram_candidate_sampler(
     shard: int = 0,
     unigrams: Sequence[float] = (),
     seed: int | None = None,
-    name: Any = None,
+    name: str | None = None,
 ) -> Candidates:
     """A sample of classes with listed weights; see :func:`log_uniform_candidate_sampler`.
 
@@ -361,13 +362,13 @@ _COUNTED: Final[dict[tuple[int, int | None], _Counted]] = {}
 
 @documented(_SAMPLER, **_RANGE)
 def learned_unigram_candidate_sampler(
-    true_classes: Any,
+    true_classes: TensorLike,
     num_true: int,
     num_sampled: int,
     unique: bool,
     range_max: int,
     seed: int | None = None,
-    name: Any = None,
+    name: str | None = None,
 ) -> Candidates:
     """A sample of classes whose probabilities are learned from the true classes of earlier calls.
 
@@ -386,12 +387,12 @@ def learned_unigram_candidate_sampler(
 
 
 def all_candidate_sampler(
-    true_classes: Any,
+    true_classes: TensorLike,
     num_true: int,
     num_sampled: int,
     unique: bool,
     seed: int | None = None,
-    name: Any = None,
+    name: str | None = None,
 ) -> Candidates:
     """All ``num_sampled`` classes, to compare the results of another sampler with.
 
@@ -417,7 +418,11 @@ def all_candidate_sampler(
 
 
 def compute_accidental_hits(
-    true_classes: Any, sampled_candidates: Any, num_true: int, seed: int | None = None, name: Any = None
+    true_classes: TensorLike,
+    sampled_candidates: TensorLike,
+    num_true: int,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> AccidentalHits:
     """The sampled classes that are among the true classes of a row.
 

@@ -24,16 +24,17 @@ from dualflow.ops.neural.window_options import (
 )
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntsLike, PaddingLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
 def convolution(
-    input: Any,
-    filters: Any,
-    strides: Any = None,
-    padding: Any = "VALID",
+    input: TensorLike,
+    filters: TensorLike,
+    strides: IntsLike | None = None,
+    padding: PaddingLike = "VALID",
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The convolution (cross-correlation) of ``input`` with ``filters``, over one axis or more.
@@ -122,12 +123,12 @@ def _over(
 
 
 def conv1d(
-    input: Any,
-    filters: Any,
-    stride: Any = 1,
-    padding: Any = "VALID",
+    input: TensorLike,
+    filters: TensorLike,
+    stride: IntsLike = 1,
+    padding: PaddingLike = "VALID",
     data_format: str | None = "NWC",
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The convolution (cross-correlation) of sequences of vectors with ``filters``.
@@ -157,12 +158,12 @@ def conv1d(
 
 
 def conv2d(
-    input: Any,
-    filters: Any,
-    strides: Any = 1,
-    padding: Any = "VALID",
+    input: TensorLike,
+    filters: TensorLike,
+    strides: IntsLike = 1,
+    padding: PaddingLike = "VALID",
     data_format: str | None = "NHWC",
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The convolution (cross-correlation) of images with ``filters``.
@@ -197,12 +198,12 @@ def conv2d(
 
 
 def conv3d(
-    input: Any,
-    filters: Any,
-    strides: Any = 1,
-    padding: Any = "VALID",
+    input: TensorLike,
+    filters: TensorLike,
+    strides: IntsLike = 1,
+    padding: PaddingLike = "VALID",
     data_format: str | None = "NDHWC",
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The convolution (cross-correlation) of volumes with ``filters``.
@@ -231,7 +232,9 @@ def conv3d(
     return _over(3, input, filters, strides, padding, first, dilations, "conv3d")
 
 
-def atrous_conv2d(value: Any, filters: Any, rate: Any, padding: Any, name: str | None = None) -> Tensor:
+def atrous_conv2d(
+    value: TensorLike, filters: TensorLike, rate: IntsLike, padding: PaddingLike, name: str | None = None
+) -> Tensor:
     """:func:`conv2d` with a window whose elements are ``rate`` apart on both axes.
 
     Args:

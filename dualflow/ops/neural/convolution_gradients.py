@@ -13,6 +13,7 @@ from dualflow.ops.neural.window_options import channels_first, channels_last, ch
 from dualflow.ops.static import static_shape
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import PaddingLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -29,7 +30,7 @@ def conv_backprop_input(
     filters: Any,
     out_backprop: Any,
     strides: Any,
-    padding: Any,
+    padding: PaddingLike,
     data_format: str | None = None,
     dilations: Any = None,
     name: str | None = None,
@@ -67,7 +68,7 @@ def conv_backprop_filter(
     filter_sizes: Any,
     out_backprop: Any,
     strides: Any,
-    padding: Any,
+    padding: PaddingLike,
     data_format: str | None = None,
     dilations: Any = None,
     name: str | None = None,

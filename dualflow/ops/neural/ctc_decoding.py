@@ -34,6 +34,7 @@ from dualflow.ops.static import static_int
 from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -59,10 +60,10 @@ def _sparse(kept: Any, values: Any) -> SparseTensor:
 
 
 def ctc_greedy_decoder(
-    inputs: Any,
-    sequence_length: Any,
+    inputs: TensorLike,
+    sequence_length: TensorLike,
     merge_repeated: bool = True,
-    blank_index: Any = None,
+    blank_index: IntLike | None = None,
     name: str | None = None,
 ) -> tuple[list[SparseTensor], Tensor]:
     """The labels of the best path: the most likely class of each step.
@@ -111,7 +112,9 @@ def _changes(ids: Any) -> Any:
     return concat([first, not_equal(ids[:, 1:], ids[:, :-1])], 1)
 
 
-def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+def collapse_repeated(
+    labels: TensorLike, seq_length: TensorLike, name: str | None = None
+) -> tuple[Tensor, Tensor]:
     """Label sequences with each run of equal labels replaced by one.
 
     Args:
@@ -154,7 +157,7 @@ def _compact(ids: Any, kept: Any) -> Any:
     return reduce_sum(where(goes, expand_dims(ids, 2), 0), 1)
 
 
-def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+def ctc_unique_labels(labels: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """The distinct labels of each row in order of occurrence, and the index of each label among them.
 
     Args:
@@ -268,7 +271,7 @@ SEARCH: Final = register(
 
 @entry
 def ctc_beam_search_decoder(
-    inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
+    inputs: TensorLike, sequence_length: TensorLike, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[list[SparseTensor], Tensor]:
     """The most likely label sequences, by a beam search over prefixes.
 

@@ -16,16 +16,17 @@ from dualflow.ops.neural.window_options import channels_last, channels_second, g
 from dualflow.ops.static import static_shape
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntsLike, PaddingLike, ShapeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
 def depthwise_conv2d(
-    input: Any,
-    filter: Any,
-    strides: Any = 1,
-    padding: Any = "VALID",
+    input: TensorLike,
+    filter: TensorLike,
+    strides: IntsLike = 1,
+    padding: PaddingLike = "VALID",
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """A convolution of each channel with ``multiplier`` filters of its own.
@@ -74,13 +75,13 @@ def _as_groups(w: Any) -> Any:
 
 
 def separable_conv2d(
-    input: Any,
-    depthwise_filter: Any,
-    pointwise_filter: Any,
-    strides: Any = 1,
-    padding: Any = "VALID",
+    input: TensorLike,
+    depthwise_filter: TensorLike,
+    pointwise_filter: TensorLike,
+    strides: IntsLike = 1,
+    padding: PaddingLike = "VALID",
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """:func:`depthwise_conv2d`, then a convolution with windows of one element, which mixes the channels.
@@ -125,13 +126,13 @@ def separable_conv2d(
 
 
 def depthwise_conv2d_backprop_input(
-    input_sizes: Any,
-    filter: Any,
-    out_backprop: Any,
-    strides: Any,
-    padding: Any,
+    input_sizes: ShapeLike,
+    filter: TensorLike,
+    out_backprop: TensorLike,
+    strides: IntsLike,
+    padding: PaddingLike,
     data_format: str = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
+    dilations: IntsLike = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
     """The gradient of :func:`depthwise_conv2d` with respect to its input.
@@ -167,13 +168,13 @@ def depthwise_conv2d_backprop_input(
 
 
 def depthwise_conv2d_backprop_filter(
-    input: Any,
-    filter_sizes: Any,
-    out_backprop: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    filter_sizes: ShapeLike,
+    out_backprop: TensorLike,
+    strides: IntsLike,
+    padding: PaddingLike,
     data_format: str = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
+    dilations: IntsLike = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
     """The gradient of :func:`depthwise_conv2d` with respect to its filter.

@@ -15,6 +15,7 @@ from dualflow.ops.selection import where
 from dualflow.ops.static import known_value, shape_of
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import ShapeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -27,7 +28,11 @@ def check_is_number(rate: Any) -> None:
 
 
 def dropout(
-    x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None
+    x: TensorLike,
+    rate: TensorLike,
+    noise_shape: ShapeLike | None = None,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """``x`` with each element set to 0 with probability ``rate``, the others divided by ``1 - rate``.
 

@@ -30,6 +30,7 @@ from dualflow.ops.static import known_sizes, known_value, static_int
 from dualflow.ops.statistics import reduce_logsumexp
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -69,7 +70,9 @@ LABELS = register(
 )
 
 
-def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str | None = None) -> Tensor:
+def sparse_softmax_cross_entropy_with_logits(
+    labels: TensorLike, logits: TensorLike, name: str | None = None
+) -> Tensor:
     """The cross entropy of ``softmax(logits)`` and class numbers: minus the label's log-probability.
 
     Args:
@@ -105,7 +108,7 @@ def _differ(x: Any, y: Any) -> bool:
 
 
 def softmax_cross_entropy_with_logits(
-    labels: Any, logits: Any, axis: Any = -1, name: str | None = None
+    labels: TensorLike, logits: TensorLike, axis: AxisLike = -1, name: str | None = None
 ) -> Tensor:
     """The cross entropy of ``softmax(logits)`` and a distribution: ``-sum(labels * log_softmax(logits))``.
 
@@ -131,7 +134,7 @@ def softmax_cross_entropy_with_logits(
 
 
 def sigmoid_cross_entropy_with_logits(
-    labels: Any = None, logits: Any = None, name: str | None = None
+    labels: TensorLike | None = None, logits: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
     """``-z log(sigmoid(x)) - (1 - z) log(1 - sigmoid(x))`` for each logit ``x`` and label ``z``.
 
@@ -150,14 +153,15 @@ def sigmoid_cross_entropy_with_logits(
     >>> df.nn.sigmoid_cross_entropy_with_logits(labels=[1.0], logits=[0.0]).numpy()
     array([0.6931...], dtype=float32)
     """
-    x: Any = convert_to_tensor(logits)
-    z = convert_to_tensor(labels, dtype_hint=x.dtype)
+    arguments: tuple[Any, Any] = (labels, logits)  # None is an error of the conversion
+    x: Any = convert_to_tensor(arguments[1])
+    z = convert_to_tensor(arguments[0], dtype_hint=x.dtype)
     _same_shape(z, x, "labels and logits")
     return softplus(x) - x * z
 
 
 def weighted_cross_entropy_with_logits(
-    labels: Any, logits: Any, pos_weight: Any, name: str | None = None
+    labels: TensorLike, logits: TensorLike, pos_weight: TensorLike, name: str | None = None
 ) -> Tensor:
     """:func:`sigmoid_cross_entropy_with_logits` with the positive term multiplied by ``pos_weight``.
 
@@ -183,7 +187,7 @@ def weighted_cross_entropy_with_logits(
     z = convert_to_tensor(labels, dtype_hint=x.dtype)
     _same_shape(z, x, "labels and logits")
     is_list = isinstance(pos_weight, list | tuple)
-    weight = convert_to_tensor(pos_weight, dtype_hint=x.dtype) if is_list else pos_weight
+    weight: Any = convert_to_tensor(pos_weight, dtype_hint=x.dtype) if is_list else pos_weight
     return (1 - z) * x + (1 + (weight - 1) * z) * softplus(-x)
 
 
@@ -195,7 +199,7 @@ def _same_shape(x: Any, y: Any, what: str) -> None:
 
 
 def log_poisson_loss(
-    targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
+    targets: TensorLike, log_input: TensorLike, compute_full_loss: bool = False, name: str | None = None
 ) -> Tensor:
     """``exp(log_input) - targets * log_input``: minus the log-likelihood of a Poisson distribution.
 
@@ -230,7 +234,9 @@ def log_poisson_loss(
 
 @entry
 def compute_average_loss(
-    per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None
+    per_example_loss: TensorLike,
+    sample_weight: TensorLike | None = None,
+    global_batch_size: TensorLike | None = None,
 ) -> Tensor:
     """The sum of the losses of a batch, divided by the batch size.
 
@@ -273,7 +279,7 @@ def compute_average_loss(
 
 
 @entry
-def scale_regularization_loss(regularization_loss: Any) -> Tensor:
+def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:
     """The sum of the terms of a regularization loss, divided by the number of replicas, which is 1.
 
     Args:

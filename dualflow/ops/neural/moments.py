@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dualflow.core.dtypes import float16, float32
 from dualflow.core.shape import Shape
-from dualflow.ops.arithmetic import add, square, squared_difference, subtract
+from dualflow.ops.arithmetic import add, multiply, square, squared_difference, subtract
 from dualflow.ops.arrangement import reshape, squeeze
 from dualflow.ops.broadcasting import reduce_sum, reduction_axes
 from dualflow.ops.conversion import cast
@@ -18,11 +18,16 @@ from dualflow.ops.statistics import as_float, reduce_mean
 from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
 def moments(
-    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+    x: TensorLike,
+    axes: AxisLike,
+    shift: TensorLike | None = None,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The mean and the variance of ``x`` over ``axes``; those of float16 are computed in float32.
 
@@ -53,7 +58,11 @@ def moments(
 
 
 def weighted_moments(
-    x: Any, axes: Any, frequency_weights: Any, keepdims: bool = False, name: str | None = None
+    x: TensorLike,
+    axes: AxisLike,
+    frequency_weights: TensorLike,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The weighted mean and variance of ``x`` over ``axes``.
 
@@ -90,7 +99,11 @@ def weighted_moments(
 
 
 def sufficient_statistics(
-    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+    x: TensorLike,
+    axes: AxisLike,
+    shift: TensorLike | None = None,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
     """The sums from which :func:`normalize_moments` computes mean and variance; they add up over batches.
 
@@ -127,7 +140,11 @@ def sufficient_statistics(
 
 
 def normalize_moments(
-    counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
+    counts: TensorLike,
+    mean_ss: TensorLike,
+    variance_ss: TensorLike,
+    shift: TensorLike | None,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The mean and the variance from the sums of :func:`sufficient_statistics`.
 
@@ -151,5 +168,5 @@ def normalize_moments(
     """
     share = reciprocal(as_float(counts))
     mean = share * mean_ss
-    variance = variance_ss * share - square(mean)
+    variance = multiply(variance_ss, share) - square(mean)
     return (mean if shift is None else add(mean, shift)), variance

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
@@ -17,16 +17,17 @@ from dualflow.ops.repetition import reverse
 from dualflow.ops.selection import where
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntsLike, PaddingLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
 def dilation2d(
-    input: Any,
-    filters: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    filters: TensorLike,
+    strides: IntsLike,
+    padding: PaddingLike,
     data_format: str,
-    dilations: Any,
+    dilations: IntsLike,
     name: str | None = None,
 ) -> Tensor:
     """Grayscale dilation: the maximum of ``input + filters`` over each window, for each channel.
@@ -74,12 +75,12 @@ def dilation2d(
 
 
 def erosion2d(
-    value: Any,
-    filters: Any,
-    strides: Any,
-    padding: Any,
+    value: TensorLike,
+    filters: TensorLike,
+    strides: IntsLike,
+    padding: PaddingLike,
     data_format: str,
-    dilations: Any,
+    dilations: IntsLike,
     name: str | None = None,
 ) -> Tensor:
     """Grayscale erosion: the minimum of ``value`` minus the mirrored ``filters`` over each window.

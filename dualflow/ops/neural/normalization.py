@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dualflow.core.dtypes import float16, float32
 from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import Shape
 from dualflow.ops.arithmetic import add, maximum, multiply, square
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import reduce_sum
@@ -22,11 +23,16 @@ from dualflow.ops.static import known_sizes, static_int
 from dualflow.ops.statistics import as_float, squared_magnitude
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
 def l2_normalize(
-    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
+    x: TensorLike,
+    axis: AxisLike | None = None,
+    epsilon: float = 1e-12,
+    name: str | None = None,
+    dim: AxisLike | None = None,
 ) -> Tensor:
     """``x`` divided by its Euclidean norm over ``axis``.
 
@@ -51,11 +57,11 @@ def l2_normalize(
 
 
 def batch_normalization(
-    x: Any,
-    mean: Any,
-    variance: Any,
-    offset: Any,
-    scale: Any,
+    x: TensorLike,
+    mean: TensorLike,
+    variance: TensorLike,
+    offset: TensorLike | None,
+    scale: TensorLike | None,
     variance_epsilon: float,
     name: str | None = None,
 ) -> Tensor:
@@ -91,11 +97,11 @@ def batch_normalization(
 
 
 def batch_norm_with_global_normalization(
-    input: Any,
-    mean: Any,
-    variance: Any,
-    beta: Any,
-    gamma: Any,
+    input: TensorLike,
+    mean: TensorLike,
+    variance: TensorLike,
+    beta: TensorLike | None,
+    gamma: TensorLike,
     variance_epsilon: float,
     scale_after_normalization: bool,
     name: str | None = None,
@@ -201,7 +207,7 @@ def _along(x: Any, first: bool) -> Callable[[Any], Any]:
 
 
 def local_response_normalization(
-    input: Any,
+    input: TensorLike,
     depth_radius: int = 5,
     bias: float = 1,
     alpha: float = 1,
@@ -242,13 +248,15 @@ def local_response_normalization(
         raise InvalidArgumentError(f"depth_radius is 0 or more, not {radius}.")
     (channels,) = known_sizes(x.shape, "local_response_normalization", [3])
     layout = Geometry((2 * radius + 1,), (1,), (1,), ((radius, radius),))
-    count = x.shape[:-1].num_elements()
+    count = Shape(x.shape[:-1]).num_elements()
     rows = reshape(square(x), [-1 if count is None else count, channels, 1])
     total = reshape(sums(rows, layout), sizes_of(x.shape))
     return x / pow(bias + alpha * total, beta)
 
 
-def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
+def bias_add(
+    value: TensorLike, bias: TensorLike, data_format: str | None = None, name: str | None = None
+) -> Tensor:
     """``value + bias``, where ``bias`` is a vector along the channels.
 
     Args:

@@ -33,6 +33,7 @@ from dualflow.ops.neural.windows import Geometry, sizes_of
 from dualflow.ops.static import ints, known_sizes, shape_of, static_shape
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, IntsLike, PaddingLike, ShapeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 _POOL: Final = """Args:
@@ -61,7 +62,7 @@ def _pooled(
     x: Any,
     size: Any,
     strides: Any,
-    padding: Any,
+    padding: PaddingLike,
     first: bool,
     mean: bool,
     dilations: Any = None,
@@ -130,10 +131,10 @@ def _average(input: Any, axes: int | None, ksize: Any, strides: Any, padding: An
 
 @documented(_POOL, **_MAX, shape="(batch, *axes, channels)", formats=_ANY)
 def max_pool(
-    input: Any,
-    ksize: Any,
-    strides: Any = None,
-    padding: Any = "VALID",
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike | None = None,
+    padding: PaddingLike = "VALID",
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -152,10 +153,10 @@ def max_pool(
 
 @documented(_POOL, **_MAX, shape="(batch, length, channels)", formats='"NWC" or None; "NCW"')
 def max_pool1d(
-    input: Any,
-    ksize: Any,
-    strides: Any = None,
-    padding: Any = "VALID",
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike | None = None,
+    padding: PaddingLike = "VALID",
     data_format: str | None = "NWC",
     name: str | None = None,
 ) -> Tensor:
@@ -170,10 +171,10 @@ def max_pool1d(
 
 @documented(_POOL, **_MAX, shape="(batch, height, width, channels)", formats='"NHWC" or None; "NCHW"')
 def max_pool2d(
-    input: Any,
-    ksize: Any,
-    strides: Any = None,
-    padding: Any = "VALID",
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike | None = None,
+    padding: PaddingLike = "VALID",
     data_format: str | None = "NHWC",
     name: str | None = None,
 ) -> Tensor:
@@ -190,10 +191,10 @@ def max_pool2d(
     _POOL, **_MAX, shape="(batch, depth, height, width, channels)", formats='"NDHWC" or None; "NCDHW"'
 )
 def max_pool3d(
-    input: Any,
-    ksize: Any,
-    strides: Any = None,
-    padding: Any = "VALID",
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike | None = None,
+    padding: PaddingLike = "VALID",
     data_format: str | None = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
@@ -208,10 +209,10 @@ def max_pool3d(
 
 @documented(_POOL, **_MEAN, shape="(batch, *axes, channels)", formats=_ANY)
 def avg_pool(
-    input: Any,
-    ksize: Any,
-    strides: Any = None,
-    padding: Any = "VALID",
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike | None = None,
+    padding: PaddingLike = "VALID",
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -227,10 +228,10 @@ def avg_pool(
 
 @documented(_POOL, **_MEAN, shape="(batch, length, channels)", formats='"NWC" or None; "NCW"')
 def avg_pool1d(
-    input: Any,
-    ksize: Any,
-    strides: Any = None,
-    padding: Any = "VALID",
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike | None = None,
+    padding: PaddingLike = "VALID",
     data_format: str | None = "NWC",
     name: str | None = None,
 ) -> Tensor:
@@ -245,10 +246,10 @@ def avg_pool1d(
 
 @documented(_POOL, **_MEAN, shape="(batch, height, width, channels)", formats='"NHWC" or None; "NCHW"')
 def avg_pool2d(
-    input: Any,
-    ksize: Any,
-    strides: Any = None,
-    padding: Any = "VALID",
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike | None = None,
+    padding: PaddingLike = "VALID",
     data_format: str | None = "NHWC",
     name: str | None = None,
 ) -> Tensor:
@@ -265,10 +266,10 @@ def avg_pool2d(
     _POOL, **_MEAN, shape="(batch, depth, height, width, channels)", formats='"NDHWC" or None; "NCDHW"'
 )
 def avg_pool3d(
-    input: Any,
-    ksize: Any,
-    strides: Any = None,
-    padding: Any = "VALID",
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike | None = None,
+    padding: PaddingLike = "VALID",
     data_format: str | None = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
@@ -282,13 +283,13 @@ def avg_pool3d(
 
 
 def pool(
-    input: Any,
-    window_shape: Any,
+    input: TensorLike,
+    window_shape: ShapeLike,
     pooling_type: str,
-    strides: Any = None,
-    padding: Any = "VALID",
+    strides: IntsLike | None = None,
+    padding: PaddingLike = "VALID",
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The maximum or mean of each window, also of windows with dilations.
@@ -334,12 +335,12 @@ def pool(
 
 
 def max_pool_with_argmax(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: PaddingLike,
     data_format: str = "NHWC",
-    output_dtype: Any = int64,
+    output_dtype: DTypeLike = int64,
     include_batch_in_index: bool = False,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:

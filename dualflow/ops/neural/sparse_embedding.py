@@ -21,6 +21,7 @@ from dualflow.ops.sparse.sparse_tensor import SparseTensor
 from dualflow.ops.static import static_int
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 _COMBINERS = ("mean", "sqrtn", "sum")
@@ -62,11 +63,11 @@ def _weights(sp_weights: Any, like: Any, dtype: Any) -> Any:
 
 
 def embedding_lookup_sparse(
-    params: Any,
-    sp_ids: Any,
-    sp_weights: Any,
+    params: TensorLike,
+    sp_ids: SparseTensor,
+    sp_weights: SparseTensor | None,
     combiner: str | None = None,
-    max_norm: Any = None,
+    max_norm: TensorLike | None = None,
     name: str | None = None,
     allow_fast_lookup: bool = False,
 ) -> Tensor:
@@ -106,12 +107,12 @@ def embedding_lookup_sparse(
 
 
 def safe_embedding_lookup_sparse(
-    embedding_weights: Any,
-    sparse_ids: Any,
-    sparse_weights: Any = None,
+    embedding_weights: TensorLike,
+    sparse_ids: SparseTensor,
+    sparse_weights: SparseTensor | None = None,
     combiner: str = "mean",
-    default_id: Any = None,
-    max_norm: Any = None,
+    default_id: TensorLike | None = None,
+    max_norm: TensorLike | None = None,
     name: str | None = None,
     allow_fast_lookup: bool = False,
 ) -> Tensor:
@@ -150,7 +151,7 @@ def safe_embedding_lookup_sparse(
         valid = logical_and(valid, greater(sparse_weights.values, 0))
     rows = embedding_lookup(embedding_weights, where(valid, ids, 0), max_norm)
     weights = where(valid, _weights(sparse_weights, ids, rows.dtype), 0)
-    steps = [Shape(outer[i + 1 :]).num_elements() for i in range(len(outer))]
+    steps: list[Any] = [Shape(outer[i + 1 :]).num_elements() for i in range(len(outer))]
     at = reduce_sum(sparse_ids.indices[:, :-1] * convert_to_tensor(steps, sparse_ids.indices.dtype), 1)
     places = reshape(at, [-1, 1])
     combined = _joined(rows, weights, places, count or 0, kind)

@@ -21,6 +21,7 @@ from dualflow.ops.neural.window_options import (
 from dualflow.ops.static import sizes
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntsLike, ShapeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 _OVER_AXES: Final = """Args:
@@ -46,13 +47,13 @@ Raises:
 
 @documented(_OVER_AXES, axes="*axes", window="*window", last="N...C", second="NC...")
 def conv_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: ShapeLike,
+    strides: IntsLike,
+    padding: str = "SAME",
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The gradient of :func:`convolution` with respect to its input, as a layer.
@@ -124,13 +125,13 @@ def _over(axes: int, what: str, input: Any, filters: Any, *options: Any) -> Any:
 
 @documented(_OVER_AXES, axes="length", window="window", last="NWC", second="NCW")
 def conv1d_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: ShapeLike,
+    strides: IntsLike,
+    padding: str = "SAME",
     data_format: str | None = "NWC",
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The gradient of :func:`conv1d` with respect to its input, as a layer.
@@ -146,13 +147,13 @@ def conv1d_transpose(
 
 @documented(_OVER_AXES, axes="height, width", window="*window", last="NHWC", second="NCHW")
 def conv2d_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: ShapeLike,
+    strides: IntsLike,
+    padding: str = "SAME",
     data_format: str | None = "NHWC",
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The gradient of :func:`conv2d` with respect to its input, as a layer.
@@ -168,13 +169,13 @@ def conv2d_transpose(
 
 @documented(_OVER_AXES, axes="depth, height, width", window="*window", last="NDHWC", second="NCDHW")
 def conv3d_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: ShapeLike,
+    strides: IntsLike,
+    padding: str = "SAME",
     data_format: str | None = "NDHWC",
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The gradient of :func:`conv3d` with respect to its input, as a layer.
@@ -189,7 +190,12 @@ def conv3d_transpose(
 
 
 def atrous_conv2d_transpose(
-    value: Any, filters: Any, output_shape: Any, rate: Any, padding: Any, name: str | None = None
+    value: TensorLike,
+    filters: TensorLike,
+    output_shape: ShapeLike,
+    rate: IntsLike,
+    padding: str,
+    name: str | None = None,
 ) -> Tensor:
     """The gradient of :func:`atrous_conv2d` with respect to its input, as a layer.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from dualflow.ops.ordering.distinct_places import distinct_places
 from dualflow.ops.record import REGISTRY, Op, register
 from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.taking import gather
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, TensorLike
 
 
 class Unique(NamedTuple):
@@ -124,7 +127,7 @@ def _distinct(x: Any, out_idx: Any, results: int) -> tuple[Any, ...]:
     return gather(vector, first), *[cast(part, dtype) for part in others]
 
 
-def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Unique:
+def unique(x: TensorLike, out_idx: DTypeLike = int32, name: str | None = None) -> Unique:
     """The distinct elements of a vector in the order in which they appear first.
 
     Each nan is an element of its own, and the two zeros are one. The gradient of a distinct element goes to
@@ -149,7 +152,9 @@ def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Unique:
     return Unique(*_distinct(x, out_idx, 2))
 
 
-def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) -> UniqueWithCounts:
+def unique_with_counts(
+    x: TensorLike, out_idx: DTypeLike = int32, name: str | None = None
+) -> UniqueWithCounts:
     """The distinct elements, as :func:`unique`, and the number of times each occurs.
 
     Args:

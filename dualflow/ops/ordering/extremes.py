@@ -23,6 +23,7 @@ from dualflow.ops.static import static_int
 from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, IntLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 _BLOCKS = 8
@@ -102,7 +103,11 @@ class TopK(NamedTuple):
 
 
 def top_k(
-    input: Any, k: Any = 1, sorted: bool = True, index_type: Any = int32, name: str | None = None
+    input: TensorLike,
+    k: IntLike = 1,
+    sorted: bool = True,
+    index_type: DTypeLike = int32,
+    name: str | None = None,
 ) -> TopK:
     """The ``k`` largest elements along the last axis, largest first, and their positions.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.arrangement import expand_dims, reshape
@@ -17,10 +17,11 @@ from dualflow.ops.segments.rows import as_places
 from dualflow.ops.shapes import size
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 
-def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
+def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
     """Whether no element is less than the one before it, in row-major order.
 
     Args:
@@ -40,7 +41,7 @@ def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
     return reduce_all(less_equal(flat[:-1], flat[1:]))
 
 
-def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
+def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
     """Whether each element is greater than the one before it, in row-major order.
 
     Args:
@@ -60,7 +61,7 @@ def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
     return reduce_all(less(flat[:-1], flat[1:]))
 
 
-def invert_permutation(x: Any, name: str | None = None) -> Tensor:
+def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
     """The inverse of the permutation ``x``: its element ``x[i]`` is ``i``.
 
     Args:

@@ -16,6 +16,7 @@ from dualflow.ops.samples import Domain, Sample
 from dualflow.ops.sorting import Pairs, order, pairs
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -107,7 +108,11 @@ SEARCHSORTED = register(
 
 
 def searchsorted(
-    sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = int32, name: str | None = None
+    sorted_sequence: TensorLike,
+    values: TensorLike,
+    side: str = "left",
+    out_type: DTypeLike = int32,
+    name: str | None = None,
 ) -> Tensor:
     """The positions at which ``values`` can be inserted into sorted rows that stay sorted.
 

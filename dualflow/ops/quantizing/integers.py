@@ -30,6 +30,7 @@ from dualflow.ops.reduction import reduce_all
 from dualflow.ops.selection import where
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, DTypeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 _MODES = ("MIN_COMBINED", "MIN_FIRST", "SCALED")
@@ -44,10 +45,10 @@ class Quantized(NamedTuple):
 
 
 def quantize(
-    input: Any,
-    min_range: Any,
-    max_range: Any,
-    T: Any,
+    input: TensorLike,
+    min_range: TensorLike,
+    max_range: TensorLike,
+    T: DTypeLike,
     mode: str = "MIN_COMBINED",
     round_mode: str = "HALF_AWAY_FROM_ZERO",
     name: str | None = None,
@@ -105,14 +106,14 @@ def quantize(
 
 
 def dequantize(
-    input: Any,
-    min_range: Any,
-    max_range: Any,
+    input: TensorLike,
+    min_range: TensorLike,
+    max_range: TensorLike,
     mode: str = "MIN_COMBINED",
     name: str | None = None,
     axis: int | None = None,
     narrow_range: bool = False,
-    dtype: Any = float32,
+    dtype: DTypeLike = float32,
 ) -> Tensor:
     """The floats that quantized integers represent: the inverse of :func:`quantize`.
 
@@ -157,7 +158,7 @@ def dequantize(
 
 
 def quantized_concat(
-    concat_dim: Any,
+    concat_dim: AxisLike,
     values: Sequence[Any],
     input_mins: Sequence[Any],
     input_maxes: Sequence[Any],

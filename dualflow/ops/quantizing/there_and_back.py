@@ -22,6 +22,7 @@ from dualflow.ops.selection import where
 from dualflow.ops.static import static_int
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -62,9 +63,9 @@ def _others(x: Any, axis: int | None) -> list[int] | None:
 
 
 def quantize_and_dequantize(
-    input: Any,
-    input_min: Any,
-    input_max: Any,
+    input: TensorLike,
+    input_min: TensorLike,
+    input_max: TensorLike,
     signed_input: bool = True,
     num_bits: int = 8,
     range_given: bool = False,
@@ -106,9 +107,9 @@ def quantize_and_dequantize(
 
 
 def quantize_and_dequantize_v2(
-    input: Any,
-    input_min: Any,
-    input_max: Any,
+    input: TensorLike,
+    input_min: TensorLike,
+    input_max: TensorLike,
     signed_input: bool = True,
     num_bits: int = 8,
     range_given: bool = False,

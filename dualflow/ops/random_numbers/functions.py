@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dualflow.core.dtypes import float32, int64
 from dualflow.core.tracebacks import entry
@@ -10,17 +10,18 @@ from dualflow.ops.random_numbers import draws
 from dualflow.ops.random_numbers.streams import stream
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, IntLike, ShapeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
 @entry
 def normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = float32,
+    shape: ShapeLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: DTypeLike = float32,
     seed: int | None = None,
-    name: Any = None,
+    name: str | None = None,
 ) -> Tensor:
     """Numbers of the normal distribution.
 
@@ -51,12 +52,12 @@ def normal(
 
 @entry
 def truncated_normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = float32,
+    shape: ShapeLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: DTypeLike = float32,
     seed: int | None = None,
-    name: Any = None,
+    name: str | None = None,
 ) -> Tensor:
     """Numbers of the normal distribution that are within two standard deviations of the mean.
 
@@ -85,12 +86,12 @@ def truncated_normal(
 
 @entry
 def uniform(
-    shape: Any,
-    minval: Any = 0,
-    maxval: Any = None,
-    dtype: Any = float32,
+    shape: ShapeLike,
+    minval: TensorLike = 0,
+    maxval: TensorLike | None = None,
+    dtype: DTypeLike = float32,
     seed: int | None = None,
-    name: Any = None,
+    name: str | None = None,
 ) -> Tensor:
     """Uniformly distributed numbers in ``[minval, maxval)``.
 
@@ -118,7 +119,7 @@ def uniform(
 
 
 @entry
-def shuffle(value: Any, seed: int | None = None, name: Any = None) -> Tensor:
+def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
     """``value`` with the slices along its first axis in random order.
 
     Args:
@@ -140,7 +141,11 @@ def shuffle(value: Any, seed: int | None = None, name: Any = None) -> Tensor:
 
 @entry
 def categorical(
-    logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: Any = None
+    logits: TensorLike,
+    num_samples: IntLike,
+    dtype: DTypeLike | None = None,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Class numbers drawn with the probabilities ``softmax(logits)`` of each row.
 
@@ -167,7 +172,12 @@ def categorical(
 
 @entry
 def gamma(
-    shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32, seed: int | None = None, name: Any = None
+    shape: ShapeLike,
+    alpha: TensorLike,
+    beta: TensorLike | None = None,
+    dtype: DTypeLike = float32,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Numbers of gamma distributions, for each element of ``alpha``.
 
@@ -195,7 +205,13 @@ def gamma(
 
 
 @entry
-def poisson(shape: Any, lam: Any, dtype: Any = float32, seed: int | None = None, name: Any = None) -> Tensor:
+def poisson(
+    shape: ShapeLike,
+    lam: TensorLike,
+    dtype: DTypeLike = float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
     """Numbers of Poisson distributions, for each element of ``lam``.
 
     Args:

@@ -6,7 +6,7 @@ not, within the rounding of ``log``, ``sin`` and ``cos``. Gamma, Poisson and bin
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dualflow.core.dtypes import as_dtype, float32, float64, int32, int64
 from dualflow.core.errors import InvalidArgumentError
@@ -34,17 +34,18 @@ from dualflow.ops.static import static_int
 from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, IntLike, ShapeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
 def stateless_uniform(
-    shape: Any,
-    seed: Any,
-    minval: Any = 0,
-    maxval: Any = None,
-    dtype: Any = float32,
+    shape: ShapeLike,
+    seed: TensorLike,
+    minval: TensorLike | None = 0,
+    maxval: TensorLike | None = None,
+    dtype: DTypeLike = float32,
     name: str | None = None,
-    alg: Any = "auto_select",
+    alg: str = "auto_select",
 ) -> Tensor:
     """Uniformly distributed numbers in ``[minval, maxval)`` that depend on ``seed`` alone.
 
@@ -74,13 +75,13 @@ def stateless_uniform(
 
 
 def stateless_normal(
-    shape: Any,
-    seed: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = float32,
+    shape: ShapeLike,
+    seed: TensorLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: DTypeLike = float32,
     name: str | None = None,
-    alg: Any = "auto_select",
+    alg: str = "auto_select",
 ) -> Tensor:
     """Numbers of the normal distribution that depend on ``seed`` alone, by the Box-Muller transform.
 
@@ -109,13 +110,13 @@ def stateless_normal(
 
 
 def stateless_truncated_normal(
-    shape: Any,
-    seed: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = float32,
+    shape: ShapeLike,
+    seed: TensorLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: DTypeLike = float32,
     name: str | None = None,
-    alg: Any = "auto_select",
+    alg: str = "auto_select",
 ) -> Tensor:
     """:func:`stateless_normal` within two standard deviations of the mean; other numbers are drawn again.
 
@@ -143,7 +144,12 @@ def stateless_truncated_normal(
 
 
 def stateless_gamma(
-    shape: Any, seed: Any, alpha: Any, beta: Any = None, dtype: Any = float32, name: str | None = None
+    shape: ShapeLike,
+    seed: TensorLike,
+    alpha: TensorLike,
+    beta: TensorLike | None = None,
+    dtype: DTypeLike = float32,
+    name: str | None = None,
 ) -> Tensor:
     """Numbers of gamma distributions that depend on ``seed`` alone.
 
@@ -171,7 +177,9 @@ def stateless_gamma(
     return gammas(state_of(seed), shape, alpha, beta, floating(dtype))
 
 
-def stateless_poisson(shape: Any, seed: Any, lam: Any, dtype: Any = int32, name: str | None = None) -> Tensor:
+def stateless_poisson(
+    shape: ShapeLike, seed: TensorLike, lam: TensorLike, dtype: DTypeLike = int32, name: str | None = None
+) -> Tensor:
     """Numbers of Poisson distributions that depend on ``seed`` alone.
 
     Args:
@@ -196,7 +204,12 @@ def stateless_poisson(shape: Any, seed: Any, lam: Any, dtype: Any = int32, name:
 
 
 def stateless_binomial(
-    shape: Any, seed: Any, counts: Any, probs: Any, output_dtype: Any = int32, name: str | None = None
+    shape: ShapeLike,
+    seed: TensorLike,
+    counts: TensorLike,
+    probs: TensorLike,
+    output_dtype: DTypeLike = int32,
+    name: str | None = None,
 ) -> Tensor:
     """The number of successes in ``counts`` trials, which depends on ``seed`` alone.
 
@@ -223,12 +236,12 @@ def stateless_binomial(
 
 
 def stateless_parameterized_truncated_normal(
-    shape: Any,
-    seed: Any,
-    means: Any = 0.0,
-    stddevs: Any = 1.0,
-    minvals: Any = -2.0,
-    maxvals: Any = 2.0,
+    shape: ShapeLike,
+    seed: TensorLike,
+    means: TensorLike = 0.0,
+    stddevs: TensorLike = 1.0,
+    minvals: TensorLike = -2.0,
+    maxvals: TensorLike = 2.0,
     name: str | None = None,
 ) -> Tensor:
     """Numbers of normal distributions between bounds, which depend on ``seed`` alone.
@@ -260,7 +273,11 @@ def stateless_parameterized_truncated_normal(
 
 
 def stateless_categorical(
-    logits: Any, num_samples: Any, seed: Any, dtype: Any = int64, name: str | None = None
+    logits: TensorLike,
+    num_samples: IntLike,
+    seed: TensorLike,
+    dtype: DTypeLike = int64,
+    name: str | None = None,
 ) -> Tensor:
     """Class numbers drawn by the ``softmax(logits)`` of each row, which depend on ``seed`` alone.
 
@@ -293,7 +310,9 @@ def stateless_categorical(
     return reduce_sum(below, 2)
 
 
-def stateless_shuffle(value: Any, seed: Any, alg: Any = "auto_select", name: str | None = None) -> Tensor:
+def stateless_shuffle(
+    value: TensorLike, seed: TensorLike, alg: str = "auto_select", name: str | None = None
+) -> Tensor:
     """``value`` with the slices along its first axis in an order that depends on ``seed`` alone.
 
     Args:
@@ -318,7 +337,7 @@ def stateless_shuffle(value: Any, seed: Any, alg: Any = "auto_select", name: str
 
 
 @entry
-def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Tensor:
+def split(seed: TensorLike, num: IntLike = 2, alg: str = "auto_select") -> Tensor:
     """``num`` new seeds from one.
 
     Args:
@@ -342,7 +361,7 @@ def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Tensor:
 
 
 @entry
-def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Tensor:
+def fold_in(seed: TensorLike, data: TensorLike, alg: str = "auto_select") -> Tensor:
     """A new seed from one and an integer.
 
     Args:

@@ -15,10 +15,13 @@ from dualflow.ops.repetition import pad
 from dualflow.ops.static import known_sizes, known_value
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntsLike, ShapeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
-def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
+def space_to_batch(
+    input: TensorLike, block_shape: IntsLike, paddings: TensorLike, name: str | None = None
+) -> Tensor:
     """The axes after the first divided into blocks, whose positions are moved to the batch.
 
     Args:
@@ -57,7 +60,9 @@ def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None
     return reshape(apart, [batch * math.prod(blocks), *cut[::2], *last])
 
 
-def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
+def batch_to_space(
+    input: TensorLike, block_shape: IntsLike, crops: TensorLike, name: str | None = None
+) -> Tensor:
     """Members of the batch put together as the blocks of space: the inverse of :func:`space_to_batch`.
 
     Args:
@@ -99,7 +104,10 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
 
 
 def required_space_to_batch_paddings(
-    input_shape: Any, block_shape: Any, base_paddings: Any = None, name: str | None = None
+    input_shape: ShapeLike,
+    block_shape: IntsLike,
+    base_paddings: TensorLike | None = None,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The paddings that make blocks fit, and what to crop when the batch is put together again.
 

@@ -9,10 +9,13 @@ from dualflow.ops.conversion import identity
 from dualflow.ops.static import several
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 
-def tuple(tensors: Sequence[Any], control_inputs: Any = None, name: str | None = None) -> list[Any]:
+def tuple(
+    tensors: Sequence[Any], control_inputs: Sequence[Any] | None = None, name: str | None = None
+) -> list[Any]:
     """The tensors themselves; None stays None. Ops run in the order in which they are written.
 
     Args:
@@ -32,7 +35,7 @@ def tuple(tensors: Sequence[Any], control_inputs: Any = None, name: str | None =
     return [None if x is None else identity(x) for x in several(tensors, "tensors")]
 
 
-def guarantee_const(input: Any, name: str | None = None) -> Tensor:
+def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:
     """The tensor itself: the compiler finds out what is constant.
 
     Args:

@@ -26,11 +26,12 @@ from dualflow.ops.shapes import shape
 from dualflow.ops.static import known_value, several
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, DTypeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
 @entry
-def broadcast_static_shape(shape_x: Any, shape_y: Any) -> Shape:
+def broadcast_static_shape(shape_x: TensorLike, shape_y: TensorLike) -> Shape:
     """The shape to which tensors of two shapes broadcast.
 
     Args:
@@ -51,7 +52,7 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> Shape:
 
 
 @entry
-def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
+def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
     """The shape, as a tensor, to which tensors broadcast whose shapes are the values of two tensors.
 
     Args:
@@ -70,7 +71,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     array([2, 3], dtype=int32)
     """
     x, y = agreed(as_places(shape_x, "the sizes of a shape"), as_places(shape_y, "the sizes of a shape"))
-    if len(x.shape) != 1 or len(y.shape) != 1 or None in (x.shape[0], y.shape[0]):
+    if len(x.shape) != 1 or len(y.shape) != 1 or None in (*x.shape, *y.shape):
         raise InvalidArgumentError(
             f"a shape is a vector of known size, not of shape {x.shape} and {y.shape}."
         )
@@ -78,13 +79,14 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     if first is not None and second is not None:
         met = broadcast([Shape(first.tolist()), Shape(second.tolist())])
         return convert_to_tensor(np.array(met, first.dtype))
-    rank = max(x.shape[0], y.shape[0])
-    x, y = (pad(s, [[rank - s.shape[0], 0]], constant_values=1) for s in (x, y))
+    counts = [size for s in (x, y) for size in s.shape if size is not None]
+    rank = max(counts)
+    x, y = (pad(s, [[rank - n, 0]], constant_values=1) for s, n in zip((x, y), counts, strict=True))
     fit = reduce_all(logical_or(equal(x, y), logical_or(equal(x, 1), equal(y, 1))))
     return required(where(equal(x, 1), y, x), fit, "shapes do not broadcast: sizes must be equal or 1.")
 
 
-def shape_n(input: Sequence[Any], out_type: Any = int32, name: str | None = None) -> list[Tensor]:
+def shape_n(input: Sequence[Any], out_type: DTypeLike = int32, name: str | None = None) -> list[Tensor]:
     """The shape of each of several tensors, as tensors of one axis.
 
     Args:
@@ -123,7 +125,7 @@ def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
     return [identity(x) for x in several(input, "input")]
 
 
-def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
+def unravel_index(indices: TensorLike, dims: AxisLike, name: str | None = None) -> Tensor:
     """Places in row-major order as places along each axis of a shape.
 
     Args:

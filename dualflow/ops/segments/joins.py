@@ -22,6 +22,7 @@ from dualflow.ops.scattering import adapted, gather_nd, tensor_scatter_nd_add, u
 from dualflow.ops.selection import masked, where
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 _UFUNCS = {"multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum}
@@ -114,7 +115,9 @@ def join_at(tensor: Any, indices: Any, updates: Any, join: str) -> Any:
     return dispatch.current().apply(JOIN_ND, (tensor, indices, adapted(updates, tensor)), {"join": join})
 
 
-def tensor_scatter_nd_max(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+def tensor_scatter_nd_max(
+    tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
+) -> Tensor:
     """A copy of ``tensor`` with the larger of element and update at the positions in ``indices``.
 
     Args:
@@ -138,7 +141,9 @@ def tensor_scatter_nd_max(tensor: Any, indices: Any, updates: Any, name: str | N
     return join_at(tensor, indices, updates, "maximum")
 
 
-def tensor_scatter_nd_min(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+def tensor_scatter_nd_min(
+    tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
+) -> Tensor:
     """A copy of ``tensor`` with the smaller of element and update at the positions in ``indices``.
 
     Of several updates at one position the smallest is kept; nan if there is one.
@@ -163,7 +168,9 @@ def tensor_scatter_nd_min(tensor: Any, indices: Any, updates: Any, name: str | N
     return join_at(tensor, indices, updates, "minimum")
 
 
-def tensor_scatter_nd_sub(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+def tensor_scatter_nd_sub(
+    tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
+) -> Tensor:
     """A copy of ``tensor`` with ``updates`` subtracted at the positions in the rows of ``indices``.
 
     Updates at one position add up.

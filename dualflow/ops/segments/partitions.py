@@ -20,11 +20,12 @@ from dualflow.ops.shapes import shape, size
 from dualflow.ops.static import several, static_int
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 
 def dynamic_partition(
-    data: Any, partitions: Any, num_partitions: int, name: str | None = None
+    data: TensorLike, partitions: TensorLike, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:
     """The rows of ``data`` of each partition, in order.
 

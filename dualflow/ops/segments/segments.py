@@ -32,6 +32,7 @@ from dualflow.ops.segments.rows import (
 from dualflow.ops.selection import where
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -116,7 +117,7 @@ def _sorted(data: Any, segment_ids: Any, kinds: str = "iufc") -> _Segments:
 
 
 @documented(_IN_ORDER, takes=_NUMBERS)
-def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """The sum of the rows of each segment; 0 for a segment without rows.
 
     >>> import dualflow as df
@@ -127,7 +128,7 @@ def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
 
 
 @documented(_IN_ORDER, takes=_NUMBERS)
-def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """The mean of the rows of each segment; 0 for a segment without rows.
 
     The mean of integers is an integer, rounded towards zero.
@@ -143,7 +144,7 @@ def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor
 
 
 @documented(_IN_ORDER, takes=_NUMBERS)
-def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """The product of the rows of each segment; 1 for a segment without rows.
 
     >>> import dualflow as df
@@ -154,7 +155,7 @@ def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Tensor
 
 
 @documented(_IN_ORDER, takes=_REAL)
-def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """The elementwise maximum of the rows of each segment; 0 for a segment without rows.
 
     A nan is the largest. Equal maxima share the gradient.
@@ -168,7 +169,7 @@ def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
 
 
 @documented(_IN_ORDER, takes=_REAL)
-def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """The elementwise minimum of the rows of each segment; 0 for a segment without rows.
 
     A nan is the smallest. Equal minima share the gradient.
@@ -209,7 +210,9 @@ def _unsorted_with(
 
 
 @documented(_ANY_ORDER, takes=_NUMBERS, dtype=_SAME)
-def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_sum(
+    data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, name: str | None = None
+) -> Tensor:
     """The sum of the rows of each segment; 0 for a segment without rows.
 
     >>> import dualflow as df
@@ -224,7 +227,9 @@ def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: s
     takes=_NUMBERS,
     dtype="the dtype of ``data``; float64 for integers, float32 for those of up to 16 bits",
 )
-def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_mean(
+    data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, name: str | None = None
+) -> Tensor:
     """The mean of the rows of each segment; 0 for a segment without rows.
 
     >>> import dualflow as df
@@ -240,7 +245,7 @@ def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: 
 
 @documented(_ANY_ORDER, takes=_NUMBERS, dtype="the dtype of ``data``, a float dtype for integers")
 def unsorted_segment_sqrt_n(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+    data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, name: str | None = None
 ) -> Tensor:
     """The sum of the rows of each segment, divided by the square root of their number.
 
@@ -257,7 +262,9 @@ def unsorted_segment_sqrt_n(
 
 
 @documented(_ANY_ORDER, takes=_NUMBERS, dtype=_SAME)
-def unsorted_segment_prod(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_prod(
+    data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, name: str | None = None
+) -> Tensor:
     """The product of the rows of each segment; 1 for a segment without rows.
 
     >>> import dualflow as df
@@ -268,7 +275,9 @@ def unsorted_segment_prod(data: Any, segment_ids: Any, num_segments: Any, name: 
 
 
 @documented(_ANY_ORDER, takes=_REAL, dtype=_SAME)
-def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_max(
+    data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, name: str | None = None
+) -> Tensor:
     """The elementwise maximum of the rows of each segment.
 
     A segment without rows has the lowest finite number of the dtype; a nan is the largest. Equal maxima share
@@ -288,7 +297,9 @@ def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: Any, name: s
 
 
 @documented(_ANY_ORDER, takes=_REAL, dtype=_SAME)
-def unsorted_segment_min(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_min(
+    data: TensorLike, segment_ids: TensorLike, num_segments: IntLike, name: str | None = None
+) -> Tensor:
     """The elementwise minimum of the rows of each segment.
 
     A segment without rows has the highest finite number of the dtype; a nan is the smallest. Equal minima

@@ -29,6 +29,7 @@ from dualflow.ops.sparse.places import place_numbers, places_of
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
@@ -129,7 +130,7 @@ def _operation(a: Any, b: Any, operation: str) -> SparseTensor:
 
 
 @entry
-def intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
+def intersection(a: TensorLike, b: TensorLike, validate_indices: bool = True) -> SparseTensor:
     """The common elements of each set of ``a`` and the set of ``b`` at the same position.
 
     Args:
@@ -154,7 +155,7 @@ def intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
 
 
 @entry
-def union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
+def union(a: TensorLike, b: TensorLike, validate_indices: bool = True) -> SparseTensor:
     """The elements of each set of ``a``, of the set of ``b`` at the same position, or of both.
 
     Args:
@@ -177,7 +178,9 @@ def union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
 
 
 @entry
-def difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True) -> SparseTensor:
+def difference(
+    a: TensorLike, b: TensorLike, aminusb: bool = True, validate_indices: bool = True
+) -> SparseTensor:
     """The elements of each set of ``a`` that are not in the set of ``b`` at the same position.
 
     Args:
@@ -201,7 +204,7 @@ def difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = Tr
 
 
 @entry
-def size(a: Any, validate_indices: bool = True) -> Tensor:
+def size(a: TensorLike, validate_indices: bool = True) -> Tensor:
     """The number of distinct elements of each set of a SparseTensor.
 
     Args:

@@ -24,6 +24,7 @@ from dualflow.ops.signal.windows import vorbis_window
 from dualflow.ops.static import static_int
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 Window = Callable[..., Any] | None
@@ -109,7 +110,12 @@ def _check(kind: Any, axis: Any, norm: Any, length: Any) -> None:
 
 
 def dct(
-    input: Any, type: int = 2, n: Any = None, axis: int = -1, norm: str | None = None, name: str | None = None
+    input: TensorLike,
+    type: int = 2,
+    n: IntLike | None = None,
+    axis: int = -1,
+    norm: str | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """The discrete cosine transform along the last axis.
 
@@ -146,7 +152,12 @@ def dct(
 
 
 def idct(
-    input: Any, type: int = 2, n: Any = None, axis: int = -1, norm: str | None = None, name: str | None = None
+    input: TensorLike,
+    type: int = 2,
+    n: IntLike | None = None,
+    axis: int = -1,
+    norm: str | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """The inverse of :func:`dct` for ``norm="ortho"``.
 
@@ -185,8 +196,8 @@ def _windowed(frames: Any, window_fn: Window) -> Any:
 
 
 def mdct(
-    signals: Any,
-    frame_length: Any,
+    signals: TensorLike,
+    frame_length: IntLike,
     window_fn: Window = vorbis_window,
     pad_end: bool = False,
     norm: str | None = None,
@@ -225,7 +236,7 @@ def mdct(
 
 
 def inverse_mdct(
-    mdcts: Any, window_fn: Window = vorbis_window, norm: str | None = None, name: str | None = None
+    mdcts: TensorLike, window_fn: Window = vorbis_window, norm: str | None = None, name: str | None = None
 ) -> Tensor:
     """The signals from the transform of :func:`mdct`.
 

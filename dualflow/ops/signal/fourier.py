@@ -30,6 +30,7 @@ from dualflow.ops.signal.fourier_sections import ANY_AXES, COMPLEX, FFT, FULL, O
 from dualflow.ops.static import ints, known_sizes, static_int
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, IntsLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
@@ -195,7 +196,7 @@ def _lengths(fft_length: Any, rank: int, name: str) -> Lengths:
 
 
 @documented(FFT, **ONE)
-def fft(input: Any, name: str | None = None) -> Tensor:
+def fft(input: TensorLike, name: str | None = None) -> Tensor:
     """The discrete Fourier transform along the last axis: ``sum(input[n] * exp(-2j * pi * k * n / N))``.
 
     >>> import dualflow as df
@@ -206,7 +207,7 @@ def fft(input: Any, name: str | None = None) -> Tensor:
 
 
 @documented(FFT, **ONE)
-def ifft(input: Any, name: str | None = None) -> Tensor:
+def ifft(input: TensorLike, name: str | None = None) -> Tensor:
     """The inverse of :func:`fft`.
 
     >>> import dualflow as df
@@ -217,7 +218,7 @@ def ifft(input: Any, name: str | None = None) -> Tensor:
 
 
 @documented(FFT, **TWO)
-def fft2d(input: Any, name: str | None = None) -> Tensor:
+def fft2d(input: TensorLike, name: str | None = None) -> Tensor:
     """The discrete Fourier transform over the last two axes.
 
     >>> import dualflow as df
@@ -229,7 +230,7 @@ def fft2d(input: Any, name: str | None = None) -> Tensor:
 
 
 @documented(FFT, **TWO)
-def ifft2d(input: Any, name: str | None = None) -> Tensor:
+def ifft2d(input: TensorLike, name: str | None = None) -> Tensor:
     """The inverse of :func:`fft2d`.
 
     >>> import dualflow as df
@@ -241,7 +242,7 @@ def ifft2d(input: Any, name: str | None = None) -> Tensor:
 
 
 @documented(FFT, **THREE)
-def fft3d(input: Any, name: str | None = None) -> Tensor:
+def fft3d(input: TensorLike, name: str | None = None) -> Tensor:
     """The discrete Fourier transform over the last three axes.
 
     >>> import dualflow as df
@@ -252,7 +253,7 @@ def fft3d(input: Any, name: str | None = None) -> Tensor:
 
 
 @documented(FFT, **THREE)
-def ifft3d(input: Any, name: str | None = None) -> Tensor:
+def ifft3d(input: TensorLike, name: str | None = None) -> Tensor:
     """The inverse of :func:`fft3d`.
 
     >>> import dualflow as df
@@ -263,7 +264,7 @@ def ifft3d(input: Any, name: str | None = None) -> Tensor:
 
 
 @documented(RFFT, **REAL, **ONE)
-def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+def rfft(input_tensor: TensorLike, fft_length: IntsLike | None = None, name: str | None = None) -> Tensor:
     """The discrete Fourier transform of real signals along the last axis, without the redundant half.
 
     >>> import dualflow as df
@@ -274,7 +275,7 @@ def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> 
 
 
 @documented(RFFT, **COMPLEX, **ONE)
-def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+def irfft(input_tensor: TensorLike, fft_length: IntsLike | None = None, name: str | None = None) -> Tensor:
     """The inverse of :func:`rfft`.
 
     >>> import dualflow as df
@@ -285,7 +286,7 @@ def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) ->
 
 
 @documented(RFFT, **REAL, **TWO)
-def rfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+def rfft2d(input_tensor: TensorLike, fft_length: IntsLike | None = None, name: str | None = None) -> Tensor:
     """The discrete Fourier transform of real signals over the last two axes, without the redundant half.
 
     >>> import dualflow as df
@@ -296,7 +297,7 @@ def rfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -
 
 
 @documented(RFFT, **COMPLEX, **TWO)
-def irfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+def irfft2d(input_tensor: TensorLike, fft_length: IntsLike | None = None, name: str | None = None) -> Tensor:
     """The inverse of :func:`rfft2d`.
 
     >>> import dualflow as df
@@ -307,7 +308,7 @@ def irfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) 
 
 
 @documented(RFFT, **REAL, **THREE)
-def rfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+def rfft3d(input_tensor: TensorLike, fft_length: IntsLike | None = None, name: str | None = None) -> Tensor:
     """The discrete Fourier transform of real signals over the last three axes, without the redundant half.
 
     >>> import dualflow as df
@@ -318,7 +319,7 @@ def rfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -
 
 
 @documented(RFFT, **COMPLEX, **THREE)
-def irfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+def irfft3d(input_tensor: TensorLike, fft_length: IntsLike | None = None, name: str | None = None) -> Tensor:
     """The inverse of :func:`rfft3d`.
 
     >>> import dualflow as df
@@ -365,9 +366,9 @@ def transform(kind: str, x: Any, axes: Axes, lengths: Lengths, norm: str | None)
 
 @documented(ANY_AXES, **FULL)
 def fftnd(
-    input_tensor: Any,
-    fft_length: Any = None,
-    axes: Any = None,
+    input_tensor: TensorLike,
+    fft_length: IntsLike | None = None,
+    axes: AxisLike | None = None,
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -383,9 +384,9 @@ def fftnd(
 
 @documented(ANY_AXES, **FULL)
 def ifftnd(
-    input_tensor: Any,
-    fft_length: Any = None,
-    axes: Any = None,
+    input_tensor: TensorLike,
+    fft_length: IntsLike | None = None,
+    axes: AxisLike | None = None,
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -401,9 +402,9 @@ def ifftnd(
 
 @documented(ANY_AXES, **REAL)
 def rfftnd(
-    input_tensor: Any,
-    fft_length: Any = None,
-    axes: Any = None,
+    input_tensor: TensorLike,
+    fft_length: IntsLike | None = None,
+    axes: AxisLike | None = None,
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -418,9 +419,9 @@ def rfftnd(
 
 @documented(ANY_AXES, **COMPLEX)
 def irfftnd(
-    input_tensor: Any,
-    fft_length: Any = None,
-    axes: Any = None,
+    input_tensor: TensorLike,
+    fft_length: IntsLike | None = None,
+    axes: AxisLike | None = None,
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -440,7 +441,7 @@ def _shifted(x: Any, axes: Any, forth: bool) -> Tensor:
     return roll(x, [n // 2 if forth else -(n // 2) for n in dims], over)
 
 
-def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+def fftshift(x: TensorLike, axes: AxisLike | None = None, name: str | None = None) -> Tensor:
     """``x`` with the frequency 0 moved to the middle of each axis.
 
     Args:
@@ -460,7 +461,7 @@ def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
     return _shifted(x, axes, forth=True)
 
 
-def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+def ifftshift(x: TensorLike, axes: AxisLike | None = None, name: str | None = None) -> Tensor:
     """The inverse of :func:`fftshift`.
 
     Args:

@@ -15,16 +15,17 @@ from dualflow.ops.repetition import pad
 from dualflow.ops.static import known_sizes, static_int
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, IntLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
 def frame(
-    signal: Any,
-    frame_length: Any,
-    frame_step: Any,
+    signal: TensorLike,
+    frame_length: IntLike,
+    frame_step: IntLike,
     pad_end: bool = False,
-    pad_value: Any = 0,
-    axis: Any = -1,
+    pad_value: float = 0,
+    axis: AxisLike = -1,
     name: str | None = None,
 ) -> Tensor:
     """Overlapping parts of a signal along an axis: ``frame_length`` elements each, ``frame_step`` apart.
@@ -87,7 +88,7 @@ def _sizes(dims: list[Dim]) -> list[int]:
     return [-1 if n is None else n for n in dims]
 
 
-def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Tensor:
+def overlap_and_add(signal: TensorLike, frame_step: IntLike, name: str | None = None) -> Tensor:
     """The sum of frames that begin ``frame_step`` apart.
 
     Args:

@@ -19,6 +19,7 @@ from dualflow.ops.signal.windows import hann_window
 from dualflow.ops.static import known_value, static_int
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, IntLike, IntsLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 Window = Callable[..., Any] | None
@@ -32,10 +33,10 @@ def _fft_length(fft_length: Any, frame_length: int) -> int:
 
 
 def stft(
-    signals: Any,
-    frame_length: Any,
-    frame_step: Any,
-    fft_length: Any = None,
+    signals: TensorLike,
+    frame_length: IntLike,
+    frame_step: IntLike,
+    fft_length: IntsLike | None = None,
     window_fn: Window = hann_window,
     pad_end: bool = False,
     name: str | None = None,
@@ -70,7 +71,7 @@ def stft(
 
 
 def inverse_stft_window_fn(
-    frame_step: Any, forward_window_fn: Callable[..., Any] = hann_window, name: str | None = None
+    frame_step: IntLike, forward_window_fn: Callable[..., Any] = hann_window, name: str | None = None
 ) -> Callable[..., Any]:
     """The window function for :func:`inverse_stft` that restores the signal of :func:`stft`.
 
@@ -106,10 +107,10 @@ def inverse_stft_window_fn(
 
 
 def inverse_stft(
-    stfts: Any,
-    frame_length: Any,
-    frame_step: Any,
-    fft_length: Any = None,
+    stfts: TensorLike,
+    frame_length: IntLike,
+    frame_step: IntLike,
+    fft_length: IntsLike | None = None,
     window_fn: Window = hann_window,
     name: str | None = None,
 ) -> Tensor:
@@ -155,12 +156,12 @@ def _mels(hertz: Any) -> Any:
 
 
 def linear_to_mel_weight_matrix(
-    num_mel_bins: Any = 20,
-    num_spectrogram_bins: Any = 129,
-    sample_rate: Any = 8000,
-    lower_edge_hertz: Any = 125.0,
-    upper_edge_hertz: Any = 3800.0,
-    dtype: Any = float32,
+    num_mel_bins: IntLike = 20,
+    num_spectrogram_bins: IntLike = 129,
+    sample_rate: TensorLike = 8000,
+    lower_edge_hertz: TensorLike = 125.0,
+    upper_edge_hertz: TensorLike = 3800.0,
+    dtype: DTypeLike = float32,
     name: str | None = None,
 ) -> Tensor:
     """The matrix that maps spectra to bands of the mel scale.
@@ -215,7 +216,7 @@ def _number(x: Any) -> float:
     return float(value)
 
 
-def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Tensor:
+def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: TensorLike, name: str | None = None) -> Tensor:
     """The mel-frequency cepstral coefficients of logarithmic mel spectra.
 
     They are the cosine transform of type 2, divided by ``sqrt(2 * num_mel_bins)``.

@@ -13,6 +13,7 @@ from dualflow.ops.docstrings import documented
 from dualflow.ops.static import known_value, static_float, static_int
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, IntLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
@@ -65,7 +66,7 @@ def _raised_cosine(window_length: Any, periodic: Any, dtype: Any, base: float) -
 
 @documented(_SECTIONS, more=_PERIODIC)
 def hann_window(
-    window_length: Any, periodic: Any = True, dtype: Any = float32, name: str | None = None
+    window_length: IntLike, periodic: bool = True, dtype: DTypeLike = float32, name: str | None = None
 ) -> Tensor:
     """The Hann window, ``0.5 - 0.5 * cos(2 * pi * n / N)``.
 
@@ -78,7 +79,7 @@ def hann_window(
 
 @documented(_SECTIONS, more=_PERIODIC)
 def hamming_window(
-    window_length: Any, periodic: Any = True, dtype: Any = float32, name: str | None = None
+    window_length: IntLike, periodic: bool = True, dtype: DTypeLike = float32, name: str | None = None
 ) -> Tensor:
     """The Hamming window, ``0.54 - 0.46 * cos(2 * pi * n / N)``.
 
@@ -90,7 +91,7 @@ def hamming_window(
 
 
 @documented(_SECTIONS, more="")
-def vorbis_window(window_length: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
+def vorbis_window(window_length: IntLike, dtype: DTypeLike = float32, name: str | None = None) -> Tensor:
     """Vorbis's window, ``sin(pi / 2 * sin(pi / N * (n + 1 / 2)) ** 2)``.
 
     >>> import dualflow as df
@@ -107,7 +108,7 @@ def _kaiser(length: int, beta: Any) -> Array:
 
 @documented(_SECTIONS, more=_BETA)
 def kaiser_window(
-    window_length: Any, beta: Any = 12.0, dtype: Any = float32, name: str | None = None
+    window_length: IntLike, beta: TensorLike = 12.0, dtype: DTypeLike = float32, name: str | None = None
 ) -> Tensor:
     """The Kaiser window, ``i0(beta * sqrt(1 - x ** 2)) / i0(beta)`` for ``x`` from -1 to 1.
 
@@ -120,7 +121,7 @@ def kaiser_window(
 
 @documented(_SECTIONS, more=_BETA)
 def kaiser_bessel_derived_window(
-    window_length: Any, beta: Any = 12.0, dtype: Any = float32, name: str | None = None
+    window_length: IntLike, beta: TensorLike = 12.0, dtype: DTypeLike = float32, name: str | None = None
 ) -> Tensor:
     """The square roots of a Kaiser window's running sums, mirrored.
 

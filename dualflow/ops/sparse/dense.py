@@ -25,11 +25,15 @@ from dualflow.ops.sparse.sparse_tensor import SparseTensor
 from dualflow.ops.static import static_int
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, IntLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
 def to_dense(
-    sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
+    sp_input: SparseTensor,
+    default_value: TensorLike | None = None,
+    validate_indices: bool = True,
+    name: str | None = None,
 ) -> Tensor:
     """The dense tensor of a SparseTensor, with ``default_value`` for elements that are not stored.
 
@@ -70,7 +74,7 @@ def to_dense(
     return tensor_scatter_nd_update(background, x.indices, values)
 
 
-def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
+def from_dense(tensor: TensorLike, name: str | None = None) -> SparseTensor:
     """The SparseTensor of the elements of ``tensor`` that are not 0.
 
     Args:
@@ -95,7 +99,10 @@ def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
 
 
 def eye(
-    num_rows: Any, num_columns: Any = None, dtype: Any = float32, name: str | None = None
+    num_rows: IntLike,
+    num_columns: IntLike | None = None,
+    dtype: DTypeLike = float32,
+    name: str | None = None,
 ) -> SparseTensor:
     """The identity matrix as a SparseTensor.
 

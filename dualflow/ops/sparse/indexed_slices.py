@@ -17,6 +17,7 @@ from dualflow.ops.scattering import scatter_nd
 from dualflow.ops.static import known_value, sizes
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, ShapeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -60,7 +61,7 @@ class IndexedSlices(AbstractComposite):
     _dense_shape: Tensor | None
 
     @entry
-    def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
+    def __init__(self, values: TensorLike, indices: TensorLike, dense_shape: ShapeLike | None = None) -> None:
         self._values, self._indices = convert_to_tensor(values), convert_to_tensor(indices)
         self._shape, self._dense_shape = _split_shape(dense_shape)
         counts = self._values.shape[:1], self._indices.shape
@@ -100,7 +101,7 @@ class IndexedSlices(AbstractComposite):
         """The device that holds the slices."""
         return self._values.device
 
-    def with_values(self, new_values: Any) -> IndexedSlices:
+    def with_values(self, new_values: TensorLike) -> IndexedSlices:
         """The IndexedSlices with other slices at the same indices.
 
         Args:
@@ -157,11 +158,11 @@ class IndexedSlicesSpec:
 
     def __init__(
         self,
-        shape: Any = None,
-        dtype: Any = float32,
-        indices_dtype: Any = int64,
-        dense_shape_dtype: Any = None,
-        indices_shape: Any = None,
+        shape: ShapeLike | None = None,
+        dtype: DTypeLike = float32,
+        indices_dtype: DTypeLike = int64,
+        dense_shape_dtype: DTypeLike | None = None,
+        indices_shape: ShapeLike | None = None,
     ) -> None:
         self.shape: Final[Shape] = as_shape(shape)
         self.dtype: Final[DType] = as_dtype(dtype)
@@ -180,7 +181,7 @@ class IndexedSlicesSpec:
         kind = None if whole is None else whole.dtype
         return cls(value.shape, value.dtype, value.indices.dtype, kind, value.indices.shape)
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
+    def is_compatible_with(self, spec_or_value: object) -> bool:
         """Whether IndexedSlices, or those of another spec, match this spec.
 
         Args:

@@ -24,11 +24,12 @@ from dualflow.ops.taking import gather
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dualflow.core.argument_types import DTypeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
 @entry
-def add(a: Any, b: Any, threshold: Any = 0) -> Any:
+def add(a: TensorLike, b: TensorLike, threshold: TensorLike = 0) -> Any:
     """``a + b``: a SparseTensor of two, or a tensor if one of them is one.
 
     Args:
@@ -65,7 +66,7 @@ def add(a: Any, b: Any, threshold: Any = 0) -> Any:
     return tensor_scatter_nd_add(cast(dense, dtype), a.indices, cast(a.values, dtype))
 
 
-def maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
+def maximum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> SparseTensor:
     """The larger element of two SparseTensors at each position that one of them stores.
 
     Args:
@@ -86,7 +87,7 @@ def maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
     return _combined(sparse(sp_a), sparse(sp_b), arithmetic.maximum)
 
 
-def minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
+def minimum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = None) -> SparseTensor:
     """The smaller element of two SparseTensors at each position that one of them stores.
 
     Args:
@@ -125,7 +126,11 @@ def _other_shapes(a: Any, b: Any) -> str:
 
 
 def sparse_dense_matmul(
-    sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
+    sp_a: SparseTensor | TensorLike,
+    b: TensorLike,
+    adjoint_a: bool = False,
+    adjoint_b: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """The product of two matrices of which one is a SparseTensor.
 
@@ -186,14 +191,14 @@ def _conjugate(x: Any) -> Any:
 
 @entry
 def sampled_addmm(
-    indices: Any,
-    values: Any,
-    dense_shape: Any,
-    mat1: Any,
-    mat2: Any,
-    beta: Any = 1.0,
-    alpha: Any = 1.0,
-    output_type: Any = float32,
+    indices: TensorLike,
+    values: TensorLike,
+    dense_shape: TensorLike,
+    mat1: TensorLike,
+    mat2: TensorLike,
+    beta: complex | Tensor = 1.0,
+    alpha: complex | Tensor = 1.0,
+    output_type: DTypeLike = float32,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """``beta * values + alpha * (mat1 @ mat2)`` at the positions of a sparse matrix only.
 

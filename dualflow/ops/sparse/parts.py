@@ -24,11 +24,12 @@ from dualflow.ops.sparse.sparse_tensor import SparseTensor
 from dualflow.ops.static import ints, static_int
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, IntLike, IntsLike, ShapeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
 @entry
-def retain(sp_input: Any, to_retain: Any) -> SparseTensor:
+def retain(sp_input: SparseTensor, to_retain: TensorLike) -> SparseTensor:
     """The elements for which ``to_retain`` is true.
 
     Args:
@@ -55,7 +56,7 @@ def retain(sp_input: Any, to_retain: Any) -> SparseTensor:
     return SparseTensor(boolean_mask(x.indices, kept), boolean_mask(x.values, kept), x.sizes())
 
 
-def slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
+def slice(sp_input: SparseTensor, start: IntsLike, size: ShapeLike, name: str | None = None) -> SparseTensor:
     """The part that begins at ``start`` and has at most the shape ``size``; it ends where the tensor ends.
 
     Args:
@@ -98,7 +99,10 @@ def _within(axis_size: Any, start: int, length: int) -> Any:
 
 
 def split(
-    sp_input: Any = None, num_split: Any = None, axis: Any = None, name: str | None = None
+    sp_input: SparseTensor | None = None,
+    num_split: IntLike | None = None,
+    axis: AxisLike | None = None,
+    name: str | None = None,
 ) -> list[SparseTensor]:
     """``num_split`` parts along ``axis``; the first ones are larger by one if sizes can't be equal.
 
@@ -136,7 +140,7 @@ def split(
 
 
 def concat(
-    axis: Any, sp_inputs: Sequence[Any], expand_nonconcat_dims: bool = False, name: str | None = None
+    axis: AxisLike, sp_inputs: Sequence[Any], expand_nonconcat_dims: bool = False, name: str | None = None
 ) -> SparseTensor:
     """SparseTensors joined along ``axis``, with sorted indices.
 
@@ -186,7 +190,7 @@ def _joint(axis: int, all_sizes: list[Any], expand: bool) -> Any:
     return max(static_sizes) if static_sizes else all_sizes[0]
 
 
-def mask(a: Any, mask_indices: Any, name: str | None = None) -> IndexedSlices:
+def mask(a: TensorLike, mask_indices: TensorLike, name: str | None = None) -> IndexedSlices:
     """The slices of ``a`` whose index is not among ``mask_indices``.
 
     Args:
@@ -212,7 +216,7 @@ def mask(a: Any, mask_indices: Any, name: str | None = None) -> IndexedSlices:
 
 
 def fill_empty_rows(
-    sp_input: Any, default_value: Any, name: str | None = None
+    sp_input: SparseTensor, default_value: TensorLike, name: str | None = None
 ) -> tuple[SparseTensor, Tensor]:
     """A SparseTensor with ``default_value`` in the first column of each row that has no element.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from dualflow.ops.sorting import argsort
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
 from dualflow.ops.static import ints, sizes, static_int
 from dualflow.ops.taking import gather
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, ShapeLike, TensorLike
 
 
 def sparse(value: Any) -> SparseTensor:
@@ -95,7 +98,7 @@ def joined(numbers: Any) -> Joined:
     return Joined(order, first, cumsum(cast(first, int64)) - 1)
 
 
-def reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
+def reorder(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
     """The elements in row-major order; those at one position keep their order.
 
     Args:
@@ -118,7 +121,7 @@ def reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
 
 
 @entry
-def reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
+def reset_shape(sp_input: SparseTensor, new_shape: ShapeLike | None = None) -> SparseTensor:
     """The same elements with another shape: a larger one, or the smallest that holds them.
 
     Args:
@@ -151,7 +154,7 @@ def reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
     return SparseTensor(x.indices, x.values, new_shape)
 
 
-def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
+def reshape(sp_input: SparseTensor, shape: ShapeLike, name: str | None = None) -> SparseTensor:
     """The same elements, in row-major order, with another shape.
 
     Args:
@@ -184,7 +187,9 @@ def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
     return SparseTensor(places_of(place_numbers(x.indices, old), target), x.values, target)
 
 
-def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
+def transpose(
+    sp_input: SparseTensor, perm: TensorLike | None = None, name: str | None = None
+) -> SparseTensor:
     """A SparseTensor with its axes in another order, and sorted indices.
 
     Args:
@@ -211,7 +216,9 @@ def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> Spars
     return reorder(SparseTensor(gather(x.indices, axes, axis=1), x.values, [shape[a] for a in axes]))
 
 
-def expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> SparseTensor:
+def expand_dims(
+    sp_input: SparseTensor, axis: AxisLike | None = None, name: str | None = None
+) -> SparseTensor:
     """A SparseTensor with an axis of size 1 inserted.
 
     Args:

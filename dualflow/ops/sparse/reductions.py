@@ -26,13 +26,14 @@ from dualflow.ops.static import ints, static_int
 from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, IntLike
     from dualflow.ops.tensor import Tensor
 
 
 def reduce_sum(
-    sp_input: Any,
-    axis: Any = None,
-    keepdims: Any = None,
+    sp_input: SparseTensor,
+    axis: AxisLike | None = None,
+    keepdims: bool | None = None,
     output_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor | SparseTensor:
@@ -59,9 +60,9 @@ def reduce_sum(
 
 
 def reduce_max(
-    sp_input: Any,
-    axis: Any = None,
-    keepdims: Any = None,
+    sp_input: SparseTensor,
+    axis: AxisLike | None = None,
+    keepdims: bool | None = None,
     output_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor | SparseTensor:
@@ -87,7 +88,7 @@ def reduce_max(
     return _reduced(sp_input, axis, keepdims, output_is_sparse, unsorted_segment_max)
 
 
-def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
+def softmax(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
     """The softmax of the stored elements of each row, along the last axis.
 
     Args:
@@ -117,7 +118,7 @@ def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
     return x.with_values(values / gather(unsorted_segment_sum(values, row, count), row))
 
 
-def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
+def to_indicator(sp_input: SparseTensor, vocab_size: IntLike, name: str | None = None) -> Tensor:
     """Whether a row stores a number, for each row and each number below ``vocab_size``.
 
     Args:
@@ -142,7 +143,11 @@ def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Ten
 
 
 def _reduced(
-    sp_input: Any, axis: Any, keepdims: Any, output_is_sparse: bool, segments: Callable[[Any, Any, Any], Any]
+    sp_input: SparseTensor,
+    axis: Any,
+    keepdims: Any,
+    output_is_sparse: bool,
+    segments: Callable[[Any, Any, Any], Any],
 ) -> Any:
     """Elements of the same place without some axes, joined to one each."""
     x = sparse(sp_input)

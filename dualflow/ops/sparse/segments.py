@@ -17,14 +17,15 @@ from dualflow.ops.segments.segments import (
 from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
 def segment_sum(
-    data: Any,
-    indices: Any,
-    segment_ids: Any,
-    num_segments: Any = None,
+    data: TensorLike,
+    indices: TensorLike,
+    segment_ids: TensorLike,
+    num_segments: IntLike | None = None,
     name: str | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
@@ -52,10 +53,10 @@ def segment_sum(
 
 
 def segment_mean(
-    data: Any,
-    indices: Any,
-    segment_ids: Any,
-    num_segments: Any = None,
+    data: TensorLike,
+    indices: TensorLike,
+    segment_ids: TensorLike,
+    num_segments: IntLike | None = None,
     name: str | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
@@ -84,10 +85,10 @@ def segment_mean(
 
 
 def segment_sqrt_n(
-    data: Any,
-    indices: Any,
-    segment_ids: Any,
-    num_segments: Any = None,
+    data: TensorLike,
+    indices: TensorLike,
+    segment_ids: TensorLike,
+    num_segments: IntLike | None = None,
     name: str | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:

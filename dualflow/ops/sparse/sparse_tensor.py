@@ -19,6 +19,7 @@ from dualflow.ops.scattering import gather_nd
 from dualflow.ops.static import known_value, sizes
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, ShapeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -63,7 +64,7 @@ class SparseTensor(AbstractComposite):
     _dense_shape: Tensor | None
 
     @entry
-    def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
+    def __init__(self, indices: TensorLike, values: TensorLike, dense_shape: ShapeLike) -> None:
         self._indices = _as_int64(indices)
         self._values = convert_to_tensor(values)
         self._shape, self._dense_shape = _split_shape(dense_shape)
@@ -122,7 +123,7 @@ class SparseTensor(AbstractComposite):
         """TensorFlow's other name of ``shape``."""
         return self._shape
 
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: ShapeLike) -> None:
         """Merge ``shape`` into the static shape.
 
         Args:
@@ -137,7 +138,7 @@ class SparseTensor(AbstractComposite):
         """Each size, an int if it is static, else a scalar tensor."""
         return [self.dense_shape[i] if d is None else d for i, d in enumerate(self._shape)]
 
-    def with_values(self, new_values: Any) -> SparseTensor:
+    def with_values(self, new_values: TensorLike) -> SparseTensor:
         """The SparseTensor with other values, which may have another dtype, at the same positions.
 
         Args:
@@ -210,7 +211,7 @@ class SparseTensorSpec:
     __slots__ = ("dtype", "shape")
     value_type: Final = SparseTensor
 
-    def __init__(self, shape: Any = None, dtype: Any = float32) -> None:
+    def __init__(self, shape: ShapeLike | None = None, dtype: DTypeLike = float32) -> None:
         self.shape: Final[Shape] = as_shape(shape)
         self.dtype: Final[DType] = as_dtype(dtype)
 
@@ -223,15 +224,16 @@ class SparseTensorSpec:
         """
         return cls(value.shape, value.dtype)
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
+    def is_compatible_with(self, spec_or_value: object) -> bool:
         """Whether a SparseTensor, or one of another spec, matches this spec.
 
         Args:
             spec_or_value: a SparseTensor, or a spec.
         """
-        same = isinstance(spec_or_value, SparseTensor | SparseTensorSpec)
         return (
-            same and self.dtype is spec_or_value.dtype and self.shape.is_compatible_with(spec_or_value.shape)
+            isinstance(spec_or_value, SparseTensor | SparseTensorSpec)
+            and self.dtype is spec_or_value.dtype
+            and self.shape.is_compatible_with(spec_or_value.shape)
         )
 
     def __tree__(self) -> tuple[Any, tuple[str, ...], list[Any]]:

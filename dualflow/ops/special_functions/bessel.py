@@ -10,6 +10,7 @@ from dualflow.ops.selection import where
 from dualflow.ops.special_functions.scipys import SpecialFunction, apply, between, by_scipy
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -63,7 +64,7 @@ BESSEL = by_scipy(
 )
 
 
-def bessel_i0(x: Any, name: str | None = None) -> Tensor:
+def bessel_i0(x: TensorLike, name: str | None = None) -> Tensor:
     """The modified Bessel function of the first kind, of order 0.
 
     Takes real numbers; integers become float32.
@@ -84,7 +85,7 @@ def bessel_i0(x: Any, name: str | None = None) -> Tensor:
     return apply(BESSEL, "bessel_i0", x)
 
 
-def bessel_i0e(x: Any, name: str | None = None) -> Tensor:
+def bessel_i0e(x: TensorLike, name: str | None = None) -> Tensor:
     """``exp(-abs(x))`` times :func:`bessel_i0`, without overflow.
 
     Takes real numbers; integers become float32.
@@ -105,7 +106,7 @@ def bessel_i0e(x: Any, name: str | None = None) -> Tensor:
     return apply(BESSEL, "bessel_i0e", x)
 
 
-def bessel_i1(x: Any, name: str | None = None) -> Tensor:
+def bessel_i1(x: TensorLike, name: str | None = None) -> Tensor:
     """The modified Bessel function of the first kind, of order 1.
 
     Takes real numbers; integers become float32.
@@ -126,7 +127,7 @@ def bessel_i1(x: Any, name: str | None = None) -> Tensor:
     return apply(BESSEL, "bessel_i1", x)
 
 
-def bessel_i1e(x: Any, name: str | None = None) -> Tensor:
+def bessel_i1e(x: TensorLike, name: str | None = None) -> Tensor:
     """``exp(-abs(x))`` times :func:`bessel_i1`, without overflow.
 
     Takes real numbers; integers become float32.
@@ -147,7 +148,7 @@ def bessel_i1e(x: Any, name: str | None = None) -> Tensor:
     return apply(BESSEL, "bessel_i1e", x)
 
 
-def bessel_j0(x: Any, name: str | None = None) -> Tensor:
+def bessel_j0(x: TensorLike, name: str | None = None) -> Tensor:
     """The Bessel function of the first kind, of order 0.
 
     Takes real numbers; integers become float32.
@@ -168,7 +169,7 @@ def bessel_j0(x: Any, name: str | None = None) -> Tensor:
     return apply(BESSEL, "bessel_j0", x)
 
 
-def bessel_j1(x: Any, name: str | None = None) -> Tensor:
+def bessel_j1(x: TensorLike, name: str | None = None) -> Tensor:
     """The Bessel function of the first kind, of order 1.
 
     Takes real numbers; integers become float32.
@@ -189,7 +190,7 @@ def bessel_j1(x: Any, name: str | None = None) -> Tensor:
     return apply(BESSEL, "bessel_j1", x)
 
 
-def bessel_y0(x: Any, name: str | None = None) -> Tensor:
+def bessel_y0(x: TensorLike, name: str | None = None) -> Tensor:
     """The Bessel function of the second kind, of order 0; ``-inf`` at 0, nan below.
 
     Takes real numbers; integers become float32.
@@ -210,7 +211,7 @@ def bessel_y0(x: Any, name: str | None = None) -> Tensor:
     return apply(BESSEL, "bessel_y0", x)
 
 
-def bessel_y1(x: Any, name: str | None = None) -> Tensor:
+def bessel_y1(x: TensorLike, name: str | None = None) -> Tensor:
     """The Bessel function of the second kind, of order 1; ``-inf`` at 0, nan below.
 
     Takes real numbers; integers become float32.
@@ -231,7 +232,7 @@ def bessel_y1(x: Any, name: str | None = None) -> Tensor:
     return apply(BESSEL, "bessel_y1", x)
 
 
-def bessel_k0(x: Any, name: str | None = None) -> Tensor:
+def bessel_k0(x: TensorLike, name: str | None = None) -> Tensor:
     """The modified Bessel function of the second kind, of order 0; inf at 0, nan below.
 
     Takes real numbers; integers become float32.
@@ -252,7 +253,7 @@ def bessel_k0(x: Any, name: str | None = None) -> Tensor:
     return apply(BESSEL, "bessel_k0", x)
 
 
-def bessel_k0e(x: Any, name: str | None = None) -> Tensor:
+def bessel_k0e(x: TensorLike, name: str | None = None) -> Tensor:
     """``exp(x)`` times :func:`bessel_k0`, without underflow.
 
     Takes real numbers; integers become float32.
@@ -273,7 +274,7 @@ def bessel_k0e(x: Any, name: str | None = None) -> Tensor:
     return apply(BESSEL, "bessel_k0e", x)
 
 
-def bessel_k1(x: Any, name: str | None = None) -> Tensor:
+def bessel_k1(x: TensorLike, name: str | None = None) -> Tensor:
     """The modified Bessel function of the second kind, of order 1; inf at 0, nan below.
 
     Takes real numbers; integers become float32.
@@ -294,7 +295,7 @@ def bessel_k1(x: Any, name: str | None = None) -> Tensor:
     return apply(BESSEL, "bessel_k1", x)
 
 
-def bessel_k1e(x: Any, name: str | None = None) -> Tensor:
+def bessel_k1e(x: TensorLike, name: str | None = None) -> Tensor:
     """``exp(x)`` times :func:`bessel_k1`, without underflow.
 
     Takes real numbers; integers become float32.

@@ -33,6 +33,7 @@ from dualflow.ops.special_functions.scipys import (
 from dualflow.ops.special_functions.vanishing import xlog1py, xlogy
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -169,7 +170,7 @@ INCOMPLETE_BETA = by_scipy(
 )
 
 
-def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
+def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """The derivative of :func:`digamma` of order ``a``, an integer of 0 or more; nan for other orders.
 
     Args:
@@ -190,7 +191,7 @@ def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
     return apply(OF_ORDER, "polygamma", a, x)
 
 
-def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
+def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
     """Hurwitz's zeta function: the sum of ``(q + k) ** -x`` over all ``k`` from 0 on, for ``x`` above 1.
 
     No gradient flows to ``x``.
@@ -213,7 +214,7 @@ def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
     return apply(OF_ORDER, "zeta", x, q)
 
 
-def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
+def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """The lower regularized incomplete gamma function.
 
     It is the integral of ``t**(a - 1) exp(-t) / gamma(a)`` from 0 to ``x``. Gradients flow to both inputs.
@@ -236,7 +237,7 @@ def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
     return apply(INCOMPLETE_GAMMA, "igamma", a, x)
 
 
-def igammac(a: Any, x: Any, name: str | None = None) -> Tensor:
+def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """The upper regularized incomplete gamma function: ``1 - igamma(a, x)`` without cancellation.
 
     Gradients flow to both inputs.
@@ -259,7 +260,7 @@ def igammac(a: Any, x: Any, name: str | None = None) -> Tensor:
     return apply(INCOMPLETE_GAMMA, "igammac", a, x)
 
 
-def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
+def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """The regularized incomplete beta function.
 
     It is the integral of ``t**(a - 1) (1 - t)**(b - 1) / beta(a, b)`` from 0 to ``x``.
@@ -283,7 +284,7 @@ def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
     return apply(INCOMPLETE_BETA, "betainc", a, b, x)
 
 
-def lbeta(x: Any, name: str | None = None) -> Tensor:
+def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
     """``log(abs(beta(x)))`` over the last axis: the sum of ``lgamma(x)``, less ``lgamma`` of the sum.
 
     Args:

@@ -14,6 +14,7 @@ from dualflow.ops.special_functions.scipys import SpecialFunction, apply, betwee
 from dualflow.ops.trigonometric import cos, sin
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -44,7 +45,7 @@ INTEGRAL = by_scipy(
 )
 
 
-def dawsn(x: Any, name: str | None = None) -> Tensor:
+def dawsn(x: TensorLike, name: str | None = None) -> Tensor:
     """Dawson's integral: ``exp(-x**2)`` times the integral of ``exp(t**2)`` from 0 to ``x``.
 
     Takes real numbers; integers become float32.
@@ -65,7 +66,7 @@ def dawsn(x: Any, name: str | None = None) -> Tensor:
     return apply(INTEGRAL, "dawsn", x)
 
 
-def expint(x: Any, name: str | None = None) -> Tensor:
+def expint(x: TensorLike, name: str | None = None) -> Tensor:
     """The exponential integral: that of ``exp(t) / t`` up to ``x``, from ``-inf``.
 
     Takes real numbers; integers become float32.
@@ -86,7 +87,7 @@ def expint(x: Any, name: str | None = None) -> Tensor:
     return apply(INTEGRAL, "expint", x)
 
 
-def fresnel_cos(x: Any, name: str | None = None) -> Tensor:
+def fresnel_cos(x: TensorLike, name: str | None = None) -> Tensor:
     """Fresnel's cosine integral: that of ``cos(pi t**2 / 2)`` from 0 to ``x``.
 
     Takes real numbers; integers become float32.
@@ -107,7 +108,7 @@ def fresnel_cos(x: Any, name: str | None = None) -> Tensor:
     return apply(INTEGRAL, "fresnel_cos", x)
 
 
-def fresnel_sin(x: Any, name: str | None = None) -> Tensor:
+def fresnel_sin(x: TensorLike, name: str | None = None) -> Tensor:
     """Fresnel's sine integral: that of ``sin(pi t**2 / 2)`` from 0 to ``x``.
 
     Takes real numbers; integers become float32.
@@ -128,7 +129,7 @@ def fresnel_sin(x: Any, name: str | None = None) -> Tensor:
     return apply(INTEGRAL, "fresnel_sin", x)
 
 
-def spence(x: Any, name: str | None = None) -> Tensor:
+def spence(x: TensorLike, name: str | None = None) -> Tensor:
     """Spence's integral: that of ``log(t) / (1 - t)`` from 1 to ``x``; nan below 0.
 
     Takes real numbers; integers become float32.

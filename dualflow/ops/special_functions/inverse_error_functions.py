@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dualflow.ops.arithmetic import square
 from dualflow.ops.exponential import exp
 from dualflow.ops.special_functions.scipys import SpecialFunction, apply, between, by_scipy
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 _SLOPE = math.sqrt(math.pi) / 2
@@ -38,7 +39,7 @@ INVERSE = by_scipy(
 )
 
 
-def erfinv(x: Any, name: str | None = None) -> Tensor:
+def erfinv(x: TensorLike, name: str | None = None) -> Tensor:
     """The number whose :func:`dualflow.math.erf` is ``x``, in (-1, 1); infinite at the ends, nan beyond.
 
     Takes real numbers; integers become float32.
@@ -59,7 +60,7 @@ def erfinv(x: Any, name: str | None = None) -> Tensor:
     return apply(INVERSE, "erfinv", x)
 
 
-def erfcinv(x: Any, name: str | None = None) -> Tensor:
+def erfcinv(x: TensorLike, name: str | None = None) -> Tensor:
     """The number whose :func:`dualflow.math.erfc` is ``x``, in (0, 2); infinite at the ends, nan beyond.
 
     Args:
@@ -78,7 +79,7 @@ def erfcinv(x: Any, name: str | None = None) -> Tensor:
     return apply(INVERSE, "erfcinv", x)
 
 
-def ndtri(x: Any, name: str | None = None) -> Tensor:
+def ndtri(x: TensorLike, name: str | None = None) -> Tensor:
     """The number below which a normal value of variance 1 is with probability ``x``; nan outside of [0, 1].
 
     Args:

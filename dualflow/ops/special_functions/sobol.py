@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dualflow.core import dispatch
 from dualflow.core.dtypes import as_dtype, float32
@@ -11,11 +11,16 @@ from dualflow.core.locks import imported
 from dualflow.ops.static import static_int
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, DTypeLike, IntLike
     from dualflow.ops.tensor import Tensor
 
 
 def sobol_sample(
-    dim: Any, num_results: Any, skip: Any = 0, dtype: Any = float32, name: str | None = None
+    dim: AxisLike,
+    num_results: IntLike,
+    skip: IntLike = 0,
+    dtype: DTypeLike = float32,
+    name: str | None = None,
 ) -> Tensor:
     """Points of Sobol's sequence in the unit cube, in Gray code's order and without the point 0.
 

@@ -23,6 +23,7 @@ from dualflow.ops.static import ints, shape_of, static_int
 from dualflow.ops.text.mapping import common_shape, filled, of_strings, text_op
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -83,7 +84,7 @@ _FORMAT: Final = text_op(
 )
 
 
-def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
+def join(inputs: Iterable[TensorLike], separator: str = "", name: str | None = None) -> Tensor:
     """The strings of several tensors, concatenated elementwise.
 
     Args:
@@ -113,8 +114,8 @@ def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
 
 
 def reduce_join(
-    inputs: Any,
-    axis: Any = None,
+    inputs: Iterable[TensorLike],
+    axis: AxisLike | None = None,
     keepdims: bool = False,
     separator: str = "",
     name: str | None = None,
@@ -155,7 +156,7 @@ def reduce_join(
 
 def format(
     template: str,
-    inputs: Any,
+    inputs: Iterable[TensorLike],
     placeholder: str = "{}",
     summarize: int = 3,
     name: str | None = None,

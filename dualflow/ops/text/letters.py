@@ -9,6 +9,7 @@ from dualflow.ops.samples import Sample
 from dualflow.ops.text.mapping import WORDS, one_of, per_string
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 _UNITS: Final = ("BYTE", "UTF8_CHAR")
@@ -46,7 +47,7 @@ _LENGTH: Final = per_string(
 )
 
 
-def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+def lower(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
     """Strings with their letters in lower case.
 
     Args:
@@ -68,7 +69,7 @@ def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
     return _in_case(input, encoding, False)
 
 
-def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+def upper(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
     """Strings with their letters in upper case.
 
     Args:
@@ -94,7 +95,7 @@ def _in_case(input: Any, encoding: str, upper: bool) -> Any:
     return _CASE(input, upper=upper, unicode=one_of(encoding, ("", "utf-8"), "encoding") != "")
 
 
-def strip(input: Any, name: str | None = None) -> Tensor:
+def strip(input: TensorLike, name: str | None = None) -> Tensor:
     r"""Strings without ASCII white space at both ends.
 
     Args:
@@ -114,7 +115,7 @@ def strip(input: Any, name: str | None = None) -> Tensor:
     return stripped
 
 
-def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
+def length(input: TensorLike, unit: str = "BYTE", name: str | None = None) -> Tensor:
     """The length of each string.
 
     Args:

@@ -20,6 +20,7 @@ from dualflow.ops.static import static_int
 from dualflow.ops.text.mapping import filled, of_strings, text_op, words
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 _NUMBERS: Final = (float32, float64, int32, int64, uint32, uint64)
@@ -79,7 +80,7 @@ _TO_NUMBER: Final = text_op(
 )
 
 
-def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> Tensor:
+def to_number(input: TensorLike, out_type: DTypeLike = float32, name: str | None = None) -> Tensor:
     """The numbers that strings represent; white space around them is ignored.
 
     Args:
@@ -150,7 +151,7 @@ _AS_STRING: Final = text_op(
 
 
 def as_string(
-    input: Any,
+    input: TensorLike,
     precision: int = -1,
     scientific: bool = False,
     shortest: bool = False,

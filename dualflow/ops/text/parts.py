@@ -20,6 +20,7 @@ from dualflow.ops.text.letters import in_characters, starts
 from dualflow.ops.text.mapping import filled, of_strings, one_word, text_op, words
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -90,7 +91,9 @@ _BYTES: Final = text_op(
 )
 
 
-def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
+def substr(
+    input: TensorLike, pos: TensorLike, len: TensorLike, unit: str = "BYTE", name: str | None = None
+) -> Tensor:
     """A part of each string; the three arguments broadcast.
 
     Args:
@@ -119,7 +122,9 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
     return dispatch.current().apply(_SUBSTR, inputs, {"characters": in_characters(unit)})
 
 
-def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Tensor:
+def split(
+    input: TensorLike, sep: TensorLike | None = None, maxsplit: int = -1, name: str | None = None
+) -> Tensor:
     """The parts of one string between separators.
 
     Args:
@@ -144,7 +149,7 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
     return dispatch.current().apply(_SPLIT, (text, separator), {"most": static_int(maxsplit, "maxsplit")})
 
 
-def bytes_split(input: Any, name: str | None = None) -> Tensor:
+def bytes_split(input: TensorLike, name: str | None = None) -> Tensor:
     """The bytes of one string, as strings.
 
     Args:

@@ -17,6 +17,7 @@ from dualflow.ops.text.mapping import filled, of_strings, one_word, text_op
 from dualflow.ops.text.re2_syntax import in_pythons_syntax
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 _TOKEN: Final = re.compile(rb"\\(.?)|[^\\]+", re.DOTALL)
@@ -108,7 +109,11 @@ _MATCH: Final = text_op(
 
 
 def regex_replace(
-    input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
+    input: TensorLike,
+    pattern: TensorLike,
+    rewrite: TensorLike,
+    replace_global: bool = True,
+    name: str | None = None,
 ) -> Tensor:
     r"""Strings with the matches of a regular expression replaced.
 
@@ -135,7 +140,7 @@ def regex_replace(
     return dispatch.current().apply(_REPLACE, inputs, {"everywhere": bool(replace_global)})
 
 
-def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
+def regex_full_match(input: TensorLike, pattern: TensorLike, name: str | None = None) -> Tensor:
     """Whether a regular expression matches the whole of each string.
 
     Args:

@@ -1,0 +1,51 @@
+"""Types of the arguments of public functions, such as ``df.types.experimental.TensorLike``, for annotations.
+
+Functions convert their arguments, so each type lists what the conversion accepts. Type checkers alone read
+these: at run time they are strings.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import SupportsIndex
+
+    import numpy as np
+
+    from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable
+    from dualflow.core.dtypes import DType
+    from dualflow.core.shape import Shape
+
+
+class SupportsArray(Protocol):
+    """An object that NumPy can convert: arrays and scalars of NumPy, and objects of other libraries."""
+
+    def __array__(self) -> np.ndarray[Any, Any]:
+        """The values as an array."""
+        ...
+
+
+_Tensors: TypeAlias = "AbstractTensor | AbstractVariable | AbstractComposite"
+
+TensorLike: TypeAlias = "_Tensors | SupportsArray | Shape | complex | Sequence[TensorLike]"
+"""A value that ops convert to a tensor; a string is a sequence of strings."""
+
+IntLike: TypeAlias = "SupportsIndex | AbstractTensor | AbstractVariable"
+"""An integer, or a tensor of one."""
+
+IntsLike: TypeAlias = "IntLike | SupportsArray | Sequence[IntLike]"
+"""One or several integers: sizes of windows, strides, paddings."""
+
+AxisLike: TypeAlias = "IntLike | SupportsArray | Sequence[IntLike]"
+"""One or several axes; negative ones count from the last."""
+
+ShapeLike: TypeAlias = "IntLike | SupportsArray | Sequence[IntLike | None]"
+"""A shape, whose unknown sizes are None; one integer is the shape of a vector."""
+
+DTypeLike: TypeAlias = "DType | str | type[Any] | np.dtype[Any]"
+"""A dtype, its name, or the equivalent type of Python or NumPy."""
+
+PaddingLike: TypeAlias = "str | Sequence[Sequence[int]]"
+"""The padding of windows: "SAME", "VALID", or numbers of zeros before and after each axis."""
