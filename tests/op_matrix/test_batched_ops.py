@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from op_cases import named
 
 import dualflow as df
 from dualflow.core import dispatch
@@ -77,11 +78,8 @@ def test_rows_are_computed_as_each_by_itself(op: Op) -> None:
         every = [True] * count
         alone = [[i == k for i in range(count)] for k in range(count)] if count > 1 else []
         for differing in [every, *alone]:
-            try:
+            with named(f"{rows[0]}, where inputs {differing} differ from row to row"):
                 check(rows, differing)
-            except BaseException as error:
-                error.add_note(f"{rows[0]}, where inputs {differing} differ from row to row")
-                raise
 
 
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)

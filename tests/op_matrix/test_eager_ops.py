@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from op_cases import named
 
 from dualflow.core.dtypes import as_dtype
 from dualflow.core.errors import DTypeError
@@ -27,7 +28,8 @@ from dualflow.ops.op_kinds import (
 from dualflow.ops.record import REGISTRY, Promotion
 from dualflow.ops.testing.cases import cases
 
-CASES = [case for op in REGISTRY.values() for case in cases(op)]
+CASES = {op.name: list(cases(op)) for op in REGISTRY.values()}
+each_op = pytest.mark.parametrize("name", CASES)
 
 
 def run(case):
@@ -132,8 +134,14 @@ def contract(case, arrays, spec):
     return added[0] + a.dtype.type(case.attrs["scale"]) * product if added else product
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_the_kernel_does_what_the_form_says(case):
+@each_op
+def test_the_kernel_does_what_the_form_says(name):
+    for case in CASES[name]:
+        with named(case):
+            check_kernel(case)
+
+
+def check_kernel(case):
     arrays, outputs, specs = run(case)
     kind = case.op.kind
     if isinstance(kind, Opaque):
@@ -167,35 +175,43 @@ def test_the_kernel_does_what_the_form_says(case):
             close(out, case.attrs["value"])
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_the_spec_foretells_the_result(case):
-    _, outputs, specs = run(case)
-    foretold = case.op.specs(specs, case.attrs)
-    assert len(foretold) == len(outputs)
-    for spec, out in zip(foretold, outputs, strict=True):
-        assert spec.dtype == out.dtype
-        assert spec.is_compatible_with(TensorSpec(out.shape, out.dtype))
+@each_op
+def test_the_spec_foretells_the_result(name):
+    for case in CASES[name]:
+        with named(case):
+            _, outputs, specs = run(case)
+            foretold = case.op.specs(specs, case.attrs)
+            assert len(foretold) == len(outputs)
+            for spec, out in zip(foretold, outputs, strict=True):
+                assert spec.dtype == out.dtype
+                assert spec.is_compatible_with(TensorSpec(out.shape, out.dtype))
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_a_first_axis_of_unknown_size_foretells_less_but_nothing_wrong(case):
-    inputs = case.op.prepare(case.inputs, EAGER)
-    known = case.op.specs([x.spec for x in inputs], case.attrs)
-    blank = [TensorSpec.of(Shape([None, *x.shape[1:]] if x.ndim else []), x.dtype) for x in inputs]
-    for vague, exact in zip(case.op.specs(blank, case.attrs), known, strict=True):
-        assert len(vague.shape) == len(exact.shape)
-        assert vague.dtype is exact.dtype
-        assert all(a is None or b is None or a == b for a, b in zip(vague.shape, exact.shape, strict=True))
+@each_op
+def test_a_first_axis_of_unknown_size_foretells_less_but_nothing_wrong(name):
+    for case in CASES[name]:
+        with named(case):
+            inputs = case.op.prepare(case.inputs, EAGER)
+            known = case.op.specs([x.spec for x in inputs], case.attrs)
+            blank = [TensorSpec.of(Shape([None, *x.shape[1:]] if x.ndim else []), x.dtype) for x in inputs]
+            for vague, exact in zip(case.op.specs(blank, case.attrs), known, strict=True):
+                assert len(vague.shape) == len(exact.shape)
+                assert vague.dtype is exact.dtype
+                assert all(
+                    a is None or b is None or a == b for a, b in zip(vague.shape, exact.shape, strict=True)
+                )
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_inputs_are_not_written_to(case):
-    before = [a.copy() for a in case.inputs]
-    inputs = case.op.prepare([np.array(a) for a in case.inputs], EAGER)
-    with np.errstate(all="ignore"):
-        EAGER.run(case.op, inputs, case.attrs)
-    for kept, now in zip(case.op.prepare(before, EAGER), inputs, strict=True):
-        np.testing.assert_array_equal(np.asarray(now), np.asarray(kept))
+@each_op
+def test_inputs_are_not_written_to(name):
+    for case in CASES[name]:
+        with named(case):
+            before = [a.copy() for a in case.inputs]
+            inputs = case.op.prepare([np.array(a) for a in case.inputs], EAGER)
+            with np.errstate(all="ignore"):
+                EAGER.run(case.op, inputs, case.attrs)
+            for kept, now in zip(case.op.prepare(before, EAGER), inputs, strict=True):
+                np.testing.assert_array_equal(np.asarray(now), np.asarray(kept))
 
 
 def test_every_op_without_effects_has_samples():
@@ -208,8 +224,8 @@ def test_every_op_says_in_one_line_what_it_does():
 
 DTYPES = ("bool", "int8", "uint8", "uint64", "float16", "complex64", "complex128")
 PLAIN = [
-    next((c for c in cases(op) if c.label.endswith(("plain", "contiguous")) and c.inputs), None)
-    for op in REGISTRY.values()
+    next((case for case in op_cases if case.label.endswith(("plain", "contiguous")) and case.inputs), None)
+    for op_cases in CASES.values()
 ]
 
 
