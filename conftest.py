@@ -1,8 +1,15 @@
-"""Imports the package before pytest collects doctests: its importlib mode would import each file anew."""
+"""Settings of pytest: how examples are drawn, what a run of the whole suite leaves out, and its processes.
+
+It imports the package before pytest collects doctests, whose importlib mode would import each file again.
+"""
+
+from __future__ import annotations
 
 import gc
 import zlib
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,9 +27,19 @@ settings.register_profile("explore", derandomize=False)
 settings.register_profile("brief", max_examples=20)
 
 
+LEFT_OUT = pytest.StashKey[Counter[str]]()
+"""The number of exhaustive tests that the run leaves out, by folder."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--part", metavar="I/N", help="only files of the I-th of N parts; each is in one of them"
+    )
+    parser.addoption(
+        "--exhaustive",
+        action="store_true",
+        default=None,
+        help="also run the tests marked exhaustive. Only a run without files, -m and -k leaves them out",
     )
 
 
@@ -30,13 +47,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """Run the whole suite on all processors, one file after another on each, if pytest-xdist is installed.
 
-    A run that names files, a part, a number of processes or a debugger is left as it is.
+    Such a run leaves the exhaustive tests out. A run that names files, a part, a number of processes or a
+    debugger has one process. The processes of pytest-xdist have the options of the first process.
     """
     option = config.option
+    if hasattr(config, "workerinput"):
+        return
     whole = config.args_source is config.ArgsSource.TESTPATHS and option.part is None
-    alone = hasattr(config, "workerinput") or getattr(option, "usepdb", False)
-    if whole and not alone and getattr(option, "numprocesses", 0) is None:
+    if whole and not getattr(option, "usepdb", False) and getattr(option, "numprocesses", 0) is None:
         option.numprocesses, option.dist = "auto", "loadfile"
+    if option.exhaustive is None:
+        option.exhaustive = not whole or bool(option.markexpr or option.keyword)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -47,6 +68,38 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     number, count = map(int, part.split("/"))
     name = collection_path.relative_to(config.rootpath).as_posix()
     return None if zlib.crc32(name.encode()) % count == number - 1 else True
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.option.exhaustive:
+        return
+    left_out = [item for item in items if item.get_closest_marker("exhaustive")]
+    folders = ("/".join(item.path.relative_to(config.rootpath).parts[:2]) for item in left_out)
+    config.stash[LEFT_OUT] = Counter(folders)
+    if left_out:
+        items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
+        config.hook.pytest_deselected(items=left_out)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Send the numbers to the process that prints them."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = dict(session.config.stash.get(LEFT_OUT, Counter()))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Keep the numbers of a process of pytest-xdist: each collects the whole suite."""
+    node.config.stash[LEFT_OUT] = Counter(getattr(node, "workeroutput", {}).get("left_out", {}))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    left_out = config.stash.get(LEFT_OUT, Counter())
+    if left_out:
+        folders = ", ".join(f"{number} of {folder}" for folder, number in sorted(left_out.items()))
+        terminalreporter.section("left out")
+        terminalreporter.line(f"{left_out.total()} exhaustive tests ({folders})")
+        terminalreporter.line("run them with: python -m pytest -m exhaustive")
 
 
 @pytest.hookimpl(trylast=True)

@@ -191,7 +191,7 @@ def test_a_gradient_flows_through_xarray() -> None:
 # SciPy and scikit-learn
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_scipy_and_scikit_learn_dispatch_to_the_namespace() -> None:
     pytest.importorskip("scipy")
     pytest.importorskip("sklearn")

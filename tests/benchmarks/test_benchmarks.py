@@ -60,7 +60,7 @@ def figures(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, An
     return output, json.loads(path.read_text(encoding="utf-8"))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_every_row_is_timed_on_every_engine(figures: tuple[str, dict[str, Any]]) -> None:
     rows = {row["name"]: row for row in figures[1]["steady"]}
     assert set(rows) == ROWS
@@ -69,7 +69,7 @@ def test_every_row_is_timed_on_every_engine(figures: tuple[str, dict[str, Any]])
         assert all(0 < t < 60 for t in row["seconds"].values())
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_pipelines_are_timed_beside_numpy(figures: tuple[str, dict[str, Any]]) -> None:
     rows = {row["name"]: row["seconds"] for row in figures[1]["pipelines"]}
     assert len(rows) == 12
@@ -78,7 +78,7 @@ def test_pipelines_are_timed_beside_numpy(figures: tuple[str, dict[str, Any]]) -
         assert all(0 < t < 60 for t in seconds.values())
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_compiling_is_timed_cold_and_warm(figures: tuple[str, dict[str, Any]]) -> None:
     cases = figures[1]["first call"]
     assert set(cases) == {"gelu", "MLP step", "5000-op chain"}
@@ -87,7 +87,7 @@ def test_compiling_is_timed_cold_and_warm(figures: tuple[str, dict[str, Any]]) -
         assert all(value > 0 for state in case.values() for value in state.values())
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_tables_say_what_was_measured_and_where(figures: tuple[str, dict[str, Any]]) -> None:
     output, _ = figures
     for word in ("processor: ", "threads: ", "NumPy ", "BLAS: "):
@@ -96,7 +96,7 @@ def test_tables_say_what_was_measured_and_where(figures: tuple[str, dict[str, An
     assert all(f"| {name}" in output for name in ROWS)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_backends_are_compared(figures: tuple[str, dict[str, Any]]) -> None:
     rows = {row["name"]: row for row in figures[1]["backends"]}
     assert {"gelu, 4M", "sum of columns, 4096x1024", "softmax, 4096x1024"} <= set(rows)
@@ -107,7 +107,6 @@ def test_backends_are_compared(figures: tuple[str, dict[str, Any]]) -> None:
         assert all(set(case) == {"cold", "warm"} for case in cases.values())
 
 
-@pytest.mark.slow
 def test_rows_are_chosen_by_words() -> None:
     output = run_benchmarks("--only", "gelu,softmax", "--no-first-call", "--no-numba")
     assert {name for name in ROWS if f"| {name}" in output} == {"gelu, 4M", "softmax, 4096x1024"}

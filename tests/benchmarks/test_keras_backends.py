@@ -7,11 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from benchmarks.keras_backends import FIGURES, table
 
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.exhaustive
 def test_a_model_is_trained_and_timed(tmp_path: Path) -> None:
     path = tmp_path / "figures.json"
     options = ["--quick", "--backends", "dualflow", "--models", "mlp", "--json", str(path)]

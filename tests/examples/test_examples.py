@@ -101,6 +101,7 @@ def losses_in(folder: Path) -> list[float]:
     return found
 
 
+@pytest.mark.exhaustive
 def test_digits_go_on_to_the_same_losses_and_fail_when_a_promise_is_broken(
     digits: tuple[str, Path], tmp_path: Path
 ) -> None:

@@ -39,7 +39,7 @@ def test_an_architecture_computes_what_it_does_on_torch(keras: Any, name: str) -
     np.testing.assert_allclose(np.asarray(model(images))[:2, :2], RESULTS[name][0], atol=1e-3)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("eagerly", [True, False], ids=["eager", "graph"])
 @pytest.mark.parametrize("name", RESULTS if CHOSEN else [])
 def test_an_architecture_trains_as_on_torch(keras: Any, name: str, eagerly: bool) -> None:

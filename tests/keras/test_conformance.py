@@ -28,7 +28,7 @@ def found() -> Any:
     return conformance.run(CHOSEN)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("group", CHOSEN, ids=lambda group: group.name)
 def test_of_kerass_own_tests_only_the_listed_ones_fail(group: Any, found: Any) -> None:
     assert found.count("passed", group) > 0, found.log

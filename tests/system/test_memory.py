@@ -170,7 +170,7 @@ def call():
 }
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("what", CALLS)
 def test_ten_thousand_calls_leave_memory_as_it_was(answer: Callable[..., Any], what: str) -> None:
     """A reference kept at each call would be 4 MB of arrays, or half a megabyte of the smallest objects."""

@@ -370,7 +370,7 @@ print(json.dumps([len(f.concrete_functions[0].graph.nodes) >= 10_000, bool(same)
     assert answer(LONG + program) == [True, True]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.llvm  # about the steps up to machine code; Numba's own are not ours
 def test_five_times_the_ops_take_about_five_times_as_long(answer: Answer) -> None:
     """In processor time of the first call, tracing and compiling: a quadratic step would make it 25."""

@@ -64,7 +64,7 @@ Path("found.pickle").write_bytes(pickle.dumps(found))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_what_the_examples_compile_runs_without_dualflow(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     for name, program in (("writer.py", WRITER), ("reader.py", READER)):

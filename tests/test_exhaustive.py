@@ -1,0 +1,92 @@
+"""Each test runs in .ci/run: those that the README's command leaves out run in a job of their own."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+TESTS = """
+import pytest
+
+def test_usual(): pass
+
+@pytest.mark.exhaustive
+def test_exhaustive(): pass
+
+@pytest.mark.parametrize("n", [1, pytest.param(2, marks=pytest.mark.exhaustive)])
+def test_partly(n): pass
+"""
+USUAL = {"test_usual", "test_partly[1]"}
+EXHAUSTIVE = {"test_exhaustive", "test_partly[2]"}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the settings of this one, and four tests."""
+    folder = tmp_path_factory.mktemp("project")
+    shutil.copy(ROOT / "conftest.py", folder)
+    settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    (folder / "pyproject.toml").write_text(settings, encoding="utf-8")
+    (folder / "tests" / "part").mkdir(parents=True)
+    (folder / "dualflow").mkdir()
+    (folder / "tests" / "part" / "test_four.py").write_text(TESTS, encoding="utf-8")
+    return folder
+
+
+def run(project: Path, *arguments: str) -> tuple[set[str], str]:
+    """The names of the tests that pytest runs, and its output."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTEST_XDIST_AUTO_NUM_WORKERS": "1"}
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rA", *arguments]
+    ended = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=True)
+    return set(re.findall(r"PASSED \S+::(\S+)", ended.stdout)), ended.stdout
+
+
+def test_a_run_of_the_suite_names_what_it_leaves_out(project: Path) -> None:
+    tests, output = run(project)
+    assert tests == USUAL
+    assert "2 exhaustive tests (2 of tests/part)\nrun them with: python -m pytest -m exhaustive\n" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "tests"),
+    [
+        (["-m", "exhaustive", "-n0"], EXHAUSTIVE),
+        (["tests/part"], USUAL | EXHAUSTIVE),
+        pytest.param(["--exhaustive", "-n0"], USUAL | EXHAUSTIVE, marks=pytest.mark.exhaustive),
+    ],
+    ids=["the marker", "a folder", "the option"],
+)
+def test_other_runs_leave_nothing_out(project: Path, arguments: list[str], tests: set[str]) -> None:
+    ran, output = run(project, *arguments)
+    assert ran == tests
+    assert "left out" not in output
+
+
+def test_the_checks_run_the_commands_of_the_readme_and_the_exhaustive_tests() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^```sh\n(.*)\n```$", readme, re.MULTILINE)
+    assert len(commands) == 2
+    assert shlex.split(commands[1])[-2:] == ["-m", "pytest"]
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert 'job "README: $command" as_the_readme_says "$command"\n' in script
+    assert 'job "exhaustive tests" suite -- -m exhaustive -n 0\n' in script
+
+
+def test_only_the_marker_leaves_tests_out() -> None:
+    """No setting of pytest selects tests; conftest.py does, by the marker."""
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"][
+        "ini_options"
+    ]
+    assert not {"-m", "-k", "--ignore", "--deselect"} & {
+        word.split("=")[0] for word in shlex.split(options["addopts"])
+    }
+    assert set(options["testpaths"]) == {"tests", "dualflow"}
