@@ -31,6 +31,7 @@ CLEAN = (
     "function/batching",
     "function/calls",
     "function/control",
+    "function/tracing",
     "gradient",
     "io",
     "keras.py",

@@ -1,4 +1,4 @@
-"""Gives failed calls of ops in a trace what holds them until sizes are known, imported when one fails."""
+"""Fills the slot for deferred calls: in a trace, a failed call of an op may wait until sizes are known."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dualflow.function.tracing.tracer import Tracer
 def defer(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: Exception
 ) -> Any:
-    """See :mod:`dualflow.function.tracing.deferred_calls`; None where nothing is traced."""
+    """See :mod:`dualflow.function.tracing.deferred_calls`, imported at the first failure; None if eager."""
     if not isinstance(dispatch.current().innermost, Tracer):
         return None
     return imported("dualflow.function.tracing.deferred_calls").defer(function, args, kwargs, error)

@@ -29,7 +29,7 @@ from dualflow.function.options import compile_options
 from dualflow.function.tracing.collect_results import collect
 from dualflow.function.tracing.numpy_writes import named_numpy_writes
 from dualflow.function.tracing.open_axes import named_open_axes
-from dualflow.function.tracing.python_draws import FrozenRead, PythonDraws, noting_clocks
+from dualflow.function.tracing.python_draws import FrozenRead, PythonDraws, recorded_clocks
 from dualflow.function.tracing.tracer import Tracer, tracing, tracing_lock
 from dualflow.function.tracing.variable_creation import VariableCreation
 from dualflow.graph.ir import GraphBuilder
@@ -129,7 +129,7 @@ class FunctionTracer:
         """The generators and clocks of Python and NumPy that a new trace for ``call`` reads."""
         with tracing_lock.lock:
             states = self._draws.states()
-            with noting_clocks() as called:
+            with recorded_clocks() as called:
                 self.record(call)
             return [*self._draws.since(states), *self._draws.clocks(called)]
 

@@ -201,7 +201,7 @@ CASES = {
         lambda: df.function(lambda x: df.sin(x), memory_budget="3 B")(V),
         df.errors.ResourceExhaustedError,
         r"'<lambda>' can't run in a memory_budget of 3 bytes: .*it takes \d+ bytes",
-        "a smaller batch, or compute it in parts.\n.*test_error_messages.py",
+        "a smaller batch, or compute in parts.\n.*test_error_messages.py",
     ),
     "a budget for sizes that data decide": (
         lambda: df.function(lambda x: df.boolean_mask(x, x > 0.0), memory_budget="1MB")(V),
@@ -302,7 +302,7 @@ CASES = {
         lambda: run(lambda x: object(), ONE),
         Wrong,
         "an object of type object",
-        "Return what tensors it holds",
+        "Return the tensors in it",
     ),
     "an async function": (
         lambda: df.function(later),

@@ -1,1 +1,1 @@
-"""Python in, graph out: the tracing engine, its symbols, and what a trace captures, creates and returns."""
+"""Tracing of Python functions: the engine, symbolic tensors, captured values, created variables, results."""

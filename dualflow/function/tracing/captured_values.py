@@ -1,7 +1,7 @@
-"""Python values that a function reads from globals, closures and attributes: traces keep them as they were.
+"""Python values that a function reads from globals, closures and attributes, which traces compile in.
 
-Looking whether they have changed would cost each call more than the call itself takes, so it is done when it
-is free: when a function is traced anyway, and when ``explain`` is asked.
+To compare them in each call would take longer than the call itself. So they are compared when the function
+is traced anyway, and by ``explain``.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _ATTRIBUTE_WRITES: Final = frozenset({"STORE_ATTR", "DELETE_ATTR"})
 
 
 class Reading(NamedTuple):
-    """A name that a function's code reads from outside of it, and the line where it does so first.
+    """A name that a function's code reads from outside of it, and the first line that reads it.
 
-    The name has dots where it is an attribute's: ``self.rate``.
+    The name of an attribute has dots: ``self.rate``.
     """
 
     name: str
@@ -39,47 +39,47 @@ class Reading(NamedTuple):
 class CapturedValues:
     """The numbers, strings and Nones that a function reads from outside of it, for each of its traces.
 
-    They are globals, closures, and attributes of objects there and of a method's own object. Nothing is known
-    of functions that a function calls.
+    They are globals, closures, attributes of objects there, and attributes of a method's ``self``. The
+    functions that a function calls are not examined.
     """
 
-    __slots__ = ("_bound", "_function", "_name", "_readings", "_seen", "_warned")
+    __slots__ = ("_bound", "_by_trace", "_function", "_name", "_readings", "_warned")
 
     def __init__(self, name: str, function: Callable[..., Any]) -> None:
-        found = getattr(function, "__func__", function)
+        python_function = getattr(function, "__func__", function)
         self._bound = function
-        if not isinstance(found, FunctionType):
-            found = inspect.getattr_static(type(function), "__call__", None)
+        if not isinstance(python_function, FunctionType):
+            python_function = inspect.getattr_static(type(function), "__call__", None)
         self._name = name
-        self._function = found if isinstance(found, FunctionType) else None
+        self._function = python_function if isinstance(python_function, FunctionType) else None
         self._readings: tuple[Reading, ...] | None = None
-        self._seen: dict[Reading, list[tuple[int, Any]]] = {}
+        self._by_trace: dict[Reading, list[tuple[int, Any]]] = {}
         self._warned: set[Reading] = set()
 
     def note(self, trace: int) -> None:
-        """Look at what trace number ``trace`` has compiled in; warn where earlier ones have other values."""
-        for reading, value in self._now():
-            seen = self._seen.setdefault(reading, [])
-            if not seen or exact(seen[-1][1]) != exact(value):
-                seen.append((trace, value))
-                if len(seen) > 1 and reading not in self._warned:
+        """Store the values that trace number ``trace`` compiled in; warn if an earlier trace has others."""
+        for reading, value in self._current():
+            values = self._by_trace.setdefault(reading, [])
+            if not values or exact(values[-1][1]) != exact(value):
+                values.append((trace, value))
+                if len(values) > 1 and reading not in self._warned:
                     self._warned.add(reading)
-                    self._warn(reading, seen)
+                    self._warn(reading, values)
 
     def explain(self) -> list[str]:
-        """A line for each value, which says whether it has changed since."""
-        now = dict(self._now())
-        return [self._line(reading, seen, now) for reading, seen in self._seen.items()]
+        """A line for each value, with the current value if it has changed since."""
+        current = dict(self._current())
+        return [self._line(reading, values, current) for reading, values in self._by_trace.items()]
 
-    def _line(self, reading: Reading, seen: list[tuple[int, Any]], now: dict[Reading, Any]) -> str:
-        values = ", then ".join(f"{value!r} from trace {trace} on" for trace, value in seen)
-        kept = repr(seen[0][1]) if len(seen) == 1 else values
-        stale = reading in now and exact(now[reading]) != exact(seen[-1][1])
-        changed = f"; it is {now[reading]!r} now, which no trace has seen: {_REMEDY}" if stale else ""
-        return f"{reading.name} = {kept} was compiled in (read in line {reading.line}){changed}"
+    def _line(self, reading: Reading, values: list[tuple[int, Any]], current: dict[Reading, Any]) -> str:
+        by_trace = ", then ".join(f"{value!r} from trace {trace} on" for trace, value in values)
+        compiled_in = repr(values[0][1]) if len(values) == 1 else by_trace
+        stale = reading in current and exact(current[reading]) != exact(values[-1][1])
+        changed = f"; it is {current[reading]!r} now, which no trace has read: {_REMEDY}" if stale else ""
+        return f"{reading.name} = {compiled_in} was compiled in (read in line {reading.line}){changed}"
 
-    def _warn(self, reading: Reading, seen: list[tuple[int, Any]]) -> None:
-        (_, first), (_, second) = seen
+    def _warn(self, reading: Reading, values: list[tuple[int, Any]]) -> None:
+        (_, first), (_, second) = values
         warn_user(
             f"{self._name} was traced with {reading.name} = {second!r}, while earlier traces keep "
             f"{reading.name} = {first!r} and are still used for their arguments: Python values are compiled "
@@ -89,20 +89,20 @@ class CapturedValues:
 
     @property
     def begins(self) -> Origin | None:
-        """The line at which the function begins; None for what has no code."""
+        """The first line of the function; None for a callable without Python code."""
         return None if self._function is None else self.origin(self._function.__code__.co_firstlineno)
 
     def origin(self, line: int) -> Origin:
         """A line of the function's code."""
-        assert self._function is not None, "what is read has a line in code"
+        assert self._function is not None, "only Python code has lines"
         return Origin(self._function.__code__.co_filename, line, self._function.__code__.co_qualname)
 
-    def _now(self) -> Iterator[tuple[Reading, Any]]:
-        """Each name that holds a plain value now, with the value."""
+    def _current(self) -> Iterator[tuple[Reading, Any]]:
+        """Each name that has a number, string or None now, with the value."""
         return ((reading, value) for reading, value in self.objects() if type(value) in _PLAIN)
 
     def objects(self) -> Iterator[tuple[Reading, Any]]:
-        """Each name that has a value now, with the object that it names."""
+        """Each name that is assigned now, with its object."""
         function = self._function
         if function is None:
             return
@@ -118,28 +118,28 @@ class CapturedValues:
                     value = own[1]
                 else:
                     value = function.__globals__[root] if cell is None else cell.cell_contents
-            except (KeyError, ValueError):  # a built-in, or a cell that is empty yet
+            except (KeyError, ValueError):  # a built-in, or an empty cell
                 continue
             for name in path:
                 value = _attribute(value, name)
             yield reading, value
 
     def _own(self) -> tuple[str, Any] | None:
-        """The name of a method's object in its code, and the object; None for a plain function."""
+        """The name of a method's first parameter, and the object; None for a plain function."""
         assert self._function is not None
         if self._bound is self._function or not self._function.__code__.co_argcount:
             return None
         try:
             owner = getattr(self._bound, "__self__", self._bound)
-        except FailedPreconditionError:  # it exists no more
+        except FailedPreconditionError:  # the object no longer exists
             return None
         return self._function.__code__.co_varnames[0], owner
 
 
 def _attribute(owner: Any, name: str) -> Any:
-    """An attribute that is stored, on the object or its class; no code of the owner's is run."""
-    found = inspect.getattr_static(owner, name, _ABSENT)
-    return found.__get__(owner, type(owner)) if inspect.ismemberdescriptor(found) else found
+    """An attribute that is stored on the object or its class, read without running code of the owner."""
+    stored = inspect.getattr_static(owner, name, _ABSENT)
+    return stored.__get__(owner, type(owner)) if inspect.ismemberdescriptor(stored) else stored
 
 
 _ABSENT: Final = object()
@@ -147,9 +147,9 @@ _REMEDY: Final = "Pass it as an argument, or keep it in a df.Variable"
 
 
 def _readings(code: CodeType, own: str | None) -> Iterator[Reading]:
-    """What the code, with that of functions inside of it, reads from outside and doesn't assign.
+    """The names that the code, and that of nested functions, reads from outside and doesn't assign.
 
-    ``own`` is the name of the method's object, which is a parameter.
+    ``own`` is the name of a method's first parameter.
     """
     lines: dict[str, int] = {}
     written: set[str] = set()
@@ -178,7 +178,7 @@ def _readings(code: CodeType, own: str | None) -> Iterator[Reading]:
 
 
 def _path(operation: str, name: Any, path: str | None, free: set[str], own: str | None) -> str | None:
-    """The dotted name that lies on the stack after an instruction; None for anything else."""
+    """The dotted name of the value on the stack after an instruction; None for anything else."""
     if operation in _ATTRIBUTES:
         return None if path is None else f"{path}.{name}"
     if "DEREF" in operation and name not in free:

@@ -1,4 +1,4 @@
-"""What a traced function returns, as values of its graph."""
+"""The results of a traced function as values of its graph."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _VALUES: Final = (bool, int, float, complex, str, bytes, np.generic, np.ndarray,
 
 
 def collect(result: Any, tracer: Tracer) -> tuple[Structure, list[Value]]:
-    """The structure of what a traced function returned, and its leaves as values of the graph.
+    """The structure of a traced function's result, and its leaves as values of the graph.
 
-    Python numbers, strings and arrays become tensors, a variable gives its value, ``None`` stays.
+    Numbers, strings and arrays become constants, variables are read; ``None`` is part of the structure.
 
     Raises:
         DTypeError: a leaf of another type.
@@ -38,5 +38,5 @@ def _value(leaf: Any, tracer: Tracer) -> Value:
         return tracer.constant(as_array(leaf))._value
     raise DTypeError(
         f"A function that is traced returns tensors, numbers, strings, arrays, None, or structures of them; "
-        f"{tracer.name!r} returned an object of type {type(leaf).__name__}. Return what tensors it holds."
+        f"{tracer.name!r} returned an object of type {type(leaf).__name__}. Return the tensors in it."
     )

@@ -1,9 +1,9 @@
-"""Calls of ops that need sizes as numbers, in a trace that leaves these open: held until the sizes are known.
+"""Deferred calls: calls of ops that need sizes as numbers, in a trace with open sizes.
 
-Where such a call fails, the function is traced aside for numbers in the place of the open sizes, twice, and
-then for as many others as its constants suggest. What it returns there says what the call returns: sizes
-that differ are open. The call becomes a
-:func:`~dualflow.function.tracing.late_sizes.deferred_op` node.
+If such a call fails, the function is traced separately with two sets of numbers for the open sizes, and then
+with further numbers near its constants. The results have the specs of the call's results, in which each size
+that differs between the traces is open. The call becomes a node of
+:func:`~dualflow.function.tracing.late_sizes.deferred_op`, which runs it when the sizes are known.
 """
 
 from __future__ import annotations
@@ -43,19 +43,20 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.op_kinds import Literal
 from dualflow.ops.static import known_value
 
-_OF_SIZES: Final = (InvalidArgumentError, DTypeError, TypeError, AssertionError)
-_NOT_OF_SIZES: Final = (OperatorNotAllowedInGraphError, InaccessibleTensorError, InternalError)
+_SIZE_ERRORS: Final = (InvalidArgumentError, DTypeError, TypeError, AssertionError)
+_OTHER_ERRORS: Final = (OperatorNotAllowedInGraphError, InaccessibleTensorError, InternalError)
 _MOST_INTEGERS: Final = 64
-"""The largest tensor of integers whose values a held call takes as Python's."""
+"""The number of elements of the largest integer tensor that a deferred call passes as Python integers."""
 
 
 class DeferredCall(NamedTuple):
-    """A call whose tensors are taken out of its arguments.
+    """A call whose tensors are separated from its other arguments.
 
     Attributes:
-        function: what is called.
-        args, kwargs: its arguments, with a :class:`_Operand` for each tensor.
-        integers: the places and dtypes of the tensors whose values are passed as Python's integers.
+        function: the called function.
+        args: its positional arguments, with an :class:`_Operand` for each tensor.
+        kwargs: its keyword arguments, likewise.
+        integers: the dtypes of the tensors whose values are passed as Python integers, by number.
     """
 
     function: Callable[..., Any]
@@ -64,28 +65,32 @@ class DeferredCall(NamedTuple):
     integers: Mapping[int, DType] = MappingProxyType({})
 
     def __call__(self, operands: Sequence[Any]) -> Any:
-        """Call the function with tensors in their places: constants of their dtypes for Python's integers."""
+        """Call the function with ``operands`` for its tensors; Python integers become constants."""
         engine = dispatch.current()
 
-        def placed(leaf: Any) -> Any:
+        def argument(leaf: Any) -> Any:
             if isinstance(leaf, _Operand):
                 operand, dtype = operands[leaf.number], self.integers.get(leaf.number)
                 return operand if dtype is None else engine.constant(np.array(operand, dtype.dtype))
             return engine.constant(leaf.array) if isinstance(leaf, _Constant) else leaf
 
-        return self.function(*_mapped(self.args, placed), **_mapped(self.kwargs, placed))
+        return self.function(*_mapped(self.args, argument), **_mapped(self.kwargs, argument))
 
 
 class _Operand(NamedTuple):
+    """An argument that is a tensor, by its number."""
+
     number: int
 
 
 class _Constant(NamedTuple):
+    """An argument that is a tensor with a static value."""
+
     array: Any
 
 
 class _Results(NamedTuple):
-    """What a call returns: a structure of tensors, and of None where ``present`` is false."""
+    """The results of a call: a structure of tensors, with None where ``present`` is false."""
 
     structure: Structure
     present: tuple[bool, ...]
@@ -95,22 +100,22 @@ class _Results(NamedTuple):
 def defer(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: Exception
 ) -> Any:
-    """The results of a call whose sizes a later recording of the trace knows; None where it can't be held.
+    """The symbolic results of a failed call, which is deferred until sizes are known; None if it can't be.
 
-    That is where no size is open, where Python's functions are among the arguments, where the function has
-    an effect, or fails for numbers too.
+    A call can't be deferred if no size is open, a Python function is among the arguments, or the function has
+    an effect, or fails with numbers for the open sizes too.
     """
-    if not isinstance(error, _OF_SIZES) or isinstance(error, _NOT_OF_SIZES):
+    if not isinstance(error, _SIZE_ERRORS) or isinstance(error, _OTHER_ERRORS):
         return None
     tensors: list[Any] = []
 
-    def taken(leaf: Any) -> Any:
+    def separate(leaf: Any) -> Any:
         if not isinstance(leaf, TENSORS):
             return leaf
         tensor = convert_to_tensor(leaf)
-        value = known_value(tensor)
-        if value is not None and (not tensor.dtype.is_inexact or _is_literal(tensor)):
-            return _Constant(value)
+        static = known_value(tensor)
+        if static is not None and (not tensor.dtype.is_inexact or _is_literal(tensor)):
+            return _Constant(static)
         tensors.append(tensor)
         return _Operand(len(tensors) - 1)
 
@@ -118,7 +123,7 @@ def defer(
     leaves = list(_leaves(arguments))
     if not any(isinstance(x, AbstractTensor) for x in leaves) or any(map(_is_foreign, leaves)):
         return None
-    call = DeferredCall(function, *_mapped(arguments, taken))
+    call = DeferredCall(function, *_mapped(arguments, separate))
     if any(x.shape is UNKNOWN_RANK for x in tensors):
         return None
     symbolic = {i: x.dtype for i, x in enumerate(tensors) if _may_be_sizes(x)}
@@ -127,7 +132,7 @@ def defer(
         if integers or is_open:
             results = _results(call._replace(integers=integers), tensors)
             if results is not None:
-                return _held(call._replace(integers=integers), tensors, results)
+                return _deferred(call._replace(integers=integers), tensors, results)
     return None
 
 
@@ -150,7 +155,7 @@ def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def _is_foreign(leaf: Any) -> bool:
-    """Whether a leaf may hold tensors of this trace where they aren't found."""
+    """Whether a leaf may contain tensors of this trace that :func:`defer` can't separate from it."""
     return isinstance(leaf, AbstractComposite) or (
         callable(leaf) and not isinstance(leaf, (type, np.generic))
     )
@@ -163,6 +168,7 @@ def _is_literal(x: Any) -> bool:
 
 
 def _may_be_sizes(x: Any) -> bool:
+    """Whether ``x`` is a small integer tensor."""
     few = len(x.shape) <= 2 and x.shape.is_static and _count(x) <= _MOST_INTEGERS
     return few and x.dtype in (int32, int64)
 
@@ -172,7 +178,7 @@ def _count(x: Any) -> int:
 
 
 def _results(call: DeferredCall, tensors: Sequence[Any]) -> _Results | None:
-    """What a call returns; None where it fails for all numbers, or is no pure function of tensors."""
+    """The results of a call; None if it fails for all numbers, or is no pure function of tensors."""
     constants = set(_constants(call, tensors))
     largest = 2 * max(constants, default=0)
     totals = set(_totals((call.args, call.kwargs)))
@@ -191,7 +197,7 @@ def _results(call: DeferredCall, tensors: Sequence[Any]) -> _Results | None:
 
 
 def _constants(call: DeferredCall, tensors: Sequence[Any]) -> Iterator[int]:
-    """The integers that sizes may be compared with: known sizes, and those among the arguments."""
+    """The integers that the function may compare open sizes with: static sizes, and integer arguments."""
     for leaf in _leaves((call.args, call.kwargs)):
         if type(leaf) is int:
             yield leaf
@@ -210,12 +216,12 @@ def _constant_in_all(
     constants: set[int],
     pinned: Mapping[tuple[int, int], int],
 ) -> _Results:
-    """``results``, with sizes left open that are others for some numbers in the place of open sizes.
+    """``results`` with those sizes open that differ for some further numbers for the open sizes.
 
-    Two numbers don't tell ``minimum(n, 3)`` from 3.
+    Two numbers don't distinguish ``minimum(n, 3)`` from 3.
     """
     for probe in varied_probes(constants):
-        if not _claims_sizes(results):
+        if not _has_static_sizes(results):
             break
         others = _traced(call, tensors, probe, pinned)
         if others is not None and _are_alike(results, others, pinned):
@@ -223,20 +229,23 @@ def _constant_in_all(
     return results
 
 
-def _claims_sizes(results: _Results) -> bool:
+def _has_static_sizes(results: _Results) -> bool:
     """Whether some size of a result is a number."""
     return any(n is not None for spec in results.specs for n in spec.shape)
 
 
 def _are_alike(a: _Results, b: _Results, pinned: Mapping[tuple[int, int], int]) -> bool:
-    """Whether results differ in sizes alone; as many as a pinned size come of it, and may be more."""
+    """Whether results differ in sizes only.
+
+    Not if their number is a pinned size: then it depends on that size.
+    """
     kinds = [[(len(x.shape), x.dtype) for x in results.specs] for results in (a, b)]
     counted = len(a.specs) > 1 and len(a.specs) in pinned.values()
     return a[:2] == b[:2] and kinds[0] == kinds[1] and not counted
 
 
 def _totals(arguments: Any) -> Iterator[int]:
-    """The sums of lists of sizes, which an axis may have to be cut into."""
+    """The sums of lists of sizes: an axis that is split into these has such a size."""
     if type(arguments) is dict:
         arguments = list(arguments.values())
     if type(arguments) in (list, tuple):
@@ -247,7 +256,10 @@ def _totals(arguments: Any) -> Iterator[int]:
 
 
 def _pinned(tensors: Sequence[Any], totals: set[int]) -> Iterator[dict[tuple[int, int], int]]:
-    """Numbers for open axes that have to be equal to a known size, or ``totals``: for none, then for one."""
+    """Choices of open axes, none and then one, that get a static size or one of ``totals`` as their number.
+
+    The call may require that an open size is equal to one of these.
+    """
     axes = [(i, axis) for i, x in enumerate(tensors) for axis, n in enumerate(x.shape) if n is None]
     sizes = sorted(totals.union(n for x in tensors for n in x.shape if n is not None))
     yield {}
@@ -260,20 +272,20 @@ def _pinned(tensors: Sequence[Any], totals: set[int]) -> Iterator[dict[tuple[int
 def _traced(
     call: DeferredCall, tensors: Sequence[Any], probe: SizeProbe, pinned: Mapping[tuple[int, int], int]
 ) -> _Results | None:
-    """What a call returns where sizes are those of ``probe``."""
-    aside = Tracer("sizes")
+    """The results of a call for the sizes of ``probe``; None if it fails, or has an effect."""
+    tracer = Tracer("sizes")
     try:
-        with tracing(aside):
-            symbols = [
+        with tracing(tracer):
+            operands = [
                 probe.integers(x._value)
                 if i in call.integers
-                else aside.argument(TensorSpec.of(_shape(x, i, probe, pinned), x.dtype))
+                else tracer.argument(TensorSpec.of(_shape(x, i, probe, pinned), x.dtype))
                 for i, x in enumerate(tensors)
             ]
-            present, structure, results = _flat(call(symbols))
+            present, structure, results = _flat(call(operands))
     except (DualflowError, TypeError, ValueError, AssertionError, ArithmeticError, IndexError):
         return None
-    if any(node.effect is not None for node in aside.builder.nodes) or aside.updates():
+    if any(node.effect is not None for node in tracer.builder.nodes) or tracer.updates():
         return None
     return _Results(structure, present, tuple([TensorSpec.of(x.shape, x.dtype) for x in results]))
 
@@ -284,19 +296,19 @@ def _flat(results: Any) -> tuple[tuple[bool, ...], Structure, tuple[Any, ...]]:
     present = tuple([x is not None for x in leaves])
     tensors = tuple([x for x in leaves if x is not None])
     if not all(isinstance(x, AbstractTensor) for x in tensors):
-        raise DTypeError("what is held returns tensors")
+        raise DTypeError("a deferred call returns tensors")
     return present, structure, tensors
 
 
 def _shape(x: Any, i: int, probe: SizeProbe, pinned: Mapping[tuple[int, int], int]) -> Shape:
-    """The shape of the tensor at place ``i`` for the numbers of ``probe``."""
+    """The shape of tensor number ``i`` for the sizes of ``probe``."""
     return Shape([pinned.get((i, axis), n) for axis, n in enumerate(probe.shape(x._value))])
 
 
 def _merged(first: _Results, second: _Results, pinned: set[int] | None) -> _Results:
-    """The results for open sizes: a size that differs, or that may come of a pinned one, is open.
+    """The results for open sizes: a size that differs, or equals a pinned one, is open.
 
-    All are where ``pinned`` is None: integers that decide sizes were guessed.
+    All sizes are open if ``pinned`` is None: integers that decide them were guessed.
     """
     specs = []
     for a, b in zip(first.specs, second.specs, strict=True):
@@ -306,7 +318,8 @@ def _merged(first: _Results, second: _Results, pinned: set[int] | None) -> _Resu
     return _Results(first.structure, first.present, tuple(specs))
 
 
-def _held(call: DeferredCall, tensors: Sequence[Any], results: _Results) -> Any:
+def _deferred(call: DeferredCall, tensors: Sequence[Any], results: _Results) -> Any:
+    """The symbolic results of a node that runs ``call`` when sizes are known."""
     order = [i for i in range(len(tensors)) if i not in call.integers] + list(call.integers)
 
     def compute(*values: Any) -> tuple[Any, ...]:
@@ -320,17 +333,20 @@ def _held(call: DeferredCall, tensors: Sequence[Any], results: _Results) -> Any:
         return tensors
 
     attrs = {"compute": compute, "result": lambda *specs: results.specs, "integers": len(call.integers)}
-    op = deferred_op(public_name(call.function), checked=_claims_sizes(results))
-    held = iter(dispatch.current().apply(op, tuple([tensors[i] for i in order]), attrs))
-    return unflatten(results.structure, [next(held) if is_tensor else None for is_tensor in results.present])
+    op = deferred_op(public_name(call.function), checked=_has_static_sizes(results))
+    outputs = iter(dispatch.current().apply(op, tuple([tensors[i] for i in order]), attrs))
+    return unflatten(
+        results.structure, [next(outputs) if is_tensor else None for is_tensor in results.present]
+    )
 
 
-def _check(call: DeferredCall, found: _Results, results: _Results) -> None:
-    if found[:2] != results[:2]:
+def _check(call: DeferredCall, actual: _Results, inferred: _Results) -> None:
+    """Raise an error if the results of a run do not fit those that were inferred from examples."""
+    if actual[:2] != inferred[:2]:
         raise InternalError(f"{call.function} returned another structure for the sizes of a call")
-    for spec, declared in zip(found.specs, results.specs, strict=True):
-        if not declared.is_compatible_with(spec):
+    for spec, expected in zip(actual.specs, inferred.specs, strict=True):
+        if not expected.is_compatible_with(spec):
             raise InvalidArgumentError(
-                f"{call.function.__name__} was traced with open sizes for a result of {declared}, and gives "
+                f"{call.function.__name__} was traced with open sizes for a result of {expected}, and gives "
                 f"{spec}; give known shapes."
             )

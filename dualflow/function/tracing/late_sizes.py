@@ -1,7 +1,7 @@
-"""Computations that read sizes, in a trace that leaves some open: held by one op until the sizes are known.
+"""The op for a computation that needs sizes as numbers, in a trace with open sizes.
 
-A trace is recorded anew for the sizes of a call, and then the op is what it holds. Where data decide the
-sizes, its kernel computes with eager tensors.
+When the trace is specialised for the shapes of a call, the op is replaced by its computation. If sizes depend
+on data, its kernel runs the computation on eager tensors.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _resolved(
     count = len(inputs) - integers
     values = [_read(read, x) for x in inputs[count:]]
     if not all(is_static(x.shape) for x in inputs) or size_variables(values):
-        raise UndecidedSize("what is computed reads sizes as numbers")
+        raise UndecidedSize("a computation needs sizes as numbers")
     return _as_tuple(drawing_from(generator, compute)(*inputs[:count], *values))
 
 
@@ -72,18 +72,18 @@ def _joint_vjp(
     result: Compute,
     integers: int,
 ) -> Sequence[Any]:
-    """The cotangents of the tensors, as one computation that sizes hold back likewise."""
-    wanted = [i for i, x in enumerate(inputs) if needed[i] and x.dtype.is_inexact]
+    """The cotangents of the tensors, as another computation that waits for sizes."""
+    differentiable = [i for i, x in enumerate(inputs) if needed[i] and x.dtype.is_inexact]
     taking = [i for i, x in enumerate(_as_tuple(g)) if x is not None]
     flows: list[Any] = [None] * len(inputs)
-    if not wanted or not taking:
+    if not differentiable or not taking:
         return flows
 
-    def back(*tensors: Any) -> Any:
+    def backward(*tensors: Any) -> Any:
         cotangents, operands = tensors[: len(taking)], list(tensors[len(taking) :])
-        for i in wanted:  # one tensor may be several operands, of which each has a cotangent of its own
+        for i in differentiable:  # if one tensor is several operands, each has its own cotangent
             operands[i] = identity(operands[i])
-        sources = [operands[i] for i in wanted]
+        sources = [operands[i] for i in differentiable]
         with GradientTape() as tape:
             tape.watch(sources)
             results = _as_tuple(compute(*operands))
@@ -94,22 +94,25 @@ def _joint_vjp(
 
     def specs_of(*specs: TensorSpec) -> tuple[TensorSpec, ...]:
         return tuple(
-            [TensorSpec.of(specs[len(taking) + i].shape, specs[len(taking) + i].dtype) for i in wanted]
+            [
+                TensorSpec.of(specs[len(taking) + i].shape, specs[len(taking) + i].dtype)
+                for i in differentiable
+            ]
         )
 
-    attrs = {"compute": back, "result": specs_of, "integers": integers}
+    attrs = {"compute": backward, "result": specs_of, "integers": integers}
     cotangents = [_as_tuple(g)[i] for i in taking]
     results = dispatch.current().apply(LATE, (*cotangents, *inputs), attrs)
-    for i, flow in zip(wanted, results, strict=True):
+    for i, flow in zip(differentiable, results, strict=True):
         flows[i] = flow
     return flows
 
 
 LATE: Final = Op(
     name="late_sizes",
-    doc="""``compute(*inputs)``, of the specs that ``result`` returns for those of the inputs.
+    doc="""``compute(*inputs)``; ``result`` returns its specs for those of the inputs.
 
-    The last inputs, as many as ``integers``, are passed as Python's integers.
+    The last ``integers`` inputs are passed as Python integers.
     """,
     infer=_infer,
     kernel=_kernel,
@@ -121,12 +124,12 @@ LATE: Final = Op(
 
 @functools.cache
 def deferred_op(name: str | None, *, checked: bool) -> Op:
-    """:data:`LATE` for calls of the function ``name``, which graphs and errors show.
+    """The op :data:`LATE` with the name of a function, for graphs and errors.
 
     Args:
-        name: the function's; None for a rule of gradients.
-        checked: whether sizes of results were learned from examples. Such a call stays in a graph where
-            nothing reads its results, so that a run for which they are others fails.
+        name: the name of the function; None for a gradient rule.
+        checked: whether sizes of results were inferred from examples. Such a call is never dead code: it
+            checks these sizes at run time.
     """
     return Op(
         name=name or LATE.name,
@@ -142,7 +145,7 @@ def deferred_op(name: str | None, *, checked: bool) -> Op:
 
 LATE_DRAW: Final = Op(
     name="late_draw",
-    doc="""As "late_sizes", of a computation that draws from ``generator``.""",
+    doc="""Like "late_sizes", for a computation that draws from ``generator``.""",
     infer=_infer,
     kernel=_kernel,
     kind=Decompose(_resolved),

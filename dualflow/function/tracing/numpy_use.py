@@ -1,4 +1,4 @@
-"""What to use instead of NumPy, for tensors that have no value yet."""
+"""Advice for errors: what to use instead of a NumPy function on symbolic tensors."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _NEXT_BEST: Final = "hand the values to NumPy with df.numpy_function"
 
 
 def instead_of_call(frame: FrameType | None) -> str:
-    """What to use instead of the NumPy function that is running in ``frame``, or was called there."""
+    """The advice for the NumPy function that runs in ``frame``, or is called from there."""
     name = _called(frame)
     if name is None:
         return f"use df's functions, or {_NEXT_BEST}"
-    found = replacement(name)
-    return f"instead of np.{name} {found or _NEXT_BEST}" + (", or df.numpy_function" if found else "")
+    advice = replacement(name)
+    return f"instead of np.{name} {advice or _NEXT_BEST}" + (", or df.numpy_function" if advice else "")
 
 
 def replacement(name: str) -> str | None:
-    """What to use for a function or method of NumPy's, ``use df.reduce_sum``; None if there is nothing.
+    """The advice for a function or method of NumPy by its name: "use df.reduce_sum"; None if there is none.
 
     >>> replacement("sum"), replacement("absolute"), replacement("percentile")
     ('use df.reduce_sum', 'use df.abs', None)
@@ -47,7 +47,7 @@ def replacement(name: str) -> str | None:
 
 
 def _called(frame: FrameType | None) -> str | None:
-    """The name of the outermost function of NumPy's that is running, if the stack or the line shows it."""
+    """The name of the outermost NumPy function that runs, by the stack or the source line; else None."""
     name: str | None = None
     while frame is not None:
         file = frame.f_code.co_filename
@@ -72,8 +72,8 @@ def _called_in(frame: FrameType) -> str | None:
     if place is None:
         return None
     line, end_line, column, end_column = place
-    known = source_lines(frame.f_code, frame.f_globals)
-    lines = [text.encode() for text in known[line - 1 : end_line]]
+    source = source_lines(frame.f_code, frame.f_globals)
+    lines = [text.encode() for text in source[line - 1 : end_line]]
     if not lines:
         return None
     lines[-1] = lines[-1][:end_column]
@@ -93,7 +93,7 @@ def _position(code: CodeType, instruction: int) -> tuple[int, int, int, int] | N
     """The lines and columns that an instruction comes from."""
     for i, (line, end_line, column, end_column) in enumerate(code.co_positions()):
         if 2 * i == instruction:
-            known = line is not None and end_line is not None
-            if known and column is not None and end_column is not None:
+            has_lines = line is not None and end_line is not None
+            if has_lines and column is not None and end_column is not None:
                 return line, end_line, column, end_column  # type: ignore[return-value]  # no None is left
     return None

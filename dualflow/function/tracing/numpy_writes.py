@@ -1,4 +1,4 @@
-"""Errors of symbolic tensors that are written into NumPy arrays: NumPy blames a sequence."""
+"""Errors of symbolic tensors that are written into NumPy arrays, for which NumPy's message is misleading."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _REMEDY: Final = (
 
 @contextmanager
 def named_numpy_writes() -> Iterator[None]:
-    """An error about a symbolic tensor that is assigned to an element of an array says so.
+    """Replace NumPy's error about a symbolic tensor that is assigned to an element of an array.
 
     Raises:
-        SymbolicValueError: such an assignment, with the user's line.
+        SymbolicValueError: there was such an assignment; it has the user's line.
     """
     try:
         yield

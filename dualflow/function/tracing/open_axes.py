@@ -1,4 +1,4 @@
-"""Errors about None in a trace with open sizes: which axes are open, and what to use in place of x.shape."""
+"""Errors about None in a trace with open sizes get the open axes, and what to use instead of x.shape."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NONE = "None"
 
 @contextmanager
 def named_open_axes(tracer: Tracer) -> Iterator[None]:
-    """A TypeError about None in the block gets a sentence about the sizes that the trace leaves open."""
+    """Append a sentence about the trace's open sizes to the message of a TypeError about None."""
     try:
         yield
     except TypeError as error:
@@ -25,7 +25,7 @@ def named_open_axes(tracer: Tracer) -> Iterator[None]:
 
 
 def _advice(tracer: Tracer) -> str | None:
-    """What to do about open sizes; None where there are none."""
+    """The sentence: which size is open, and how to get it at run time; None if no size is open."""
     inputs = [v.spec for v in tracer.builder.inputs if not v.spec.shape.is_static]
     if inputs:
         shown = " and ".join(map(_axes, inputs))
@@ -42,7 +42,7 @@ def _advice(tracer: Tracer) -> str | None:
         return None
     where = f" in line {open_node.origin.line}" if open_node.origin is not None else ""
     return (
-        f"The size of what {open_node.op.name} returns{where} is known only at run time, and is None in its "
+        f"The size of the result of {open_node.op.name}{where} is known only at run time, and is None in its "
         "shape: use len(x) or df.shape(x)[0]."
     )
 

@@ -1,7 +1,7 @@
-"""Random numbers of Python and NumPy that are drawn while a function is traced: the trace keeps them.
+"""Finds random numbers of Python and NumPy that are drawn while a function is traced, and compiled in.
 
-Whether a generator was drawn from shows in its state. The line is that of the name by which the function's
-code, or that of a function that it calls, reads the generator.
+Draws change the state of a generator, so the states before and after a trace are compared. A warning names
+the line at which the code of the function, or of a function that it calls, reads the generator's name.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from dualflow.function.errors import FrozenDrawWarning
 from dualflow.function.tracing.captured_values import CapturedValues
 from dualflow.graph.ir import Origin
 
-_CALLS_DEEP: Final = 3
-"""How many calls deep a line is looked for."""
+_MAX_CALL_DEPTH: Final = 3
+"""The depth of calls up to which the line is searched."""
 
 _REMEDY: Final = (
     "Draw with df.random, pass the numbers as arguments, or draw in a df.numpy_function at each call"
@@ -48,7 +48,7 @@ _DATES: Final = frozenset({"now", "today", "utcnow"})
 
 
 class FrozenRead(NamedTuple):
-    """What a function read while it was traced that differs from call to call, and the user's line."""
+    """A generator or clock that a function read while it was traced, and the user's line."""
 
     name: str
     origin: Origin | None
@@ -58,17 +58,17 @@ class FrozenRead(NamedTuple):
 
 
 class PythonDraws:
-    """Finds the draws of one function's traces, and warns of them once.
+    """Finds the draws during one function's traces, and warns of them once.
 
     Args:
-        name: the function's.
-        captured: what the function's code reads from outside.
+        name: the name of the function.
+        captured: the values that the function's code reads from outside.
     """
 
     __slots__ = ("_captured", "_name", "_warned")
 
     warnings = 0
-    """Of all functions: a trace around another one has nothing to add to its warning."""
+    """The number of warnings of all functions: an enclosing trace adds none to that of a nested one."""
 
     def __init__(self, name: str, captured: CapturedValues) -> None:
         self._name = name
@@ -76,31 +76,32 @@ class PythonDraws:
         self._warned = False
 
     def states(self) -> GeneratorStates:
-        """The states of Python's and NumPy's generators, and of those that the function's code names."""
+        """The states of Python's and NumPy's shared generators, and of generators that the code names."""
         return GeneratorStates([value for _, value in self._captured.objects() if _is_generator(value)])
 
     def since(self, before: GeneratorStates) -> list[FrozenRead]:
         """The generators that have been drawn from since ``before``, each with the line that reads it.
 
-        Where no line does, other threads may have drawn: then only a program of one thread has drawn here.
+        If no line reads a generator, another thread may have drawn. Then it is reported only if there is one
+        thread.
         """
         advanced = before.advanced()
         if not advanced:
             return []
         lines: dict[int, FrozenRead] = {}
-        for generator, read in _reads(self._captured, _CALLS_DEEP, _generator_of):
+        for generator, read in _reads(self._captured, _MAX_CALL_DEPTH, _generator_of):
             lines.setdefault(id(generator), read)
         alone = threading.active_count() == 1
         unplaced = [FrozenRead(_shown(g), self._captured.begins) for g in advanced if id(g) not in lines]
         return [*(lines[id(g)] for g in advanced if id(g) in lines), *(unplaced if alone else [])]
 
     def clocks(self, called: Collection[str]) -> list[FrozenRead]:
-        """The clocks that the function's code names, of those that were ``called``."""
-        reads = _reads(self._captured, _CALLS_DEEP, _clock_of) if called else ()
+        """The ``called`` clocks that the function's code names."""
+        reads = _reads(self._captured, _MAX_CALL_DEPTH, _clock_of) if called else ()
         return list(dict.fromkeys(read for clock, read in reads if clock in called))
 
     def warn(self, reads: Sequence[FrozenRead]) -> None:
-        """Warn of ``reads``, at the line of the first."""
+        """Warn of ``reads`` at the line of the first, unless this function has been warned of."""
         if self._warned or not reads:
             return
         self._warned = True
@@ -116,10 +117,10 @@ class PythonDraws:
 
 
 class GeneratorStates:
-    """The states of generators of random numbers when this is made: the shared ones where they are loaded.
+    """A snapshot of the states of the shared generators of loaded modules, and of others.
 
     Args:
-        named: further generators.
+        named: the other generators.
     """
 
     __slots__ = ("_named", "_numpy", "_python")
@@ -131,17 +132,17 @@ class GeneratorStates:
         self._numpy = _numpy_state()
 
     def advanced(self) -> list[Any]:
-        """The generators whose states have changed; a shared one if it was loaded and drawn from since."""
+        """The generators whose states have changed since the snapshot."""
         python = [_shared_python()] if self._python != _python_state() else []
         named = [generator for generator, state in self._named if _state(generator) != state]
         numpy = [_owner(np.random.rand)] if self._numpy != _numpy_state() else []
         return [*python, *named, *numpy]
 
 
-class noting_clocks:
-    """``with noting_clocks() as called:`` notes the names of the clocks that are read in the block.
+class recorded_clocks:
+    """``with recorded_clocks() as called:`` adds the names of clocks that the block reads to ``called``.
 
-    It takes the place of a profiler of this thread for so long.
+    It uses the thread's profile function, and replaces one that is set during the block.
     """
 
     __slots__ = ("_called", "_outer")
@@ -161,36 +162,38 @@ class noting_clocks:
             self._called.add(clock)
 
 
-def _reads(captured: CapturedValues, deep: int, of: Callable[[Any], Any]) -> Iterator[tuple[Any, FrozenRead]]:
-    """What a function's code reads of the kind that ``of`` returns, then that of functions that it names."""
+def _reads(
+    captured: CapturedValues, depth: int, of: Callable[[Any], Any]
+) -> Iterator[tuple[Any, FrozenRead]]:
+    """The reads by a function's code, then by functions that it names, of values that ``of`` accepts."""
     named: list[FunctionType] = []
     for reading, value in sorted(captured.objects(), key=lambda pair: pair[0].line):
-        what = of(value)
-        if what is not None:
-            yield what, FrozenRead(reading.name, captured.origin(reading.line))
+        accepted = of(value)
+        if accepted is not None:
+            yield accepted, FrozenRead(reading.name, captured.origin(reading.line))
         elif isinstance(value, FunctionType):
             named.append(value)
-    for function in named if deep else ():
-        yield from _reads(CapturedValues(function.__qualname__, function), deep - 1, of)
+    for function in named if depth else ():
+        yield from _reads(CapturedValues(function.__qualname__, function), depth - 1, of)
 
 
 def _shared_python() -> Any:
-    """The generator behind the functions of ``random``; None where the module isn't loaded."""
+    """The generator of the functions of ``random``; None if the module isn't loaded."""
     module = sys.modules.get("random")
     return None if module is None else _owner(module.random)
 
 
 def _python_state() -> Any:
-    """The state of that generator; None before the first draw since it was loaded or seeded."""
+    """The state of the generator of ``random``; None before its first draw since it was loaded or seeded."""
     shared = _shared_python()
     state = None if shared is None else shared.getstate()
     return None if state is None or state[1][-1] == _PYTHON_UNDRAWN else state
 
 
 def _numpy_state() -> bytes:
-    """The words of the generator behind the functions of ``np.random``; none before the first draw.
+    """The state words of the generator of ``np.random``'s functions; empty before the first draw.
 
-    NumPy takes 0.1 ms to return its state, which is too long for each trace.
+    They are read from memory, since NumPy takes 0.1 ms to return the state, which is too long for each trace.
     """
     if "numpy.random" not in sys.modules:
         return b""

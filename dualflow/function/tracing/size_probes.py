@@ -1,6 +1,6 @@
-"""Numbers in the place of open sizes, and what tensors of a trace hold and have as shapes for them.
+"""Size probes: example numbers for the open sizes of a trace, and the shapes and integers that follow.
 
-A call that is held is traced for such numbers, to see which sizes of its results depend on them.
+A deferred call is traced for several probes, to find which sizes of its results depend on open sizes.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from dualflow.ops.op_kinds import Literal
 Array = np.ndarray[Any, Any]
 
 PAIRS: Final = ((48, 96), (840, 1680), (6, 12), (3, 4))
-"""Pairs of numbers that stand for open sizes. They have many divisors, as some ops divide sizes."""
+"""Pairs of numbers for open sizes. They have many divisors, since some ops divide sizes."""
 _SMALL: Final = (0, 1, 2, 3, 5, 8, 49)
 _MIXED: Final = ((7, 3, 5, 2), (3, 7, 2, 5), (98, 49, 28, 14), (14, 28, 49, 98))
 _LARGEST: Final = 4096
-"""The largest number for an open size: a trace may hold tensors of as many elements."""
+"""The largest number for an open size: a trace may evaluate constants with that number of elements."""
 _MOST_CONSTANTS: Final = 12
 
 
 class SizeProbe:
-    """Numbers for what a trace leaves open.
+    """Numbers for the open sizes of a trace.
 
     Args:
-        numbers: for open sizes: for the first that is read, the second and so on, in turn.
-        data: for integers that decide sizes, and are computed from data.
+        numbers: the sizes, in the order in which open sizes are read; repeated if there are more of these.
+        data: the number for integers that are computed from data.
     """
 
     def __init__(self, numbers: Sequence[int], data: int = 1) -> None:
@@ -48,7 +48,7 @@ class SizeProbe:
         return self._specs(value)[value].shape
 
     def integers(self, value: Value) -> Any:
-        """The elements of a tensor of integers, as Python's."""
+        """The elements of an integer tensor, as Python integers."""
         arrays: dict[Value, Array] = {}
         pending = [value]
         while pending:
@@ -71,7 +71,7 @@ class SizeProbe:
         return as_ints(arrays[value])
 
     def _specs(self, value: Value) -> dict[Value, TensorSpec]:
-        """The spec of ``value``, and of what it is computed from."""
+        """The specs of ``value`` and of the values that it is computed from."""
         specs: dict[Value, TensorSpec] = {}
         pending = [value]
         while pending:
@@ -98,7 +98,7 @@ class SizeProbe:
 
 
 def _inferred(node: Node, specs: Mapping[Value, TensorSpec]) -> Sequence[TensorSpec] | None:
-    """The specs of a node's results for those of its inputs; None where its rule refuses the numbers."""
+    """The specs of a node's results for those of its inputs; None if its shape rule raises an error."""
     if node.bodies:
         return None
     try:
@@ -108,10 +108,10 @@ def _inferred(node: Node, specs: Mapping[Value, TensorSpec]) -> Sequence[TensorS
 
 
 def varied_probes(constants: Iterable[int]) -> Iterator[SizeProbe]:
-    """Probes among which the size of a result differs unless it is constant.
+    """Probes for which the size of a result differs unless it is constant.
 
-    Sizes of results are sums, products, quotients, minima and maxima of open sizes and ``constants``: numbers
-    below and above each constant, and different numbers for different open sizes, tell these apart.
+    Sizes of results are sums, products, quotients, minima and maxima of open sizes and ``constants``. Numbers
+    below and above each constant, and different numbers for different open sizes, distinguish these.
     """
     near = {n for c in sorted(set(constants))[:_MOST_CONSTANTS] for n in (c - 1, c, c + 1, 2 * c + 1)}
     for number in sorted(near.union(_SMALL)):
@@ -122,7 +122,7 @@ def varied_probes(constants: Iterable[int]) -> Iterator[SizeProbe]:
 
 
 def constants_behind(value: Value) -> Iterator[int]:
-    """The integers among the constants that ``value`` is computed from, up to the sizes that it reads."""
+    """The elements of the integer constants that ``value`` is computed from."""
     pending, done = [value], {value}
     while pending:
         node = pending.pop().node
@@ -135,7 +135,7 @@ def constants_behind(value: Value) -> Iterator[int]:
 
 
 def depends_on_data(value: Value) -> bool:
-    """Whether integers are computed from more than sizes and constants."""
+    """Whether integers are computed from anything but sizes and constants."""
     pending, done = [value], {value}
     while pending:
         node = pending.pop().node

@@ -1,4 +1,4 @@
-"""What is known of the elements of a symbolic shape: of ``concat([[n], [3]], 0)`` the 3."""
+"""The static elements of symbolic shapes: 3 in ``concat([[n], [3]], 0)``."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from dualflow.ops.measuring import SHAPE
 from dualflow.ops.op_kinds import CopyPieces, View
 
 Array = np.ndarray[Any, Any]
-_DEEP: Final = 16
-"""How many ops back elements are followed."""
+_MAX_DEPTH: Final = 16
+"""The number of ops through which elements are traced back."""
 
-_MOST: Final = 64
-"""The size of the largest shape, in axes: NumPy's limit."""
+_MAX_AXES: Final = 64
+"""The number of axes of the largest shape: NumPy's limit."""
 
 
 def static_elements(
-    value: Value, static_value: Callable[[Value], Array | None], deep: int = _DEEP
+    value: Value, static_value: Callable[[Value], Array | None], depth: int = _MAX_DEPTH
 ) -> Array | None:
-    """The integers of ``value`` as objects, None for those that only the run knows; None if that is for all.
+    """The integers of ``value`` as objects, None for those known only at run time; None if no one is static.
 
-    Sizes of tensors, and what copies elements, are followed back; ``static_value`` knows constants.
+    They are sizes of tensors and constants (by ``static_value``), through ops that copy elements.
     """
     spec, node = value.spec, value.node
     count = spec.shape.num_elements()
-    if not spec.dtype.is_integer or count is None or count > _MOST:
+    if not spec.dtype.is_integer or count is None or count > _MAX_AXES:
         return None
     constant = static_value(value)
     if constant is not None:
         return constant.astype(object)
-    if node is None or not deep:
+    if node is None or not depth:
         return None
     if node.op is SHAPE:
         return np.array([n if type(n) is int else None for n in node.inputs[0].spec.shape], object)
-    parts = [static_elements(x, static_value, deep - 1) for x in node.inputs]
+    parts = [static_elements(x, static_value, depth - 1) for x in node.inputs]
     if all(part is None for part in parts):
         return None
     arrays = [

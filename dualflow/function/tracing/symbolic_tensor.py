@@ -1,7 +1,7 @@
-"""The tensor without a value: what a function's arguments and results are while it is traced.
+"""Symbolic tensors: tensors without a value, which a function computes with while it is traced.
 
-What a symbol can say of itself depends on the engine that made it: a function that is traced, or a graph that
-is built to be run later. :class:`SymbolicEngine` is the part of such engines that symbols ask.
+Their engine is a tracer, or an explicit graph that is built to be run later. :class:`SymbolicEngine` has the
+methods of both that symbolic tensors call.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from dualflow.ops.tensor import Tensor
 
 
 class MaybeUnassigned(NamedTuple):
-    """The value ``x`` of the variable ``name``, if the bool scalar ``ran`` holds."""
+    """The value ``x`` of the Python variable ``name``, assigned if the bool scalar ``ran`` is true."""
 
     x: Any
     ran: Any
@@ -45,10 +45,10 @@ class MaybeUnassigned(NamedTuple):
 
 
 class SymbolicEngine(Engine):
-    """An engine whose tensors are symbols, with the defaults of a function that is traced.
+    """An engine whose tensors are symbolic, with the defaults of a traced function.
 
     Attributes:
-        name: the traced function's.
+        name: the name of the traced function.
         tensors: the one symbolic tensor of each value, as returned by :meth:`tensor_of`.
         provisional: values that a loop may not have assigned, each with what it is made of: a trace inside
             makes it anew, so that it fails where it is read.
@@ -58,20 +58,20 @@ class SymbolicEngine(Engine):
 
     overrides_numpy = True
     keys_feeds = False
-    """Whether symbols may be keys of dicts, told apart by identity: where runs are fed by such a dict."""
+    """Whether symbolic tensors are hashed by identity, since they are keys of feed dicts."""
 
     hint = ""
     """A sentence for errors about a missing value."""
 
     @property
     def sizing(self) -> Op:
-        found: Op = imported("dualflow.function.tracing.late_sizes").LATE
-        return found
+        op: Op = imported("dualflow.function.tracing.late_sizes").LATE
+        return op
 
     @property
     def drawing(self) -> Op:
-        found: Op = imported("dualflow.function.tracing.late_sizes").LATE_DRAW
-        return found
+        op: Op = imported("dualflow.function.tracing.late_sizes").LATE_DRAW
+        return op
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -82,14 +82,14 @@ class SymbolicEngine(Engine):
         return isinstance(value, SymbolicTensor | AbstractVariable)
 
     def tensor_of(self, value: Value) -> SymbolicTensor:
-        """The one symbol of ``value`` in gradient sweeps, which tell tensors apart by identity."""
-        found = self.tensors.get(value)
-        if found is None:
-            found = self.tensors[value] = SymbolicTensor(value, self)
-        return found
+        """The symbolic tensor of ``value``, always the same: gradient sweeps compare tensors by identity."""
+        tensor = self.tensors.get(value)
+        if tensor is None:
+            tensor = self.tensors[value] = SymbolicTensor(value, self)
+        return tensor
 
     def refuse(self, error: Exception) -> None:
-        """Note that ``error`` is about to be raised, which the user's code might catch."""
+        """Store ``error``, which is about to be raised, since the user's code might catch it."""
         raise NotImplementedError
 
     def static_value(self, value: Value) -> Any:
@@ -97,25 +97,25 @@ class SymbolicEngine(Engine):
         raise NotImplementedError
 
     def tensor_name(self, value: Value) -> str:
-        """The argument's name, or the op's, and which of its results ``value`` is."""
+        """The name of the argument or op, and the number of the result."""
         if value.node is None:
             return f"{value.spec.name or 'input'}:0"
         return f"{value.node.op.name}:{value.index}"
 
     def pending(self) -> str:
-        """When symbols have no value yet."""
+        """The clause of errors that names when symbolic tensors have no value."""
         return f"while {self.name!r} is traced"
 
     def way_to_value(self) -> str:
-        """How to come to a symbol's value."""
+        """The sentence of errors about how to get a symbolic tensor's value."""
         return "Return it and call .numpy() on the result"
 
     def origin(self, value: Value) -> Origin | None:
-        """The user's line that made ``value``; None for an argument."""
+        """The user's line that created ``value``; None for an argument."""
         return None if value.node is None else value.node.origin
 
     def operation(self, tensor: SymbolicTensor) -> Any:
-        """What an explicit graph calls the maker of ``tensor``."""
+        """The operation of an explicit graph that has ``tensor`` as a result."""
         raise MissingAttributeError(f"{tensor!r} has no .op: only tensors of a Graph have.")
 
     def graph_of(self, tensor: SymbolicTensor) -> Any:
@@ -123,7 +123,7 @@ class SymbolicEngine(Engine):
         raise MissingAttributeError(f"{tensor!r} has no .graph: only tensors of a Graph have.")
 
     def evaluate(self, tensor: SymbolicTensor, feed_dict: Any, session: Any) -> Any:
-        """The value of ``tensor`` by a session."""
+        """The value of ``tensor``, computed by a session."""
         raise FailedPreconditionError(
             f"{tensor!r} can't be evaluated {self.pending()}: only tensors of a Graph have eval(). "
             f"{self.way_to_value()}."
@@ -131,10 +131,10 @@ class SymbolicEngine(Engine):
 
 
 class SymbolicTensor(Tensor):
-    """A tensor inside a traced function: its shape and dtype are known, its elements only when it runs.
+    """A tensor inside a traced function: it has a shape and a dtype, but no elements until the function runs.
 
-    Ops take it like any tensor. What needs its elements now (``if``, ``for``, ``int()``, ``.numpy()``, NumPy)
-    raises an error that names the line where it was made.
+    Ops accept it like any tensor. Python code that needs its elements (``if``, ``for``, ``int()``,
+    ``.numpy()``, NumPy) raises an error with the line where it was created.
     """
 
     __slots__ = ("__weakref__", "_tracer", "_value")
@@ -157,21 +157,21 @@ class SymbolicTensor(Tensor):
 
     @property
     def name(self) -> str:
-        """The argument's name, or the op that made the tensor and which of its results it is."""
+        """The name of the argument, or of the op, and the number of the result: ``"add:0"``."""
         return self._tracer.tensor_name(self._value)
 
     @property
     def op(self) -> Any:
-        """In an explicit graph the operation that makes the tensor; elsewhere absent."""
+        """In an explicit graph, the operation that computes the tensor; elsewhere absent."""
         return self._tracer.operation(self)
 
     @property
     def graph(self) -> Any:
-        """The explicit graph that the tensor is an element of; elsewhere absent."""
+        """The explicit graph of the tensor; elsewhere absent."""
         return self._tracer.graph_of(self)
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
-        """In an explicit graph the value, by ``session`` or the innermost block's: ``session.run(self)``.
+        """In an explicit graph, the value: ``session.run(self)``, by default of the innermost session block.
 
         Raises:
             InvalidArgumentError: there is no session, or it runs another graph.
@@ -181,7 +181,7 @@ class SymbolicTensor(Tensor):
 
     @property
     def numpy(self) -> NoReturn:
-        """Absent, as TensorFlow's: a symbol has no value to give."""
+        """Absent, as in TensorFlow: a symbolic tensor has no value."""
         raise self._valueless("numpy")
 
     def _valueless(self, name: str) -> MissingAttributeError:
@@ -191,47 +191,48 @@ class SymbolicTensor(Tensor):
         )
 
     def __getattr__(self, name: str) -> NoReturn:
-        """Raise an error that says what to use in place of an attribute of arrays or eager tensors."""
+        """Raise an error with a replacement for an attribute of arrays or eager tensors."""
         if isinstance(declared := getattr(SymbolicTensor, name, None), property):
-            declared.__get__(self)  # raises again what has led here
+            declared.__get__(self)  # raises the AttributeError for which Python calls __getattr__
         if hasattr(EagerTensor, name):
             raise self._valueless(name)
-        found = replacement(name) if hasattr(np.ndarray, name) and not name.startswith("_") else None
-        advice = f": {found}" if found else ""
-        raise MissingAttributeError(f"A df.Tensor has no attribute {name!r}{advice}.")
+        advice = replacement(name) if hasattr(np.ndarray, name) and not name.startswith("_") else None
+        remedy = f": {advice}" if advice else ""
+        raise MissingAttributeError(f"A df.Tensor has no attribute {name!r}{remedy}.")
 
     def static_value(self) -> Any:
-        """The value as an array if it follows from constants alone, else None."""
+        """The value as an array if it is computed from constants alone, else None."""
         return self._tracer.static_value(self._value)
 
     def static_elements(self) -> Any:
-        """Its integers that follow from constants and sizes; None for others, or for all."""
+        """The elements that are constants or static sizes, None for others; None if there are none."""
         return static_elements(self._value, self._tracer.static_value)
 
     def set_shape(self, shape: Any) -> None:
-        """State what the shape is known to be, where None stands for any size; the run compares it.
+        """Declare the shape, in which None is any size; it is checked at run time.
 
         Raises:
-            InvalidArgumentError: the tensor has another shape; or ``shape`` tells an open size where a tape
-                records, inside of a branch or loop, or in an explicit graph: there
-                :func:`dualflow.ensure_shape` gives it to a tensor of its own.
+            InvalidArgumentError: the tensor has another shape; or ``shape`` has a number for an open size
+                while a tape records, inside of a branch or loop, or in an explicit graph. There
+                :func:`dualflow.ensure_shape` returns a new tensor with the shape.
         """
-        known = self.shape.merge_with(shape)
-        if known == self.shape or dispatch.current() is not self._tracer or self._tracer.keys_feeds:
+        merged = self.shape.merge_with(shape)
+        if merged == self.shape or dispatch.current() is not self._tracer or self._tracer.keys_feeds:
             super().set_shape(shape)
         else:
-            ensured: Any = self._tracer.apply(ENSURED, (self,), {"sizes": known})
+            ensured: Any = self._tracer.apply(ENSURED, (self,), {"sizes": merged})
             self._value = ensured._value
 
     def _described(self) -> str:
-        """The tensor and the line that made it, for errors."""
+        """The tensor and the line that created it, for errors."""
         origin = self._tracer.origin(self._value)
         if self._value.node is None and origin is None:
             return f"The symbolic tensor {self.name!r}, an argument of {self._tracer.name!r},"
-        made = f" (made in {origin})" if origin else ""
-        return f"The symbolic tensor {self.name!r}{made}"
+        created = f" (created in {origin})" if origin else ""
+        return f"The symbolic tensor {self.name!r}{created}"
 
     def _refuse(self, use: str, remedy: str) -> NoReturn:
+        """Raise the error for Python code that needs the tensor's value."""
         here = caller()
         where = f"\n  {here}" if here is not None else ""
         error = OperatorNotAllowedInGraphError(
@@ -277,7 +278,7 @@ class SymbolicTensor(Tensor):
         return str(self)
 
     def __len__(self) -> int:
-        """The first size, which is known unless the signature leaves it open."""
+        """The size of the first axis; an error if it is open."""
         if not self.shape:
             raise DTypeError("A tensor without axes has no len(); df.size(x) is its number of elements.")
         size = self.shape[0]
@@ -291,7 +292,7 @@ class SymbolicTensor(Tensor):
             f"value {self._tracer.pending()}; {instead_of_call(sys._getframe(1))}.{self._tracer.hint}"
         )
 
-    def __hash__(self) -> int:  # type: ignore[override]  # the base has none: its elements are seen by ==
+    def __hash__(self) -> int:  # type: ignore[override]  # the base has none: == compares elements
         return id(self) if self._tracer.keys_feeds else super().__hash__()
 
     def __copy__(self) -> SymbolicTensor:
@@ -305,5 +306,5 @@ class SymbolicTensor(Tensor):
 
     def __repr__(self) -> str:
         origin = self._tracer.origin(self._value)
-        made = f" made in {origin}" if origin else ""
-        return f"<tf.Tensor {self.name!r} shape={self.shape} dtype={self.dtype.name}{made}>"
+        created = f" created in {origin}" if origin else ""
+        return f"<tf.Tensor {self.name!r} shape={self.shape} dtype={self.dtype.name}{created}>"

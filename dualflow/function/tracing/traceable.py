@@ -1,4 +1,4 @@
-"""Which callables can be traced."""
+"""The check that a callable can be traced."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dualflow.core.errors import DTypeError
 
 
 def refuse_suspended(python_function: Callable[..., Any]) -> None:
-    """Raise an error for generator and async functions, a call of which runs nothing yet.
+    """Raise an error for generator and async functions: a call of one runs nothing of its body.
 
     Raises:
         DTypeError: a generator function, or an async one.

@@ -1,4 +1,4 @@
-"""The engine that records a graph: what runs while a function is traced."""
+"""The tracer: the engine that records ops as a graph while a function is traced."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from dualflow.ops.op_kinds import Literal
 from dualflow.ops.record import REGISTRY, Op
 
 Array = np.ndarray[Any, Any]
-_INLINED = 16
-_FOLDED = 1 << 12
+_MAX_INLINED_ELEMENTS = 16
+_MAX_FOLDED_BYTES = 1 << 12
 
 
 @dataclass(slots=True)
 class _State:
-    """A variable as the trace knows it: the input that reads it, and its value at this point."""
+    """A variable in a trace: the graph's input for it, and its current value."""
 
     variable: AbstractVariable
     input: Value
@@ -51,16 +51,17 @@ class Tracer(SymbolicEngine):
     """Records ops as the nodes of one graph.
 
     Args:
-        name: the traced function's.
-        creation: what becomes of variables that the trace creates.
-        options: how the graph will be compiled; those of the trace around this one by default.
-        around: the engine that will run the graph, once, if that is known: tensors that it follows are inputs
-            of the graph, never constants.
-        seeds_begin_anew: whether each random op with a seed has a stream of its own; in a trace inside of
-            such a one it has.
+        name: the name of the traced function.
+        creation: creates the variables of the trace; None if it may create none.
+        options: how the graph will be compiled; by default the options of the enclosing trace.
+        around: the engine that will run the graph, once, if there is one already: tensors that it traces are
+            inputs of the graph, never constants.
+        seeds_begin_anew: whether each random op with a seed has a stream of its own; inherited by nested
+            traces.
 
     Attributes:
-        refusal: the first error about a symbol whose value Python wanted, here or in a trace inside.
+        refusal: the first error about Python code that needs a symbolic tensor's value, here or in a nested
+            trace.
         proven: bool scalars whose value a check has established for the ops after it.
     """
 
@@ -105,7 +106,7 @@ class Tracer(SymbolicEngine):
         self._states: dict[int, _State] = {}
         self._static: dict[Value, Array | None] = {}
 
-    # what ops ask of an engine
+    # engine methods, called by ops
 
     def is_traced(self, value: Any) -> bool:
         return super().is_traced(value) or (self._around is not None and self._around.is_traced(value))
@@ -140,26 +141,26 @@ class Tracer(SymbolicEngine):
     def lift(self, tensor: AbstractTensor) -> SymbolicTensor:
         if type(tensor) is SymbolicTensor and tensor._tracer is self:
             return tensor
-        known = self._captured.get(id(tensor))
-        if known is not None:
-            return known[1]
+        captured = self._captured.get(id(tensor))
+        if captured is not None:
+            return captured[1]
         if type(tensor) is EagerTensor:
-            symbol = self._constant_or_capture(tensor)
+            lifted = self._constant_or_capture(tensor)
         elif type(tensor) is SymbolicTensor and self._is_inside(tensor._tracer):
-            symbol = self._inherit(tensor)
+            lifted = self._inherit(tensor)
         else:
             raise InaccessibleTensorError(self._out_of_scope(tensor))
-        self._captured[id(tensor)] = tensor, symbol
-        return symbol
+        self._captured[id(tensor)] = tensor, lifted
+        return lifted
 
     def read(self, variable: AbstractVariable) -> SymbolicTensor:
         return self._state(variable).current
 
     def assign(self, variable: AbstractVariable, value: Any) -> Any:
-        state, symbol = self._state(variable), SymbolicTensor(self.lift(value)._value, self)
-        if symbol._value is not state.current._value:
-            self.record_assignment(variable, symbol)
-        state.current = symbol
+        state, assigned = self._state(variable), SymbolicTensor(self.lift(value)._value, self)
+        if assigned._value is not state.current._value:
+            self.record_assignment(variable, assigned)
+        state.current = assigned
 
     def record_assignment(self, variable: AbstractVariable, value: Any) -> None:
         self.builder.add(ASSIGNMENT, (self.lift(value)._value,), {"variable": variable}, caller())
@@ -176,17 +177,17 @@ class Tracer(SymbolicEngine):
             variable, self.evaluate_now(self.lift(initial)._value, "initial value"), caller()
         )
 
-    # what the function room asks
+    # called by the package function
 
     def refuse(self, error: Exception) -> None:
-        """Note that ``error`` is about to be raised, which the user's code might catch."""
+        """Store ``error``, which is about to be raised, since the user's code might catch it."""
         tracer: Tracer | None = self
         while tracer is not None:
             tracer.refusal = tracer.refusal or error
             tracer = tracer.outer
 
     def argument(self, spec: TensorSpec) -> SymbolicTensor:
-        """A new input that the caller gives."""
+        """A symbolic tensor for a new argument of the graph."""
         return self.tensor_of(self.builder.argument(spec))
 
     def bind(self, variable: AbstractVariable) -> Value:
@@ -197,12 +198,12 @@ class Tracer(SymbolicEngine):
 
     @property
     def bound(self) -> dict[int, int]:
-        """The variables that are arguments, by their ids, and their places."""
+        """The number of the argument for each variable that is one, by the variable's id."""
         place = {v: i for i, v in enumerate(self.builder.inputs)}
         return {id(s.variable): place[s.input] for s in self._states.values() if s.input in place}
 
     def updates(self) -> list[Update]:
-        """The assigned variables' inputs and their last values."""
+        """The updates of the graph: the input and the last value of each assigned variable."""
         states = self._states.values()
         return [Update(s.input, s.current._value) for s in states if s.current._value is not s.input]
 
@@ -224,7 +225,9 @@ class Tracer(SymbolicEngine):
         return static[value]
 
     def evaluate_now(self, value: Value, what: str) -> Array:
-        """``value`` computed now, from constants, captured tensors and the variables as they are.
+        """The current value of ``value``, computed from constants, captured tensors and variables.
+
+        Errors call it ``what``.
 
         Raises:
             InaccessibleTensorError: it depends on an argument.
@@ -239,46 +242,46 @@ class Tracer(SymbolicEngine):
         arrays = [x._array for x in sources]
         return evaluate(graph, arrays)[0].copy()
 
-    # inside
+    # private
 
     def _number(self, x: Any, dtype: DType) -> Value | None:
-        """A Python number as a constant of ``dtype``, the same node each time; None for what isn't one."""
+        """A Python number as a constant of ``dtype``, one node per number; None if ``x`` isn't a number."""
         kind = type(x)
         if (kind is not float and kind is not int) or not dtype.is_inexact:
             return None
-        if not x or not math.isfinite(x):  # 0.0 equals -0.0 and nan nothing
+        if not x or not math.isfinite(x):  # as keys, 0.0 equals -0.0, and nan equals nothing
             return self._literal(as_array(x, dtype))
-        found = self._constants.get((x, kind, dtype))
-        if found is None:
-            found = self._constants[x, kind, dtype] = self._literal(as_array(x, dtype))
-        return found
+        constant = self._constants.get((x, kind, dtype))
+        if constant is None:
+            constant = self._constants[x, kind, dtype] = self._literal(as_array(x, dtype))
+        return constant
 
     def _literal(self, array: Array) -> Value:
         return self.builder.add(REGISTRY["constant"], (), {"value": array}).output
 
-    def _inherit(self, symbol: SymbolicTensor) -> SymbolicTensor:
-        """A value of a trace around this one."""
-        made = symbol._tracer.maybe_unassigned.get(symbol._value)
-        return self._capture(symbol) if made is None else self.provide(made)
+    def _inherit(self, tensor: SymbolicTensor) -> SymbolicTensor:
+        """A tensor of an enclosing trace as one of this trace."""
+        maybe = tensor._tracer.maybe_unassigned.get(tensor._value)
+        return self._capture(tensor) if maybe is None else self.provide(maybe)
 
-    def provide(self, made: MaybeUnassigned) -> SymbolicTensor:
-        """A value that a loop may not have assigned."""
-        found: SymbolicTensor = self.run(
-            ASSIGNED, (self.lift(made.x), self.lift(made.ran)), {"name": made.name}
+    def provide(self, maybe: MaybeUnassigned) -> SymbolicTensor:
+        """The value of a variable that a loop may not have assigned; reading it is checked at run time."""
+        checked: SymbolicTensor = self.run(
+            ASSIGNED, (self.lift(maybe.x), self.lift(maybe.ran)), {"name": maybe.name}
         )
-        self.maybe_unassigned[found._value] = made
-        return found
+        self.maybe_unassigned[checked._value] = maybe
+        return checked
 
     def _constant_or_capture(self, tensor: EagerTensor) -> SymbolicTensor:
-        """A tensor of few elements is a constant, unless a tape may ask for a gradient with respect to it."""
+        """A small tensor as a constant, unless a tape may compute a gradient for it; else as a capture."""
         array = tensor._array
-        if array.size > _INLINED:
+        if array.size > _MAX_INLINED_ELEMENTS:
             return self._capture(tensor)
         if not tensor.dtype.is_inexact and not self.is_traced(tensor):
             return self.constant(array)
-        symbol = self._capture(tensor)
-        self._static[symbol._value] = array
-        return symbol
+        captured = self._capture(tensor)
+        self._static[captured._value] = array
+        return captured
 
     def _capture(self, tensor: AbstractTensor) -> SymbolicTensor:
         return self.tensor_of(self.builder.capture(tensor.spec, tensor, variable=False))
@@ -291,50 +294,51 @@ class Tracer(SymbolicEngine):
         return state
 
     def _is_inside(self, other: SymbolicEngine) -> bool:
-        """Whether ``other`` is a trace that goes on around this one."""
+        """Whether ``other`` is an enclosing trace of this one."""
         outer = self.outer
         while outer is not None and outer is not other:
             outer = outer.outer
         return outer is not None
 
     def _out_of_scope(self, tensor: AbstractTensor) -> str:
+        """The message of an error about a tensor that this trace can't read."""
         shown = f"{tensor!r} is out of scope and cannot be used in {self.name!r}."
         if type(tensor) is not SymbolicTensor:
             return f"{shown} Only tensors can be captured by a traced function."
         inside = tensor._tracer
         if isinstance(inside, Tracer) and inside.outer is not None:
             return (
-                f"{shown} It was made inside of a loop or branch over tensors, and kept beyond that in a "
-                "list, an attribute or a global. Collect rows with a list comprehension over the rows of a "
-                "tensor, df.TensorArray or df.map_fn, and return what a branch computes."
+                f"{shown} It was created inside of a loop or branch over tensors, and stored in a list, an "
+                "attribute or a global. Collect rows with a list comprehension over the rows of a tensor, "
+                "df.TensorArray or df.map_fn, and return what a branch computes."
             )
         return (
-            f"{shown} It belongs to a trace of {inside.name!r} and was kept beyond it, in an "
-            "attribute, a global or a list. Return it from that function and use the result."
+            f"{shown} It belongs to a trace of {inside.name!r}, and was stored in an attribute, a global or "
+            "a list. Return it from that function and use the result."
         )
 
     def _fold(self, node: Node) -> Sequence[Array | None]:
-        """The outputs of a node whose inputs' static values have been looked for."""
+        """The static values of a node's outputs; those of its inputs have been computed."""
         if isinstance(node.op.kind, Literal):
             return [node.attrs["value"]]
         arrays = [self._static.get(v) for v in node.inputs]
-        small = all(spec.shape.is_static and spec.nbytes <= _FOLDED for spec in node.specs)
+        small = all(spec.shape.is_static and spec.nbytes <= _MAX_FOLDED_BYTES for spec in node.specs)
         if not small or node.effect is not None or any(a is None for a in arrays):
             return [None] * len(node.outputs)
         return run_node(node, arrays)  # type: ignore[arg-type]  # no None left
 
 
 def _recording() -> Tracer | None:
-    """The trace that ops outside of every block are recorded in; None where they run."""
+    """The tracer that is the current engine; None if ops run eagerly."""
     engine = dispatch.current().innermost
     return engine if isinstance(engine, Tracer) else None
 
 
 def _variable_spec(variable: AbstractVariable) -> TensorSpec:
-    """What a graph's input for the variable is.
+    """The spec of a graph's input for the variable.
 
     Raises:
-        InvalidArgumentError: values of the variable may differ in shape.
+        InvalidArgumentError: the variable's shape is not static.
     """
     if not variable.shape.is_static:
         raise InvalidArgumentError(
@@ -345,7 +349,7 @@ def _variable_spec(variable: AbstractVariable) -> TensorSpec:
 
 
 class tracing:
-    """``with tracing(tracer):`` ops in the block become nodes of its graph."""
+    """``with tracing(tracer):`` records ops in the block as nodes of the tracer's graph."""
 
     __slots__ = ("_token", "_tracer", "_using")
 
@@ -369,7 +373,7 @@ def values(tensors: Sequence[SymbolicTensor]) -> list[Value]:
 
 
 tracing_lock: Final = SharedLock()
-"""One trace at a time: functions with locks of their own would deadlock where they call each other."""
+"""One trace at a time: with a lock for each function, functions that call each other could deadlock."""
 
 _NOTHING: Final[dict[str, Any]] = {}
 _UNKNOWN: Final = np.empty(0)

@@ -1,7 +1,7 @@
-"""Variables that a traced function creates: on its first call only, and outside of the graph.
+"""Variables that a traced function creates, in its first call only and outside of the graph.
 
 The variable is created at once with its initial value, which therefore can't depend on the function's
-arguments; then the function is traced again, to find the variable where its code has kept it.
+arguments. Then the function is traced again, and reads the variable from where its code has stored it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dualflow.graph.ir import Origin
 
 
 class VariableCreation:
-    """The variables that one function has created, and whether it still may."""
+    """The lines at which one function has created variables, and whether it may create more."""
 
     __slots__ = ("_name", "allowed", "sites")
 
@@ -28,7 +28,7 @@ class VariableCreation:
         self.sites: list[Origin | None] = []
 
     def create(self, variable: AbstractVariable, initial: np.ndarray[Any, Any], site: Origin | None) -> None:
-        """Give ``variable`` its first value.
+        """Set the initial value of ``variable``.
 
         Raises:
             InvalidArgumentError: the function's first call is over.

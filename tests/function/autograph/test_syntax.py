@@ -570,7 +570,7 @@ def test_a_list_that_grows_in_a_loop_is_refused():
 
     with pytest.raises(
         InaccessibleTensorError,
-        match="inside of a loop or branch over tensors, and kept beyond that in a list",
+        match="inside of a loop or branch over tensors, and stored in a list",
     ):
         f(df.constant(3))
 

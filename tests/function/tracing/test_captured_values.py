@@ -48,7 +48,7 @@ def test_explain_says_what_has_changed_since():
     f(X)
     globals()["RATE"] = 0.25
     assert f.explain().endswith(
-        "it is 0.25 now, which no trace has seen: Pass it as an argument, or keep it in a df.Variable"
+        "it is 0.25 now, which no trace has read: Pass it as an argument, or keep it in a df.Variable"
     )
 
 

@@ -82,7 +82,7 @@ def test_a_symbol_shows_its_op_its_spec_and_its_line():
         return y
 
     traced(f)
-    assert seen[0].startswith("<tf.Tensor 'exp:0' shape=(2,) dtype=float32 made in File")
+    assert seen[0].startswith("<tf.Tensor 'exp:0' shape=(2,) dtype=float32 created in File")
     assert seen[1] == 'Tensor("exp:0", shape=(2,), dtype=float32)'
     assert seen[2] == "x:0"
 
