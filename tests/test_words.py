@@ -33,6 +33,7 @@ CLEAN = (
     "function/control",
     "function/tracing",
     "gradient",
+    "graph_mode",
     "io",
     "keras.py",
     "math",

@@ -1,4 +1,4 @@
-"""TensorFlow 1's way: graphs that are built first, and sessions that run parts of them."""
+"""TensorFlow 1's graphs, which are built first, and sessions, which run parts of them."""
 
 from dualflow.graph_mode.default_graph import disable_eager_execution as disable_eager_execution
 from dualflow.graph_mode.default_graph import enable_eager_execution as enable_eager_execution

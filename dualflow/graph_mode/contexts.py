@@ -1,4 +1,4 @@
-"""What a program asks of the place where it runs: at once, in a traced function, or in an explicit graph."""
+"""Queries about the current context: eager execution, a traced function, or an explicit graph."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def is_tensor(x: Any) -> bool:
 
 
 def is_symbolic_tensor(tensor: Any) -> bool:
-    """Whether ``tensor`` stands for a value that is known when a traced function or a graph runs.
+    """Whether ``tensor`` is symbolic: its value is known when a traced function or a graph runs.
 
     >>> import dualflow as df
     >>> df.is_symbolic_tensor(df.constant(1))
@@ -52,9 +52,9 @@ def inside_function() -> bool:
 
 @contextmanager
 def init_scope() -> Iterator[None]:
-    """The block whose ops run at once, even in a function that is being traced; no tape records them.
+    """A block whose ops run eagerly, even in a function that is being traced; no tape records them.
 
-    In an explicit graph they are added to that graph.
+    In an explicit graph they are added to the graph.
 
     >>> import dualflow as df
     >>> @df.function
@@ -73,11 +73,11 @@ def init_scope() -> Iterator[None]:
 
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
-    """The value of a tensor as NumPy has it, if that is known before a traced function runs; else None.
+    """The value of a tensor as a NumPy array or scalar, if it is known while a function is traced; else None.
 
     Args:
-        tensor: a tensor; what is none is returned as it is.
-        partial: ignored: a value is known as a whole.
+        tensor: a tensor; other objects are returned unchanged.
+        partial: ignored, since values are never known in part.
 
     >>> import dualflow as df
     >>> df.get_static_value(df.constant([1, 2]))
@@ -87,13 +87,13 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
         return None
     if not isinstance(tensor, AbstractTensor):
         return tensor
-    known: Any = tensor
-    value = known.static_value()
+    symbolic: Any = tensor
+    value = symbolic.static_value()
     return value if value is None or value.ndim else value[()]
 
 
 def get_current_name_scope() -> str:
-    """The name scopes that are open, joined by ``/``; empty where there is none.
+    """The open name scopes, joined by ``/``; empty if there are none.
 
     >>> import dualflow as df
     >>> with df.name_scope("a"), df.name_scope("b"):
@@ -108,7 +108,7 @@ def type_spec_from_value(value: Any) -> Any:
     """The spec of a value: a TensorSpec, or that of a SparseTensor or of IndexedSlices.
 
     Raises:
-        DTypeError: what can't become a tensor.
+        DTypeError: ``value`` can't be converted to a tensor.
 
     >>> import dualflow as df
     >>> df.type_spec_from_value([1.0, 2.0])

@@ -1,4 +1,4 @@
-"""The default graph: what ops are added to where no graph is named, unless they run eagerly there."""
+"""The default graph, to which ops are added outside the block of any other graph, unless they run eagerly."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from dualflow.graph_mode.graph import ExplicitGraph, innermost_graph
 
 
 class _Root:
-    """The default graph outside of every block, and whether ops are added to it there."""
+    """The default graph outside of all blocks, and whether ops are added to it there."""
 
     graph = ExplicitGraph()
     builds = False
 
 
 def get_default_graph() -> ExplicitGraph:
-    """The graph of the innermost ``as_default`` block; outside of all, one that every thread shares.
+    """The graph of the innermost ``as_default`` block; outside of all, one that all threads share.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default() as graph:
@@ -32,10 +32,10 @@ def get_default_graph() -> ExplicitGraph:
 
 
 def reset_default_graph() -> None:
-    """Begin the shared default graph anew.
+    """Replace the shared default graph by an empty one.
 
     Raises:
-        FailedPreconditionError: inside of an ``as_default`` block.
+        FailedPreconditionError: inside an ``as_default`` block.
 
     >>> from dualflow.compat import v1
     >>> before = v1.get_default_graph()
@@ -53,7 +53,7 @@ def reset_default_graph() -> None:
 
 
 def graph_recording() -> ExplicitGraph | None:
-    """The graph that ops are added to now; None where they run, or are traced for a function."""
+    """The graph that ops are added to; None if they run eagerly or are traced for a function."""
     graph = innermost_graph.get()
     if graph is None:
         if not _Root.builds:
@@ -62,8 +62,8 @@ def graph_recording() -> ExplicitGraph | None:
     return graph if dispatch.current().innermost is graph.engine else None
 
 
-def graph_around() -> ExplicitGraph | None:
-    """The graph that ops are added to now, or of which a branch or a loop's body is being traced."""
+def enclosing_graph() -> ExplicitGraph | None:
+    """The graph that ops are added to, or of which a branch or loop body is being traced; else None."""
     graph = innermost_graph.get() or (_Root.graph if _Root.builds else None)
     if graph is None:
         return None
@@ -75,15 +75,15 @@ def graph_around() -> ExplicitGraph | None:
 
 @contextmanager
 def outside_of_bodies() -> Iterator[None]:
-    """In the block ops are added to the graph itself, also where a body of it is being traced."""
-    graph = graph_around()
-    inside = graph is not None and graph is not graph_recording()
-    with tracing(graph.engine) if graph is not None and inside else nullcontext():
+    """A block whose ops are added to the graph itself, even if a body of it is being traced."""
+    graph = enclosing_graph()
+    in_body = graph is not None and graph is not graph_recording()
+    with tracing(graph.engine) if graph is not None and in_body else nullcontext():
         yield
 
 
 def graph_being_built(what: str) -> ExplicitGraph:
-    """The graph that ops are added to now.
+    """The graph that ops are added to; ``what`` is the function that needs one.
 
     Raises:
         FailedPreconditionError: ops run eagerly here.
@@ -98,12 +98,12 @@ def graph_being_built(what: str) -> ExplicitGraph:
 
 
 def disable_eager_execution() -> None:
-    """Let ops outside of every block be added to the shared default graph, in all threads.
+    """Add ops outside of all blocks to the shared default graph, in all threads, instead of running them.
 
-    For programs in which graphs are the rule; call it where they begin.
+    Programs that use graphs throughout call it at their start.
 
     Raises:
-        FailedPreconditionError: inside of a graph's block, a tape or a traced function.
+        FailedPreconditionError: inside a graph's block, a tape or a traced function.
     """
     _require_outside("disable_eager_execution")
     _Root.builds = True
@@ -111,12 +111,12 @@ def disable_eager_execution() -> None:
 
 
 def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:
-    """Let ops outside of every block run at once: the way they do until :func:`disable_eager_execution`.
+    """Run ops outside of all blocks eagerly again, after :func:`disable_eager_execution`.
 
     The arguments are TensorFlow's, and ignored.
 
     Raises:
-        FailedPreconditionError: inside of a graph's block, a tape or a traced function.
+        FailedPreconditionError: inside a graph's block, a tape or a traced function.
     """
     _require_outside("enable_eager_execution")
     _Root.builds = False

@@ -1,4 +1,4 @@
-"""The session that runs a graph where none is given: that of each thread's innermost block."""
+"""The default session: that of each thread's innermost block."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dualflow.core.errors import InvalidArgumentError
 
 
 class RunsGraph(Protocol):
-    """What tensors, operations and variables ask of a session."""
+    """The interface of a session that tensors, operations and variables use."""
 
     @property
     def graph(self) -> object:
-        """The graph whose parts it runs."""
+        """The graph that the session runs."""
 
     def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
         """The values of ``fetches``."""
@@ -23,21 +23,21 @@ class RunsGraph(Protocol):
 innermost_session: Final[ContextVar[RunsGraph | None]] = ContextVar("dualflow_session", default=None)
 
 
-def session_for(given: Any, graph: object, what: str) -> RunsGraph:
-    """``given``, or the default session.
+def session_for(session: Any, graph: object, what: str) -> RunsGraph:
+    """``session``, or the default session if that is None; errors name the use, ``what``.
 
     Raises:
         InvalidArgumentError: there is none, or it runs another graph.
     """
-    found: RunsGraph | None = innermost_session.get() if given is None else given
-    if found is None:
+    chosen: RunsGraph | None = innermost_session.get() if session is None else session
+    if chosen is None:
         raise InvalidArgumentError(
             f"Cannot {what}: No default session is registered. Use `with sess.as_default()` or pass an "
             "explicit session: session=sess."
         )
-    if found.graph is not graph:
+    if chosen.graph is not graph:
         raise InvalidArgumentError(
-            f"Cannot use the {'default' if given is None else 'given'} session to {what}: it runs another "
+            f"Cannot use the {'default' if session is None else 'given'} session to {what}: it runs another "
             "graph. Pass a session of the graph: Session(graph=g)."
         )
-    return found
+    return chosen

@@ -1,4 +1,4 @@
-"""Explicit graphs: what ops are added to until a session runs parts of them."""
+"""Explicit graphs: ops are added to them, and sessions run parts of them."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ innermost_graph: Final[ContextVar[ExplicitGraph | None]] = ContextVar("dualflow_
 
 
 class ExplicitGraph:
-    """A computation to be run later, in parts, by a :class:`Session`.
+    """A computation that a :class:`Session` runs later, in parts.
 
-    Inside of ``with graph.as_default():`` every op adds a node to the graph and returns a symbolic tensor.
-    Each thread has its own blocks; threads that build one graph at once must take turns.
+    Inside ``with graph.as_default():`` every op adds a node to the graph and returns a symbolic tensor. Each
+    thread has its own blocks. Only one thread at a time may add to a graph.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default() as graph:
@@ -46,7 +46,7 @@ class ExplicitGraph:
 
     @contextmanager
     def as_default(self) -> Iterator[ExplicitGraph]:
-        """The block in which ops are added to this graph."""
+        """A block whose ops are added to this graph."""
         token = innermost_graph.set(self)
         try:
             with scoped(""), tracing(self.engine):
@@ -64,27 +64,27 @@ class ExplicitGraph:
     # Building
 
     def name_scope(self, name: str | None) -> AbstractContextManager[str]:
-        """The block whose names begin with ``name/``, made unique; it is given that prefix.
+        """A block in which names begin with ``name/``, made unique; ``as`` binds that prefix.
 
         A name that ends in ``/`` enters the scope of that name again; None and ``""`` leave all scopes.
 
         Raises:
-            InvalidArgumentError: ``name`` holds characters that names may not have.
+            InvalidArgumentError: ``name`` has characters that names may not have.
         """
         return self.engine.open.names.within(name)
 
     def unique_name(self, name: str) -> str:
-        """``name`` in the present scope, with a number if it is taken; nobody else gets it."""
+        """``name`` in the current scope, with a number if it is taken; it is taken afterwards."""
         return self.engine.open.names.unique(name)
 
     @contextmanager
     def control_dependencies(self, control_inputs: Sequence[Any] | None) -> Iterator[None]:
-        """The block whose ops run after ``control_inputs``, tensors or operations; None lifts the order."""
-        wanted: list[Node] = []
-        for given in control_inputs or ():
-            wanted += self.nodes_of(given)
+        """A block whose ops run after ``control_inputs``, tensors or operations; None clears dependencies."""
+        nodes: list[Node] = []
+        for control_input in control_inputs or ():
+            nodes += self.nodes_of(control_input)
         earlier = self.engine.open.first if control_inputs is not None else ()
-        before = self.engine.order_after((*earlier, *wanted))
+        before = self.engine.order_after((*earlier, *nodes))
         try:
             yield
         finally:
@@ -92,19 +92,19 @@ class ExplicitGraph:
 
     @contextmanager
     def assignments(self) -> Iterator[list[Node]]:
-        """The block whose assignments the list holds after it, without those that start new variables."""
+        """A block; ``as`` binds a list that has its assignments afterwards, except initial assignments."""
         before = len(self.engine.assignments)
-        made: list[Node] = []
-        yield made
-        starts = set(self.engine.initial)
-        made += [node for node in self.engine.assignments[before:] if node not in starts]
+        added: list[Node] = []
+        yield added
+        initial = set(self.engine.initial)
+        added += [node for node in self.engine.assignments[before:] if node not in initial]
 
     @entry
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> NoReturn:
         """TensorFlow's protocol buffer of the graph, which does not exist here.
 
         Raises:
-            NotFoundError: always; :meth:`get_operations` lists what the graph holds.
+            NotFoundError: always; :meth:`get_operations` lists the operations of the graph.
         """
         raise NotFoundError(
             "A graph has no GraphDef: dualflow neither reads nor writes TensorFlow's protocol buffers. "
@@ -112,12 +112,12 @@ class ExplicitGraph:
         )
 
     def finalize(self) -> None:
-        """Refuse whatever would add to the graph from now on."""
+        """Make the graph read-only: adding to it raises FailedPreconditionError."""
         self.engine.open.closed = True
 
     @property
     def finalized(self) -> bool:
-        """Whether the graph is closed."""
+        """Whether the graph is read-only."""
         return self.engine.open.closed
 
     # Collections
@@ -127,16 +127,16 @@ class ExplicitGraph:
         self.engine.collect(value, [name])
 
     def get_collection(self, name: str, scope: str | None = None) -> list[Any]:
-        """What has been put into a collection, in that order: a new list.
+        """The values of a collection, in the order in which they were added: a new list.
 
         Args:
-            name: of the collection; those of variables are named in ``GraphKeys``.
-            scope: only what has a name that begins so.
+            name: of the collection; ``GraphKeys`` has those of variables.
+            scope: selects the values whose names begin with it.
         """
-        found = list(self.engine.collections.get(name, ()))
-        return found if scope is None else [x for x in found if getattr(x, "name", "").startswith(scope)]
+        values = list(self.engine.collections.get(name, ()))
+        return values if scope is None else [x for x in values if getattr(x, "name", "").startswith(scope)]
 
-    # What is there
+    # Elements
 
     def get_operations(self) -> list[Operation]:
         """The graph's operations, in the order in which they were added."""
@@ -151,18 +151,18 @@ class ExplicitGraph:
         """
         if ":" in name:
             raise InvalidArgumentError(
-                f"Name {name!r} appears to refer to a Tensor, not a Operation: ask get_tensor_by_name for it."
+                f"Name {name!r} appears to refer to a Tensor, not a Operation: call get_tensor_by_name."
             )
         names = self.engine.open.names
-        found = names.find(name)
-        if found is None:
+        element = names.find(name)
+        if element is None:
             raise UnknownNameError(
                 f"The name {name!r} refers to an Operation not in the graph.{names.like(name)}"
             )
-        return found if isinstance(found, Operation) else self.engine.operation_of(found)
+        return element if isinstance(element, Operation) else self.engine.operation_of(element)
 
     def get_tensor_by_name(self, name: str) -> SymbolicTensor:
-        """The tensor called ``name``, an operation's name and which of its results: ``"matmul:0"``.
+        """The tensor called ``name``, an operation's name and the number of the result: ``"matmul:0"``.
 
         Raises:
             InvalidArgumentError: ``name`` has another form.
@@ -171,11 +171,10 @@ class ExplicitGraph:
         operation, colon, index = name.rpartition(":")
         names = self.engine.open.names
         if not colon or not index.isdecimal():
-            known = names.find(name) is not None
+            verb = "refers to" if names.find(name) is not None else "looks like"
             raise InvalidArgumentError(
-                f"The name {name!r} {'refers to' if known else 'looks like'} an Operation, not a Tensor. "
-                "Tensor "
-                f'names must be of the form "<op_name>:<output_index>": "{name}:0" is the first result.'
+                f"The name {name!r} {verb} an Operation, not a Tensor. Tensor names must be of the form "
+                f'"<op_name>:<output_index>": "{name}:0" is the first result.'
             )
         if names.find(operation) is None:
             raise UnknownNameError(
@@ -193,44 +192,44 @@ class ExplicitGraph:
     def as_graph_element(
         self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
     ) -> SymbolicTensor | Operation:
-        """The tensor or operation of this graph that ``obj`` is, or names; a variable gives its value.
+        """The tensor or operation of this graph that ``obj`` is, or names; for a variable its value.
 
         Raises:
             InvalidArgumentError: ``obj`` belongs to another graph.
             UnknownNameError: the graph has nothing of that name.
             DTypeError: ``obj`` is neither, or of a kind that is not allowed.
         """
-        found = self._element(obj, allow_tensor)
-        if (allow_tensor and isinstance(found, SymbolicTensor)) or (
-            allow_operation and isinstance(found, Operation)
+        element = self._element(obj, allow_tensor)
+        if (allow_tensor and isinstance(element, SymbolicTensor)) or (
+            allow_operation and isinstance(element, Operation)
         ):
-            return found
-        wanted = " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation) or "graph element"
-        raise DTypeError(f"Can not convert a {type(obj).__name__} into a {wanted}.")
+            return element
+        kinds = " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation) or "graph element"
+        raise DTypeError(f"Can not convert a {type(obj).__name__} into a {kinds}.")
 
-    def nodes_of(self, given: Any) -> list[Node]:
-        """The nodes behind a tensor, a variable or an operation of this graph."""
-        found = self.as_graph_element(given)
-        if isinstance(found, Operation):
-            return list(found.nodes)
-        return [] if found._value.node is None else [found._value.node]
+    def nodes_of(self, obj: Any) -> list[Node]:
+        """The nodes that compute a tensor, a variable or an operation of this graph."""
+        element = self.as_graph_element(obj)
+        if isinstance(element, Operation):
+            return list(element.nodes)
+        return [] if element._value.node is None else [element._value.node]
 
     def _element(self, obj: Any, allow_tensor: bool) -> Any:
         if isinstance(obj, str):
             by_tensor = allow_tensor and ":" in obj
             return self.get_tensor_by_name(obj) if by_tensor else self.get_operation_by_name(obj)
         if isinstance(obj, Operation):
-            strange = obj.graph is not self
+            is_foreign = obj.graph is not self
         elif isinstance(obj, SymbolicTensor):
-            strange = obj._tracer is not self.engine
+            is_foreign = obj._tracer is not self.engine
         elif isinstance(obj, AbstractVariable):
             value: Value | None = self.engine.value_of(obj)
             if value is not None:
                 return self.engine.tensor_of(value)
-            strange = True
+            is_foreign = True
         else:
             return None
-        if strange:
+        if is_foreign:
             raise InvalidArgumentError(
                 f"{obj!r} is not an element of this graph. Build it in the block of the graph that the "
                 "session runs, or run it in a session of its own graph: Session(graph=g)."

@@ -29,15 +29,15 @@ TRAINABLE_VARIABLES = "trainable_variables"
 
 
 class OpenBuilder(GraphBuilder):
-    """A graph that grows until it is closed, with names, and order edges where the user asks for them.
+    """A graph that can be added to until it is closed, with names and control dependencies.
 
     Attributes:
-        closed: whether nothing may be added any more.
+        closed: whether the graph is read-only.
         names: of nodes, of the inputs, and of operations that are groups of nodes.
-        origins: the line that asked for each input, and for each group.
-        lines: behind every addition, in order.
-        first: the nodes that run before those that are added now.
-        after: the nodes that must run before each node that asks for it.
+        origins: the line of the program that added an input or a group.
+        lines: the lines of all additions, in order.
+        first: the nodes that new nodes depend on.
+        after: the control dependencies of nodes.
     """
 
     def __init__(self, name: str) -> None:
@@ -54,7 +54,7 @@ class OpenBuilder(GraphBuilder):
         return self._input(super().argument(spec), spec.name or "Placeholder")
 
     def capture(self, spec: TensorSpec, source: Any, *, variable: bool) -> Value:
-        self.check_open("a value from outside")
+        self.check_open("a value from outside the graph")
         base = source.name.partition(":")[0] if variable else "Const"
         return self._input(super().capture(spec, source, variable=variable), base)
 
@@ -65,7 +65,9 @@ class OpenBuilder(GraphBuilder):
         node = super().add(op, inputs, attrs, origin)
         self.names.add(node, attrs["called"] if op is POSTPONED else op.name)
         self.lines.append(origin)
-        if self.first and not isinstance(op.kind, Literal):  # constants are shared beyond the block
+        if self.first and not isinstance(
+            op.kind, Literal
+        ):  # constants are shared with code outside the block
             self.after[node] = self.first
         return node
 
@@ -75,7 +77,7 @@ class OpenBuilder(GraphBuilder):
             where = caller()
             raise FailedPreconditionError(
                 f"Graph is finalized and cannot be modified. {what[:1].upper()}{what[1:]} would be added to "
-                "it. Build all that is run before finalize(), and outside of the loop that runs it."
+                "it. Build the graph before finalize(), and outside of the loop that runs it."
                 + (f"\n  {where}" if where else "")
             )
 
@@ -95,15 +97,15 @@ class OpenBuilder(GraphBuilder):
 
 
 class GraphEngine(Tracer):
-    """Records ops in an explicit graph, where reading and assigning a variable are nodes too.
+    """Records ops in an explicit graph, in which reads and assignments of variables are nodes.
 
     Attributes:
-        graph: the explicit graph that it records, for those who ask a tensor or an operation for it.
+        graph: the explicit graph.
         variables: the variables of the graph, in the order of their creation.
-        initial: the node that gives each of them its first value.
-        assignments: the nodes that assign, in program order.
-        seeds: of its random ops.
-        collections: lists of anything under names of the user's choice; the variables are in two of them.
+        initial: the nodes that assign their initial values.
+        assignments: all nodes that assign, in program order.
+        seeds: the seeds of its random ops.
+        collections: lists of values by name; two of them have the variables.
     """
 
     __slots__ = (
@@ -137,43 +139,45 @@ class GraphEngine(Tracer):
         self._read: dict[int, SymbolicTensor] = {}
         self._operations: dict[Node | Value, Operation] = {}
 
-    # what ops ask of an engine
+    # The interface of an engine for ops
 
     def unary(self, op: Op, x: Any) -> Any:
-        return self.run(op, op.prepare((x,), self), {}) if is_unknown(x) else self._kept(super().unary(op, x))
+        return (
+            self.run(op, op.prepare((x,), self), {}) if is_unknown(x) else self._unique(super().unary(op, x))
+        )
 
     def binary(self, op: Op, x: Any, y: Any) -> Any:
         if is_unknown(x) or is_unknown(y):
             return self.run(op, op.prepare((x, y), self), {})
-        return self._kept(super().binary(op, x, y))
+        return self._unique(super().binary(op, x, y))
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         if op is not POSTPONED and any(map(is_unknown, inputs)):
             return postpone(_AppliedOp(op, attrs), inputs, {})
-        found = super().run(op, inputs, attrs)
-        if not isinstance(found, tuple):
-            return self._kept(found)
-        return tuple([self._kept(s) for s in found]) or self.operation_of(self.builder.nodes[-1])
+        outputs = super().run(op, inputs, attrs)
+        if not isinstance(outputs, tuple):
+            return self._unique(outputs)
+        return tuple([self._unique(s) for s in outputs]) or self.operation_of(self.builder.nodes[-1])
 
     def constant(self, array: Any) -> SymbolicTensor:
-        return self._kept(super().constant(array))
+        return self._unique(super().constant(array))
 
     def read(self, variable: AbstractVariable) -> SymbolicTensor:
         key = id(variable)
         if key not in self._first_read:
-            if value_of(variable) is None:  # only a variable from outside of graphs has one to capture
+            if value_of(variable) is None:  # only a variable outside of graphs has a value to capture
                 raise InaccessibleTensorError(
                     f"{variable!r} is not an element of this graph: another graph holds it. Create it in the "
                     "block of the graph that uses it."
                 )
             return super().read(variable)
-        found = self._read.get(key)
-        if found is None:
-            found = self._read[key] = self._add(READ, (), variable, "read")
-        return found
+        tensor = self._read.get(key)
+        if tensor is None:
+            tensor = self._read[key] = self._add(READ, (), variable, "read")
+        return tensor
 
     def assign(self, variable: AbstractVariable, value: Any) -> SymbolicTensor:
-        """The variable's value after the assignment, which happens in the runs that depend on it."""
+        """Add an assignment, which runs if a fetch depends on it; returns the variable's new value."""
         if id(variable) not in self._first_read:
             raise InaccessibleTensorError(
                 f"{variable!r} was created outside of this graph, which can read it but not assign it. "
@@ -189,23 +193,23 @@ class GraphEngine(Tracer):
         return True
 
     def record_assignment(self, variable: AbstractVariable, value: Any) -> None:
-        """Nothing: assignments are nodes, which runs put in order."""
+        """Does nothing: assignments are nodes, which a run orders."""
 
     def update(self, variable: AbstractVariable, value: Any, outputs: Sequence[Any]) -> None:
-        """Assign in the runs that compute any of ``outputs``.
+        """Add an assignment that runs whenever one of ``outputs`` is computed.
 
         Raises:
-            FailedPreconditionError: there is nothing to fetch that the assignment could go with.
+            FailedPreconditionError: there are no outputs.
         """
         if not outputs:
             raise FailedPreconditionError(
-                f"{variable!r} is assigned by code that computes no result, so no run could ask for it. "
+                f"{variable!r} is assigned by code that computes no result, so no run would execute it. "
                 "Return the assigned value, and fetch it."
             )
-        node = _made(self.assign(variable, value))
+        node = _node_of(self.assign(variable, value))
         after = self.open.after
-        for maker in dict.fromkeys(x._value.node for x in outputs):
-            after[maker] = (*after.get(maker, ()), node)
+        for producer in dict.fromkeys(x._value.node for x in outputs):
+            after[producer] = (*after.get(producer, ()), node)
 
     def name_scope(self, name: str) -> AbstractContextManager[str]:
         return self.open.names.within(name)
@@ -219,69 +223,69 @@ class GraphEngine(Tracer):
             self.order_after(before)
 
     def create_variable(self, variable: Any, initial: Any) -> None:
-        before = self.order_after(())  # a variable begins on its own, whatever block creates it
-        value = self.open.names.unique(variable.name.partition(":")[0])
-        variable._name = value
+        before = self.order_after(())  # initial values have no control dependencies, whatever block is open
+        name = self.open.names.unique(variable.name.partition(":")[0])
+        variable._name = name
         self.variables.append(variable)
-        self.initial.append(_made(self._assign(variable, initial, "Assign")))
-        self._first_read[id(variable)] = symbol = self._add(READ, (), variable)
-        self.open.names.rename(_made(symbol), value)
+        self.initial.append(_node_of(self._assign(variable, initial, "Assign")))
+        self._first_read[id(variable)] = tensor = self._add(READ, (), variable)
+        self.open.names.rename(_node_of(tensor), name)
         self.collect(variable, [GLOBAL_VARIABLES, *([TRAINABLE_VARIABLES] if variable.trainable else [])])
         self.order_after(before)
 
     def _out_of_scope(self, tensor: AbstractTensor) -> str:
         return (
-            f"{tensor!r} is not an element of this graph: another graph or a traced function made it. "
+            f"{tensor!r} is not an element of this graph: it belongs to another graph or a traced function. "
             "Build both in one graph, or fetch its value with session.run and feed that."
         )
 
-    # what a tensor of the graph asks
+    # The interface for tensors of the graph
 
     def pending(self) -> str:
         return "before a session runs the graph"
 
     def way_to_value(self) -> str:
-        return "Ask a session for it, session.run(x)"
+        return "Fetch it, session.run(x)"
 
     def origin(self, value: Value) -> Origin | None:
         return self.open.origins.get(value) if value.node is None else value.node.origin
 
-    def operation(self, symbol: SymbolicTensor) -> Operation:
-        return self.operation_of(symbol._value.node or symbol._value)
+    def operation(self, tensor: SymbolicTensor) -> Operation:
+        return self.operation_of(tensor._value.node or tensor._value)
 
-    def graph_of(self, symbol: SymbolicTensor) -> object:
+    def graph_of(self, tensor: SymbolicTensor) -> object:
         return self.graph
 
-    def evaluate(self, symbol: SymbolicTensor, feed_dict: Mapping[Any, Any] | None, session: Any) -> Any:
-        return session_for(session, self.graph, "evaluate tensor using `eval()`").run(symbol, feed_dict)
+    def evaluate(self, tensor: SymbolicTensor, feed_dict: Mapping[Any, Any] | None, session: Any) -> Any:
+        return session_for(session, self.graph, "evaluate tensor using `eval()`").run(tensor, feed_dict)
 
-    # what a graph asks
+    # The interface for the graph
 
     def operation_of(self, element: Node | Value) -> Operation:
-        """The one operation of a node, or of a value from outside."""
-        found = self._operations.get(element)
-        if found is None:
-            found = self._operations[element] = self._operation(element)
-        return found
+        """The operation of a node, or of a value from outside the graph; the same object each time."""
+        operation = self._operations.get(element)
+        if operation is None:
+            operation = self._operations[element] = self._operation(element)
+        return operation
 
     def rename(self, node: Node, name: str) -> None:
-        """Give a node, and its operation, a name that was made for it."""
+        """Set the name of a node and of its operation."""
         self.open.names.rename(node, name)
         if node in self._operations:
             self._operations[node].name = name
 
     def operations(self) -> list[Operation]:
-        """All, in the order in which they were added."""
+        """All operations, in the order in which they were added."""
         return [x if isinstance(x, Operation) else self.operation_of(x) for x in self.open.names]
 
     def group(self, name: str, nodes: Sequence[Node]) -> Operation:
         """A new operation that runs ``nodes``."""
-        made = Operation(self, name, "NoOp", nodes)
-        self.open.group(made)
-        return made
+        operation = Operation(self, name, "NoOp", nodes)
+        self.open.group(operation)
+        return operation
 
     def ordered_before(self, nodes: Sequence[Node]) -> list[Operation]:
-        """The operations that ``nodes`` must wait for."""
+        """The operations that run before ``nodes`` by control dependencies."""
         return [
             self.operation_of(n) for n in dict.fromkeys(n for m in nodes for n in self.open.after.get(m, ()))
         ]
@@ -293,31 +297,29 @@ class GraphEngine(Tracer):
         origins = self.open.origins
         return origins[operation] if operation in origins else operation.nodes[0].origin
 
-    def collect(self, thing: Any, names: Sequence[str]) -> None:
-        """Put ``thing`` into the collections called ``names``."""
+    def collect(self, value: Any, names: Sequence[str]) -> None:
+        """Add ``value`` to the collections called ``names``."""
         for name in names:
-            self.collections.setdefault(name, []).append(thing)
+            self.collections.setdefault(name, []).append(value)
 
     def value_of(self, variable: AbstractVariable) -> Value | None:
-        """What stands for the variable's value as a run begins; None if it is not the graph's."""
-        found = self._first_read.get(id(variable))
-        return None if found is None else found._value
+        """The variable's value at the start of a run; None if it is not a variable of the graph."""
+        tensor = self._first_read.get(id(variable))
+        return None if tensor is None else tensor._value
 
     def reads(self, variable: AbstractVariable) -> list[Value]:
-        """Every node's reading of the variable."""
+        """The outputs of all nodes that read the variable."""
         return [n.output for n in self.builder.nodes if n.op is READ and n.attrs["variable"] is variable]
 
     def order_after(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
-        """Let the nodes that follow run after ``nodes``; returns the nodes that were asked for before."""
+        """Make new nodes depend on ``nodes``; returns the dependencies of before."""
         before, self.open.first = self.open.first, tuple(nodes)
-        self._read.clear()  # what is read under another order is another value
+        self._read.clear()  # a read with other dependencies is another value
         return before
 
     def tensor_name(self, value: Value) -> str:
-        """The name of its operation, and which of the results it is."""
+        """The name of a tensor: that of its operation, and the number of the result."""
         return f"{self.open.names.of(value.node or value)}:{value.index}"
-
-    # inside
 
     def _operation(self, element: Node | Value) -> Operation:
         name = self.open.names.of(element)
@@ -330,20 +332,20 @@ class GraphEngine(Tracer):
         )
         return Operation(self, name, kind, [], (), [self.tensor_of(element)])
 
-    def _kept(self, symbol: SymbolicTensor) -> SymbolicTensor:
-        """The one symbol that stands for its value: what operations show is what the user holds."""
-        return self.tensors.setdefault(symbol._value, symbol)
+    def _unique(self, tensor: SymbolicTensor) -> SymbolicTensor:
+        """The only symbolic tensor of its value, so that operations return the user's own tensors."""
+        return self.tensors.setdefault(tensor._value, tensor)
 
     def _assign(self, variable: AbstractVariable, value: Any, name: str = "assign") -> SymbolicTensor:
-        symbol = self._add(ASSIGN, (self.lift(value)._value,), variable, name)
-        self.assignments.append(_made(symbol))
+        tensor = self._add(ASSIGN, (self.lift(value)._value,), variable, name)
+        self.assignments.append(_node_of(tensor))
         self._read.pop(id(variable), None)
-        return symbol
+        return tensor
 
     def _add(
         self, op: Op, inputs: tuple[Value, ...], variable: Any, name: str | None = None
     ) -> SymbolicTensor:
-        """A node about a variable, called after it."""
+        """Add a node that reads or assigns a variable, and name it after the variable."""
         node = self.builder.add(op, inputs, {"variable": variable}, caller())
         names = self.open.names
         if name is not None:
@@ -365,7 +367,7 @@ class _AppliedOp:
         return dispatch.current().run(self._op, inputs, self._attrs)
 
 
-def _made(symbol: SymbolicTensor) -> Node:
-    node = symbol._value.node
-    assert node is not None, "a symbol of an op's result"
+def _node_of(tensor: SymbolicTensor) -> Node:
+    node = tensor._value.node
+    assert node is not None, "it is the result of an op"
     return node

@@ -1,4 +1,4 @@
-"""The trap of lazy loading: a loop that adds nodes to the graph each time before it runs it."""
+"""A warning for loops that add nodes to the graph before each run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dualflow.graph.ir import Origin
 from dualflow.graph_mode.graph_engine import GraphEngine
 
 REPEATS: Final = 3
-"""How often a line adds nodes between runs before it is taken for a loop's."""
+"""The number of runs before which a line has added nodes when it is reported."""
 
 
 class GraphGrowthWarning(UserWarning):
@@ -17,23 +17,23 @@ class GraphGrowthWarning(UserWarning):
 
 
 class Growth:
-    """What has been added to a graph between a session's runs, by line."""
+    """Counts, by line, the runs of a session before which nodes were added to the graph."""
 
-    __slots__ = ("_engine", "_lines", "_seen", "_started")
+    __slots__ = ("_counted", "_engine", "_lines", "_started")
 
     def __init__(self, engine: GraphEngine) -> None:
         self._engine = engine
-        self._seen = 0
+        self._counted = 0
         self._started = False
         self._lines: dict[Origin, int] = {}
 
-    def look(self) -> None:
-        """Note that a run begins; warn of a line that has added nodes before each of several."""
+    def record_run(self) -> None:
+        """Record that a run begins; warn of a line that has added nodes before ``REPEATS`` runs."""
         lines = self._engine.open.lines
-        if len(lines) == self._seen:
+        if len(lines) == self._counted:
             return
-        new = {line for line in lines[self._seen :] if line is not None}
-        self._seen = len(lines)
+        new = {line for line in lines[self._counted :] if line is not None}
+        self._counted = len(lines)
         if not self._started:
             self._started = True
             return
@@ -45,6 +45,6 @@ class Growth:
             warn_user(
                 f"The graph grows at each run: {first} has added nodes before each of {REPEATS} runs, and it "
                 f"has {len(lines)} nodes now. Build the graph once, before the loop, and only run it there; "
-                "graph.finalize() turns such a line into an error.",
+                "graph.finalize() makes such a line an error.",
                 category=GraphGrowthWarning,
             )

@@ -1,8 +1,7 @@
 """The names in an explicit graph: unique, and in scopes, by TensorFlow's rules.
 
-Names differ in more than case. The second ``x`` is ``x_1``; inside the scope ``a`` it would be ``a/x``. A
-name that ends in ``/`` is taken as it stands, so that the name that a scope's block is given can be used
-again.
+Names that differ in case only are equal. The second ``x`` is ``x_1``; in the scope ``a`` it would be ``a/x``.
+A name that ends in ``/`` is used unchanged, so that the full name of a scope enters it again.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _INNER: Final = re.compile(r"[A-Za-z0-9_.\\/>-]*")
 
 
 class UnknownNameError(NotFoundError, KeyError):
-    """A graph has nothing of the name that was asked for."""
+    """A graph has no element of the requested name."""
 
     __str__ = Exception.__str__  # a KeyError shows its message in quotes
 
@@ -30,7 +29,7 @@ class UniqueNames(Generic[Element]):
     """The elements of a graph by name, in the order in which they were added.
 
     Attributes:
-        scope: what new names begin with: nothing, or scopes that each end in ``/``.
+        scope: the prefix of new names: empty, or scopes that each end in ``/``.
     """
 
     def __init__(self) -> None:
@@ -54,25 +53,25 @@ class UniqueNames(Generic[Element]):
         return self._elements.get(name)
 
     def like(self, name: str) -> str:
-        """A question for errors, whether another name was meant; nothing where no name is near."""
-        near = get_close_matches(name, self._elements, 1)
-        return f" Did you mean {near[0]!r}?" if near else ""
+        """A suggestion of a similar name for errors; empty if there is none."""
+        similar = get_close_matches(name, self._elements, 1)
+        return f" Did you mean {similar[0]!r}?" if similar else ""
 
     def add(self, element: Element, base: str) -> str:
-        """Name an element after ``base``, in the present scope."""
+        """Add an element, named after ``base`` in the current scope; returns its name."""
         name = self.unique(base)
         self._elements[name] = element
         self._names[element] = name
         return name
 
     def rename(self, element: Element, name: str) -> None:
-        """Give an element a name that :meth:`unique` has returned."""
+        """Set the name of an element to one that :meth:`unique` has returned."""
         del self._elements[self._names[element]]
         self._elements[name] = element
         self._names[element] = name
 
     def unique(self, base: str) -> str:
-        """A name that is taken from now on: ``base`` in the present scope, with a number if need be."""
+        """Reserve and return a name: ``base`` in the current scope, with a number if it is taken."""
         full = base[:-1] if base.endswith("/") else f"{self.scope}{base}"
         key = full.lower()
         if base.endswith("/") and full not in self._elements:
@@ -81,7 +80,7 @@ class UniqueNames(Generic[Element]):
         return self.numbered(full)
 
     def numbered(self, full: str) -> str:
-        """``full``, which already has its scopes, with a number if it is taken."""
+        """Reserve and return ``full``, which has its scopes, with a number if it is taken."""
         key = full.lower()
         count = self._taken.get(key, 0)
         self._taken[key] = count + 1
@@ -95,9 +94,9 @@ class UniqueNames(Generic[Element]):
 
     @contextmanager
     def within(self, name: str | None) -> Iterator[str]:
-        """The block whose names are in the scope ``name``: a new one, or that of before if it ends in ``/``.
+        """A block whose names are in the scope ``name``: a new one, or an old one if it ends in ``/``.
 
-        The block is given the scope's full name with its ``/``; no name leads out of all scopes.
+        ``as`` binds the scope's full name with its ``/``. None and ``""`` leave all scopes.
         """
         before = self.scope
         inner = name or ""
@@ -111,10 +110,10 @@ class UniqueNames(Generic[Element]):
 
 
 def checked(name: str, scope: str = "") -> str:
-    """``name``, if it can be the name of something in ``scope``.
+    """``name``, if it is valid in ``scope``.
 
     Raises:
-        InvalidArgumentError: it holds characters that names may not have.
+        InvalidArgumentError: it has characters that names may not have.
     """
     form = _INNER if scope else _FIRST
     if not isinstance(name, str) or not form.fullmatch(name):

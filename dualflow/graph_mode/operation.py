@@ -1,4 +1,4 @@
-"""Operations: the parts of an explicit graph that a session can be asked to run."""
+"""Operations: the elements of an explicit graph that a session can run."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from dualflow.graph.ir import Node, Origin
 from dualflow.graph_mode.default_session import session_for
 
 
-class KeepsOperations(Protocol):
-    """What an operation asks of the engine that records its graph."""
+class RecordsOperations(Protocol):
+    """The interface of a graph's engine that its operations use."""
 
     @property
     def graph(self) -> Any:
         """The graph that is recorded."""
 
     def ordered_before(self, nodes: Sequence[Node]) -> list[Operation]:
-        """The operations that ``nodes`` must wait for."""
+        """The operations that run before ``nodes`` by control dependencies."""
 
     def line_of(self, operation: Operation) -> Origin | None:
         """The line of the program that added an operation."""
 
 
 class Operation:
-    """What runs in a graph; to fetch it gives None. Each is one object, which may be a key of dicts.
+    """A node or a group of nodes of a graph; fetching it returns None. It may be a key of dicts.
 
     Attributes:
-        name: unique in the graph.
-        type: the op's name, ``Placeholder``, ``Const`` or ``Variable`` for what comes from outside, ``NoOp``
-            for a group.
-        inputs: the tensors it reads.
-        outputs: the tensors it computes.
-        nodes: what runs; none for what comes from outside.
+        name: its unique name in the graph.
+        type: the op's name; ``Placeholder``, ``Const`` or ``Variable`` for a value from outside the graph;
+            ``NoOp`` for a group.
+        inputs: the tensors that it reads.
+        outputs: the tensors that it computes.
+        nodes: its nodes; none for a value from outside the graph.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default():
@@ -46,7 +46,7 @@ class Operation:
 
     def __init__(
         self,
-        engine: KeepsOperations,
+        engine: RecordsOperations,
         name: str,
         type: str,
         nodes: Sequence[Node],
@@ -67,7 +67,7 @@ class Operation:
 
     @property
     def control_inputs(self) -> list[Operation]:
-        """The operations that run first because the program says so."""
+        """The operations that run before it by control dependencies."""
         return self._engine.ordered_before(self.nodes)
 
     @property

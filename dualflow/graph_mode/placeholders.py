@@ -1,4 +1,4 @@
-"""What only a graph has: placeholders, gradients of symbolic tensors, groups, order."""
+"""Functions for explicit graphs: placeholders, gradients of symbolic tensors, groups, dependencies."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
 
 @entry
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
-    """A tensor whose value each run is fed.
+    """A tensor whose value is fed in each run.
 
     Args:
         dtype: of the fed values.
-        shape: sizes, None where any size may be fed. Without a shape, arrays of any rank may be; operators
-            and the functions of ``v1`` take such a tensor, but not those that take a function.
-        name: the tensor's name, ``Placeholder`` by default; a number follows from the second on.
+        shape: sizes; None for an axis of any size. Without a shape, arrays of any rank may be fed; operators
+            and the functions of ``v1`` accept such a tensor, except functions with function arguments.
+        name: the tensor's name, ``Placeholder`` by default, with a number if it is taken.
 
     Raises:
-        FailedPreconditionError: outside of a graph's block.
+        FailedPreconditionError: outside a graph's block.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default():
@@ -54,15 +54,15 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
 
 @entry
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Any:
-    """A tensor that has the value ``input`` in the runs that are not fed another; eagerly, ``input``.
+    """A tensor with the value ``input`` in runs without a feed for it; eagerly, ``input``.
 
     Args:
-        input: a tensor, or what becomes one.
-        shape: of what may be fed, None where any size may be; ``input`` must fit it.
+        input: a tensor, or what converts to one.
+        shape: the shape of fed values, None for an axis of any size; ``input`` must be compatible with it.
         name: the tensor's name, ``placeholder_with_default`` by default.
 
     Raises:
-        InvalidArgumentError: the shape of ``input`` doesn't fit.
+        InvalidArgumentError: the shape of ``input`` is not compatible with ``shape``.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default(), v1.Session() as session:
@@ -70,19 +70,19 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
     ...     print(session.run(rate), session.run(rate, {rate: 0.25}))
     0.5 0.25
     """
-    given = convert_to_tensor(input)
-    wanted = TensorSpec.of(as_shape(shape), given.dtype)
-    if not wanted.is_compatible_with(given.spec):
+    default = convert_to_tensor(input)
+    spec = TensorSpec.of(as_shape(shape), default.dtype)
+    if not spec.is_compatible_with(default.spec):
         raise InvalidArgumentError(
-            f"A default of shape {given.shape} doesn't fit a placeholder of shape {wanted.shape}."
+            f"A default of shape {default.shape} doesn't fit a placeholder of shape {spec.shape}."
         )
     graph = graph_recording()
     if graph is None:
-        return given
-    symbol = dispatch.current().run(DEFAULT, (given,), {"shape": wanted.shape})
+        return default
+    tensor = dispatch.current().run(DEFAULT, (default,), {"shape": spec.shape})
     if name is not None:
-        graph.engine.open.names.rename(symbol._value.node, graph.unique_name(_name(graph, name)))
-    return symbol
+        graph.engine.open.names.rename(tensor._value.node, graph.unique_name(_name(graph, name)))
+    return tensor
 
 
 def _name(graph: ExplicitGraph, name: str) -> str:
@@ -91,9 +91,9 @@ def _name(graph: ExplicitGraph, name: str) -> str:
 
 @entry
 def group(*inputs: Any, name: str = "group_deps") -> Operation | None:
-    """The operation that runs all of ``inputs``: tensors, operations, variables, or lists of them.
+    """An operation that runs all of ``inputs``: tensors, operations, variables, or lists of them.
 
-    Eagerly and in traced functions all have run before, and the result is None.
+    Eagerly and in traced functions they have run already, and the result is None.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default(), v1.Session() as session:
@@ -116,7 +116,7 @@ def group(*inputs: Any, name: str = "group_deps") -> Operation | None:
 
 @entry
 def no_op(name: str = "NoOp") -> Operation | None:
-    """The operation that does nothing; eagerly None.
+    """An operation that does nothing; eagerly None.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default():
@@ -131,7 +131,7 @@ def _flat(inputs: Sequence[Any]) -> list[Any]:
 
 
 def control_dependencies(control_inputs: Sequence[Any] | None) -> AbstractContextManager[None]:
-    """The block whose ops run after ``control_inputs``; eagerly these have run, and nothing is to do.
+    """A block whose ops run after ``control_inputs``; eagerly these have run already.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default(), v1.Session() as session:
@@ -164,13 +164,13 @@ def gradients(
         ys: a tensor or a list.
         xs: a tensor or variable, or a list of them.
         grad_ys: the cotangent of each of ``ys``, ones by default.
-        name: the scope of the names of what is added.
-        colocate_gradients_with_ops, gate_gradients, aggregation_method: ignored; as in TensorFlow.
-        stop_gradients: tensors to be taken for constants.
-        unconnected_gradients: ``"none"`` or ``"zero"``: what stands for a gradient that is nowhere.
+        name: the name scope of the added ops.
+        colocate_gradients_with_ops, gate_gradients, aggregation_method: TensorFlow's, and ignored.
+        stop_gradients: tensors that are treated as constants.
+        unconnected_gradients: ``"none"`` or ``"zero"``: the gradient of an unconnected source.
 
     Raises:
-        FailedPreconditionError: outside of a graph's block; use a GradientTape there.
+        FailedPreconditionError: outside a graph's block; use a GradientTape there.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default(), v1.Session() as session:
@@ -181,13 +181,13 @@ def gradients(
     """
     graph = graph_being_built("gradients()")
     try:
-        wanted = UnconnectedGradients(unconnected_gradients)
+        unconnected = UnconnectedGradients(unconnected_gradients)
     except ValueError:
         raise InvalidArgumentError(
             f'unconnected_gradients is "none" or "zero", not {unconnected_gradients!r}.'
         ) from None
     with graph.name_scope(name):
-        return _gradients(graph, ys, xs, grad_ys, stop_gradients, wanted)
+        return _gradients(graph, ys, xs, grad_ys, stop_gradients, unconnected)
 
 
 def _gradients(
@@ -199,15 +199,15 @@ def _gradients(
     unconnected: UnconnectedGradients,
 ) -> list[Any]:
     engine = graph.engine
-    targets, sources = [_symbol(graph, y) for y in _listed(ys)], _listed(xs)
-    places = [[v for v in _places(graph, x) if v.spec.dtype.is_inexact] for x in sources]
-    given = [None] * len(targets) if grad_ys is None else _listed(grad_ys)
+    targets, sources = [_graph_tensor(graph, y) for y in _listed(ys)], _listed(xs)
+    source_values = [[v for v in _values_of(graph, x) if v.spec.dtype.is_inexact] for x in sources]
+    initial = [None] * len(targets) if grad_ys is None else _listed(grad_ys)
     cotangents = [
         _ones(y) if g is None else conj(convert_to_tensor(g, y.dtype))
-        for y, g in zip(targets, given, strict=True)
+        for y, g in zip(targets, initial, strict=True)
     ]
-    stops = dict.fromkeys(_symbol(graph, s)._value for s in _listed(stop_gradients or []))
-    behind = needed({}, [y._value for y in targets], (), stops)
+    stops = dict.fromkeys(_graph_tensor(graph, s)._value for s in _listed(stop_gradients or []))
+    ancestors = needed({}, [y._value for y in targets], (), stops)
     records = [
         Record(
             n.op,
@@ -216,13 +216,13 @@ def _gradients(
             dict(n.attrs),
         )
         for n in engine.builder.nodes
-        if n in behind
+        if n in ancestors
     ]
-    flat = [v for values in places for v in values]
+    flat = [v for values in source_values for v in values]
     flows = iter(sweep(records, targets, cotangents, [engine.tensor_of(v) for v in flat]))
     return [
         _total([next(flows) for _ in values], source, unconnected)
-        for values, source in zip(places, sources, strict=True)
+        for values, source in zip(source_values, sources, strict=True)
     ]
 
 
@@ -230,30 +230,30 @@ def _ones(target: SymbolicTensor) -> Any:
     return postpone(ones_like, (target,), {}) if is_unknown(target) else ones_like(target)
 
 
-def _listed(given: Any) -> list[Any]:
-    return list(given) if isinstance(given, list | tuple) else [given]
+def _listed(x: Any) -> list[Any]:
+    return list(x) if isinstance(x, list | tuple) else [x]
 
 
-def _symbol(graph: ExplicitGraph, given: Any) -> SymbolicTensor:
-    """The graph's one symbol for a tensor or a variable's value."""
-    tensor = convert_to_tensor(given)
+def _graph_tensor(graph: ExplicitGraph, x: Any) -> SymbolicTensor:
+    """The graph's symbolic tensor for a tensor or a variable's value."""
+    tensor = convert_to_tensor(x)
     if type(tensor) is not SymbolicTensor or dispatch.current().innermost is not graph.engine:
-        raise DTypeError(f"gradients() takes tensors of the graph that is being built, not {given!r}.")
+        raise DTypeError(f"gradients() takes tensors of the graph that is being built, not {x!r}.")
     return graph.engine.tensor_of(graph.engine.lift(tensor)._value)
 
 
-def _places(graph: ExplicitGraph, source: Any) -> list[Value]:
-    """Where the graph holds the value of a source: at each reading of a variable."""
+def _values_of(graph: ExplicitGraph, source: Any) -> list[Value]:
+    """The values of the graph that a source stands for: for a variable, all its reads."""
     if isinstance(source, AbstractVariable) and graph.engine.value_of(source) is not None:
         return graph.engine.reads(source)
-    return [_symbol(graph, source)._value]
+    return [_graph_tensor(graph, source)._value]
 
 
 def _total(flows: Sequence[Any], source: Any, unconnected: UnconnectedGradients) -> Any:
-    found = [f for f in flows if f is not None]
-    if not found:
+    connected = [flow for flow in flows if flow is not None]
+    if not connected:
         return zeros_like(source) if unconnected is UnconnectedGradients.ZERO else None
-    total = found[0]
-    for flow in found[1:]:
+    total = connected[0]
+    for flow in connected[1:]:
         total = total + flow
     return conj(total)

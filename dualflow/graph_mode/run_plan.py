@@ -1,4 +1,4 @@
-"""From an open graph to what a run executes: the part that the fetches need, for the feeds' shapes."""
+"""Run plans: the part of an explicit graph that the fetches need, compiled for the shapes of the feeds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dualflow.graph.ir import Capture, GraphBuilder, Node, Update, Value
 from dualflow.graph.passes.assignments import ASSIGNMENT
 from dualflow.graph.respecialise_bodies import attrs_for
 from dualflow.graph_mode.graph_engine import GraphEngine
-from dualflow.graph_mode.unknown_rank import POSTPONED, make
+from dualflow.graph_mode.unknown_rank import POSTPONED, expand
 from dualflow.graph_mode.variable_ops import ASSIGN, DEFAULT, READ, variable_spec
 from dualflow.ops.creation import CONSTANT, zeros
 from dualflow.ops.measuring import SHAPE
@@ -27,20 +27,20 @@ from dualflow.ops.record import Effect
 
 
 @dataclass(slots=True)
-class Cell:
-    """A variable's value in one session.
+class SessionVariable:
+    """The value of a graph's variable in one session.
 
     Attributes:
-        holder: a variable of its own, which compiled code reads and writes.
-        started: whether it has a value yet.
+        holder: an eager variable, which compiled code reads and writes.
+        started: whether it has been initialised.
     """
 
     holder: Variable
     started: bool = False
 
     @classmethod
-    def of(cls, variable: Any) -> Cell:
-        """A cell without a value, which a graph's variable will have in a session."""
+    def of(cls, variable: Any) -> SessionVariable:
+        """An uninitialised session variable for a graph's variable."""
         spec = variable_spec(variable)
         with dispatch.using(EAGER):
             return cls(Variable(zeros(spec.shape, spec.dtype), name=variable.name.partition(":")[0]))
@@ -51,15 +51,15 @@ class RunPlan:
     """A compiled part of a graph, for one session.
 
     Attributes:
-        compiled: takes the feeds.
-        reads: the variables whose values it needs, with their cells.
-        writes: the cells that it gives values.
-        calls_python: whether Python code runs on the way, which may keep what it is given.
+        compiled: the compiled graph, whose arguments are the feeds.
+        reads: the graph's variables that it reads, with their session variables.
+        writes: the session variables that it writes.
+        calls_python: whether it calls Python code, which may keep references to its arguments.
     """
 
     compiled: CompiledGraph
-    reads: tuple[tuple[Any, Cell], ...]
-    writes: tuple[Cell, ...]
+    reads: tuple[tuple[Any, SessionVariable], ...]
+    writes: tuple[SessionVariable, ...]
     calls_python: bool
 
 
@@ -68,148 +68,150 @@ def plan(
     fetches: Sequence[Value],
     nodes: Sequence[Node],
     feeds: Mapping[Value, TensorSpec],
-    cells: Callable[[Any], Cell],
+    variables: Callable[[Any], SessionVariable],
 ) -> RunPlan:
-    """How to compute ``fetches`` and run ``nodes``, given what ``feeds`` specifies and where variables live.
+    """The plan that computes ``fetches`` and runs ``nodes`` for feeds of these specs.
+
+    ``variables`` returns the session variable of a graph's variable.
 
     Raises:
         InvalidArgumentError: a placeholder is needed and not fed.
     """
-    return _Replay(engine, feeds, cells).plan(fetches, nodes)
+    return _Replay(engine, feeds, variables).plan(fetches, nodes)
 
 
 def needed(
     after: Mapping[Node, Sequence[Node]],
-    wanted: Sequence[Value],
+    fetches: Sequence[Value],
     nodes: Sequence[Node],
     fed: Mapping[Value, Any],
 ) -> set[Node]:
-    """The nodes to run for ``wanted`` and ``nodes``, with those that must come before them."""
-    found: set[Node] = set()
-    pending = [*nodes, *(v.node for v in wanted if v not in fed and v.node is not None)]
+    """The nodes that ``fetches`` and ``nodes`` depend on, by data or by control dependencies (``after``)."""
+    ancestors: set[Node] = set()
+    pending = [*nodes, *(v.node for v in fetches if v not in fed and v.node is not None)]
     while pending:
         node = pending.pop()
-        if node not in found:
-            found.add(node)
+        if node not in ancestors:
+            ancestors.add(node)
             pending += [v.node for v in node.inputs if v not in fed and v.node is not None]
             pending += after.get(node, ())
-    return found
+    return ancestors
 
 
 class _Replay:
-    """The nodes of an open graph once more, in program order, with the feeds' own shapes.
+    """Copies nodes of an explicit graph in program order, with the shapes of the feeds.
 
-    Each variable is an input; its reads and assignments between become the values they stand for.
+    Each variable becomes an input. Its reads and assignments are replaced by its current value.
     """
 
     def __init__(
-        self, engine: GraphEngine, feeds: Mapping[Value, TensorSpec], cells: Callable[[Any], Cell]
+        self,
+        engine: GraphEngine,
+        feeds: Mapping[Value, TensorSpec],
+        variables: Callable[[Any], SessionVariable],
     ) -> None:
         self._engine = engine
-        self._cells = cells
+        self._variables = variables
         self._builder = GraphBuilder(engine.name)
         self._fed = feeds
-        self._known = {value: self._builder.argument(spec) for value, spec in feeds.items()}
+        self._values = {value: self._builder.argument(spec) for value, spec in feeds.items()}
         self._captures: dict[Value, Capture] = dict(engine.builder.captures)
         self._states: dict[int, tuple[Any, Value]] = {}
         self._current: dict[int, Value] = {}
         self._read: set[int] = set()
 
     def plan(self, fetches: Sequence[Value], nodes: Sequence[Node]) -> RunPlan:
-        wanted = needed(self._engine.open.after, fetches, nodes, self._fed)
+        ancestors = needed(self._engine.open.after, fetches, nodes, self._fed)
         for node in self._engine.builder.nodes:
-            if node in wanted:
+            if node in ancestors:
                 self._step(node)
-        outputs = [self._value(v) for v in fetches]
+        outputs = [self._new_value(v) for v in fetches]
         updates = [
             self._update(variable, start)
             for key, (variable, start) in self._states.items()
             if self._current[key] is not start
         ]
         written = {u.input for u in updates}
-        states = [(self._cells(v), key, v, start) for key, (v, start) in self._states.items()]
-        reads = [(v, cell) for cell, key, v, _ in states if key in self._read]
-        writes = [cell for cell, _, _, start in states if start in written]
+        states = [(self._variables(v), key, v, start) for key, (v, start) in self._states.items()]
+        reads = [(v, state) for state, key, v, _ in states if key in self._read]
+        writes = [state for state, _, _, start in states if start in written]
         calls_python = any(n.effect is Effect.PYTHON for n in self._builder.nodes)
         graph = self._builder.finish(outputs, updates)
         compiled = CompiledGraph(graph, history=AssignmentHistory(graph, self._holder_of, self._mark_started))
         return RunPlan(compiled, tuple(reads), tuple(writes), calls_python)
 
     def _holder_of(self, variable: Any, arguments: Sequence[Any]) -> Variable:
-        """The variable that holds the value of a graph's variable in the session."""
-        return self._cells(variable).holder
+        """The eager variable that holds the value of a graph's variable in the session."""
+        return self._variables(variable).holder
 
     def _mark_started(self, variable: Any) -> None:
-        """Note that a graph's variable has a value."""
-        self._cells(variable).started = True
+        """Record that a graph's variable has been initialised."""
+        self._variables(variable).started = True
 
     def _step(self, node: Node) -> None:
         if node.op is READ:
-            self._known.setdefault(node.output, self._reading(node.attrs["variable"]))
+            self._values.setdefault(node.output, self._current_value(node.attrs["variable"]))
             return
-        inputs = [self._value(v) for v in node.inputs]
+        inputs = [self._new_value(v) for v in node.inputs]
         if node.op is ASSIGN:
             variable = node.attrs["variable"]
             self._start(variable)
             self._current[id(variable)] = inputs[0]
             self._builder.add(ASSIGNMENT, inputs, {"variable": variable}, node.origin)
-            self._known.setdefault(node.output, inputs[0])
+            self._values.setdefault(node.output, inputs[0])
             return
         if node.op is DEFAULT:
-            self._known.setdefault(node.output, inputs[0])
+            self._values.setdefault(node.output, inputs[0])
             return
-        if node.op is SHAPE and inputs[0].spec.shape.is_static:  # the feeds have told it
+        if node.op is SHAPE and inputs[0].spec.shape.is_static:  # from the shapes of the feeds
             sizes = np.array(inputs[0].spec.shape, node.attrs["dtype"].dtype)
             new = self._builder.add(CONSTANT, (), {"value": sizes}, node.origin)
-            self._known.setdefault(node.output, new.output)
+            self._values.setdefault(node.output, new.output)
             return
         if node.op is POSTPONED:
-            for old, value in zip(node.outputs, make(self._builder, node, inputs), strict=True):
-                self._known.setdefault(old, value)
+            for old, value in zip(node.outputs, expand(self._builder, node, inputs), strict=True):
+                self._values.setdefault(old, value)
             return
         new = self._builder.add(node.op, inputs, attrs_for(node, [v.spec for v in inputs]), node.origin)
         for old, value in zip(node.outputs, new.outputs, strict=True):
-            self._known.setdefault(old, value)
+            self._values.setdefault(old, value)
 
-    def _value(self, value: Value) -> Value:
-        found = self._known.get(value)
-        if found is None:
+    def _new_value(self, value: Value) -> Value:
+        new_value = self._values.get(value)
+        if new_value is None:
             capture = self._captures.get(value)
             if capture is None:
                 raise self._unfed(value)
-            found = self._builder.capture(value.spec, capture.source, variable=capture.variable)
-            self._known[value] = found
-        return found
+            new_value = self._builder.capture(value.spec, capture.source, variable=capture.variable)
+            self._values[value] = new_value
+        return new_value
 
     def _unfed(self, value: Value) -> InvalidArgumentError:
         name, line = self._engine.tensor_name(value), self._engine.origin(value)
         return InvalidArgumentError(
             f"You must feed a value for placeholder tensor '{name}' with dtype {value.spec.dtype.name} and "
-            f"shape {value.spec.shape}, which the fetches depend on: run(fetches, "
-            f"feed_dict={{{name.rpartition(':')[0]}: "
-            "value})." + (f"\n  {line}" if line else "")
+            f"shape {value.spec.shape}, which the fetches depend on: "
+            f"run(fetches, feed_dict={{{name.rpartition(':')[0]}: value}})." + (f"\n  {line}" if line else "")
         )
 
     def _start(self, variable: Any) -> Value:
-        """The input that holds the variable's value as the run begins."""
-        found = self._states.get(id(variable))
-        if found is None:
-            holder = self._cells(variable).holder
+        """The input with the variable's value at the start of the run."""
+        state = self._states.get(id(variable))
+        if state is None:
+            holder = self._variables(variable).holder
             start = self._builder.capture(variable_spec(variable), holder, variable=True)
-            found = self._states[id(variable)] = variable, start
+            state = self._states[id(variable)] = variable, start
             self._current[id(variable)] = start
-        return found[1]
+        return state[1]
 
-    def _reading(self, variable: Any) -> Value:
+    def _current_value(self, variable: Any) -> Value:
         start = self._start(variable)
         current = self._current[id(variable)]
         if current is not start:
             return current
         first = self._engine.value_of(variable)
-        if (
-            first is not None and first in self._fed
-        ):  # what is fed for the variable stands for its value in all of the run
-            return self._known[first]
+        if first is not None and first in self._fed:  # a value fed for the variable holds in all of the run
+            return self._values[first]
         self._read.add(id(variable))
         return start
 

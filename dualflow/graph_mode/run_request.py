@@ -1,4 +1,4 @@
-"""What a call of ``run`` asks for: values and nodes of the graph, feeds, the structure of the results."""
+"""Requests: the fetches and feeds of a call of ``run``, resolved in the graph."""
 
 from __future__ import annotations
 
@@ -26,36 +26,36 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """A value that a run is given.
+    """A tensor of the graph that is fed.
 
     Attributes:
-        key: the tensor, variable or name that stood in the feeds.
-        value: of the graph.
-        dtype: that arrays must have.
+        key: the tensor, variable or name that is the key of the feed.
+        value: the value of the graph.
+        dtype: the dtype of fed arrays.
     """
 
     key: Any
     value: Value
     dtype: np.dtype[Any]
 
-    def array(self, given: Any, graph: ExplicitGraph) -> Array:
-        """``given`` in the value's dtype and in row-major order: itself where it is so already."""
-        if type(given) is np.ndarray and given.dtype is self.dtype and given.flags.c_contiguous:
-            return given
-        if isinstance(given, AbstractTensor | AbstractVariable):
+    def array(self, fed: Any, graph: ExplicitGraph) -> Array:
+        """``fed`` as a contiguous array of the dtype; ``fed`` itself if it is one."""
+        if type(fed) is np.ndarray and fed.dtype is self.dtype and fed.flags.c_contiguous:
+            return fed
+        if isinstance(fed, AbstractTensor | AbstractVariable):
             raise DTypeError(
                 "The value of a feed cannot be a df.Tensor object. Acceptable feed values include Python "
-                f"scalars, lists and numpy ndarrays. For reference, the tensor object was {given!r} which "
+                f"scalars, lists and numpy ndarrays. For reference, the tensor object was {fed!r} which "
                 f"was passed to the argument `feed_dict` with key {self.key!r}; feed its .numpy()."
             )
-        if type(given) is int and not _holds(self.value.spec.dtype, given):
+        if type(fed) is int and not _represents(self.value.spec.dtype, fed):
             raise DTypeError(
-                f"Type of feed value {given} with type <class 'int'> is not compatible with "
+                f"Type of feed value {fed} with type <class 'int'> is not compatible with "
                 f"{self._shown(graph)} of dtype {self.dtype}, which can't hold it. Give the tensor a wider "
                 f"dtype, such as int64.{self._line(graph)}"
             )
         try:
-            array = as_array(given, self.value.spec.dtype)
+            array = as_array(fed, self.value.spec.dtype)
         except (DTypeError, InvalidArgumentError) as error:
             raise type(error)(f"Cannot feed {self._shown(graph)}: {error}{self._line(graph)}") from None
         return np.ascontiguousarray(array).reshape(array.shape)
@@ -70,8 +70,8 @@ class Feed:
         if not self.value.spec.is_compatible_with(spec):
             raise InvalidArgumentError(
                 f"Cannot feed value of shape {spec.shape} for {self._shown(graph)}, which has shape "
-                f"{self.value.spec.shape}. Feed an array of that shape, or leave sizes open where the tensor "
-                f"is made: None.{self._line(graph)}"
+                f"{self.value.spec.shape}. Feed an array of that shape, or create the tensor with None for "
+                f"dynamic sizes.{self._line(graph)}"
             )
         return spec
 
@@ -85,20 +85,20 @@ class Feed:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Fetches and the keys of feeds, looked up in the graph; the values of the feeds are each run's own.
+    """The fetches and the keys of the feeds of a run, without the fed values.
 
     Attributes:
-        leaves: what was fetched, in the order of the structure.
-        wanted: for each of these the value to return, or the nodes to run.
-        values, nodes: the two kinds of ``wanted``.
-        structure: that the results are put into.
-        flat: whether that is one level of leaves.
-        feeds: what is fed.
-        plans: how to run it, by the shapes of the feeds.
+        leaves: the fetches as the caller passed them, in the order of the structure.
+        fetches: for each leaf the value to return, or the nodes to run.
+        values, nodes: the two kinds of ``fetches``.
+        structure: the structure of the results.
+        flat: whether the structure is one level of leaves.
+        feeds: the tensors that are fed.
+        plans: the run plans, by the shapes of the feeds.
     """
 
     leaves: Sequence[Any]
-    wanted: tuple[Value | tuple[Node, ...], ...]
+    fetches: tuple[Value | tuple[Node, ...], ...]
     values: tuple[Value, ...]
     nodes: tuple[Node, ...]
     structure: Structure
@@ -111,77 +111,76 @@ class Request:
         if self.structure.kind is None:
             return results[0] if self.values else None
         computed = iter(results)
-        leaves = [next(computed) if isinstance(x, Value) else None for x in self.wanted]
+        leaves = [next(computed) if isinstance(x, Value) else None for x in self.fetches]
         return leaves if self.flat and self.structure.kind is list else unflatten(self.structure, leaves)
 
 
 def look_up(graph: ExplicitGraph, fetches: Any, keys: Mapping[Any, Any]) -> Request:
-    """What ``fetches`` and the ``keys`` of feeds mean in ``graph``.
+    """The request for ``fetches`` with feeds of these ``keys``, resolved in ``graph``.
 
     Raises:
         InvalidArgumentError: the graph does not have a fetch, or one tensor is fed twice.
-        DTypeError: a fetch is of another type, or a key stands for no tensor of the graph.
+        DTypeError: a fetch is of another type, or a key is no tensor of the graph.
     """
     if not isinstance(keys, Mapping):
         raise DTypeError(f"feed_dict is a dict of tensors and their values, not a {type(keys).__name__}.")
     leaves, structure = flatten(fetches)
     if _holds_none(structure):
         raise DTypeError("Fetch argument None has invalid type NoneType: None can not be fetched.")
-    wanted = tuple([_fetch(graph, x) for x in leaves])
+    resolved = tuple([_fetch(graph, x) for x in leaves])
     feeds = tuple([_feed(graph, key) for key in keys])
     if len({f.value for f in feeds}) < len(feeds):
         raise InvalidArgumentError(f"A tensor is fed twice, under several of the keys {list(keys)!r}.")
     return Request(
         leaves,
-        wanted,
-        tuple([x for x in wanted if isinstance(x, Value)]),
-        tuple([n for x in wanted if not isinstance(x, Value) for n in x]),
+        resolved,
+        tuple([x for x in resolved if isinstance(x, Value)]),
+        tuple([n for x in resolved if not isinstance(x, Value) for n in x]),
         structure,
         all(child is LEAF for child in structure.children),
         feeds,
     )
 
 
-def _fetch(graph: ExplicitGraph, given: Any) -> Value | tuple[Node, ...]:
+def _fetch(graph: ExplicitGraph, fetch: Any) -> Value | tuple[Node, ...]:
     try:
-        found = _element(graph, given)
+        element = _element(graph, fetch)
     except (InvalidArgumentError, UnknownNameError) as error:
         raise InvalidArgumentError(
-            f"Fetch argument {given!r} cannot be interpreted as a Tensor. ({error})"
+            f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({error})"
         ) from None
-    if found is None:
+    if element is None:
         raise DTypeError(
-            f"Fetch argument {given!r} has invalid type {type(given).__name__}, must be a string or Tensor. "
-            f"(Can not convert a {type(given).__name__} into a Tensor or Operation.)"
+            f"Fetch argument {fetch!r} has invalid type {type(fetch).__name__}, must be a string or Tensor. "
+            f"(Can not convert a {type(fetch).__name__} into a Tensor or Operation.)"
         )
-    return found.nodes if isinstance(found, Operation) else found._value
+    return element.nodes if isinstance(element, Operation) else element._value
 
 
 def _feed(graph: ExplicitGraph, key: Any) -> Feed:
     try:
-        found = _element(graph, key)
+        element = _element(graph, key)
     except (InvalidArgumentError, UnknownNameError) as error:
         raise DTypeError(f"Cannot interpret feed_dict key as Tensor: {error}") from None
-    if not isinstance(found, SymbolicTensor):
+    if not isinstance(element, SymbolicTensor):
         raise DTypeError(
             f"Cannot interpret feed_dict key as Tensor: {key!r} is of type {type(key).__name__}, and keys "
-            "are "
-            'tensors of the graph, or their names, as "x:0".'
+            'are tensors of the graph, or their names, as "x:0".'
         )
-    return Feed(key, found._value, found._value.spec.dtype.dtype)
+    return Feed(key, element._value, element._value.spec.dtype.dtype)
 
 
-def _holds(dtype: DType, number: int) -> bool:
-    """Whether an integer is a value of an integer dtype, or of bool; floats round it."""
+def _represents(dtype: DType, number: int) -> bool:
+    """Whether an integer or boolean dtype has the value of ``number``; True for floats, which round it."""
     if dtype.is_bool:
         return number in (0, 1)
     return not dtype.is_integer or bool(dtype.min <= number <= dtype.max)
 
 
-def _element(graph: ExplicitGraph, given: Any) -> SymbolicTensor | Operation | None:
-    """What ``given`` is in the graph; None for what can't be in any."""
-    known = isinstance(given, SymbolicTensor | Operation | AbstractVariable | str)
-    return graph.as_graph_element(given) if known else None
+def _element(graph: ExplicitGraph, obj: Any) -> SymbolicTensor | Operation | None:
+    """The element of the graph that ``obj`` is or names; None if its type can't be in a graph."""
+    is_element = isinstance(obj, SymbolicTensor | Operation | AbstractVariable | str)
+    return graph.as_graph_element(obj) if is_element else None
 
 
 def _holds_none(structure: Structure) -> bool:

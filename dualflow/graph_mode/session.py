@@ -1,4 +1,4 @@
-"""Sessions: they hold the values of a graph's variables and run the parts of it that are asked for."""
+"""Sessions: they hold the values of a graph's variables, and run parts of the graph."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from dualflow.graph_mode.default_graph import get_default_graph
 from dualflow.graph_mode.default_session import innermost_session
 from dualflow.graph_mode.graph import ExplicitGraph, innermost_graph
 from dualflow.graph_mode.growth_warning import Growth
-from dualflow.graph_mode.run_plan import Cell, RunPlan, plan
+from dualflow.graph_mode.run_plan import RunPlan, SessionVariable, plan
 from dualflow.graph_mode.run_request import Request, look_up
 from dualflow.graph_mode.streams import Streams, drawing
 
 Array = np.ndarray[Any, Any]
-_KEPT: Final = 256
+_MOST_CACHED: Final = 256
 _NO_FEEDS: Final[dict[Any, Any]] = {}
 
 
 class Session:
     """Runs parts of one graph, and holds the values of its variables.
 
-    Threads may share a session: its runs take turns. Sessions run at the same time.
+    Threads may share a session, whose runs are serialised. Different sessions run concurrently.
 
     Args:
-        target: ignored: there is one machine.
-        graph: by default the one that is the default now.
-        config: ignored.
+        target: TensorFlow's, and ignored.
+        graph: the graph; by default the current default graph.
+        config: TensorFlow's, and ignored.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default():
@@ -50,7 +50,7 @@ class Session:
 
     def __init__(self, target: str = "", graph: ExplicitGraph | None = None, config: Any = None) -> None:
         self.graph = get_default_graph() if graph is None else graph
-        self._cells: dict[int, Cell] = {}
+        self._variables: dict[int, SessionVariable] = {}
         self._requests: dict[Any, Request] = {}
         self._streams: Streams = {}
         self._growth = Growth(self.graph.engine)
@@ -78,7 +78,7 @@ class Session:
 
     @contextmanager
     def as_default(self) -> Iterator[Session]:
-        """The block in which ``tensor.eval()`` and ``operation.run()`` use this session; it stays open."""
+        """A block in which ``tensor.eval()`` and ``operation.run()`` use this session; it is not closed."""
         token = innermost_session.set(self)
         try:
             yield self
@@ -86,9 +86,9 @@ class Session:
             innermost_session.reset(token)
 
     def close(self) -> None:
-        """Let the variables' values go. A closed session runs nothing."""
+        """Release the values of variables. A closed session can't run."""
         self._closed = True
-        self._cells.clear()
+        self._variables.clear()
         self._requests.clear()
 
     def run(
@@ -100,37 +100,37 @@ class Session:
     ) -> Any:
         """The values of ``fetches`` as NumPy arrays, in their structure; None for an operation.
 
-        One run sees one state: a random op that several fetches depend on draws once, variables are read and
-        assigned in program order, and the assignments that no fetch depends on don't happen. The first run of
-        some fetches for some shapes of feeds compiles; the next ones add nothing to the graph and only call.
+        In one run, a random op that several fetches depend on draws once, variables are read and assigned in
+        program order, and assignments that no fetch depends on don't run. The first run of fetches with some
+        shapes of feeds compiles them; later runs only call the compiled graph.
 
         Args:
             fetches: tensors, variables, operations or names of tensors, in lists, tuples and dicts.
-            feed_dict: values for placeholders, or for any other tensors in the place of computing them.
-            options, run_metadata: ignored; as in TensorFlow.
+            feed_dict: values of placeholders, or of any other tensors, which are then not computed.
+            options, run_metadata: TensorFlow's, and ignored.
 
         Raises:
-            InvalidArgumentError: a placeholder is not fed, a value doesn't fit what it is fed for, or a fetch
+            InvalidArgumentError: a placeholder is not fed, the shape of a fed value is wrong, or a fetch
                 belongs to another graph.
-            DTypeError: a fetch or a key is of the wrong kind, or a value is a tensor.
+            DTypeError: a fetch or a key is of the wrong type, or a fed value is a tensor.
             FailedPreconditionError: a variable has no value yet, or the session is closed.
         """
         try:
             if self._closed:
                 raise FailedPreconditionError(
-                    "Attempted to use a closed Session. Its variables' values are gone: run in the block "
+                    "Attempted to use a closed Session. Its variables' values are released: run in the block "
                     "`with Session() as sess:`, or make a new session and initialize the variables."
                 )
             feeds = _NO_FEEDS if feed_dict is None else feed_dict
             request = self._requests.get(_shallow_key(fetches, feeds)) or self._request(fetches, feeds)
-            self._growth.look()
+            self._growth.record_run()
             return request.assembled(self._execute(request, list(feeds.values())))
         except Exception as error:
             hide_frames(error)
             raise
 
     def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None) -> Callable[..., Any]:
-        """A function of values for ``feed_list`` that does what :meth:`run` of ``fetches`` does.
+        """A function of the values of ``feed_list`` that returns the values of ``fetches``; see :meth:`run`.
 
         >>> from dualflow.compat import v1
         >>> with v1.Graph().as_default(), v1.Session() as session:
@@ -146,73 +146,72 @@ class Session:
 
         return call
 
-    # inside
-
     def _request(self, fetches: Any, feeds: Mapping[Any, Any]) -> Request:
-        """What a run asks for, from the table or looked up, and then kept there.
+        """The request for these fetches and feeds, from the cache or resolved.
 
-        Keys are identities, of objects that the request keeps alive; lists and dicts themselves may change.
+        Keys are the identities of objects that the request keeps alive. They are not those of lists and
+        dicts, which may change.
         """
         leaves, structure = flatten(fetches)
         key = structure, structure.orders, tuple(map(id, leaves)), tuple(map(id, feeds))
         with self._lock:
             request = self._requests.get(key)
             if request is None:
-                request = self._keep(key, look_up(self.graph, fetches, feeds))
+                request = self._cache(key, look_up(self.graph, fetches, feeds))
             if structure.kind in _SHALLOW and request.flat:
-                self._keep(_shallow_key(fetches, feeds), request)
+                self._cache(_shallow_key(fetches, feeds), request)
         return request
 
-    def _keep(self, key: Any, request: Request) -> Request:
-        if len(self._requests) >= _KEPT:
+    def _cache(self, key: Any, request: Request) -> Request:
+        if len(self._requests) >= _MOST_CACHED:
             del self._requests[next(iter(self._requests))]
         self._requests[key] = request
         return request
 
-    def _execute(self, request: Request, given: list[Any]) -> list[Any]:
+    def _execute(self, request: Request, fed: list[Any]) -> list[Any]:
         graph = self.graph
-        arrays = [feed.array(value, graph) for feed, value in zip(request.feeds, given, strict=True)]
+        arrays = [feed.array(value, graph) for feed, value in zip(request.feeds, fed, strict=True)]
         shapes = tuple([a.shape for a in arrays])
         with self._lock, dispatch.using(EAGER), drawing(self._streams):
             planned = request.plans.get(shapes) or self._plan(request, arrays, shapes)
-            for variable, cell in planned.reads:
-                if not cell.started:
+            for variable, state in planned.reads:
+                if not state.started:
                     raise self._uninitialized(variable)
-            if planned.calls_python:  # Python code may keep the arrays, which belong to the caller
-                results = planned.compiled(*[wrap(a.copy()) for a in arrays])
-                found = [_shown(np.array(t._array)) for t in results]
+            if planned.calls_python:  # Python code may keep references to arrays, which belong to the caller
+                tensors = planned.compiled(*[wrap(a.copy()) for a in arrays])
+                results = [_numpy_result(np.array(t._array)) for t in tensors]
             else:
-                found = [_shown(t._array) for t in planned.compiled(*[wrap(a) for a in arrays])]
-            for cell in planned.writes:
-                cell.started = True
-        return found
+                results = [_numpy_result(t._array) for t in planned.compiled(*[wrap(a) for a in arrays])]
+            for state in planned.writes:
+                state.started = True
+        return results
 
     def _plan(self, request: Request, arrays: list[Array], shapes: tuple[tuple[int, ...], ...]) -> RunPlan:
         specs = {f.value: f.check(a, self.graph) for f, a in zip(request.feeds, arrays, strict=True)}
-        found = plan(self.graph.engine, request.values, request.nodes, specs, self._cell)
-        if len(request.plans) >= _KEPT:
+        run_plan = plan(self.graph.engine, request.values, request.nodes, specs, self._session_variable)
+        if len(request.plans) >= _MOST_CACHED:
             del request.plans[next(iter(request.plans))]
-        request.plans[shapes] = found
-        return found
+        request.plans[shapes] = run_plan
+        return run_plan
 
-    def _cell(self, variable: Any) -> Cell:
-        found = self._cells.get(id(variable))
-        if found is None:
-            found = self._cells[id(variable)] = Cell.of(variable)
-        return found
+    def _session_variable(self, variable: Any) -> SessionVariable:
+        state = self._variables.get(id(variable))
+        if state is None:
+            state = self._variables[id(variable)] = SessionVariable.of(variable)
+        return state
 
     def _uninitialized(self, variable: Any) -> FailedPreconditionError:
         value = self.graph.engine.value_of(variable)
         line = None if value is None else self.graph.engine.origin(value)
         return FailedPreconditionError(
             f"Error while reading resource variable {variable.name.partition(':')[0]}: it is uninitialized "
-            "in this session. Run global_variables_initializer(), or its .initializer, before what reads it."
+            "in this session. Run global_variables_initializer(), or its .initializer, before reading it."
             + (f"\n  {line}" if line else "")
         )
 
 
 class InteractiveSession(Session):
-    """A session that is the default from the start, until :meth:`close`: for interpreters and notebooks.
+    """A session that is the default one until :meth:`close`, for interpreters and notebooks.
 
     >>> from dualflow.compat import v1
     >>> graph = v1.Graph()
@@ -230,14 +229,14 @@ class InteractiveSession(Session):
         self._installed.enter_context(self.as_default())
 
     def close(self) -> None:
-        """Let the variables' values go, and be the default no more, unless another has become it since."""
+        """Release the values of variables, and stop being the default session, if it is still the default."""
         if innermost_session.get() is self:
             self._installed.close()
         super().close()
 
 
 def get_default_session() -> Session | None:
-    """The session of the innermost block ``with session:`` or ``with session.as_default():``; None without.
+    """The session of the innermost block ``with session:`` or ``with session.as_default():``, or None.
 
     >>> from dualflow.compat import v1
     >>> with v1.Session() as session:
@@ -248,11 +247,11 @@ def get_default_session() -> Session | None:
 
 
 _SHALLOW: Final = (None, list, tuple, dict)
-"""The kinds of fetches whose requests are found without a walk: a tensor, or one level of them."""
+"""The structures of fetches whose requests are cached by shallow keys: a tensor, or one level of them."""
 
 
 def _shallow_key(fetches: Any, feeds: Mapping[Any, Any]) -> Any:
-    """The identities of what is fetched, one level deep, and of the keys of feeds."""
+    """The identities of the fetches, one level deep, and of the keys of feeds."""
     kind = type(fetches)
     fed = tuple(map(id, feeds))
     if kind is list or kind is tuple:
@@ -262,6 +261,6 @@ def _shallow_key(fetches: Any, feeds: Mapping[Any, Any]) -> Any:
     return id(fetches), fed
 
 
-def _shown(array: Array) -> Any:
-    """A result for NumPy: a scalar for what has no axes."""
+def _numpy_result(array: Array) -> Any:
+    """The array, or a NumPy scalar if it has no axes."""
     return array if array.ndim else array[()]

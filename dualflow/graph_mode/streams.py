@@ -1,8 +1,8 @@
-"""Random numbers of explicit graphs: each random op has a stream of its own, anew in each session.
+"""Random numbers of explicit graphs: each random op has a stream, which starts anew in each session.
 
-As in TensorFlow 1, two seeds name a stream: the graph's and the op's. A graph with a seed numbers its ops
-without one; a graph without one has a fixed number in its place. Only ops with neither differ from session to
-session.
+As in TensorFlow 1, a stream is identified by two seeds: the graph's and the op's. In a graph with a seed, the
+number of an op is its default seed; a graph's default seed is a constant. Only ops with neither seed differ
+from session to session.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Streams = dict["OpStream", np.random.Generator]
 
 
 class OpStream:
-    """What one op draws from: in the run of a session that session's stream, else one of its own."""
+    """The random stream of an op: in a session's run that session's stream, else the op's own."""
 
     __slots__ = ("_alone", "_seeds")
 
@@ -30,17 +30,17 @@ class OpStream:
 
     @property
     def philox(self) -> np.random.Generator:
-        """The generator, at the place where the last draw has left it."""
+        """The generator, in the state after the last draw."""
         streams = self._alone if _running.streams is None else _running.streams
-        found = streams.get(self)
-        if found is None:
+        generator = streams.get(self)
+        if generator is None:
             entropy = None if self._seeds is None else [seed & _WORD for seed in self._seeds]
-            found = np.random.Generator(np.random.Philox(np.random.SeedSequence(entropy)))
-            found = streams.setdefault(self, found)
-        return found
+            generator = np.random.Generator(np.random.Philox(np.random.SeedSequence(entropy)))
+            generator = streams.setdefault(self, generator)
+        return generator
 
     def copied_to(self, engine: Engine) -> OpStream:
-        """The stream of a copy of the op: each call of a function that draws is one."""
+        """A new stream for a copy of the op, which each call of a function with random ops makes."""
         return OpStream(self._seeds)
 
 
@@ -48,7 +48,7 @@ class OpSeeds:
     """The seeds of a graph's random ops.
 
     Attributes:
-        graph: the graph's seed; None until it is given one.
+        graph: the graph's seed; None until it is set.
     """
 
     __slots__ = ("_unseeded", "graph")
@@ -69,7 +69,7 @@ class OpSeeds:
 
 
 class drawing:
-    """``with drawing(streams):`` ops of this thread draw from ``streams``, a session's."""
+    """A block in which random ops of this thread draw from ``streams``, those of a session."""
 
     __slots__ = ("_outer", "_streams")
 

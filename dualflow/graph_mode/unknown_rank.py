@@ -1,7 +1,7 @@
-"""Tensors of unknown rank: calls that get one are kept, and made again when a run's feeds tell the ranks.
+"""Tensors of unknown rank: a call with one becomes a node, which is expanded when feeds determine the rank.
 
-Until then such a call is one node. What its results are is found by tracing it for a few ranks: what these
-agree on is known.
+The node keeps the Python call. The specs of its results come from tracing the call for a few ranks: sizes on
+which these traces agree are known, others are dynamic.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dualflow.eager.tape import GradientTape
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.function.tracing.tracer import Tracer, tracing
 from dualflow.graph.ir import GraphBuilder, Node, Value
-from dualflow.graph_mode.variable_ops import planned
+from dualflow.graph_mode.variable_ops import never_runs
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.op_kinds import Opaque
@@ -31,7 +31,7 @@ Call = Callable[..., Sequence[Any]]
 """A function of tensors that returns a list of tensors."""
 _REMEDY: Final = "Give the placeholder a shape: [] for a number, [None, 3] for any number of rows of 3."
 _RANKS: Final = (1, 0, 2, 3, 4)
-"""The ranks that a call is traced for; the first one's error is shown if there is none that it takes."""
+"""The ranks that a call is traced for; if all of them fail, the first error is raised."""
 
 
 def is_unknown(x: Any) -> bool:
@@ -45,16 +45,14 @@ def takes_unknown(args: Any, kwargs: Any) -> bool:
 
 
 def postpone(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The results of ``function(*args, **kwargs)``, which each run computes for the ranks that it is fed.
+    """The results of ``function(*args, **kwargs)`` as outputs of a node that each run expands.
 
     Raises:
-        InvalidArgumentError: an argument is a function, nothing is returned, or the call is wrong for every
-            rank that is tried.
+        InvalidArgumentError: an argument is a function, no tensor is returned, or the call fails for all
+            ranks.
     """
-    leaves, structure = flatten((args, kwargs))
-    leaves = [
-        x.copy() if isinstance(x, np.ndarray) else x for x in leaves
-    ]  # runs are later: nobody writes to it
+    leaves, structure = flatten((args, kwargs))  # runs are later, so the node keeps copies of arrays
+    leaves = [x.copy() if isinstance(x, np.ndarray) else x for x in leaves]
     if any(callable(x) and not isinstance(x, type) for x in leaves):
         raise InvalidArgumentError(
             f"{function.__name__} can't take a function and a tensor of unknown rank. {_REMEDY}"
@@ -64,38 +62,35 @@ def postpone(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
     inputs = tuple([_tensor(engine, leaves[i]) for i in places])
 
     def result_of(tensors: Sequence[Any]) -> Any:
-        given = list(leaves)
+        arguments = list(leaves)
         for i, tensor in zip(places, tensors, strict=True):
-            given[i] = tensor
-        positional, named = unflatten(structure, given)
+            arguments[i] = tensor
+        positional, named = unflatten(structure, arguments)
         return function(*positional, **named)
 
     def call(*tensors: Any) -> Sequence[Any]:
         return _tensors(result_of(tensors))[0]
 
-    returned, specs = _agreed(function.__name__, result_of, [x.spec for x in inputs])
+    returned, specs = _common_results(function.__name__, result_of, [x.spec for x in inputs])
     if not specs:
         raise InvalidArgumentError(
             f"{function.__name__} returns no tensor, and takes none of unknown rank. {_REMEDY}"
         )
-    found = engine.run(POSTPONED, inputs, {"call": call, "specs": specs, "called": function.__name__})
-    return unflatten(returned, list(found))
+    outputs = engine.run(POSTPONED, inputs, {"call": call, "specs": specs, "called": function.__name__})
+    return unflatten(returned, list(outputs))
 
 
-def make(builder: GraphBuilder, node: Node, inputs: Sequence[Value]) -> Sequence[Value]:
-    """The results of a kept call as values of ``builder``, where the inputs' shapes are known."""
+def expand(builder: GraphBuilder, node: Node, inputs: Sequence[Value]) -> Sequence[Value]:
+    """The results of the node's call as values of ``builder``, for inputs of known rank."""
     tracer = Tracer(node.op.name)
     tracer.builder = builder
     with tracing(tracer):
-        found = [
-            tracer.lift(x)._value for x in node.attrs["call"](*[SymbolicTensor(v, tracer) for v in inputs])
-        ]
-    for value, spec in zip(found, node.specs, strict=True):
+        results = node.attrs["call"](*[SymbolicTensor(v, tracer) for v in inputs])
+        values = [tracer.lift(x)._value for x in results]
+    for value, spec in zip(values, node.specs, strict=True):
         if not spec.is_compatible_with(value.spec):
-            raise InternalError(
-                f"{node.attrs['called']}: {value.spec} where {spec} was found for equal ranks"
-            )
-    return found
+            raise InternalError(f"{node.attrs['called']} has the result {value.spec} instead of {spec}")
+    return values
 
 
 def _tensor(engine: Any, x: Any) -> Any:
@@ -103,15 +98,15 @@ def _tensor(engine: Any, x: Any) -> Any:
 
 
 def _tensors(result: Any) -> tuple[list[Any], Structure]:
-    """The tensors that a call returns, and the structure that they stand in."""
+    """The tensors that a call returns, and their structure."""
     leaves, structure = flatten(result)
     return [convert_to_tensor(x) for x in leaves], structure
 
 
-def _agreed(
+def _common_results(
     name: str, function: Callable[[Sequence[Any]], Any], inputs: Sequence[TensorSpec]
 ) -> tuple[Structure, tuple[TensorSpec, ...]]:
-    """What ``function`` returns for tensors of these specs, as far as it is the same for all ranks."""
+    """The structure and specs of the results of ``function``, with the sizes that are equal for all ranks."""
     trials: list[tuple[Structure, list[TensorSpec]]] = []
     refusal: DualflowError | None = None
     for rank in _RANKS:
@@ -128,9 +123,9 @@ def _agreed(
         )
     first, specs = trials[0]
     dtypes = [s.dtype for s in specs]
-    if any(structure != first or [s.dtype for s in found] != dtypes for structure, found in trials):
-        raise InternalError(f"{name} returns other kinds of results for other ranks")
-    columns = zip(*[found for _, found in trials], strict=True)
+    if any(structure != first or [s.dtype for s in results] != dtypes for structure, results in trials):
+        raise InternalError(f"{name} returns other structures or dtypes for other ranks")
+    columns = zip(*[results for _, results in trials], strict=True)
     return first, tuple([TensorSpec.of(_common([s.shape for s in c]), c[0].dtype) for c in columns])
 
 
@@ -139,14 +134,14 @@ def _of_rank(spec: TensorSpec, rank: int) -> TensorSpec:
 
 
 def _common(shapes: Sequence[Shape]) -> Shape:
-    """What the shapes agree on: sizes, or at least their number."""
+    """The shape with the sizes, or at least the rank, that all shapes have."""
     if any(s is UNKNOWN_RANK or len(s) != len(shapes[0]) for s in shapes):
         return UNKNOWN_RANK
     dims: list[Dim] = [d[0] if len(set(d)) == 1 else None for d in zip(*shapes, strict=True)]
     return Shape(dims)
 
 
-def _pull(
+def _vjp(
     needed: Sequence[bool],
     g: Any,
     out: Any,
@@ -155,41 +150,42 @@ def _pull(
     specs: tuple[TensorSpec, ...],
     called: str,
 ) -> list[Any]:
-    """The gradient is a kept call too: it makes the call under a tape."""
-    wanted = [i for i, x in enumerate(inputs) if needed[i] and x.dtype.is_inexact]
+    """The cotangents of the inputs: another postponed call, which runs the call under a tape."""
+    differentiated = [i for i, x in enumerate(inputs) if needed[i] and x.dtype.is_inexact]
     flows = g if isinstance(g, tuple) else (g,)
     reached = [i for i, flow in enumerate(flows) if flow is not None and specs[i].dtype.is_inexact]
-    found: list[Any] = [None] * len(inputs)
-    if not wanted or not reached:
-        return found
+    cotangents: list[Any] = [None] * len(inputs)
+    if not differentiated or not reached:
+        return cotangents
 
     def backward(*tensors: Any) -> Sequence[Any]:
-        given, cotangents = tensors[: len(inputs)], tensors[len(inputs) :]
-        sources = [given[i] for i in wanted]
+        arguments, output_cotangents = tensors[: len(inputs)], tensors[len(inputs) :]
+        sources = [arguments[i] for i in differentiated]
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(sources)
-            results = call(*given)
+            results = call(*arguments)
         slopes = tape.gradient(
             [results[i] for i in reached],
             sources,
-            output_gradients=[conj(c) for c in cotangents],
+            output_gradients=[conj(c) for c in output_cotangents],
             unconnected_gradients="zero",
         )
         return [conj(slope) for slope in slopes]
 
-    attrs = {"call": backward, "specs": tuple([inputs[i].spec for i in wanted]), "called": f"{called}_grad"}
+    input_specs = tuple([inputs[i].spec for i in differentiated])
+    attrs = {"call": backward, "specs": input_specs, "called": f"{called}_grad"}
     operands = (*inputs, *[flows[i] for i in reached])
-    for i, flow in zip(wanted, dispatch.current().run(POSTPONED, operands, attrs), strict=True):
-        found[i] = flow
-    return found
+    for i, flow in zip(differentiated, dispatch.current().run(POSTPONED, operands, attrs), strict=True):
+        cotangents[i] = flow
+    return cotangents
 
 
 POSTPONED: Final = Op(
     name="postponed_call",
-    doc="What ``call``, by the name ``called``, returns for tensors whose rank a run tells, of ``specs``.",
+    doc="The results, of ``specs``, of ``call``, whose name is ``called``, for tensors of unknown rank.",
     infer=lambda *inputs, call, specs, called: specs,
-    kernel=planned,
-    kind=Opaque("a run makes the call before it compiles, so no compiled graph has this op"),
-    joint_vjp=_pull,
+    kernel=never_runs,
+    kind=Opaque("a run expands the call before it compiles, so no compiled graph has this op"),
+    joint_vjp=_vjp,
     outputs=None,
 )

@@ -1,4 +1,4 @@
-"""The ops of an explicit graph that no run executes: a plan resolves them to inputs, updates and values."""
+"""Ops of explicit graphs that are never executed: a run plan resolves them to inputs, updates and values."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from dualflow.ops.record import Effect, Op
 
 
 def variable_spec(variable: Any) -> TensorSpec:
-    """What every value of the variable is.
+    """The spec of all values of the variable.
 
     Raises:
         InvalidArgumentError: values of the variable may differ in shape.
     """
     if not variable.shape.is_static:
         raise InvalidArgumentError(
-            f"{variable!r} may hold tensors of other shapes, and a session keeps values of known "
-            "sizes. Give the variable a full shape."
+            f"{variable!r} may have values of several shapes, but variables of a session have static shapes. "
+            "Give the variable a full shape."
         )
     return TensorSpec.of(variable.shape, variable.dtype)
 
 
-def planned(*arrays: Any, **attrs: Any) -> NoReturn:
-    """The kernel of an op that plans resolve, which never runs."""
-    raise InternalError(f"an op that plans resolve ran outside of a session's run, with {attrs}")
+def never_runs(*arrays: Any, **attrs: Any) -> NoReturn:
+    """The kernel of an op that run plans resolve."""
+    raise InternalError(f"an op that run plans resolve was executed, with {attrs}")
 
 
 _KIND: Final = Opaque("a run resolves it before it compiles, so no compiled graph has this op")
@@ -35,25 +35,25 @@ READ: Final = Op(
     name="read_variable",
     doc="The value of ``variable`` at this point of the program.",
     infer=lambda variable: variable_spec(variable),
-    kernel=planned,
+    kernel=never_runs,
     kind=_KIND,
     effect=Effect.PYTHON,
 )
 
 ASSIGN: Final = Op(
     name="assign_variable",
-    doc="Gives ``variable`` the value ``x``, and returns it.",
+    doc="Assigns ``x`` to ``variable``, and returns it.",
     infer=lambda x, variable: variable_spec(variable),
-    kernel=planned,
+    kernel=never_runs,
     kind=_KIND,
     effect=Effect.PYTHON,
 )
 
 DEFAULT: Final = Op(
     name="placeholder_with_default",
-    doc="``x``, in whose place other values of ``shape`` may be fed.",
+    doc="``x``, or a value of ``shape`` that is fed instead.",
     infer=lambda x, shape: TensorSpec.of(shape, x.dtype),
-    kernel=planned,
+    kernel=never_runs,
     kind=_KIND,
     vjp=(lambda g, out, x, shape: g,),
     effect=Effect.PYTHON,

@@ -20,15 +20,15 @@ from dualflow.graph_mode.operation import Operation
 
 @contextmanager
 def name_scope(name: str | None, default_name: str | None = None, values: Any = None) -> Iterator[str]:
-    """The block in which the names of ops and of variables begin with ``name/``.
+    """A block in which the names of ops and of variables begin with ``name/``.
 
     In a graph a name that is taken gets a number; see :meth:`Graph.name_scope`. Eagerly only variables have
-    names. ``get_variable`` keeps to variable scopes instead.
+    names. ``get_variable`` uses variable scopes instead.
 
     Args:
         name: of the scope; one that ends in ``/`` enters that scope again; ``""`` leaves all scopes.
-        default_name: the name if there is no other.
-        values: ignored; as in TensorFlow.
+        default_name: the name if ``name`` is None.
+        values: TensorFlow's, and ignored.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default(), v1.name_scope("layer") as scope:
@@ -48,17 +48,17 @@ def name_scope(name: str | None, default_name: str | None = None, values: Any = 
 class VariableV1(Variable):
     """A variable with TensorFlow 1's arguments.
 
-    In a graph its values live in sessions, which begin without one: see :func:`global_variables_initializer`.
-    Elsewhere it is a :class:`dualflow.Variable`.
+    In a graph each session has a value of it, which is uninitialised at first: see
+    :func:`global_variables_initializer`. Eagerly it is a :class:`dualflow.Variable`.
 
     Args:
-        initial_value: a tensor, what becomes one, or a function that returns it.
-        trainable: whether optimizers change it by themselves.
-        collections: the names of the graph's collections to put it in, by default that of all variables.
-        name: shown when it is printed; in a graph made unique, and inside of its scopes.
+        initial_value: a tensor, what converts to one, or a function that returns it.
+        trainable: whether optimizers update it by default.
+        collections: the names of the graph's collections to add it to, by default that of all variables.
+        name: the name; in a graph it is made unique, and begins with the open scopes.
         dtype: of the values.
         constraint: a function that optimizers apply to the value after each update.
-        shape: that values must have, by default the initial value's.
+        shape: of the values, by default the initial value's.
 
     The other arguments are TensorFlow's, and ignored.
 
@@ -102,11 +102,11 @@ class VariableV1(Variable):
         """The graph that the variable belongs to.
 
         Raises:
-            FailedPreconditionError: it was created outside of graphs.
+            FailedPreconditionError: it was created eagerly.
         """
         if self._graph is None:
             raise FailedPreconditionError(
-                f"{self.name} belongs to no graph: it was created outside of them, and has its value."
+                f"{self.name} belongs to no graph: it was created eagerly, and has a value."
             )
         return self._graph
 
@@ -115,15 +115,15 @@ class VariableV1(Variable):
 
     @property
     def op(self) -> Operation:
-        """The operation that reads the value as a run begins."""
+        """The operation that reads the value at the start of a run."""
         return self.graph.get_operation_by_name(self._name)
 
     @property
     def initializer(self) -> Any:
-        """The operation that gives the variable its first value; None outside of graphs, where it has it."""
-        return None if self._graph is None else self._start(self._graph)
+        """The operation that assigns the initial value; None for an eager variable."""
+        return None if self._graph is None else self._initial_assignment(self._graph)
 
-    def _start(self, graph: ExplicitGraph) -> Operation:
+    def _initial_assignment(self, graph: ExplicitGraph) -> Operation:
         engine = graph.engine
         return engine.operation_of(
             dict(zip(map(id, engine.variables), engine.initial, strict=True))[id(self)]
@@ -131,25 +131,25 @@ class VariableV1(Variable):
 
     @property
     def initial_value(self) -> Any:
-        """The tensor that the initializer assigns; it can be read before the variable has a value.
+        """The tensor that the initializer assigns; it can be read before the variable is initialised.
 
         Raises:
-            FailedPreconditionError: the variable was created outside of graphs.
+            FailedPreconditionError: the variable was created eagerly.
         """
-        return self._start(self.graph).inputs[0]
+        return self._initial_assignment(self.graph).inputs[0]
 
     def initialized_value(self) -> Any:
-        """:attr:`initial_value`, for the first values of other variables."""
+        """:attr:`initial_value`, for the initial values of other variables."""
         return self.initial_value
 
     def eval(self, session: Any = None) -> Any:
-        """The value in ``session``, or in the innermost block's session; eagerly the present value."""
+        """The value in ``session``, or in the default session; eagerly the current value."""
         if self._graph is None:
             return self.numpy()
         return session_for(session, self._graph, "evaluate a variable using `eval()`").run(self)
 
     def load(self, value: Any, session: Any = None) -> None:
-        """Give the variable a value in ``session``, or in the innermost block's, without adding an op.
+        """Set the value in ``session``, or in the default session, without adding an op.
 
         Raises:
             InvalidArgumentError: ``value`` has another shape, or there is no session.
@@ -157,8 +157,9 @@ class VariableV1(Variable):
         if self._graph is None:
             self.assign(value)
             return
-        made = self.initializer
-        session_for(session, self._graph, "load a variable").run(made, {made.inputs[0]: value})
+        initializer = self.initializer
+        feeds = {initializer.inputs[0]: value}
+        session_for(session, self._graph, "load a variable").run(initializer, feeds)
 
 
 @entry
@@ -215,7 +216,7 @@ def global_variables(scope: str | None = None) -> list[Any]:
 
 
 def trainable_variables(scope: str | None = None) -> list[Any]:
-    """Those of :func:`global_variables` that optimizers change by themselves.
+    """The variables among :func:`global_variables` that optimizers update by default.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default():
@@ -228,12 +229,10 @@ def trainable_variables(scope: str | None = None) -> list[Any]:
 
 @entry
 def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operation | None:
-    """The operation that gives each variable of ``var_list`` its first value.
-
-    Eagerly variables have their values, and the result is None.
+    """The operation that assigns the initial values of the variables in ``var_list``; eagerly None.
 
     Raises:
-        InvalidArgumentError: a variable of another graph.
+        InvalidArgumentError: a variable belongs to another graph.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default():
@@ -242,19 +241,20 @@ def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operat
     """
     graph = graph_recording()
     engine = None if graph is None else graph.engine
-    known = [] if engine is None else list(zip(engine.variables, engine.initial, strict=True))
-    nodes = {id(v): node for v, node in known}
-    strange = [v for v in var_list if id(v) not in nodes and getattr(v, "_graph", None) is not graph]
-    if strange:
+    pairs = [] if engine is None else zip(engine.variables, engine.initial, strict=True)
+    nodes = {id(v): node for v, node in pairs}
+    foreign = [v for v in var_list if id(v) not in nodes and getattr(v, "_graph", None) is not graph]
+    if foreign:
+        owner = "a graph that is being built" if graph is None else "this graph"
         raise InvalidArgumentError(
-            f"{strange[0]!r} is not a variable of {'a graph here' if graph is None else 'this graph'}: make "
-            "its initializer in the block of the graph that it belongs to."
+            f"{foreign[0]!r} is not a variable of {owner}: create its initializer in the block of the graph "
+            "that it belongs to."
         )
     return None if engine is None else engine.group(name, [nodes[id(v)] for v in var_list])
 
 
 def global_variables_initializer() -> Operation | None:
-    """The operation that gives every variable that the default graph has now its first value.
+    """The operation that assigns the initial values of the variables that the default graph has so far.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default(), v1.Session() as session:

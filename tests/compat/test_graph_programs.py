@@ -87,7 +87,7 @@ def test_an_assignment_that_no_result_goes_with_is_an_error(graph: v1.Graph) -> 
     def count() -> None:
         w.assign_add(1.0)
 
-    with pytest.raises(FailedPreconditionError, match="no run could ask for it"):
+    with pytest.raises(FailedPreconditionError, match="no run would execute it"):
         count()
 
 

@@ -22,7 +22,7 @@ from dualflow.core.tracebacks import entry
 from dualflow.graph.ir import Origin
 from dualflow.graph.origin import caller
 from dualflow.graph_mode import VariableV1, graph_recording, name_scope
-from dualflow.graph_mode.default_graph import graph_around, outside_of_bodies
+from dualflow.graph_mode.default_graph import enclosing_graph, outside_of_bodies
 
 REGULARIZATION_LOSSES: Final = "regularization_losses"
 
@@ -392,7 +392,7 @@ def _joined(scope: VariableScope, name: str) -> str:
 
 def store_here() -> VariableStore:
     """The store of the graph that is being built, or the eager one."""
-    graph = graph_around()
+    graph = enclosing_graph()
     if graph is None:
         return _eager_store.get() or _UNKEPT
     kept: list[VariableStore] = graph.engine.collections.setdefault(_STORE, [VariableStore()])
