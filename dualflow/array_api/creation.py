@@ -16,8 +16,7 @@ from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVa
 from dualflow.core.dtypes import DType, as_dtype, complex128, float64, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import make_entries
-from dualflow.numpy import creation
-from dualflow.numpy import indexing as triangles
+from dualflow.numpy import diagonals, matrices
 from dualflow.ops.broadcasting import broadcast_like, broadcast_to
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
@@ -351,7 +350,7 @@ def eye(
     [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
     check_device(device)
-    return Array(creation.eye(n_rows, n_cols, k, _dtype_or(dtype, float64)))
+    return Array(matrices.eye(n_rows, n_cols, k, _dtype_or(dtype, float64)))
 
 
 def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Array]:
@@ -368,7 +367,7 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Array]:
     >>> [x.tolist() for x in xp.meshgrid(xp.asarray([1, 2]), xp.asarray([3, 4]))]
     [[[1, 2], [1, 2]], [[3, 3], [4, 4]]]
     """
-    return [Array(x) for x in creation.meshgrid(*map(tensor_of, arrays), indexing=indexing)]
+    return [Array(x) for x in matrices.meshgrid(*map(tensor_of, arrays), indexing=indexing)]
 
 
 def _matrices(x: Any) -> Tensor:
@@ -388,7 +387,7 @@ def tril(x: Any, /, *, k: int = 0) -> Array:
     >>> xp.tril(xp.ones((2, 2))).tolist()
     [[1.0, 0.0], [1.0, 1.0]]
     """
-    return Array(triangles.tril(_matrices(x), operator.index(k)))
+    return Array(diagonals.tril(_matrices(x), operator.index(k)))
 
 
 def triu(x: Any, /, *, k: int = 0) -> Array:
@@ -401,7 +400,7 @@ def triu(x: Any, /, *, k: int = 0) -> Array:
     >>> xp.triu(xp.ones((2, 2))).tolist()
     [[1.0, 1.0], [0.0, 1.0]]
     """
-    return Array(triangles.triu(_matrices(x), operator.index(k)))
+    return Array(diagonals.triu(_matrices(x), operator.index(k)))
 
 
 make_entries(globals())

@@ -9,7 +9,7 @@ from dualflow.array_api.array import Array, tensor_of
 from dualflow.array_api.axes import axes_of, axis_of, ints_of
 from dualflow.array_api.data_types import of_one_dtype
 from dualflow.core.tracebacks import make_entries
-from dualflow.numpy import manipulation
+from dualflow.numpy import manipulation, reordering
 from dualflow.numpy.operands import broadcast_together, flat
 from dualflow.ops import arrangement, broadcasting, joining, repetition
 
@@ -189,7 +189,7 @@ def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Array:
     """
     tensor = tensor_of(x)
     if axis is None:
-        return Array(manipulation.roll(tensor, shift))
+        return Array(reordering.roll(tensor, shift))
     axes = [axis_of(a, len(tensor.shape)) for a in (axis if isinstance(axis, Iterable) else (axis,))]
     return Array(repetition.roll(tensor, ints_of(shift, len(axes), "shift"), axes))
 
@@ -212,7 +212,7 @@ def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Array:
     tensor = tensor_of(x)
     counts = repeats if isinstance(repeats, int) else tensor_of(repeats)
     along = None if axis is None else axis_of(axis, len(tensor.shape))
-    return Array(manipulation.repeat(tensor, counts, along))
+    return Array(reordering.repeat(tensor, counts, along))
 
 
 def tile(x: Any, repetitions: Sequence[int], /) -> Array:
@@ -230,7 +230,7 @@ def tile(x: Any, repetitions: Sequence[int], /) -> Array:
     >>> xp.tile(xp.asarray([1, 2]), (2, 1)).tolist()
     [[1, 2], [1, 2]]
     """
-    return Array(manipulation.tile(tensor_of(x), tuple(repetitions)))
+    return Array(reordering.tile(tensor_of(x), tuple(repetitions)))
 
 
 make_entries(globals())

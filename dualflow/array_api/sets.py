@@ -6,8 +6,8 @@ from typing import Any
 
 from dualflow.array_api.array import Array, tensor_of
 from dualflow.core.tracebacks import make_entries
-from dualflow.numpy import sorting
-from dualflow.numpy.sorting import DistinctAll, DistinctCounts, DistinctInverse
+from dualflow.numpy import distinct
+from dualflow.numpy.distinct import DistinctAll, DistinctCounts, DistinctInverse
 
 
 def unique_all(x: Any, /) -> DistinctAll[Array]:
@@ -23,7 +23,7 @@ def unique_all(x: Any, /) -> DistinctAll[Array]:
     >>> [part.tolist() for part in xp.unique_all(xp.asarray([3, 1, 3]))]
     [[1, 3], [1, 0], [1, 0, 1], [1, 2]]
     """
-    return DistinctAll(*map(Array, sorting.unique_all(tensor_of(x))))
+    return DistinctAll(*map(Array, distinct.unique_all(tensor_of(x))))
 
 
 def unique_counts(x: Any, /) -> DistinctCounts[Array]:
@@ -33,7 +33,7 @@ def unique_counts(x: Any, /) -> DistinctCounts[Array]:
     >>> [part.tolist() for part in xp.unique_counts(xp.asarray([3, 1, 3]))]
     [[1, 3], [1, 2]]
     """
-    return DistinctCounts(*map(Array, sorting.unique_counts(tensor_of(x))))
+    return DistinctCounts(*map(Array, distinct.unique_counts(tensor_of(x))))
 
 
 def unique_inverse(x: Any, /) -> DistinctInverse[Array]:
@@ -43,7 +43,7 @@ def unique_inverse(x: Any, /) -> DistinctInverse[Array]:
     >>> [part.tolist() for part in xp.unique_inverse(xp.asarray([3, 1, 3]))]
     [[1, 3], [1, 0, 1]]
     """
-    return DistinctInverse(*map(Array, sorting.unique_inverse(tensor_of(x))))
+    return DistinctInverse(*map(Array, distinct.unique_inverse(tensor_of(x))))
 
 
 def unique_values(x: Any, /) -> Array:
@@ -53,7 +53,7 @@ def unique_values(x: Any, /) -> Array:
     >>> xp.unique_values(xp.asarray([3, 1, 3])).tolist()
     [1, 3]
     """
-    return Array(sorting.unique_values(tensor_of(x)))
+    return Array(distinct.unique_values(tensor_of(x)))
 
 
 make_entries(globals())

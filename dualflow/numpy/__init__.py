@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from dualflow.numpy import fft as fft
     from dualflow.numpy import linalg as linalg
     from dualflow.numpy import random as random
+    from dualflow.numpy.accumulation import cumprod as cumprod
+    from dualflow.numpy.accumulation import cumsum as cumsum
+    from dualflow.numpy.accumulation import cumulative_prod as cumulative_prod
+    from dualflow.numpy.accumulation import cumulative_sum as cumulative_sum
     from dualflow.numpy.applying import apply_along_axis as apply_along_axis
     from dualflow.numpy.applying import apply_over_axes as apply_over_axes
     from dualflow.numpy.applying import vectorize as vectorize
@@ -37,7 +41,40 @@ if TYPE_CHECKING:
     from dualflow.numpy.calculus import interp as interp
     from dualflow.numpy.calculus import trapezoid as trapezoid
     from dualflow.numpy.calculus import unwrap as unwrap
-    from dualflow.numpy.creation import arange as arange
+    from dualflow.numpy.comparisons import bitwise_and as bitwise_and
+    from dualflow.numpy.comparisons import bitwise_count as bitwise_count
+    from dualflow.numpy.comparisons import bitwise_invert as bitwise_invert
+    from dualflow.numpy.comparisons import bitwise_left_shift as bitwise_left_shift
+    from dualflow.numpy.comparisons import bitwise_not as bitwise_not
+    from dualflow.numpy.comparisons import bitwise_or as bitwise_or
+    from dualflow.numpy.comparisons import bitwise_right_shift as bitwise_right_shift
+    from dualflow.numpy.comparisons import bitwise_xor as bitwise_xor
+    from dualflow.numpy.comparisons import equal as equal
+    from dualflow.numpy.comparisons import greater as greater
+    from dualflow.numpy.comparisons import greater_equal as greater_equal
+    from dualflow.numpy.comparisons import invert as invert
+    from dualflow.numpy.comparisons import isfinite as isfinite
+    from dualflow.numpy.comparisons import isinf as isinf
+    from dualflow.numpy.comparisons import isnan as isnan
+    from dualflow.numpy.comparisons import left_shift as left_shift
+    from dualflow.numpy.comparisons import less as less
+    from dualflow.numpy.comparisons import less_equal as less_equal
+    from dualflow.numpy.comparisons import logical_and as logical_and
+    from dualflow.numpy.comparisons import logical_not as logical_not
+    from dualflow.numpy.comparisons import logical_or as logical_or
+    from dualflow.numpy.comparisons import logical_xor as logical_xor
+    from dualflow.numpy.comparisons import not_equal as not_equal
+    from dualflow.numpy.comparisons import right_shift as right_shift
+    from dualflow.numpy.concatenation import append as append
+    from dualflow.numpy.concatenation import block as block
+    from dualflow.numpy.concatenation import column_stack as column_stack
+    from dualflow.numpy.concatenation import concat as concat
+    from dualflow.numpy.concatenation import concatenate as concatenate
+    from dualflow.numpy.concatenation import dstack as dstack
+    from dualflow.numpy.concatenation import hstack as hstack
+    from dualflow.numpy.concatenation import stack as stack
+    from dualflow.numpy.concatenation import unstack as unstack
+    from dualflow.numpy.concatenation import vstack as vstack
     from dualflow.numpy.creation import array as array
     from dualflow.numpy.creation import asanyarray as asanyarray
     from dualflow.numpy.creation import asarray as asarray
@@ -46,23 +83,10 @@ if TYPE_CHECKING:
     from dualflow.numpy.creation import copy as copy
     from dualflow.numpy.creation import empty as empty
     from dualflow.numpy.creation import empty_like as empty_like
-    from dualflow.numpy.creation import eye as eye
-    from dualflow.numpy.creation import from_dlpack as from_dlpack
-    from dualflow.numpy.creation import frombuffer as frombuffer
-    from dualflow.numpy.creation import fromfunction as fromfunction
-    from dualflow.numpy.creation import fromiter as fromiter
     from dualflow.numpy.creation import full as full
     from dualflow.numpy.creation import full_like as full_like
-    from dualflow.numpy.creation import geomspace as geomspace
-    from dualflow.numpy.creation import identity as identity
-    from dualflow.numpy.creation import indices as indices
-    from dualflow.numpy.creation import linspace as linspace
-    from dualflow.numpy.creation import logspace as logspace
-    from dualflow.numpy.creation import meshgrid as meshgrid
     from dualflow.numpy.creation import ones as ones
     from dualflow.numpy.creation import ones_like as ones_like
-    from dualflow.numpy.creation import tri as tri
-    from dualflow.numpy.creation import vander as vander
     from dualflow.numpy.creation import zeros as zeros
     from dualflow.numpy.creation import zeros_like as zeros_like
     from dualflow.numpy.data_types import bool as bool
@@ -100,6 +124,22 @@ if TYPE_CHECKING:
     from dualflow.numpy.data_types import uint16 as uint16
     from dualflow.numpy.data_types import uint32 as uint32
     from dualflow.numpy.data_types import uint64 as uint64
+    from dualflow.numpy.diagonals import diag as diag
+    from dualflow.numpy.diagonals import diagflat as diagflat
+    from dualflow.numpy.diagonals import diagonal as diagonal
+    from dualflow.numpy.diagonals import trace as trace
+    from dualflow.numpy.diagonals import tril as tril
+    from dualflow.numpy.diagonals import triu as triu
+    from dualflow.numpy.distinct import intersect1d as intersect1d
+    from dualflow.numpy.distinct import isin as isin
+    from dualflow.numpy.distinct import setdiff1d as setdiff1d
+    from dualflow.numpy.distinct import setxor1d as setxor1d
+    from dualflow.numpy.distinct import union1d as union1d
+    from dualflow.numpy.distinct import unique as unique
+    from dualflow.numpy.distinct import unique_all as unique_all
+    from dualflow.numpy.distinct import unique_counts as unique_counts
+    from dualflow.numpy.distinct import unique_inverse as unique_inverse
+    from dualflow.numpy.distinct import unique_values as unique_values
     from dualflow.numpy.editing import delete as delete
     from dualflow.numpy.editing import insert as insert
     from dualflow.numpy.editing import pad as pad
@@ -121,14 +161,6 @@ if TYPE_CHECKING:
     from dualflow.numpy.elementwise import atan as atan
     from dualflow.numpy.elementwise import atan2 as atan2
     from dualflow.numpy.elementwise import atanh as atanh
-    from dualflow.numpy.elementwise import bitwise_and as bitwise_and
-    from dualflow.numpy.elementwise import bitwise_count as bitwise_count
-    from dualflow.numpy.elementwise import bitwise_invert as bitwise_invert
-    from dualflow.numpy.elementwise import bitwise_left_shift as bitwise_left_shift
-    from dualflow.numpy.elementwise import bitwise_not as bitwise_not
-    from dualflow.numpy.elementwise import bitwise_or as bitwise_or
-    from dualflow.numpy.elementwise import bitwise_right_shift as bitwise_right_shift
-    from dualflow.numpy.elementwise import bitwise_xor as bitwise_xor
     from dualflow.numpy.elementwise import cbrt as cbrt
     from dualflow.numpy.elementwise import ceil as ceil
     from dualflow.numpy.elementwise import conj as conj
@@ -140,7 +172,6 @@ if TYPE_CHECKING:
     from dualflow.numpy.elementwise import degrees as degrees
     from dualflow.numpy.elementwise import divide as divide
     from dualflow.numpy.elementwise import divmod as divmod
-    from dualflow.numpy.elementwise import equal as equal
     from dualflow.numpy.elementwise import exp as exp
     from dualflow.numpy.elementwise import exp2 as exp2
     from dualflow.numpy.elementwise import expm1 as expm1
@@ -153,29 +184,16 @@ if TYPE_CHECKING:
     from dualflow.numpy.elementwise import fmod as fmod
     from dualflow.numpy.elementwise import frexp as frexp
     from dualflow.numpy.elementwise import gcd as gcd
-    from dualflow.numpy.elementwise import greater as greater
-    from dualflow.numpy.elementwise import greater_equal as greater_equal
     from dualflow.numpy.elementwise import heaviside as heaviside
     from dualflow.numpy.elementwise import hypot as hypot
-    from dualflow.numpy.elementwise import invert as invert
-    from dualflow.numpy.elementwise import isfinite as isfinite
-    from dualflow.numpy.elementwise import isinf as isinf
-    from dualflow.numpy.elementwise import isnan as isnan
     from dualflow.numpy.elementwise import lcm as lcm
     from dualflow.numpy.elementwise import ldexp as ldexp
-    from dualflow.numpy.elementwise import left_shift as left_shift
-    from dualflow.numpy.elementwise import less as less
-    from dualflow.numpy.elementwise import less_equal as less_equal
     from dualflow.numpy.elementwise import log as log
     from dualflow.numpy.elementwise import log1p as log1p
     from dualflow.numpy.elementwise import log2 as log2
     from dualflow.numpy.elementwise import log10 as log10
     from dualflow.numpy.elementwise import logaddexp as logaddexp
     from dualflow.numpy.elementwise import logaddexp2 as logaddexp2
-    from dualflow.numpy.elementwise import logical_and as logical_and
-    from dualflow.numpy.elementwise import logical_not as logical_not
-    from dualflow.numpy.elementwise import logical_or as logical_or
-    from dualflow.numpy.elementwise import logical_xor as logical_xor
     from dualflow.numpy.elementwise import maximum as maximum
     from dualflow.numpy.elementwise import minimum as minimum
     from dualflow.numpy.elementwise import mod as mod
@@ -183,7 +201,6 @@ if TYPE_CHECKING:
     from dualflow.numpy.elementwise import multiply as multiply
     from dualflow.numpy.elementwise import negative as negative
     from dualflow.numpy.elementwise import nextafter as nextafter
-    from dualflow.numpy.elementwise import not_equal as not_equal
     from dualflow.numpy.elementwise import positive as positive
     from dualflow.numpy.elementwise import pow as pow
     from dualflow.numpy.elementwise import power as power
@@ -191,7 +208,6 @@ if TYPE_CHECKING:
     from dualflow.numpy.elementwise import radians as radians
     from dualflow.numpy.elementwise import reciprocal as reciprocal
     from dualflow.numpy.elementwise import remainder as remainder
-    from dualflow.numpy.elementwise import right_shift as right_shift
     from dualflow.numpy.elementwise import rint as rint
     from dualflow.numpy.elementwise import sign as sign
     from dualflow.numpy.elementwise import signbit as signbit
@@ -205,6 +221,10 @@ if TYPE_CHECKING:
     from dualflow.numpy.elementwise import tanh as tanh
     from dualflow.numpy.elementwise import true_divide as true_divide
     from dualflow.numpy.elementwise import trunc as trunc
+    from dualflow.numpy.equality import allclose as allclose
+    from dualflow.numpy.equality import array_equal as array_equal
+    from dualflow.numpy.equality import array_equiv as array_equiv
+    from dualflow.numpy.equality import isclose as isclose
     from dualflow.numpy.fitting import polyfit as polyfit
     from dualflow.numpy.fitting import roots as roots
     from dualflow.numpy.grids import c_ as c_
@@ -224,76 +244,57 @@ if TYPE_CHECKING:
     from dualflow.numpy.histograms import histogram2d as histogram2d
     from dualflow.numpy.histograms import histogram_bin_edges as histogram_bin_edges
     from dualflow.numpy.histograms import histogramdd as histogramdd
+    from dualflow.numpy.index_grids import diag_indices as diag_indices
+    from dualflow.numpy.index_grids import diag_indices_from as diag_indices_from
+    from dualflow.numpy.index_grids import ix_ as ix_
+    from dualflow.numpy.index_grids import mask_indices as mask_indices
+    from dualflow.numpy.index_grids import ravel_multi_index as ravel_multi_index
+    from dualflow.numpy.index_grids import tril_indices as tril_indices
+    from dualflow.numpy.index_grids import tril_indices_from as tril_indices_from
+    from dualflow.numpy.index_grids import triu_indices as triu_indices
+    from dualflow.numpy.index_grids import triu_indices_from as triu_indices_from
+    from dualflow.numpy.index_grids import unravel_index as unravel_index
     from dualflow.numpy.indexing import argwhere as argwhere
     from dualflow.numpy.indexing import choose as choose
     from dualflow.numpy.indexing import compress as compress
-    from dualflow.numpy.indexing import diag as diag
-    from dualflow.numpy.indexing import diag_indices as diag_indices
-    from dualflow.numpy.indexing import diag_indices_from as diag_indices_from
-    from dualflow.numpy.indexing import diagflat as diagflat
-    from dualflow.numpy.indexing import diagonal as diagonal
     from dualflow.numpy.indexing import extract as extract
     from dualflow.numpy.indexing import flatnonzero as flatnonzero
-    from dualflow.numpy.indexing import ix_ as ix_
-    from dualflow.numpy.indexing import mask_indices as mask_indices
     from dualflow.numpy.indexing import nonzero as nonzero
     from dualflow.numpy.indexing import piecewise as piecewise
     from dualflow.numpy.indexing import put_along_axis as put_along_axis
-    from dualflow.numpy.indexing import ravel_multi_index as ravel_multi_index
     from dualflow.numpy.indexing import select as select
     from dualflow.numpy.indexing import take as take
     from dualflow.numpy.indexing import take_along_axis as take_along_axis
-    from dualflow.numpy.indexing import trace as trace
-    from dualflow.numpy.indexing import tril as tril
-    from dualflow.numpy.indexing import tril_indices as tril_indices
-    from dualflow.numpy.indexing import tril_indices_from as tril_indices_from
-    from dualflow.numpy.indexing import triu as triu
-    from dualflow.numpy.indexing import triu_indices as triu_indices
-    from dualflow.numpy.indexing import triu_indices_from as triu_indices_from
-    from dualflow.numpy.indexing import unravel_index as unravel_index
     from dualflow.numpy.indexing import where as where
-    from dualflow.numpy.manipulation import append as append
-    from dualflow.numpy.manipulation import array_split as array_split
     from dualflow.numpy.manipulation import atleast_1d as atleast_1d
     from dualflow.numpy.manipulation import atleast_2d as atleast_2d
     from dualflow.numpy.manipulation import atleast_3d as atleast_3d
-    from dualflow.numpy.manipulation import block as block
     from dualflow.numpy.manipulation import broadcast_arrays as broadcast_arrays
     from dualflow.numpy.manipulation import broadcast_shapes as broadcast_shapes
     from dualflow.numpy.manipulation import broadcast_to as broadcast_to
-    from dualflow.numpy.manipulation import column_stack as column_stack
-    from dualflow.numpy.manipulation import concat as concat
-    from dualflow.numpy.manipulation import concatenate as concatenate
-    from dualflow.numpy.manipulation import dsplit as dsplit
-    from dualflow.numpy.manipulation import dstack as dstack
     from dualflow.numpy.manipulation import expand_dims as expand_dims
-    from dualflow.numpy.manipulation import flip as flip
-    from dualflow.numpy.manipulation import fliplr as fliplr
-    from dualflow.numpy.manipulation import flipud as flipud
-    from dualflow.numpy.manipulation import hsplit as hsplit
-    from dualflow.numpy.manipulation import hstack as hstack
     from dualflow.numpy.manipulation import matrix_transpose as matrix_transpose
     from dualflow.numpy.manipulation import moveaxis as moveaxis
     from dualflow.numpy.manipulation import ndim as ndim
     from dualflow.numpy.manipulation import permute_dims as permute_dims
     from dualflow.numpy.manipulation import ravel as ravel
-    from dualflow.numpy.manipulation import repeat as repeat
     from dualflow.numpy.manipulation import reshape as reshape
-    from dualflow.numpy.manipulation import resize as resize
-    from dualflow.numpy.manipulation import roll as roll
     from dualflow.numpy.manipulation import rollaxis as rollaxis
-    from dualflow.numpy.manipulation import rot90 as rot90
     from dualflow.numpy.manipulation import shape as shape
     from dualflow.numpy.manipulation import size as size
-    from dualflow.numpy.manipulation import split as split
     from dualflow.numpy.manipulation import squeeze as squeeze
-    from dualflow.numpy.manipulation import stack as stack
     from dualflow.numpy.manipulation import swapaxes as swapaxes
-    from dualflow.numpy.manipulation import tile as tile
     from dualflow.numpy.manipulation import transpose as transpose
-    from dualflow.numpy.manipulation import unstack as unstack
-    from dualflow.numpy.manipulation import vsplit as vsplit
-    from dualflow.numpy.manipulation import vstack as vstack
+    from dualflow.numpy.matrices import eye as eye
+    from dualflow.numpy.matrices import from_dlpack as from_dlpack
+    from dualflow.numpy.matrices import frombuffer as frombuffer
+    from dualflow.numpy.matrices import fromfunction as fromfunction
+    from dualflow.numpy.matrices import fromiter as fromiter
+    from dualflow.numpy.matrices import identity as identity
+    from dualflow.numpy.matrices import indices as indices
+    from dualflow.numpy.matrices import meshgrid as meshgrid
+    from dualflow.numpy.matrices import tri as tri
+    from dualflow.numpy.matrices import vander as vander
     from dualflow.numpy.polynomials import poly as poly
     from dualflow.numpy.polynomials import polyadd as polyadd
     from dualflow.numpy.polynomials import polyder as polyder
@@ -321,6 +322,10 @@ if TYPE_CHECKING:
     from dualflow.numpy.quantiles import nanquantile as nanquantile
     from dualflow.numpy.quantiles import percentile as percentile
     from dualflow.numpy.quantiles import quantile as quantile
+    from dualflow.numpy.ranges import arange as arange
+    from dualflow.numpy.ranges import geomspace as geomspace
+    from dualflow.numpy.ranges import linspace as linspace
+    from dualflow.numpy.ranges import logspace as logspace
     from dualflow.numpy.reductions import all as all
     from dualflow.numpy.reductions import amax as amax
     from dualflow.numpy.reductions import amin as amin
@@ -329,10 +334,6 @@ if TYPE_CHECKING:
     from dualflow.numpy.reductions import argmin as argmin
     from dualflow.numpy.reductions import average as average
     from dualflow.numpy.reductions import count_nonzero as count_nonzero
-    from dualflow.numpy.reductions import cumprod as cumprod
-    from dualflow.numpy.reductions import cumsum as cumsum
-    from dualflow.numpy.reductions import cumulative_prod as cumulative_prod
-    from dualflow.numpy.reductions import cumulative_sum as cumulative_sum
     from dualflow.numpy.reductions import max as max
     from dualflow.numpy.reductions import mean as mean
     from dualflow.numpy.reductions import min as min
@@ -341,36 +342,35 @@ if TYPE_CHECKING:
     from dualflow.numpy.reductions import std as std
     from dualflow.numpy.reductions import sum as sum
     from dualflow.numpy.reductions import var as var
+    from dualflow.numpy.reordering import flip as flip
+    from dualflow.numpy.reordering import fliplr as fliplr
+    from dualflow.numpy.reordering import flipud as flipud
+    from dualflow.numpy.reordering import repeat as repeat
+    from dualflow.numpy.reordering import resize as resize
+    from dualflow.numpy.reordering import roll as roll
+    from dualflow.numpy.reordering import rot90 as rot90
+    from dualflow.numpy.reordering import tile as tile
     from dualflow.numpy.sorting import argpartition as argpartition
     from dualflow.numpy.sorting import argsort as argsort
     from dualflow.numpy.sorting import digitize as digitize
-    from dualflow.numpy.sorting import intersect1d as intersect1d
-    from dualflow.numpy.sorting import isin as isin
     from dualflow.numpy.sorting import lexsort as lexsort
     from dualflow.numpy.sorting import partition as partition
     from dualflow.numpy.sorting import searchsorted as searchsorted
-    from dualflow.numpy.sorting import setdiff1d as setdiff1d
-    from dualflow.numpy.sorting import setxor1d as setxor1d
     from dualflow.numpy.sorting import sort as sort
     from dualflow.numpy.sorting import sort_complex as sort_complex
-    from dualflow.numpy.sorting import union1d as union1d
-    from dualflow.numpy.sorting import unique as unique
-    from dualflow.numpy.sorting import unique_all as unique_all
-    from dualflow.numpy.sorting import unique_counts as unique_counts
-    from dualflow.numpy.sorting import unique_inverse as unique_inverse
-    from dualflow.numpy.sorting import unique_values as unique_values
+    from dualflow.numpy.splitting import array_split as array_split
+    from dualflow.numpy.splitting import dsplit as dsplit
+    from dualflow.numpy.splitting import hsplit as hsplit
+    from dualflow.numpy.splitting import split as split
+    from dualflow.numpy.splitting import vsplit as vsplit
     from dualflow.numpy.statistics import corrcoef as corrcoef
     from dualflow.numpy.statistics import cov as cov
-    from dualflow.numpy.values import allclose as allclose
     from dualflow.numpy.values import angle as angle
     from dualflow.numpy.values import around as around
-    from dualflow.numpy.values import array_equal as array_equal
-    from dualflow.numpy.values import array_equiv as array_equiv
     from dualflow.numpy.values import clip as clip
     from dualflow.numpy.values import fix as fix
     from dualflow.numpy.values import i0 as i0
     from dualflow.numpy.values import imag as imag
-    from dualflow.numpy.values import isclose as isclose
     from dualflow.numpy.values import iscomplex as iscomplex
     from dualflow.numpy.values import iscomplexobj as iscomplexobj
     from dualflow.numpy.values import isneginf as isneginf
@@ -405,64 +405,80 @@ _publish(
     globals(),
     lazy={
         "dualflow.numpy": "fft linalg random",
+        "dualflow.numpy.accumulation": "cumprod cumsum cumulative_prod cumulative_sum",
         "dualflow.numpy.applying": "apply_along_axis apply_over_axes vectorize",
         "dualflow.numpy.behaviour": "experimental_enable_numpy_behavior",
         "dualflow.numpy.calculus": "convolve correlate diff ediff1d gradient interp trapezoid unwrap",
+        "dualflow.numpy.comparisons": (
+            "bitwise_and bitwise_count bitwise_invert bitwise_left_shift bitwise_not bitwise_or "
+            "bitwise_right_shift bitwise_xor equal greater greater_equal invert isfinite isinf isnan "
+            "left_shift less less_equal logical_and logical_not logical_or logical_xor not_equal "
+            "right_shift"
+        ),
+        "dualflow.numpy.concatenation": (
+            "append block column_stack concat concatenate dstack hstack stack unstack vstack"
+        ),
         "dualflow.numpy.creation": (
-            "arange array asanyarray asarray ascontiguousarray astype copy empty empty_like eye from_dlpack "
-            "frombuffer fromfunction fromiter full full_like geomspace identity indices linspace logspace "
-            "meshgrid ones ones_like tri vander zeros zeros_like"
+            "array asanyarray asarray ascontiguousarray astype copy empty empty_like full full_like ones "
+            "ones_like zeros zeros_like"
         ),
         "dualflow.numpy.data_types": (
-            "bool bool_ can_cast cdouble common_type complex64 complex128 complex_ csingle double dtype "
-            "finfo float16 float32 float64 float_ half iinfo int8 int16 int32 int64 int_ isdtype issubdtype "
-            "min_scalar_type ndarray promote_types result_type single uint uint8 uint16 uint32 uint64"
+            "bool bool_ can_cast cdouble common_type complex128 complex64 complex_ csingle double dtype "
+            "finfo float16 float32 float64 float_ half iinfo int16 int32 int64 int8 int_ isdtype issubdtype "
+            "min_scalar_type ndarray promote_types result_type single uint uint16 uint32 uint64 uint8"
+        ),
+        "dualflow.numpy.diagonals": "diag diagflat diagonal trace tril triu",
+        "dualflow.numpy.distinct": (
+            "intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts unique_inverse "
+            "unique_values"
         ),
         "dualflow.numpy.editing": "delete insert pad trim_zeros",
         "dualflow.numpy.elementwise": (
             "abs absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh "
-            "atan atan2 atanh bitwise_and bitwise_count bitwise_invert bitwise_left_shift bitwise_not "
-            "bitwise_or bitwise_right_shift bitwise_xor cbrt ceil conj conjugate copysign cos cosh deg2rad "
-            "degrees divide divmod equal exp exp2 expm1 fabs float_power floor floor_divide fmax fmin fmod "
-            "frexp gcd greater greater_equal heaviside hypot invert isfinite isinf isnan lcm ldexp "
-            "left_shift less less_equal log log1p log2 log10 logaddexp logaddexp2 logical_and logical_not "
-            "logical_or logical_xor maximum minimum mod modf multiply negative nextafter not_equal positive "
-            "pow power rad2deg radians reciprocal remainder right_shift rint sign signbit sin sinh spacing "
-            "sqrt square subtract tan tanh true_divide trunc"
+            "atan atan2 atanh cbrt ceil conj conjugate copysign cos cosh deg2rad degrees divide divmod exp "
+            "exp2 expm1 fabs float_power floor floor_divide fmax fmin fmod frexp gcd heaviside hypot lcm "
+            "ldexp log log10 log1p log2 logaddexp logaddexp2 maximum minimum mod modf multiply negative "
+            "nextafter positive pow power rad2deg radians reciprocal remainder rint sign signbit sin sinh "
+            "spacing sqrt square subtract tan tanh true_divide trunc"
         ),
+        "dualflow.numpy.equality": "allclose array_equal array_equiv isclose",
         "dualflow.numpy.fitting": "polyfit roots",
         "dualflow.numpy.grids": "c_ e euler_gamma index_exp inf mgrid nan newaxis ogrid pi r_ s_",
         "dualflow.numpy.histograms": "bincount histogram histogram2d histogram_bin_edges histogramdd",
+        "dualflow.numpy.index_grids": (
+            "diag_indices diag_indices_from ix_ mask_indices ravel_multi_index tril_indices "
+            "tril_indices_from triu_indices triu_indices_from unravel_index"
+        ),
         "dualflow.numpy.indexing": (
-            "argwhere choose compress diag diag_indices diag_indices_from diagflat diagonal extract "
-            "flatnonzero ix_ mask_indices nonzero piecewise put_along_axis ravel_multi_index select take "
-            "take_along_axis trace tril tril_indices tril_indices_from triu triu_indices triu_indices_from "
-            "unravel_index where"
+            "argwhere choose compress extract flatnonzero nonzero piecewise put_along_axis select take "
+            "take_along_axis where"
         ),
         "dualflow.numpy.manipulation": (
-            "append array_split atleast_1d atleast_2d atleast_3d block broadcast_arrays broadcast_shapes "
-            "broadcast_to column_stack concat concatenate dsplit dstack expand_dims flip fliplr flipud "
-            "hsplit hstack matrix_transpose moveaxis ndim permute_dims ravel repeat reshape resize roll "
-            "rollaxis rot90 shape size split squeeze stack swapaxes tile transpose unstack vsplit vstack"
+            "atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_shapes broadcast_to expand_dims "
+            "matrix_transpose moveaxis ndim permute_dims ravel reshape rollaxis shape size squeeze swapaxes "
+            "transpose"
+        ),
+        "dualflow.numpy.matrices": (
+            "eye from_dlpack frombuffer fromfunction fromiter identity indices meshgrid tri vander"
         ),
         "dualflow.numpy.polynomials": "poly polyadd polyder polydiv polyint polymul polysub polyval",
         "dualflow.numpy.products": (
             "cross dot einsum einsum_path inner kron matmul matvec outer tensordot vdot vecdot vecmat"
         ),
         "dualflow.numpy.quantiles": "median nanmedian nanpercentile nanquantile percentile quantile",
+        "dualflow.numpy.ranges": "arange geomspace linspace logspace",
         "dualflow.numpy.reductions": (
-            "all amax amin any argmax argmin average count_nonzero cumprod cumsum cumulative_prod "
-            "cumulative_sum max mean min prod ptp std sum var"
+            "all amax amin any argmax argmin average count_nonzero max mean min prod ptp std sum var"
         ),
+        "dualflow.numpy.reordering": "flip fliplr flipud repeat resize roll rot90 tile",
         "dualflow.numpy.sorting": (
-            "argpartition argsort digitize intersect1d isin lexsort partition searchsorted setdiff1d "
-            "setxor1d sort sort_complex union1d unique unique_all unique_counts unique_inverse "
-            "unique_values"
+            "argpartition argsort digitize lexsort partition searchsorted sort sort_complex"
         ),
+        "dualflow.numpy.splitting": "array_split dsplit hsplit split vsplit",
         "dualflow.numpy.statistics": "corrcoef cov",
         "dualflow.numpy.values": (
-            "allclose angle around array_equal array_equiv clip fix i0 imag isclose iscomplex iscomplexobj "
-            "isneginf isposinf isreal isrealobj isscalar iterable nan_to_num real real_if_close round sinc"
+            "angle around clip fix i0 imag iscomplex iscomplexobj isneginf isposinf isreal isrealobj "
+            "isscalar iterable nan_to_num real real_if_close round sinc"
         ),
         "dualflow.numpy.windows": "bartlett blackman hamming hanning kaiser",
         "dualflow.numpy.without_nan": (

@@ -10,6 +10,7 @@ import numpy as np
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import make_entries
+from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import agreed, broadcast_together, tensor
 from dualflow.ops.arrangement import expand_dims, reshape, transpose
 from dualflow.ops.joining import stack
@@ -19,6 +20,19 @@ from dualflow.ops.tensor import Tensor
 
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Tensor:
     """``func1d`` applied to each vector along ``axis``; its results replace the vectors.
+
+    Args:
+        func1d: a function of a vector that returns a number or a tensor; all its results have one shape.
+        axis: the axis of the vectors; a negative one counts from the end.
+        *args: further arguments of ``func1d``.
+        **kwargs: further named arguments of ``func1d``.
+
+    Returns:
+        A tensor with the shape of ``arr``, where the shape of a result of ``func1d`` replaces ``axis``, and
+        the common dtype of the results.
+
+    Raises:
+        InvalidArgumentError: an axis other than ``axis`` has size 0
 
     >>> import dualflow as df
     >>> df.numpy.apply_along_axis(df.numpy.max, 1, [[1, 5], [7, 2]]).numpy()
@@ -42,7 +56,22 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
 
 
 def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Tensor:
-    """``func(x, axis)`` applied for each of ``axes`` one after another; the axes are kept, with size 1."""
+    """``func(x, axis)`` applied for each of ``axes`` one after another; the axes are kept, with size 1.
+
+    Args:
+        func: a function of a tensor and an axis that keeps the axis or removes it.
+        axes: an axis or a list of axes.
+
+    Returns:
+        A tensor with the axes of ``a``, and the dtype that ``func`` returns.
+
+    Raises:
+        InvalidArgumentError: an axis is out of range
+
+    >>> import dualflow as df
+    >>> df.numpy.apply_over_axes(df.numpy.sum, [[1, 2], [3, 4]], [0, 1]).numpy()
+    array([[10]])
+    """
     x = tensor(a)
     for axis in ints(axes, "axes"):
         where = normalize_axis(axis, len(x.shape))
@@ -53,6 +82,11 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Tensor:
 
 class vectorize:
     """A function of tensors that calls ``pyfunc``, a function of numbers, for each element; inputs broadcast.
+
+    Args:
+        pyfunc: a function of scalar tensors that returns a number or a scalar tensor.
+        otypes: a list with the dtype of the result; by default the common dtype of the results.
+        doc: the docstring; that of ``pyfunc`` by default.
 
     >>> import dualflow as df
     >>> df.numpy.vectorize(lambda x, y: x if x > y else y)([1, 5], 3).numpy()
@@ -77,4 +111,5 @@ class vectorize:
         return reshape(stack(agreed(*results, dtype=dtype)), list(shape))
 
 
+complete_docstrings(globals())
 make_entries(globals())

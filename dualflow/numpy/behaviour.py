@@ -5,13 +5,24 @@ from __future__ import annotations
 from typing import Any, Final
 
 from dualflow.core.tracebacks import make_entries
-from dualflow.numpy import creation, indexing, manipulation, products, reductions, sorting, values
+from dualflow.numpy import (
+    accumulation,
+    creation,
+    diagonals,
+    indexing,
+    manipulation,
+    products,
+    reductions,
+    sorting,
+    values,
+)
+from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.ops.tensor import Operators
 
 _METHODS: Final = (
     creation.astype,
     creation.copy,
-    indexing.diagonal,
+    diagonals.diagonal,
     indexing.take,
     manipulation.ravel,
     manipulation.swapaxes,
@@ -20,8 +31,8 @@ _METHODS: Final = (
     reductions.any,
     reductions.argmax,
     reductions.argmin,
-    reductions.cumprod,
-    reductions.cumsum,
+    accumulation.cumprod,
+    accumulation.cumsum,
     reductions.max,
     reductions.mean,
     reductions.min,
@@ -61,14 +72,25 @@ def _reflected_product(self: Any, other: Any) -> Any:
 def experimental_enable_numpy_behavior(
     prefer_float32: bool = False, dtype_conversion_mode: str = "legacy"
 ) -> None:
-    """Give tensors and variables NumPy's methods, ``x.sum(axis=0)`` and others, and ``@`` with vectors.
+    """Give tensors and variables NumPy's methods, such as ``x.sum(axis=0)``, and ``@`` with vectors.
 
-    It is for the whole process, and for good. Without it they raise an error that names the function to use,
-    as TensorFlow's tensors have none of them. Operators promote dtypes with and without it.
+    It holds for the whole process and can't be undone. Without it, these methods raise an error that names
+    the function to use, as TensorFlow's tensors have none of them. Operators promote dtypes with and without
+    it.
+
+    Raises nothing.
 
     Args:
         prefer_float32: ignored: dtypes are those of NumPy.
         dtype_conversion_mode: ignored: dtypes promote by the one rule of operators.
+
+    Returns:
+        None.
+
+    >>> import dualflow as df
+    >>> df.numpy.experimental_enable_numpy_behavior()  # doctest: +SKIP
+    >>> int(df.constant([1, 2]).sum())  # doctest: +SKIP
+    3
     """
     for function in (*_METHODS, flatten, reshape, transpose):
         setattr(Operators, function.__name__, function)
@@ -76,4 +98,5 @@ def experimental_enable_numpy_behavior(
     setattr(Operators, "__rmatmul__", _reflected_product)  # noqa: B010
 
 
+complete_docstrings(globals())
 make_entries(globals())

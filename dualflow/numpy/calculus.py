@@ -12,6 +12,7 @@ from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import normalize_axes, normalize_axis
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands, sorting
+from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import agreed, flat, inexact, tensor, to
 from dualflow.ops.arithmetic import abs as magnitude
 from dualflow.ops.arithmetic import mod
@@ -30,6 +31,20 @@ from dualflow.ops.tensor import Tensor
 
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """The differences of neighbours along ``axis``, ``n`` times; of bools, whether they differ.
+
+    Args:
+        a: numbers of one axis or more.
+        n: how many times to take differences, 0 or more.
+        axis: the axis; a negative one counts from the end.
+        prepend: a number, or numbers with the axes of ``a``, to join before ``a``; none by default.
+        append: as ``prepend``, to join after ``a``.
+
+    Returns:
+        A tensor with the shape of ``a``, ``n`` smaller along ``axis``, and the common dtype of ``a``,
+        ``prepend`` and ``append``; bool for bools.
+
+    Raises:
+        InvalidArgumentError: ``n`` is negative, or ``a`` has no axes
 
     >>> import dualflow as df
     >>> df.numpy.diff([1, 4, 9, 16]).numpy(), df.numpy.diff([1, 4, 9], n=2).numpy()
@@ -59,7 +74,20 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 
 
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tensor:
-    """The differences of neighbouring elements, with ``to_begin`` before them and ``to_end`` after them."""
+    """The differences of neighbouring elements, with ``to_begin`` before them and ``to_end`` after them.
+
+    Args:
+        ary: numbers of any shape, which are flattened.
+        to_end: numbers to put after the differences; none by default.
+        to_begin: numbers to put before the differences; none by default.
+
+    Returns:
+        A vector of the dtype of ``ary``.
+
+    >>> import dualflow as df
+    >>> df.numpy.ediff1d([1, 4, 9], to_begin=0).numpy()
+    array([0, 3, 5])
+    """
     x = flat(tensor(ary))
     parts = [] if to_begin is None else [to(flat(tensor(to_begin)), x.dtype)]
     parts.append(x[1:] - x[:-1])
@@ -68,16 +96,26 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tensor:
 
 
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
-    """The slope along each axis by differences of the neighbours, at the ends of one or two sides.
+    """The slope along each axis, by finite differences of second order.
+
+    At the ends they are of the order ``edge_order``. B. Fornberg, "Generation of finite difference formulas
+    on arbitrarily spaced grids", 1988.
 
     Args:
-        f: samples.
+        f: samples of one axis or more; integers count as float64.
         varargs: the distance of samples: one for all axes, one for each, or the places of the samples.
+        *varargs: the spacing of the samples: a number for all axes, a number for each axis, or the
+            coordinates of the samples, a vector for each axis; 1 by default.
         axis: an axis or several; all by default.
         edge_order: 1 or 2, the order of the differences at the ends.
 
+    Returns:
+        A tensor with the shape and dtype of ``f``; a tuple of one for each axis if there are several.
+
     Raises:
-        InvalidArgumentError: too few samples, or distances that don't fit.
+        InvalidArgumentError: an axis has fewer than ``edge_order + 1`` samples, ``varargs`` doesn't fit the
+            axes, or ``edge_order`` is neither 1 nor 2.
+        DTypeError: ``f`` can't become a tensor.
 
     >>> import dualflow as df
     >>> df.numpy.gradient([1.0, 2.0, 4.0, 7.0]).numpy()
@@ -151,7 +189,21 @@ def _slope(x: Any, axis: int, step: Any, edge_order: int) -> Tensor:
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
-    """The integral along ``axis`` by trapezoids, of samples at the places ``x`` or ``dx`` apart.
+    """The integral along ``axis`` by the trapezoidal rule.
+
+    Args:
+        y: samples; integers count as float64.
+        x: the coordinates of the samples, a vector or of the shape of ``y``; by default they are ``dx``
+            apart.
+        dx: the spacing of the samples where ``x`` is None.
+        axis: the axis; a negative one counts from the end.
+
+    Returns:
+        A tensor with the shape of ``y`` without ``axis``, and the common dtype of ``y`` and the coordinates,
+        float64 for integers.
+
+    Raises:
+        InvalidArgumentError: the shapes of ``x`` and ``y`` do not broadcast
 
     >>> import dualflow as df
     >>> float(df.numpy.trapezoid([1, 2, 3]))
@@ -179,15 +231,21 @@ def _times(x: Any, y: Any) -> Any:
 
 
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Tensor:
-    """The values at ``x`` of the line through the points (xp, fp), whose places rise.
+    """Linear interpolation at ``x`` between the points (xp, fp).
 
     Args:
-        x: where.
-        xp: the points' places, which rise.
-        fp: the points' values.
-        left: the value before the first point, by default its own.
-        right: the value after the last point, by default its own.
-        period: the period of the places, which then need not rise.
+        x: where to interpolate, real numbers of any shape; integers count as float64.
+        xp: the coordinates of the points, an ascending vector.
+        fp: the values of the points, a vector of real or complex numbers.
+        left: the value below the first coordinate; the first of ``fp`` by default.
+        right: the value above the last coordinate; the last of ``fp`` by default.
+        period: the period of the coordinates, which then need not ascend; None by default.
+
+    Returns:
+        A tensor with the shape of ``x`` and the common dtype of all three.
+
+    Raises:
+        InvalidArgumentError: ``xp`` and ``fp`` are not vectors of one size, which is 1 or more
 
     >>> import dualflow as df
     >>> df.numpy.interp([1.5, 9.0], [1.0, 2.0], [10.0, 20.0]).numpy()
@@ -229,7 +287,23 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 
 
 def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * math.pi) -> Tensor:
-    """Angles along ``axis`` with whole periods added, so that neighbours differ by half a period at most."""
+    """Angles along ``axis`` with multiples of ``period`` added.
+
+    Neighbours then differ by half a period at most.
+
+    Args:
+        p: real numbers of one axis or more.
+        discont: the smallest difference of neighbours that is changed; ``period / 2`` by default.
+        axis: the axis; a negative one counts from the end.
+        period: the period.
+
+    Returns:
+        A tensor with the shape of ``p``, and the common dtype of ``p`` and ``period``.
+
+    >>> import dualflow as df
+    >>> df.numpy.unwrap([0.0, 3.0, 6.5], period=6.0).numpy()
+    array([0. , 3. , 0.5])
+    """
     x = tensor(p)
     where = normalize_axis(axis, len(x.shape))
     steps = diff(x, axis=where)
@@ -283,16 +357,20 @@ def _convolved(a: Any, v: Any, mode: str) -> Tensor:
 
 
 def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
-    """The convolution of two vectors: the coefficients of the product of two polynomials.
+    """The convolution of two vectors, which is the product of two polynomials given by their coefficients.
 
     Args:
-        a: a vector.
+        a: a vector of one element or more.
         v: another one.
-        mode: "full", all offsets at which they overlap; "same", the middle, as many as the longer one has
-            elements; "valid", where the shorter lies within the longer.
+        mode: "full", all offsets at which the vectors overlap; "same", the middle ``max(n, m)`` of these;
+            "valid", those at which they overlap in full.
+
+    Returns:
+        A vector of ``n + m - 1``, ``max(n, m)`` or ``max(n, m) - min(n, m) + 1`` elements, by ``mode``, in
+        the common dtype.
 
     Raises:
-        InvalidArgumentError: not vectors, no elements, or another mode.
+        InvalidArgumentError: an argument is not a vector or is empty, or ``mode`` is another word
 
     >>> import dualflow as df
     >>> df.numpy.convolve([1, 2, 3], [0, 1, 0.5]).numpy()
@@ -302,7 +380,23 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
 
 
 def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
-    """The sums of products of two vectors, the second conjugated, at each offset; see :func:`convolve`."""
+    """The cross-correlation of two vectors: ``sum(a[k + i] * conj(v[i]))`` for each offset ``k``.
+
+    Args:
+        a: a vector of one element or more.
+        v: another one.
+        mode: "full", "same" or "valid", as for :func:`convolve`.
+
+    Returns:
+        A vector with the size that :func:`convolve` returns, in the common dtype.
+
+    Raises:
+        InvalidArgumentError: an argument is not a vector or is empty, or ``mode`` is another word.
+
+    >>> import dualflow as df
+    >>> df.numpy.correlate([1, 2, 3], [0, 1, 0.5]).numpy()
+    array([3.5])
+    """
     x, w = tensor(a), tensor(v)
     turned = (conj(w) if w.dtype.is_complex else w)[::-1]
     products = _convolved(x, turned, mode)
@@ -317,4 +411,5 @@ def _same_of_shorter(x: Any, turned: Any) -> Tensor:
     return _convolved(x, turned, "full")[start : start + n]
 
 
+complete_docstrings(globals())
 make_entries(globals())

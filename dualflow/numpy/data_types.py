@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.dispatch import TENSORS
 from dualflow.core.dtypes import DType, as_dtype
 from dualflow.core.dtypes import bool_ as bool_
 from dualflow.core.dtypes import complex64 as complex64
@@ -23,6 +23,7 @@ from dualflow.core.dtypes import uint16 as uint16
 from dualflow.core.dtypes import uint32 as uint32
 from dualflow.core.dtypes import uint64 as uint64
 from dualflow.core.tracebacks import make_entries
+from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import numpy_dtype, tensor
 from dualflow.ops.tensor import Tensor
 
@@ -30,11 +31,16 @@ bool: Final = bool_
 int_, uint, float_, complex_ = int64, uint64, float64, complex128
 half, single, double, csingle, cdouble = float16, float32, float64, complex64, complex128
 ndarray = Tensor
-_TENSORS = (AbstractTensor, AbstractVariable)
 
 
 def dtype(dtype: Any) -> DType:
-    """The dtype that a name, a NumPy dtype or a Python type stands for; Python's types are of 64 bits.
+    """The dtype of a name, a NumPy dtype or a Python type; Python's types have 64 bits.
+
+    Args:
+        dtype: a dtype, its name, or ``bool``, ``int``, ``float`` or ``complex``.
+
+    Returns:
+        A :class:`dualflow.DType`.
 
     >>> import dualflow as df
     >>> df.numpy.dtype(float), df.numpy.dtype("int8")
@@ -44,24 +50,63 @@ def dtype(dtype: Any) -> DType:
 
 
 def finfo(dtype: Any) -> Any:
-    """The limits of a dtype of floats, as NumPy describes them."""
+    """The limits of a floating dtype, as ``numpy.finfo``.
+
+    Args:
+        dtype: a floating or complex dtype, or a tensor of one.
+
+    Returns:
+        A ``numpy.finfo``, with ``bits``, ``eps``, ``max``, ``min``, ``tiny`` and others.
+
+    Raises:
+        ValueError: the dtype is neither floating nor complex.
+
+    >>> import dualflow as df
+    >>> df.numpy.finfo(df.float32).bits
+    32
+    """
     return np.finfo(_of(dtype))
 
 
 def iinfo(type: Any) -> Any:
-    """The limits of a dtype of integers, as NumPy describes them."""
+    """The limits of an integer dtype, as ``numpy.iinfo``.
+
+    Args:
+        type: an integer dtype, or a tensor of one.
+
+    Returns:
+        A ``numpy.iinfo``, with ``bits``, ``max`` and ``min``.
+
+    Raises:
+        ValueError: the dtype is not one of integers.
+        DTypeError: ``type`` is no dtype that tensors have.
+
+    >>> import dualflow as df
+    >>> df.numpy.iinfo(df.int8).max
+    127
+    """
     return np.iinfo(_of(type))
 
 
 def _of(value: Any) -> np.dtype[Any]:
     """The dtype of a tensor, or the one that is named."""
-    if isinstance(value, (*_TENSORS, list)):
+    if isinstance(value, (*TENSORS, list)):
         return tensor(value).dtype.dtype
     return numpy_dtype(value if isinstance(value, type) else getattr(value, "dtype", value))
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
-    """The dtype in which tensors, dtypes and Python numbers meet.
+    """The common dtype of tensors, dtypes and Python numbers, as NumPy 2 promotes them.
+
+    Args:
+        *arrays_and_dtypes: tensors, arrays, dtypes, their names, or Python numbers, which adapt.
+
+    Returns:
+        A :class:`dualflow.DType`.
+
+    Raises:
+        DTypeError: an argument is no dtype that tensors have.
+        ValueError: there are no arguments.
 
     >>> import dualflow as df
     >>> df.numpy.result_type(df.float32, 3.0), df.numpy.result_type("int8", "uint8")
@@ -72,38 +117,128 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
 
 def promote_types(type1: Any, type2: Any, /) -> DType:
-    """The smallest dtype to which both can be cast safely."""
+    """The smallest dtype to which both dtypes can be cast safely.
+
+    Args:
+        type1: a dtype or its name.
+        type2: another one.
+
+    Returns:
+        A :class:`dualflow.DType`.
+
+    Raises:
+        DTypeError: an argument is no dtype that tensors have.
+
+    >>> import dualflow as df
+    >>> df.numpy.promote_types("int8", "uint8")
+    dualflow.int16
+    """
     return as_dtype(np.promote_types(_of(type1), _of(type2)))
 
 
 def can_cast(from_: Any, to: Any, casting: Any = "safe") -> Any:
-    """Whether NumPy's rule ``casting`` lets one dtype become another."""
+    """Whether a dtype can be cast to another by NumPy's rule ``casting``.
+
+    Args:
+        from_: a dtype, its name, or a tensor.
+        to: the dtype to cast to.
+        casting: "no", "equiv", "safe", "same_kind" or "unsafe".
+
+    Returns:
+        A Python bool.
+
+    Raises:
+        ValueError: ``casting`` is another word.
+        DTypeError: an argument is no dtype that tensors have.
+
+    >>> import dualflow as df
+    >>> df.numpy.can_cast("int8", "int16"), df.numpy.can_cast("float64", "float32")
+    (True, False)
+    """
     return np.can_cast(_of(from_), _of(to), casting)
 
 
 def common_type(*arrays: Any) -> DType:
-    """The inexact dtype that holds all tensors: float64 for integers."""
+    """The common floating or complex dtype of tensors; integers count as float64.
+
+    Args:
+        *arrays: tensors, arrays or lists of numbers.
+
+    Returns:
+        A :class:`dualflow.DType`.
+
+    Raises:
+        TypeError: a tensor is of bools.
+
+    >>> import dualflow as df
+    >>> df.numpy.common_type([1, 2])
+    dualflow.float64
+    """
     return as_dtype(np.common_type(*[np.zeros(0, _of(x)) for x in arrays]))
 
 
 def min_scalar_type(a: Any, /) -> DType:
-    """The dtype of a tensor with axes; of a number the smallest that holds it."""
+    """The smallest dtype that holds a number; of a tensor with axes, its dtype.
+
+    Args:
+        a: a number, a tensor or an array.
+
+    Returns:
+        A :class:`dualflow.DType`.
+
+    >>> import dualflow as df
+    >>> df.numpy.min_scalar_type(300)
+    dualflow.uint16
+    """
     shape = getattr(a, "shape", ())
     return as_dtype(_of(a) if shape else np.min_scalar_type(np.asarray(a)))
 
 
 def issubdtype(arg1: Any, arg2: Any) -> Any:
-    """Whether a dtype is of a kind, such as ``np.floating``, or another dtype."""
+    """Whether a dtype is of a kind.
+
+    Args:
+        arg1: a dtype, its name, or a tensor.
+        arg2: a kind of NumPy's, such as ``numpy.floating``, or a dtype.
+
+    Returns:
+        A Python bool.
+
+    Raises:
+        DTypeError: an argument is no dtype that tensors have.
+
+    >>> import dualflow as df
+    >>> import numpy
+    >>> df.numpy.issubdtype(df.float32, numpy.floating)
+    True
+    """
     kind = arg2 if isinstance(arg2, type) and issubclass(arg2, np.generic) else _of(arg2)
     return np.issubdtype(_of(arg1), kind)
 
 
 def isdtype(dtype: Any, kind: Any) -> Any:
-    """Whether a dtype is of a kind by the Array API's names, such as "real floating"."""
+    """Whether a dtype is of a kind, by the Array API's names of kinds.
+
+    Args:
+        dtype: a dtype, its name, or a tensor.
+        kind: "bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating",
+            "numeric", a dtype, or a tuple of these.
+
+    Returns:
+        A Python bool.
+
+    Raises:
+        ValueError: ``kind`` is another word.
+
+    >>> import dualflow as df
+    >>> df.numpy.isdtype(df.float32, "real floating")
+    True
+    """
     kinds = kind if isinstance(kind, tuple) else (kind,)
     return np.isdtype(
         _of(dtype), tuple(k if isinstance(k, str) and k not in np.sctypeDict else _of(k) for k in kinds)
     )
 
 
+complete_docstrings(globals())
 make_entries(globals())

@@ -9,8 +9,10 @@ import numpy as np
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import make_entries
-from dualflow.numpy.manipulation import at_least, flip, moveaxis
+from dualflow.numpy.docstrings import complete_docstrings
+from dualflow.numpy.manipulation import at_least, moveaxis
 from dualflow.numpy.operands import flat, tensor, to
+from dualflow.numpy.reordering import flip
 from dualflow.ops import broadcasting, joining, repetition, statistics
 from dualflow.ops.conversion import cast
 from dualflow.ops.masking import boolean_mask
@@ -23,10 +25,23 @@ from dualflow.ops.tensor import Tensor
 
 
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Tensor:
-    """Without the zeros at the front ("f") and the back ("b") of a vector.
+    """A vector without the zeros at its ends.
+
+    Args:
+        filt: a vector of numbers.
+        trim: "f" for the front, "b" for the back, or "fb" for both.
+        axis: ignored: a vector has one axis.
+
+    Returns:
+        A vector of the dtype of ``filt``; its size depends on the elements.
 
     Raises:
-        InvalidArgumentError: not a vector, or another ``trim``.
+        InvalidArgumentError: ``filt`` is not a vector, or ``trim`` has another letter.
+        DTypeError: ``filt`` can't become a tensor.
+
+    >>> import dualflow as df
+    >>> df.numpy.trim_zeros([0, 1, 0, 2, 0]).numpy()
+    array([1, 0, 2])
     """
     x = tensor(filt)
     if len(x.shape) != 1 or set(trim.lower()) - set("fb"):
@@ -47,7 +62,19 @@ def _running(x: Any) -> Tensor:
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Tensor:
-    """``values`` put in before the places ``obj`` of an axis, which must be known while tracing.
+    """``arr`` with ``values`` inserted along ``axis``, before the indices ``obj``.
+
+    Args:
+        obj: an integer, a list of them, a mask or a slice, known while tracing.
+        values: numbers that broadcast to the inserted part; cast to the dtype of ``arr``.
+        axis: the axis; by default ``arr`` is flattened.
+
+    Returns:
+        A tensor with the shape of ``arr``, larger along ``axis``, and its dtype.
+
+    Raises:
+        InvalidArgumentError: an index is out of range, or ``values`` doesn't broadcast
+        DTypeError: ``obj`` is symbolic
 
     >>> import dualflow as df
     >>> df.numpy.insert([1, 2, 3], 1, 9).numpy()
@@ -80,7 +107,18 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Tensor:
 
 
 def delete(arr: Any, obj: Any, axis: Any = None) -> Tensor:
-    """Without the places ``obj`` of an axis, which must be known while tracing.
+    """``arr`` without the elements at the indices ``obj`` along ``axis``.
+
+    Args:
+        obj: an integer, a list of them, a mask or a slice, known while tracing.
+        axis: the axis; by default ``arr`` is flattened.
+
+    Returns:
+        A tensor with the shape of ``arr``, smaller along ``axis``, and its dtype.
+
+    Raises:
+        InvalidArgumentError: an index is out of range
+        DTypeError: ``obj`` is symbolic
 
     >>> import dualflow as df
     >>> df.numpy.delete([1, 2, 3], 1).numpy()
@@ -106,17 +144,23 @@ def static_positions(value: Any) -> Any:
 
 
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Tensor:
-    """``array`` with more elements around it.
+    """``array`` with elements added before and after it along each axis.
 
     Args:
-        array: a tensor of any shape.
-        pad_width: how many before and after: a number for all, a pair, or a pair for each axis.
-        mode: "constant" (of ``constant_values``), "edge", "reflect", "symmetric", "wrap", "linear_ramp" (to
-            ``end_values``), "maximum", "minimum", "mean" or "median" (of all elements of the axis), "empty".
+        array: a tensor, an array or nested lists of numbers, of any shape.
+        pad_width: how many elements to add: a number for all ends, a pair (before, after), or a pair for each
+            axis.
+        mode: "constant" (``constant_values``), "edge", "reflect", "symmetric", "wrap", "linear_ramp" (to
+            ``end_values``), "maximum", "minimum" or "mean" of the axis, or "empty" (zeros).
         kwargs: NumPy's options of the mode.
+        **kwargs: NumPy's options of the mode.
+
+    Returns:
+        A tensor of the dtype of ``array``, larger by the widths along each axis.
 
     Raises:
-        InvalidArgumentError: another mode, or an option that it doesn't have.
+        InvalidArgumentError: another mode, an option that the mode doesn't have, or a negative width.
+        DTypeError: ``mode`` is a function, or ``array`` can't become a tensor.
 
     >>> import dualflow as df
     >>> df.numpy.pad([1, 2, 3], 2, mode="wrap").numpy()
@@ -255,4 +299,5 @@ def _with_statistic(x: Any, widths: np.ndarray[Any, Any], mode: str, length: Any
     return x
 
 
+complete_docstrings(globals())
 make_entries(globals())

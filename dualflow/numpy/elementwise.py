@@ -1,16 +1,17 @@
-"""NumPy's universal functions as functions of ops."""
+"""NumPy's universal functions of arithmetic, powers, angles and rounding, as functions of ops."""
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 import numpy as np
 
-from dualflow.core.dtypes import bool_
 from dualflow.function.control.control_flow import while_loop
-from dualflow.numpy.ufuncs import universal
-from dualflow.ops import arithmetic, bitwise, comparison, complex_numbers, exponential, powers, rounding
+from dualflow.numpy import ufuncs
+from dualflow.numpy.comparisons import greater_or_equal
+from dualflow.ops import arithmetic, comparison, complex_numbers, exponential, powers, rounding
 from dualflow.ops import trigonometric as circular
 from dualflow.ops.arithmetic import multiply_no_nan
 from dualflow.ops.conversion import cast, identity
@@ -20,9 +21,7 @@ from dualflow.ops.floating_point import exponentials, logarithms, parts
 from dualflow.ops.reduction import reduce_any
 from dualflow.ops.selection import where
 
-
-def _as_bool(x: Any) -> Any:
-    return x if x.dtype.is_bool else comparison.not_equal(x, zeros_like(x))
+universal = functools.partial(ufuncs.universal, __name__)
 
 
 # Arithmetic
@@ -99,7 +98,7 @@ def _minimum(x: Any, y: Any) -> Any:
 
 def _greater_of(x: Any, y: Any, smaller: bool) -> Any:
     """Of complex numbers the later one in the order of real and imaginary parts, or the earlier; nan wins."""
-    first = (_greater_equal(y, x) if smaller else _greater_equal(x, y)) | comparison.isnan(x)
+    first = (greater_or_equal(y, x) if smaller else greater_or_equal(x, y)) | comparison.isnan(x)
     return where(first, x, y)
 
 
@@ -135,31 +134,71 @@ def _lcm(x: Any, y: Any) -> Any:
     return arithmetic.abs(_floor_divide(x, _gcd(x, y)) * y)
 
 
-add = universal("add", "The sum.", _add)
-subtract = universal("subtract", "The difference.", arithmetic.subtract)
-multiply = universal("multiply", "The product.", _multiply)
-divide = true_divide = universal("divide", "The quotient; that of integers is a float.", arithmetic.divide)
+add = universal("add", "The sum.", _add, "[1, 2], 0.5", "array([1.5, 2.5])")
+subtract = universal("subtract", "The difference.", arithmetic.subtract, "[1, 2], 0.5", "array([0.5, 1.5])")
+multiply = universal("multiply", "The product.", _multiply, "[1, 2], 3", "array([3, 6])")
+divide = true_divide = universal(
+    "divide", "The quotient; for integers a float.", arithmetic.divide, "[1, 2], 4", "array([0.25, 0.5 ])"
+)
 floor_divide = universal(
-    "floor_divide", "The quotient rounded down; of an integer by 0 it is 0.", _floor_divide
+    "floor_divide",
+    "The quotient, rounded down; 0 for an integer divided by 0.",
+    _floor_divide,
+    "[7, -7], 2",
+    "array([ 3, -4])",
 )
-mod = remainder = universal("remainder", "What ``floor_divide`` leaves, with the sign of ``y``.", _remainder)
-fmod = universal("fmod", "What dividing towards zero leaves, with the sign of ``x``.", _fmod)
-divmod = universal("divmod", "``floor_divide`` and ``remainder``.", _divmod)
-negative = universal("negative", "``-x``.", arithmetic.negative)
-positive = universal("positive", "``x`` itself.", _positive)
+mod = remainder = universal(
+    "remainder",
+    "The remainder of ``floor_divide``, with the sign of ``x2``.",
+    _remainder,
+    "[7, -7], 3",
+    "array([1, 2])",
+)
+fmod = universal(
+    "fmod",
+    "The remainder of division towards zero, with the sign of ``x1``.",
+    _fmod,
+    "[7, -7], 3",
+    "array([ 1, -1])",
+)
+divmod = universal(
+    "divmod", "``floor_divide`` and ``remainder``.", _divmod, "[7, -7], 2", "[[3, -4], [1, 1]]"
+)
+negative = universal("negative", "``-x``.", arithmetic.negative, "[1, -2]", "array([-1,  2])")
+positive = universal("positive", "``x`` itself.", _positive, "[1, -2]", "array([ 1, -2])")
 reciprocal = universal(
-    "reciprocal", "``1 / x``; of integers, that of 1 and -1, and 0 of others.", _reciprocal
+    "reciprocal",
+    "``1 / x``; of integers, that of 1 and -1, and 0 of others.",
+    _reciprocal,
+    "[2.0, 4.0]",
+    "array([0.5 , 0.25])",
 )
-absolute = abs = universal("absolute", "The magnitude; of a complex number a real one.", arithmetic.abs)
-fabs = universal("fabs", "The magnitude of real numbers, as floats.", _fabs)
-sign = universal("sign", "-1, 0 or 1; ``z / abs(z)`` of a complex number.", _sign)
-square = universal("square", "``x * x``.", lambda x: arithmetic.square(x))
-maximum = universal("maximum", "The larger one; nan if one is.", _maximum)
-minimum = universal("minimum", "The smaller one; nan if one is.", _minimum)
-fmax = universal("fmax", "The larger one; where one is nan, the other.", _fmax)
-fmin = universal("fmin", "The smaller one; where one is nan, the other.", _fmin)
-gcd = universal("gcd", "The greatest common divisor of integers.", _gcd)
-lcm = universal("lcm", "The least common multiple of integers.", _lcm)
+absolute = abs = universal(
+    "absolute", "The magnitude; of a complex number a real one.", arithmetic.abs, "[-3, 4]", "array([3, 4])"
+)
+fabs = universal("fabs", "The magnitude of real numbers, as floats.", _fabs, "[-3, 4]", "array([3., 4.])")
+sign = universal(
+    "sign", "-1, 0 or 1; ``z / abs(z)`` of a complex number.", _sign, "[-3, 0, 5]", "array([-1,  0,  1])"
+)
+square = universal("square", "``x * x``.", lambda x: arithmetic.square(x), "[-3, 4]", "array([ 9, 16])")
+maximum = universal("maximum", "The larger one; nan if one is.", _maximum, "[1, 5], 3", "array([3, 5])")
+minimum = universal("minimum", "The smaller one; nan if one is.", _minimum, "[1, 5], 3", "array([1, 3])")
+fmax = universal(
+    "fmax",
+    "The larger one; where one is nan, the other.",
+    _fmax,
+    "[1.0, float('nan')], 3.0",
+    "array([3., 3.])",
+)
+fmin = universal(
+    "fmin",
+    "The smaller one; where one is nan, the other.",
+    _fmin,
+    "[1.0, float('nan')], 3.0",
+    "array([1., 3.])",
+)
+gcd = universal("gcd", "The greatest common divisor of integers.", _gcd, "[12, 18], 8", "array([4, 2])")
+lcm = universal("lcm", "The least common multiple of integers.", _lcm, "[4, 6], 10", "array([20, 30])")
 
 
 # Powers, exponentials and logarithms
@@ -192,19 +231,35 @@ def _cbrt(x: Any) -> Any:
     return where(ok, parts.copysign(root, x), x)
 
 
-power = pow = universal("power", "``x`` to the power ``y``.", _power)
-float_power = universal("float_power", "``x`` to the power ``y``, in float64 or complex128.", _power)
-sqrt = universal("sqrt", "The square root.", powers.sqrt)
-cbrt = universal("cbrt", "The cube root, which has the sign of ``x``.", _cbrt)
-exp = universal("exp", "e to the power ``x``.", exponential.exp)
-exp2 = universal("exp2", "2 to the power ``x``.", _exp2)
-expm1 = universal("expm1", "``exp(x) - 1``, exact near 0.", exponential.expm1)
-log = universal("log", "The natural logarithm.", powers.log)
-log2 = universal("log2", "The logarithm to base 2.", logarithms.log2)
-log10 = universal("log10", "The logarithm to base 10.", logarithms.log10)
-log1p = universal("log1p", "``log(1 + x)``, exact near 0.", exponential.log1p)
-logaddexp = universal("logaddexp", "``log(exp(x) + exp(y))``, without overflow.", exponential.logaddexp)
-logaddexp2 = universal("logaddexp2", "``log2(2**x + 2**y)``, without overflow.", _logaddexp2)
+power = pow = universal("power", "``x1`` to the power ``x2``.", _power, "[2, 3], 2", "array([4, 9])")
+float_power = universal(
+    "float_power",
+    "``x1`` to the power ``x2``, in float64 or complex128.",
+    _power,
+    "[2, 3], 2",
+    "array([4., 9.])",
+)
+sqrt = universal("sqrt", "The square root.", powers.sqrt, "[4.0, 9.0]", "array([2., 3.])")
+cbrt = universal(
+    "cbrt", "The cube root, which has the sign of ``x``.", _cbrt, "[0.0, -1.0]", "array([ 0., -1.])"
+)
+exp = universal("exp", "e to the power ``x``.", exponential.exp, "[0.0]", "array([1.])")
+exp2 = universal("exp2", "2 to the power ``x``.", _exp2, "[0.0, 3.0]", "array([1., 8.])")
+expm1 = universal("expm1", "``exp(x) - 1``, exact near 0.", exponential.expm1, "[0.0]", "array([0.])")
+log = universal("log", "The natural logarithm.", powers.log, "[1.0]", "array([0.])")
+log2 = universal("log2", "The logarithm to base 2.", logarithms.log2, "[1.0, 8.0]", "array([0., 3.])")
+log10 = universal("log10", "The logarithm to base 10.", logarithms.log10, "[1.0]", "array([0.])")
+log1p = universal("log1p", "``log(1 + x)``, exact near 0.", exponential.log1p, "[0.0]", "array([0.])")
+logaddexp = universal(
+    "logaddexp",
+    "``log(exp(x1) + exp(x2))``, without overflow.",
+    exponential.logaddexp,
+    "[-1e9], 3.0",
+    "array([3.])",
+)
+logaddexp2 = universal(
+    "logaddexp2", "``log2(2**x1 + 2**x2)``, without overflow.", _logaddexp2, "[1.0], 1.0", "array([2.])"
+)
 
 
 # Angles
@@ -218,24 +273,34 @@ def _degrees(x: Any) -> Any:
     return x * (180.0 / math.pi)
 
 
-sin = universal("sin", "The sine.", circular.sin)
-cos = universal("cos", "The cosine.", circular.cos)
-tan = universal("tan", "The tangent.", circular.tan)
-arcsin = asin = universal("arcsin", "The angle in [-pi/2, pi/2] of a sine.", circular.asin)
-arccos = acos = universal("arccos", "The angle in [0, pi] of a cosine.", circular.acos)
-arctan = atan = universal("arctan", "The angle in [-pi/2, pi/2] of a tangent.", circular.atan)
-arctan2 = atan2 = universal("arctan2", "The angle in [-pi, pi] of the point (x2, x1).", circular.atan2)
-sinh = universal("sinh", "The hyperbolic sine.", circular.sinh)
-cosh = universal("cosh", "The hyperbolic cosine.", circular.cosh)
-tanh = universal("tanh", "The hyperbolic tangent.", circular.tanh)
-arcsinh = asinh = universal("arcsinh", "The inverse of ``sinh``.", circular.asinh)
-arccosh = acosh = universal("arccosh", "The inverse of ``cosh``.", circular.acosh)
-arctanh = atanh = universal("arctanh", "The inverse of ``tanh``.", circular.atanh)
-hypot = universal("hypot", "``sqrt(x**2 + y**2)``, without overflow.", logarithms.hypot)
-deg2rad = universal("deg2rad", "Degrees as radians.", _radians)
-radians = universal("radians", "Degrees as radians.", _radians)
-rad2deg = universal("rad2deg", "Radians as degrees.", _degrees)
-degrees = universal("degrees", "Radians as degrees.", _degrees)
+sin = universal("sin", "The sine.", circular.sin, "[0.0]", "array([0.])")
+cos = universal("cos", "The cosine.", circular.cos, "[0.0]", "array([1.])")
+tan = universal("tan", "The tangent.", circular.tan, "[0.0]", "array([0.])")
+arcsin = asin = universal(
+    "arcsin", "The angle in [-pi/2, pi/2] of a sine.", circular.asin, "[0.0]", "array([0.])"
+)
+arccos = acos = universal(
+    "arccos", "The angle in [0, pi] of a cosine.", circular.acos, "[1.0]", "array([0.])"
+)
+arctan = atan = universal(
+    "arctan", "The angle in [-pi/2, pi/2] of a tangent.", circular.atan, "[0.0]", "array([0.])"
+)
+arctan2 = atan2 = universal(
+    "arctan2", "The angle in [-pi, pi] of the point (x2, x1).", circular.atan2, "[0.0], [1.0]", "array([0.])"
+)
+sinh = universal("sinh", "The hyperbolic sine.", circular.sinh, "[0.0]", "array([0.])")
+cosh = universal("cosh", "The hyperbolic cosine.", circular.cosh, "[0.0]", "array([1.])")
+tanh = universal("tanh", "The hyperbolic tangent.", circular.tanh, "[0.0]", "array([0.])")
+arcsinh = asinh = universal("arcsinh", "The inverse of ``sinh``.", circular.asinh, "[0.0]", "array([0.])")
+arccosh = acosh = universal("arccosh", "The inverse of ``cosh``.", circular.acosh, "[1.0]", "array([0.])")
+arctanh = atanh = universal("arctanh", "The inverse of ``tanh``.", circular.atanh, "[0.0]", "array([0.])")
+hypot = universal(
+    "hypot", "``sqrt(x1**2 + x2**2)``, without overflow.", logarithms.hypot, "[3.0], [4.0]", "array([5.])"
+)
+deg2rad = universal("deg2rad", "Degrees as radians.", _radians, "[0.0]", "array([0.])")
+radians = universal("radians", "Degrees as radians.", _radians, "[0.0]", "array([0.])")
+rad2deg = universal("rad2deg", "Radians as degrees.", _degrees, "[0.0]", "array([0.])")
+degrees = universal("degrees", "Radians as degrees.", _degrees, "[0.0]", "array([0.])")
 
 
 # Rounding, signs and parts of floats
@@ -294,170 +359,52 @@ def _conjugate(x: Any) -> Any:
     return complex_numbers.conj(x) if x.dtype.is_complex else identity(x)
 
 
-floor = universal("floor", "The largest integer not above ``x``.", rounding.floor)
-ceil = universal("ceil", "The smallest integer not below ``x``.", rounding.ceil)
-trunc = universal("trunc", "The integer part.", rounding.trunc)
-rint = universal("rint", "The nearest integer; halves go to the even one.", _rint)
-copysign = universal("copysign", "The magnitude of ``x`` with the sign of ``y``.", parts.copysign)
-signbit = universal("signbit", "Whether the sign is negative, which -0.0 has too.", parts.signbit)
-modf = universal("modf", "The fraction and the integer part.", _modf)
-frexp = universal("frexp", "A fraction in [0.5, 1) and the power of 2 to multiply it by.", _frexp)
-ldexp = universal("ldexp", "``x * 2**exponent``.", _ldexp)
-nextafter = universal("nextafter", "The float that follows ``x`` on the way to ``y``.", values.nextafter)
-spacing = universal("spacing", "The distance to the float that follows, away from 0.", _spacing)
-heaviside = universal("heaviside", "0 below zero, 1 above it, and the second input at zero.", _heaviside)
-conjugate = conj = universal("conjugate", "The complex conjugate.", _conjugate)
-
-
-# Comparisons and logic
-
-
-def _lexical(strict: Any) -> Any:
-    """A comparison of complex numbers by their real parts, and where these are equal by the others."""
-
-    def compare(x: Any, y: Any) -> Any:
-        if not x.dtype.is_complex:
-            return strict(x, y)
-        a, b = complex_numbers.real(x), complex_numbers.real(y)
-        c, d = complex_numbers.imag(x), complex_numbers.imag(y)
-        apart = comparison.not_equal(a, b)
-        defined = comparison.equal(c, c) & comparison.equal(d, d) & comparison.equal(a, a)
-        return where(apart, strict(a, b) & defined, strict(c, d) & defined)
-
-    return compare
-
-
-_less, _less_equal = _lexical(comparison.less), _lexical(comparison.less_equal)
-_greater, _greater_equal = _lexical(comparison.greater), _lexical(comparison.greater_equal)
-
-
-def _logical(of_bools: Any) -> Any:
-    return lambda *x: of_bools(*[_as_bool(v) for v in x])
-
-
-def _finite(x: Any) -> Any:
-    return comparison.isfinite(x) if x.dtype.is_inexact else cast(ones_like(x), bool_)
-
-
-def _isnan(x: Any) -> Any:
-    return comparison.isnan(x) if x.dtype.is_inexact else cast(zeros_like(x), bool_)
-
-
-def _isinf(x: Any) -> Any:
-    return comparison.isinf(x) if x.dtype.is_inexact else cast(zeros_like(x), bool_)
-
-
-def _exactly(compare: Any, mixed: Any) -> Any:
-    """A comparison that NumPy also makes of int64 with uint64, of which no dtype holds all."""
-
-    def call(x: Any, y: Any) -> Any:
-        if x.dtype is y.dtype:
-            return compare(x, y)
-        return mixed(x, y)
-
-    return call
-
-
-def _signed_with_unsigned(compare: Any, below: bool, above: bool) -> Any:
-    """``compare`` of int64 with uint64; ``below`` is the result for a negative ``x``, ``above`` for ``y``."""
-
-    def mixed(x: Any, y: Any) -> Any:
-        unsigned = x if x.dtype.is_unsigned else y
-        signed = y if x.dtype.is_unsigned else x
-        negative_one = comparison.less(signed, 0)
-        lifted = cast(signed, unsigned.dtype)
-        left, right = (unsigned, lifted) if x is unsigned else (lifted, unsigned)
-        decided = above if x is unsigned else below
-        return where(
-            negative_one,
-            cast(ones_like(left), bool_) if decided else cast(zeros_like(left), bool_),
-            compare(left, right),
-        )
-
-    return mixed
-
-
-equal = universal(
-    "equal",
-    "Whether two are equal.",
-    _exactly(comparison.equal, _signed_with_unsigned(comparison.equal, False, False)),
+floor = universal(
+    "floor", "The largest integer not above ``x``.", rounding.floor, "[-1.5, 1.5]", "array([-2.,  1.])"
 )
-not_equal = universal(
-    "not_equal",
-    "Whether two differ.",
-    _exactly(comparison.not_equal, _signed_with_unsigned(comparison.not_equal, True, True)),
+ceil = universal(
+    "ceil", "The smallest integer not below ``x``.", rounding.ceil, "[-1.5, 1.5]", "array([-1.,  2.])"
 )
-less = universal(
-    "less",
-    "Whether ``x < y``.",
-    _exactly(_less, _signed_with_unsigned(comparison.less, True, False)),
+trunc = universal("trunc", "The integer part.", rounding.trunc, "[-1.5, 1.5]", "array([-1.,  1.])")
+rint = universal(
+    "rint", "The nearest integer; halves go to the even one.", _rint, "[1.5, 2.5]", "array([2., 2.])"
 )
-less_equal = universal(
-    "less_equal",
-    "Whether ``x <= y``.",
-    _exactly(_less_equal, _signed_with_unsigned(comparison.less_equal, True, False)),
+copysign = universal(
+    "copysign",
+    "The magnitude of ``x1`` with the sign of ``x2``.",
+    parts.copysign,
+    "[1.0, 2.0], -0.0",
+    "array([-1., -2.])",
 )
-greater = universal(
-    "greater",
-    "Whether ``x > y``.",
-    _exactly(_greater, _signed_with_unsigned(comparison.greater, False, True)),
+signbit = universal(
+    "signbit",
+    "Whether the sign is negative; -0.0 has a negative sign.",
+    parts.signbit,
+    "[-0.0, 1.0]",
+    "array([ True, False])",
 )
-greater_equal = universal(
-    "greater_equal",
-    "Whether ``x >= y``.",
-    _exactly(_greater_equal, _signed_with_unsigned(comparison.greater_equal, False, True)),
+modf = universal(
+    "modf", "The fraction and the integer part.", _modf, "[1.5, -1.5]", "[[0.5, -0.5], [1.0, -1.0]]"
 )
-logical_and = universal("logical_and", "Whether both are true (not 0).", _logical(comparison.logical_and))
-logical_or = universal("logical_or", "Whether one is true (not 0).", _logical(comparison.logical_or))
-logical_xor = universal(
-    "logical_xor", "Whether exactly one is true (not 0).", _logical(comparison.logical_xor)
+frexp = universal(
+    "frexp",
+    "The mantissa in [0.5, 1) and the exponent of 2: ``x = mantissa * 2**exponent``.",
+    _frexp,
+    "[12.0]",
+    "[[0.75], [4]]",
 )
-logical_not = universal("logical_not", "Whether ``x`` is false (0).", _logical(comparison.logical_not))
-isfinite = universal("isfinite", "Whether ``x`` is neither inf nor nan.", _finite)
-isinf = universal("isinf", "Whether ``x`` is inf or -inf.", _isinf)
-isnan = universal("isnan", "Whether ``x`` is nan.", _isnan)
-
-
-# Bits
-
-
-def _invert(x: Any) -> Any:
-    return comparison.logical_not(x) if x.dtype.is_bool else bitwise.invert(x)
-
-
-def _bitwise_count(x: Any) -> Any:
-    """The number of bits that are set, added up in pairs, fours and bytes."""
-    size = 8 * x.dtype.size
-    unsigned = cast(arithmetic.abs(x) if x.dtype.kind == "i" else x, f"uint{size}")
-
-    def mask(byte: int) -> int:
-        return int.from_bytes(bytes([byte]) * (size // 8), "little")
-
-    def constant(value: int) -> Any:
-        return np.array(value, f"uint{size}")
-
-    def down(v: Any, places: int) -> Any:
-        return bitwise.right_shift(v, constant(places))
-
-    v = unsigned - (down(unsigned, 1) & constant(mask(0x55)))
-    v = (v & constant(mask(0x33))) + (down(v, 2) & constant(mask(0x33)))
-    v = (v + down(v, 4)) & constant(mask(0x0F))
-    total = zeros_like(v)
-    for byte in range(size // 8):
-        total = total + (down(v, 8 * byte) & constant(0xFF))
-    return total
-
-
-bitwise_and = universal("bitwise_and", "The bits that are set in both.", bitwise.bitwise_and)
-bitwise_or = universal("bitwise_or", "The bits that are set in one of them.", bitwise.bitwise_or)
-bitwise_xor = universal("bitwise_xor", "The bits that are set in exactly one.", bitwise.bitwise_xor)
-bitwise_not = bitwise_invert = invert = universal(
-    "invert", "Every bit flipped; of bools, the opposite.", _invert
+ldexp = universal("ldexp", "``x1 * 2**x2``.", _ldexp, "[0.75], 4", "array([12.])")
+nextafter = universal(
+    "nextafter", "The next float after ``x1`` towards ``x2``.", values.nextafter, "[1.0], 2.0", "array([1.])"
 )
-left_shift = bitwise_left_shift = universal(
-    "left_shift", "The bits moved up; 0 when none is left.", bitwise.left_shift
+spacing = universal(
+    "spacing", "The distance to the next float away from 0.", _spacing, "[1.0]", "array([2.22044605e-16])"
 )
-right_shift = bitwise_right_shift = universal(
-    "right_shift", "The bits moved down, the sign filling in.", bitwise.right_shift
+heaviside = universal(
+    "heaviside",
+    "0 where ``x1`` is negative, 1 where it is positive, ``x2`` where it is 0.",
+    _heaviside,
+    "[-1.0, 0.0, 2.0], 0.5",
+    "array([0. , 0.5, 1. ])",
 )
-bitwise_count = universal("bitwise_count", "How many bits of the magnitude are set.", _bitwise_count)
+conjugate = conj = universal("conjugate", "The complex conjugate.", _conjugate, "[1 + 2j]", "array([1.-2.j])")

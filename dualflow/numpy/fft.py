@@ -10,6 +10,7 @@ from dualflow.core.dtypes import complex64, complex128, float16, float32, float6
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import make_entries
+from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import axes_in_order, refuse, tensor, to
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.signal import fourier
@@ -83,14 +84,13 @@ def _one(kind: str, a: Any, n: Any, axis: int, norm: Any, out: Any) -> Tensor:
 
 
 def fft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Tensor:
-    """The transform along ``axis``.
+    """The discrete Fourier transform along ``axis``.
 
-    Args:
-        a: numbers of one axis or more.
-        n: the length, to which the axis is cut off or filled up with zeros.
-        axis: the axis.
-        norm: "backward" divides the inverse by the length, "forward" the transform, "ortho" both by its root.
-        out: refused, as tensors don't change.
+    It is ``sum(a[j] * exp(-2j * pi * j * k / n))`` for each ``k``.
+
+    Returns:
+        A complex tensor with the shape of ``a``, but ``n`` along ``axis``; complex64 for float32, float16 and
+        complex64, else complex128.
 
     Raises:
         InvalidArgumentError: a length that is not positive, or another ``norm``.
@@ -103,29 +103,100 @@ def fft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None
 
 
 def ifft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Tensor:
-    """The inverse of :func:`fft`."""
+    """The inverse of :func:`fft` along ``axis``.
+
+    Returns:
+        A complex tensor with the shape of ``a``, but ``n`` along ``axis``; the dtype is as for :func:`fft`.
+
+    Raises:
+        InvalidArgumentError: ``n`` is not positive, or ``norm`` is another word.
+
+    >>> import dualflow as df
+    >>> df.numpy.fft.ifft([0, 2, 0, 2]).numpy()
+    array([ 1.+0.j,  0.+0.j, -1.+0.j,  0.+0.j])
+    """
     return _one("ifft", a, n, axis, norm, out)
 
 
 def rfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Tensor:
-    """The half of :func:`fft` of real numbers of which the other half is the mirror image."""
+    """The transform of real numbers along ``axis``.
+
+    It is the first half of :func:`fft`; the other half is the conjugate of it.
+
+    Args:
+        a: real numbers of one axis or more.
+
+    Returns:
+        A complex tensor with the shape of ``a``, but ``n // 2 + 1`` along ``axis``; the dtype is as for
+        :func:`fft`.
+
+    Raises:
+        InvalidArgumentError: ``n`` is not positive, or ``norm`` is another word.
+
+    >>> import dualflow as df
+    >>> df.numpy.fft.rfft([1.0, 0.0, -1.0, 0.0]).numpy()
+    array([0.+0.j, 2.+0.j, 0.+0.j])
+    """
     return _one("rfft", a, n, axis, norm, out)
 
 
 def irfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Tensor:
-    """The inverse of :func:`rfft`; ``n`` is the length of the result."""
+    """The inverse of :func:`rfft` along ``axis``.
+
+    Args:
+        n: the size of the result along the axis; ``2 * (size - 1)`` by default.
+
+    Returns:
+        A real tensor with the shape of ``a``, but ``n`` along ``axis``; float32 for complex64, else float64.
+
+    Raises:
+        InvalidArgumentError: ``n`` is not positive, or ``norm`` is another word.
+
+    >>> import dualflow as df
+    >>> df.numpy.fft.irfft([0, 2, 0]).numpy()
+    array([ 1.,  0., -1.,  0.])
+    """
     return _one("irfft", a, n, axis, norm, out)
 
 
 def hfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Tensor:
-    """The transform, real, of a signal that mirrors itself, of which the first half is given."""
+    """The transform, which is real, of a signal with Hermitian symmetry, from the first half of the signal.
+
+    Args:
+        n: the size of the result along the axis; ``2 * (size - 1)`` by default.
+
+    Returns:
+        A real tensor with the shape of ``a``, but ``n`` along ``axis``; float32 for complex64, else float64.
+
+    Raises:
+        InvalidArgumentError: ``n`` is not positive, or ``norm`` is another word.
+
+    >>> import dualflow as df
+    >>> df.numpy.fft.hfft([1, 2, 3]).numpy()
+    array([ 8., -2.,  0., -2.])
+    """
     x = _signal(a, False)
     size = 2 * (static_int(x.shape[axis], "the size of the axis") - 1) if n is None else _length(n)
     return irfft(conj(x), size, axis, _swapped(norm), out)
 
 
 def ihfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Tensor:
-    """The inverse of :func:`hfft`."""
+    """The inverse of :func:`hfft`: the first half of a signal with Hermitian symmetry.
+
+    Args:
+        a: real numbers of one axis or more.
+
+    Returns:
+        A complex tensor with the shape of ``a``, but ``n // 2 + 1`` along ``axis``; the dtype is as for
+        :func:`fft`.
+
+    Raises:
+        InvalidArgumentError: ``n`` is not positive, or ``norm`` is another word.
+
+    >>> import dualflow as df
+    >>> df.numpy.fft.ihfft([10.0, -2.0, -2.0, -2.0]).numpy()
+    array([1.-0.j, 3.-0.j, 3.-0.j])
+    """
     return conj(rfft(a, n, axis, _swapped(norm), out))
 
 
@@ -135,47 +206,180 @@ def _swapped(norm: Any) -> Any:
 
 
 def fft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Tensor:
-    """The transform over two axes; see :func:`fft`."""
+    """The discrete Fourier transform over two axes; see :func:`fft`.
+
+    Args:
+        axes: two axes.
+
+    Returns:
+        A complex tensor with the shape of ``a``, but ``s`` along ``axes``; the dtype is as for :func:`fft`.
+
+    Raises:
+        InvalidArgumentError: ``s`` has a size that is not positive, or not one for each axis, an axis is out
+            of range or occurs twice, or ``norm`` is another word.
+
+    >>> import dualflow as df
+    >>> df.numpy.fft.fft2([[1, 2], [3, 4]]).numpy().tolist()
+    [[(10+0j), (-2+0j)], [(-4+0j), 0j]]
+    """
     return _transformed("fft", a, s, axes, norm, out)
 
 
 def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Tensor:
-    """The inverse of :func:`fft2`."""
+    """The inverse of :func:`fft2`.
+
+    Args:
+        axes: two axes.
+
+    Returns:
+        A complex tensor with the shape of ``a``, but ``s`` along ``axes``; the dtype is as for :func:`fft`.
+
+    Raises:
+        InvalidArgumentError: ``s`` has a size that is not positive, or not one for each axis, an axis is out
+            of range or occurs twice, or ``norm`` is another word.
+
+    >>> import dualflow as df
+    >>> df.numpy.fft.ifft2([[10, -2], [-4, 0]]).numpy().tolist()
+    [[(1+0j), (2+0j)], [(3+0j), (4+0j)]]
+    """
     return _transformed("ifft", a, s, axes, norm, out)
 
 
 def rfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Tensor:
-    """:func:`rfft` along the last of two axes, and the transform along the other."""
+    """The transform of real numbers over two axes.
+
+    It is :func:`rfft` along the last axis, and :func:`fft` along the other.
+
+    Args:
+        a: real numbers of two axes or more.
+        axes: two axes.
+
+    Returns:
+        A complex tensor with the shape of ``a``, but ``s`` along ``axes``, where the last one has ``s[-1] //
+        2 + 1``; the dtype is as for :func:`fft`.
+
+    Raises:
+        InvalidArgumentError: ``s`` has a size that is not positive, or not one for each axis, an axis is out
+            of range or occurs twice, or ``norm`` is another word.
+
+    >>> import dualflow as df
+    >>> df.numpy.fft.rfft2([[1, 2], [3, 4]]).numpy().tolist()
+    [[(10+0j), (-2+0j)], [(-4+0j), 0j]]
+    """
     return _transformed("rfft", a, s, axes, norm, out)
 
 
 def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Tensor:
-    """The inverse of :func:`rfft2`."""
+    """The inverse of :func:`rfft2`.
+
+    Args:
+        s: the sizes of the result along ``axes``; by default those of ``a``, the last one ``2 * (size - 1)``.
+        axes: two axes.
+
+    Returns:
+        A real tensor with the shape of ``a``, but ``s`` along ``axes``; float32 for complex64, else float64.
+
+    Raises:
+        InvalidArgumentError: ``s`` has a size that is not positive, or not one for each axis, an axis is out
+            of range or occurs twice, or ``norm`` is another word.
+
+    >>> import dualflow as df
+    >>> df.numpy.fft.irfft2([[10, -2], [-4, 0]]).numpy().tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
     return _transformed("irfft", a, s, axes, norm, out)
 
 
 def fftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Tensor:
-    """The transform over all axes, or those named; ``s`` has their lengths."""
+    """The discrete Fourier transform over several axes; see :func:`fft`.
+
+    Returns:
+        A complex tensor with the shape of ``a``, but ``s`` along ``axes``; the dtype is as for :func:`fft`.
+
+    Raises:
+        InvalidArgumentError: ``s`` has a size that is not positive, or not one for each axis, an axis is out
+            of range or occurs twice, or ``norm`` is another word.
+
+    >>> import dualflow as df
+    >>> df.numpy.fft.fftn([[1, 2], [3, 4]]).numpy().tolist()
+    [[(10+0j), (-2+0j)], [(-4+0j), 0j]]
+    """
     return _transformed("fft", a, s, axes, norm, out)
 
 
 def ifftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Tensor:
-    """The inverse of :func:`fftn`."""
+    """The inverse of :func:`fftn`.
+
+    Returns:
+        A complex tensor with the shape of ``a``, but ``s`` along ``axes``; the dtype is as for :func:`fft`.
+
+    Raises:
+        InvalidArgumentError: ``s`` has a size that is not positive, or not one for each axis, an axis is out
+            of range or occurs twice, or ``norm`` is another word.
+
+    >>> import dualflow as df
+    >>> df.numpy.fft.ifftn([[10, -2], [-4, 0]]).numpy().tolist()
+    [[(1+0j), (2+0j)], [(3+0j), (4+0j)]]
+    """
     return _transformed("ifft", a, s, axes, norm, out)
 
 
 def rfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Tensor:
-    """:func:`rfft` along the last axis, and the transform along the others."""
+    """The transform of real numbers over several axes.
+
+    It is :func:`rfft` along the last axis, and :func:`fft` along the others.
+
+    Args:
+        a: real numbers of one axis or more.
+
+    Returns:
+        A complex tensor with the shape of ``a``, but ``s`` along ``axes``, where the last one has ``s[-1] //
+        2 + 1``; the dtype is as for :func:`fft`.
+
+    Raises:
+        InvalidArgumentError: ``s`` has a size that is not positive, or not one for each axis, an axis is out
+            of range or occurs twice, or ``norm`` is another word.
+
+    >>> import dualflow as df
+    >>> df.numpy.fft.rfftn([[1, 2], [3, 4]]).numpy().tolist()
+    [[(10+0j), (-2+0j)], [(-4+0j), 0j]]
+    """
     return _transformed("rfft", a, s, axes, norm, out)
 
 
 def irfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Tensor:
-    """The inverse of :func:`rfftn`."""
+    """The inverse of :func:`rfftn`.
+
+    Args:
+        s: the sizes of the result along ``axes``; by default those of ``a``, the last one ``2 * (size - 1)``.
+
+    Returns:
+        A real tensor with the shape of ``a``, but ``s`` along ``axes``; float32 for complex64, else float64.
+
+    Raises:
+        InvalidArgumentError: ``s`` has a size that is not positive, or not one for each axis, an axis is out
+            of range or occurs twice, or ``norm`` is another word.
+
+    >>> import dualflow as df
+    >>> df.numpy.fft.irfftn([[10, -2], [-4, 0]]).numpy().tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
     return _transformed("irfft", a, s, axes, norm, out)
 
 
 def fftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Tensor:
-    """The frequencies of a transform of ``n`` samples that are ``d`` apart.
+    """The frequencies of :func:`fft` of ``n`` samples: from 0 up, then the negative ones.
+
+    Args:
+        n: the number of samples, an integer above 0.
+        d: the spacing of the samples.
+
+    Returns:
+        A vector of ``n`` elements, float64.
+
+    Raises:
+        DTypeError: ``n`` is no integer.
+        ZeroDivisionError: ``n`` is 0.
 
     >>> import dualflow as df
     >>> df.numpy.fft.fftfreq(4).numpy()
@@ -185,19 +389,74 @@ def fftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Tensor:
 
 
 def rfftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Tensor:
-    """The frequencies of :func:`rfft` of ``n`` samples that are ``d`` apart."""
+    """The frequencies of :func:`rfft` of ``n`` samples.
+
+    Args:
+        n: the number of samples, an integer above 0.
+        d: the spacing of the samples.
+
+    Returns:
+        A vector of ``n // 2 + 1`` elements, float64.
+
+    Raises:
+        DTypeError: ``n`` is no integer.
+        ZeroDivisionError: ``n`` is 0.
+
+    >>> import dualflow as df
+    >>> df.numpy.fft.rfftfreq(4).numpy()
+    array([0.  , 0.25, 0.5 ])
+    """
     return tensor(np.fft.rfftfreq(static_int(n, "n"))) / d
 
 
 def fftshift(x: Any, axes: Any = None) -> Tensor:
-    """The frequency 0 moved to the middle of the axes, all by default."""
+    """The elements shifted so that the frequency 0 is in the middle of the axes.
+
+    Args:
+        axes: an axis or several; all by default.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``.
+
+    Raises:
+        InvalidArgumentError: an axis is out of range.
+
+    >>> import dualflow as df
+    >>> df.numpy.fft.fftshift([0, 1, 2, -2, -1]).numpy()
+    array([-2, -1,  0,  1,  2])
+    """
     return fourier.fftshift(tensor(x), axes)
 
 
 def ifftshift(x: Any, axes: Any = None) -> Tensor:
-    """The inverse of :func:`fftshift`."""
+    """The inverse of :func:`fftshift`.
+
+    Args:
+        axes: an axis or several; all by default.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``.
+
+    Raises:
+        InvalidArgumentError: an axis is out of range.
+
+    >>> import dualflow as df
+    >>> df.numpy.fft.ifftshift([-2, -1, 0, 1, 2]).numpy()
+    array([ 0,  1,  2, -2, -1])
+    """
     return fourier.ifftshift(tensor(x), axes)
 
 
+complete_docstrings(
+    globals(),
+    a="numbers of one axis or more.",
+    n="the size of the axis, which is cut off or filled up with zeros; that of ``a`` by default.",
+    s="the sizes of the axes, which are cut off or filled up with zeros; those of ``a`` by default.",
+    axes="the axes; all by default, or the last ones if ``s`` is passed.",
+    norm=(
+        '"backward", where the inverse divides by the size, the default; "forward", where the '
+        'transform does; "ortho", where both divide by its square root.'
+    ),
+)
 make_entries(globals())
 _publish(globals())

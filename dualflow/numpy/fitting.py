@@ -8,7 +8,8 @@ import numpy as np
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import make_entries
-from dualflow.numpy import creation, linalg, products
+from dualflow.numpy import linalg, matrices, products
+from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import agreed, inexact, tensor, to
 from dualflow.ops.arrangement import transpose
 from dualflow.ops.broadcasting import reduce_sum
@@ -20,12 +21,19 @@ from dualflow.ops.tensor import Tensor
 
 
 def roots(p: Any) -> Tensor:
-    """The roots of the polynomial with coefficients ``p``, as complex numbers.
+    """The roots of the polynomial with coefficients ``p``: the eigenvalues of its companion matrix.
 
     Leading zeros are left out where the coefficients are known while tracing.
 
+    Args:
+        p: the coefficients, a vector, the highest power first.
+
+    Returns:
+        A complex vector with one element less than ``p`` has from its first nonzero one; complex64 for
+        float32, else complex128.
+
     Raises:
-        InvalidArgumentError: not a vector.
+        InvalidArgumentError: ``p`` is not a vector.
 
     >>> import dualflow as df
     >>> sorted(df.numpy.real(df.numpy.roots([1.0, -3.0, 2.0])).numpy().round(6).tolist())
@@ -52,19 +60,25 @@ def roots(p: Any) -> Tensor:
 def polyfit(
     x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False
 ) -> Any:
-    """The coefficients of the polynomial of degree ``deg`` closest to the points (x, y), by least squares.
+    """The coefficients of the polynomial of degree ``deg`` that fits points best, by least squares.
 
     Args:
-        x: the points' places, a vector.
-        y: their values, a vector or several as columns.
-        deg: the degree.
-        rcond: singular values not above ``rcond`` times the largest count as 0.
-        full: return the squared rests, the rank, the singular values and ``rcond`` too.
-        w: weights of the rests.
-        cov: return the covariance of the coefficients too; "unscaled" takes the weights as they are.
+        x: the coordinates of the points, a vector; integers count as float64.
+        y: the values, a vector, or a matrix with a set of values in each column.
+        deg: the degree, 0 or more.
+        rcond: singular values not above ``rcond`` times the largest count as 0; the number of points times
+            the dtype's ``eps`` by default.
+        full: whether to return the squared residuals, the rank, the singular values and ``rcond``, too.
+        w: weights of the residuals, a vector; all 1 by default.
+        cov: whether to return the covariance matrix of the coefficients, too; "unscaled" doesn't scale it by
+            the residuals.
+
+    Returns:
+        A vector of ``deg + 1`` coefficients, the highest power first, or a column of them for each column of
+        ``y``, in the common dtype of ``x`` and ``y``. With ``full`` or ``cov``, a tuple.
 
     Raises:
-        InvalidArgumentError: a negative degree, or points of other shapes.
+        InvalidArgumentError: ``deg`` is negative, or the shapes of ``x`` and ``y`` don't fit.
 
     >>> import dualflow as df
     >>> df.numpy.polyfit([0.0, 1.0, 2.0], [1.0, 3.0, 5.0], 1).numpy().round(6).tolist()
@@ -79,7 +93,7 @@ def polyfit(
         )
     count = static_int(places.shape[0], "the number of points")
     bound = count * float(np.finfo(places.dtype.dtype).eps) if rcond is None else rcond
-    rows = creation.vander(places, order)
+    rows = matrices.vander(places, order)
     if w is not None:
         weights = to(tensor(w), rows.dtype)
         rows = rows * weights[:, None]
@@ -97,4 +111,5 @@ def polyfit(
     return coefficients, base[..., None] * factor if len(values.shape) > 1 else base * factor
 
 
+complete_docstrings(globals())
 make_entries(globals())

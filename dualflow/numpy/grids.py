@@ -6,9 +6,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from dualflow.numpy.creation import arange, linspace, meshgrid
-from dualflow.numpy.manipulation import at_least, concatenate
+from dualflow.numpy.concatenation import concatenate
+from dualflow.numpy.manipulation import at_least
+from dualflow.numpy.matrices import meshgrid
 from dualflow.numpy.operands import agreed, tensor
+from dualflow.numpy.ranges import arange, linspace
 from dualflow.ops.joining import stack
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import sorting
+from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import agreed, flat, has_axes, tensor, to
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import reduce_sum
@@ -25,11 +26,19 @@ from dualflow.ops.tensor import Tensor
 
 
 def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Tensor:
-    """How often each number occurs among integers that are 0 or more, or the sum of its ``weights``.
+    """How often each integer occurs, from 0 to the largest, or the sum of its weights.
+
+    Args:
+        x: a vector of integers, 0 or more.
+        weights: the weight of each element; by default each counts 1.
+        minlength: the smallest size of the result.
+
+    Returns:
+        A vector of ``max(x) + 1`` elements or ``minlength``, int64; float64 with ``weights``.
 
     Raises:
-        InvalidArgumentError: a number is negative.
-        DTypeError: not integers.
+        InvalidArgumentError: an integer is negative.
+        DTypeError: ``x`` is not of integers.
 
     >>> import dualflow as df
     >>> df.numpy.bincount([0, 2, 2]).numpy()
@@ -46,9 +55,22 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Tensor:
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Tensor:
     """The edges of the bins of :func:`histogram`: ``bins`` itself, or those of ``bins`` bins of one width.
 
+    Args:
+        a: real numbers of any shape.
+        bins: the number of bins, an ascending vector of edges, or the name of one of NumPy's rules.
+        range: the lowest and the highest edge; those of ``a`` by default.
+        weights: ignored.
+
+    Returns:
+        A vector with one element more than bins; float64, or the dtype of ``a`` for floats.
+
     Raises:
-        InvalidArgumentError: less than one bin, edges that fall, or a range that isn't finite or falls.
-        DTypeError: a rule's name, which chooses the number by the data, for a symbol.
+        InvalidArgumentError: there is no bin, the edges or ``range`` descend, or ``range`` is not finite.
+        DTypeError: ``bins`` is a name and ``a`` is symbolic.
+
+    >>> import dualflow as df
+    >>> df.numpy.histogram_bin_edges([0.0, 4.0], bins=4).numpy()
+    array([0., 1., 2., 3., 4.])
     """
     x = flat(tensor(a))
     if isinstance(bins, str):
@@ -100,7 +122,24 @@ def _as_numbers(x: Any) -> Any:
 def histogram(
     a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple[Tensor, Tensor]:
-    """How many elements, or what weight, falls into each bin, and the edges; the last bin has both ends.
+    """The number of elements in each bin, or their weight, and the edges.
+
+    A bin includes its left edge; the last one includes both.
+
+    Args:
+        a: real numbers of any shape.
+        bins: the number of bins, an ascending vector of edges, or the name of one of NumPy's rules.
+        range: the lowest and the highest edge; those of ``a`` by default.
+        density: whether to return the density, whose integral is 1; False by default.
+        weights: the weight of each element, of the shape of ``a``; by default each counts 1.
+
+    Returns:
+        A pair of vectors: the counts, int64, the dtype of ``weights``, or float64 with ``density``; and the
+        edges.
+
+    Raises:
+        InvalidArgumentError: there is no bin, the edges or ``range`` descend, or ``range`` is not finite.
+        DTypeError: ``bins`` is a name and ``a`` is symbolic.
 
     >>> import dualflow as df
     >>> counts, edges = df.numpy.histogram([1.0, 2.0, 1.0], bins=2)
@@ -141,7 +180,29 @@ def _in_bins(columns: list[Any], edges: list[Any], weights: Any) -> Tensor:
 def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """How many rows of ``sample`` (or columns of a list of them) fall into each cell, and the edges."""
+    """The number of points in each cell of a grid of bins, and the edges along each axis.
+
+    Args:
+        sample: a matrix with a point in each row, or a list with a vector of coordinates for each axis.
+        bins: the number of bins or the edges, for all axes or a list for each.
+        range: a list with the lowest and the highest edge along each axis; those of ``sample`` by default.
+        density: whether to return the density, whose integral is 1; False by default.
+        weights: the weight of each point, a vector; by default each counts 1.
+
+    Returns:
+        A pair: a float64 tensor with the number of bins along each axis as its shape, and a tuple of vectors
+        of edges.
+
+    Raises:
+        InvalidArgumentError: ``bins`` doesn't have an entry for each axis, or is invalid; see
+            :func:`histogram`.
+        DTypeError: ``sample`` can't become a tensor.
+
+    >>> import dualflow as df
+    >>> counts, edges = df.numpy.histogramdd([[1.0, 2.0], [1.0, 3.0]], bins=2)
+    >>> counts.numpy().tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
     if isinstance(sample, list | tuple):
         columns = [flat(tensor(x)) for x in sample]
     else:
@@ -169,11 +230,33 @@ def histogramdd(
 def histogram2d(
     x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """How many of the points (x, y) fall into each cell, and the edges of both axes."""
+    """The number of points (x, y) in each cell of a grid of bins, and the edges along both axes.
+
+    Args:
+        x: the first coordinates, a vector.
+        y: the second coordinates, a vector of the same size.
+        bins: the number of bins or the edges, for both axes or a list for each.
+        range: a list with the lowest and the highest edge along each axis; those of the points by default.
+        density: whether to return the density, whose integral is 1; False by default.
+        weights: the weight of each point, a vector; by default each counts 1.
+
+    Returns:
+        A tuple of a float64 matrix and two vectors of edges.
+
+    Raises:
+        InvalidArgumentError: ``bins`` doesn't have an entry for each axis, or is invalid; see
+            :func:`histogram`.
+
+    >>> import dualflow as df
+    >>> counts, x_edges, y_edges = df.numpy.histogram2d([1.0, 2.0], [1.0, 3.0], bins=2)
+    >>> counts.numpy().tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
     shared = isinstance(bins, list | tuple) and len(bins) not in (1, 2)
     each = [bins, bins] if shared or has_axes(bins) else bins
     counts, (first, second) = histogramdd([x, y], each, range, density, weights)
     return counts, first, second
 
 
+complete_docstrings(globals())
 make_entries(globals())

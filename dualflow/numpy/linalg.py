@@ -3,47 +3,52 @@
 from __future__ import annotations
 
 import functools
-import math
-from typing import Any, Generic, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import make_entries
-from dualflow.numpy import indexing, products, reductions
+from dualflow.numpy import diagonals, products
+from dualflow.numpy.decompositions import EigenPairs as EigenPairs
+from dualflow.numpy.decompositions import OrthogonalFactors as OrthogonalFactors
+from dualflow.numpy.decompositions import SingularFactors as SingularFactors
+from dualflow.numpy.decompositions import cholesky as cholesky
+from dualflow.numpy.decompositions import eig as eig
+from dualflow.numpy.decompositions import eigh as eigh
+from dualflow.numpy.decompositions import eigvals as eigvals
+from dualflow.numpy.decompositions import eigvalsh as eigvalsh
+from dualflow.numpy.decompositions import qr as qr
+from dualflow.numpy.decompositions import svd as svd
+from dualflow.numpy.decompositions import svdvals as svdvals
+from dualflow.numpy.docstrings import complete_docstrings
+from dualflow.numpy.equations import SignAndLogarithm as SignAndLogarithm
+from dualflow.numpy.equations import cond as cond
+from dualflow.numpy.equations import det as det
+from dualflow.numpy.equations import inv as inv
+from dualflow.numpy.equations import lstsq as lstsq
+from dualflow.numpy.equations import matrix_rank as matrix_rank
+from dualflow.numpy.equations import pinv as pinv
+from dualflow.numpy.equations import slogdet as slogdet
+from dualflow.numpy.equations import solve as solve
+from dualflow.numpy.equations import tensorinv as tensorinv
+from dualflow.numpy.equations import tensorsolve as tensorsolve
 from dualflow.numpy.manipulation import matrix_transpose as matrix_transpose
 from dualflow.numpy.norms import matrix_norm as matrix_norm
 from dualflow.numpy.norms import norm as norm
 from dualflow.numpy.norms import vector_norm as vector_norm
 from dualflow.numpy.operands import (
-    Value,
-    agreed,
     as_matrices,
-    default_rtol,
-    flat,
-    inexact,
     refuse,
     tensor,
     to,
 )
-from dualflow.ops.arrangement import reshape, transpose
-from dualflow.ops.broadcasting import broadcast_to, reduce_sum
-from dualflow.ops.complex_numbers import conj
+from dualflow.ops.broadcasting import broadcast_to
 from dualflow.ops.linear_algebra import (
-    cholesky as factors,
-)
-from dualflow.ops.linear_algebra import (
-    eigenvalues,
     inverse,
-    orthogonal,
-    singular_values,
-    solving,
 )
-from dualflow.ops.reduction import reduce_max
-from dualflow.ops.selection import where
-from dualflow.ops.static import ints, static_int
-from dualflow.ops.statistics import squared_magnitude
+from dualflow.ops.static import static_int
 from dualflow.ops.tensor import Tensor
 
 __all__ = [
@@ -81,49 +86,36 @@ __all__ = [
 ]
 
 
-class EigenPairs(NamedTuple, Generic[Value]):
-    """Eigenvalues, and eigenvectors as columns."""
-
-    eigenvalues: Value
-    eigenvectors: Value
-
-
-class OrthogonalFactors(NamedTuple, Generic[Value]):
-    """Orthonormal columns, and an upper triangle."""
-
-    Q: Value
-    R: Value
-
-
-class SignAndLogarithm(NamedTuple, Generic[Value]):
-    """The sign of a determinant, and the logarithm of its magnitude."""
-
-    sign: Value
-    logabsdet: Value
-
-
-class SingularFactors(NamedTuple, Generic[Value]):
-    """Left singular vectors, singular values, and the adjoint of the right singular vectors."""
-
-    U: Value
-    S: Value
-    Vh: Value
-
-
-def _adjoint(x: Any) -> Any:
-    return conj(x.mT) if x.dtype.is_complex else x.mT
-
-
 # Products
 
 
 def matmul(x1: Any, x2: Any, /) -> Tensor:
-    """The product of matrices along the last two axes; see :func:`dualflow.numpy.matmul`."""
+    """The matrix product of the last two axes; see :func:`dualflow.numpy.matmul`.
+
+    Returns:
+        A tensor with the shape of the product and the common dtype.
+
+    Raises:
+        InvalidArgumentError: an argument has no axes, or the inner sizes differ.
+
+    >>> import dualflow as df
+    >>> df.numpy.linalg.matmul([[1, 2], [3, 4]], [1, 1]).numpy()
+    array([3, 7])
+    """
     return products.matmul(x1, x2)
 
 
 def multi_dot(arrays: Any, *, out: Any = None) -> Tensor:
-    """The product of several matrices, of which the first and the last may be vectors.
+    """The product of several matrices, from left to right.
+
+    Args:
+        arrays: a list of two matrices or more; the first and the last may be vectors.
+
+    Returns:
+        A matrix, a vector or a number, in the common dtype.
+
+    Raises:
+        InvalidArgumentError: there are fewer than two arrays, or inner sizes differ.
 
     >>> import dualflow as df
     >>> df.numpy.linalg.multi_dot([[1, 2], [[1, 0], [0, 1]], [3, 4]]).numpy()
@@ -136,7 +128,18 @@ def multi_dot(arrays: Any, *, out: Any = None) -> Tensor:
 
 
 def matrix_power(a: Any, n: Any) -> Tensor:
-    """Square matrices multiplied by themselves ``n`` times; a negative ``n`` takes the inverse.
+    """Square matrices to the power ``n``, by repeated squaring; a negative ``n`` inverts them first.
+
+    Args:
+        a: square matrices of two axes or more.
+        n: an integer.
+
+    Returns:
+        A tensor with the shape and dtype of ``a``; floats if ``n`` is negative.
+
+    Raises:
+        InvalidArgumentError: the matrices are not square, or singular and ``n`` is negative.
+        DTypeError: ``n`` is no integer.
 
     >>> import dualflow as df
     >>> df.numpy.linalg.matrix_power([[1, 1], [0, 1]], 5).numpy().tolist()
@@ -161,10 +164,21 @@ def matrix_power(a: Any, n: Any) -> Tensor:
 
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
-    """The vector product of vectors of three elements.
+    """The cross product of vectors of three elements.
+
+    Args:
+        x1: numbers with 3 elements along ``axis``.
+        x2: as ``x1``; the other axes broadcast.
+
+    Returns:
+        A tensor with the shape to which the inputs broadcast, and the common dtype.
 
     Raises:
-        InvalidArgumentError: vectors of another size.
+        InvalidArgumentError: a vector has another size, or the shapes do not broadcast.
+
+    >>> import dualflow as df
+    >>> df.numpy.linalg.cross([1, 0, 0], [0, 1, 0]).numpy()
+    array([0, 0, 1])
     """
     x, y = tensor(x1), tensor(x2)
     if x.shape[axis] != 3 or y.shape[axis] != 3:
@@ -176,7 +190,22 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
 
 
 def outer(x1: Any, x2: Any, /) -> Tensor:
-    """Each element of one vector times each of another."""
+    """The outer product of two vectors: each element of ``x1`` times each of ``x2``.
+
+    Args:
+        x1: a vector.
+        x2: a vector.
+
+    Returns:
+        A matrix of shape (x1.size, x2.size), and the common dtype.
+
+    Raises:
+        InvalidArgumentError: an argument is not a vector.
+
+    >>> import dualflow as df
+    >>> df.numpy.linalg.outer([1, 2], [3, 4]).numpy().tolist()
+    [[3, 4], [6, 8]]
+    """
     x, y = tensor(x1), tensor(x2)
     if len(x.shape) != 1 or len(y.shape) != 1:
         raise InvalidArgumentError(
@@ -187,235 +216,81 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
 
 
 def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
-    """The sum of products over pairs of axes."""
+    """The sum of products over pairs of axes; see :func:`dualflow.numpy.tensordot`.
+
+    Args:
+        axes: the number of last axes of ``x1`` and first axes of ``x2``, or two lists of axes.
+
+    Returns:
+        A tensor with the other axes of ``x1``, then those of ``x2``, and the common dtype.
+
+    Raises:
+        InvalidArgumentError: the sizes of two axes differ.
+
+    >>> import dualflow as df
+    >>> int(df.numpy.linalg.tensordot([1, 2], [3, 4], axes=1))
+    11
+    """
     return products.tensordot(x1, x2, axes)
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
-    """The sums of products along ``axis``, the elements of ``x1`` conjugated."""
+    """The dot products of vectors along ``axis``: ``sum(conj(x1) * x2)``.
+
+    Returns:
+        A tensor with the shape to which the inputs broadcast, without ``axis``, and the common dtype.
+
+    Raises:
+        InvalidArgumentError: the sizes along ``axis`` differ, or the shapes do not broadcast.
+
+    >>> import dualflow as df
+    >>> int(df.numpy.linalg.vecdot([1, 2], [3, 4]))
+    11
+    """
     return products.vecdot(x1, x2, axis=axis)
 
 
 def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
-    """The diagonals of the matrices of the last two axes."""
-    return indexing.diagonal(x, offset, -2, -1)
+    """The diagonals of the matrices of the last two axes.
+
+    Args:
+        x: numbers of two axes or more.
+        offset: the diagonal: 0 is the main one, positive ones are above it.
+
+    Returns:
+        A tensor with the shape of ``x``, where the diagonal replaces the last two axes, and its dtype.
+
+    Raises:
+        InvalidArgumentError: ``x`` has fewer than two axes.
+
+    >>> import dualflow as df
+    >>> df.numpy.linalg.diagonal([[1, 2], [3, 4]]).numpy()
+    array([1, 4])
+    """
+    return diagonals.diagonal(x, offset, -2, -1)
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
-    """The sums of the diagonals of the matrices of the last two axes."""
-    return indexing.trace(x, offset, -2, -1, dtype)
-
-
-# Decompositions
-
-
-def cond(x: Any, p: Any = None) -> Tensor:
-    """The condition of matrices: the norm times that of the inverse, or the quotient of singular values."""
-    v = as_matrices(x)
-    if p in (None, 2, -2):
-        s = singular_values.singular_values(v)
-        return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
-    return norm(v, p, (-2, -1)) * norm(inverse.inv(v), p, (-2, -1))
-
-
-def cholesky(a: Any, /, *, upper: bool = False) -> Tensor:
-    """The lower triangle whose product with its adjoint is ``a``; or the upper one, its adjoint.
-
-    Raises:
-        InvalidArgumentError: a matrix is not positive definite.
-    """
-    x = as_matrices(a, square=True)
-    triangle = factors.cholesky(_adjoint(x) if upper else x)
-    return _adjoint(triangle) if upper else triangle
-
-
-def qr(a: Any, mode: str = "reduced") -> Any:
-    """Orthonormal columns Q and an upper triangle R with ``Q @ R = a``.
+    """The sums of the diagonals of the matrices of the last two axes.
 
     Args:
-        a: matrices.
-        mode: "reduced"; "complete", where Q is square; or "r", which returns R alone.
+        x: numbers of two axes or more.
+        offset: the diagonal: 0 is the main one, positive ones are above it.
+        dtype: the dtype to add in; by default that of ``x``, 64 bits for integers.
+
+    Returns:
+        A tensor with the shape of ``x`` without the last two axes, and the dtype.
 
     Raises:
-        InvalidArgumentError: another mode.
-    """
-    if mode not in ("reduced", "complete", "r"):
-        raise InvalidArgumentError(f"qr's mode is 'reduced', 'complete' or 'r', not {mode!r}.")
-    q, r = orthogonal.qr(as_matrices(a), mode == "complete")
-    return r if mode == "r" else OrthogonalFactors(q, r)
-
-
-def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
-    """Singular vectors and values: ``U @ diag(S) @ Vh = a``; the values alone unless ``compute_uv``."""
-    x = as_matrices(a)
-    if not compute_uv:
-        return singular_values.singular_values(x)
-    s, u, v = singular_values.svd(x, full_matrices)
-    return SingularFactors(u, s, _adjoint(v))
-
-
-def svdvals(x: Any, /) -> Tensor:
-    """The singular values of matrices, from the largest."""
-    return singular_values.singular_values(as_matrices(x))
-
-
-def eigh(a: Any, UPLO: str = "L") -> EigenPairs[Tensor]:
-    """Eigenvalues, ascending, and eigenvectors of self-adjoint matrices, of which one triangle is read.
-
-    Raises:
-        InvalidArgumentError: ``UPLO`` is neither "L" nor "U", or a matrix is not square.
-    """
-    x = _lower(a, UPLO)
-    _, vectors = pairs = eigenvalues.eigh(x)
-    return EigenPairs(to(pairs[0], x.dtype.real), vectors)
-
-
-def eigvalsh(a: Any, UPLO: str = "L") -> Tensor:
-    """The eigenvalues of self-adjoint matrices, ascending."""
-    x = _lower(a, UPLO)
-    return to(eigenvalues.eigvalsh(x), x.dtype.real)
-
-
-def _lower(a: Any, side: str) -> Any:
-    if side.upper() not in ("L", "U"):
-        raise InvalidArgumentError(f"UPLO is 'L' or 'U', not {side!r}.")
-    x = as_matrices(a, square=True)
-    return x if side.upper() == "L" else _adjoint(x)
-
-
-def eig(a: Any) -> EigenPairs[Tensor]:
-    """The eigenvalues and eigenvectors of square matrices, as complex numbers.
-
-    NumPy gives real ones where all of them are; here the dtype does not depend on the elements.
-    """
-    return EigenPairs(*eigenvalues.eig(as_matrices(a, square=True)))
-
-
-def eigvals(a: Any) -> Tensor:
-    """The eigenvalues of square matrices, as complex numbers; see :func:`eig`."""
-    return eigenvalues.eigvals(as_matrices(a, square=True))
-
-
-# Solutions
-
-
-def inv(a: Any) -> Tensor:
-    """The inverse of square matrices.
-
-    Raises:
-        InvalidArgumentError: a matrix is singular, or not square.
+        InvalidArgumentError: ``x`` has fewer than two axes.
 
     >>> import dualflow as df
-    >>> df.numpy.linalg.inv([[2.0, 0.0], [0.0, 4.0]]).numpy().tolist()
-    [[0.5, 0.0], [0.0, 0.25]]
+    >>> int(df.numpy.linalg.trace([[1, 2], [3, 4]]))
+    5
     """
-    return inverse.inv(as_matrices(a, square=True))
+    return diagonals.trace(x, offset, -2, -1, dtype)
 
 
-def det(a: Any) -> Tensor:
-    """The determinant of square matrices."""
-    return inverse.det(as_matrices(a, square=True))
-
-
-def slogdet(a: Any) -> SignAndLogarithm[Tensor]:
-    """The sign of the determinant of square matrices, and the logarithm of its magnitude."""
-    sign, size = inverse.slogdet(as_matrices(a, square=True))
-    return SignAndLogarithm(sign, to(size, size.dtype.real))
-
-
-def solve(a: Any, b: Any) -> Tensor:
-    """The ``x`` with ``a @ x = b``, where ``b`` is a vector or has its vectors as columns.
-
-    >>> import dualflow as df
-    >>> df.numpy.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0]).numpy()
-    array([1. , 0.5])
-    """
-    x, y = agreed(as_matrices(a, square=True), inexact(b))
-    alone = len(y.shape) == 1
-    y = y[:, None] if alone else y
-    batch = np.broadcast_shapes(tuple(x.shape[:-2]), tuple(y.shape[:-2]))
-    x, y = (broadcast_to(v, [*batch, *v.shape[-2:]]) if v.shape[:-2] != batch else v for v in (x, y))
-    solution = solving.solve(x, y)
-    return solution[..., 0] if alone else solution
-
-
-def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Tensor:
-    """The pseudo-inverse of matrices; singular values not above ``rcond`` times the largest count as 0."""
-    x = as_matrices(a)
-    if rcond is None and rtol is None:
-        rcond = 1e-15
-    elif rcond is None:
-        rcond = rtol
-    return singular_values.pinv(x, to(tensor(rcond), x.dtype.real))
-
-
-def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Tensor:
-    """How many singular values of matrices are not 0: above ``tol``, or ``rtol`` times the largest."""
-    x = tensor(A)
-    if len(x.shape) < 2:
-        return to(reductions.any(x), np.int64)
-    x = as_matrices(x)
-    s = singular_values.singular_values(x)
-    bound = _least(s, x, rtol) if tol is None else tensor(tol, s.dtype)[..., None]
-    return reduce_sum(to(s > bound, np.int64), -1)
-
-
-def _least(s: Any, x: Any, rtol: Any) -> Any:
-    """The bound up to which singular values of the matrices ``x`` count as 0.
-
-    Args:
-        s: the singular values.
-        x: the matrices.
-        rtol: the bound as a part of the largest one; by default the larger size times the dtype's ``eps``.
-    """
-    relative = default_rtol(x) if rtol is None else rtol
-    if not isinstance(relative, float | int):
-        relative = tensor(relative, s.dtype)[..., None]
-    return (reduce_max(s, -1, keepdims=True) if s.shape[-1] else reduce_sum(s, -1, keepdims=True)) * relative
-
-
-def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The ``x`` with the least ``norm(a @ x - b)``, the squared rests, the rank and singular values of ``a``.
-
-    The rests are those of columns, and of full rank; NumPy leaves them out elsewhere.
-    """
-    x, y = agreed(as_matrices(a), inexact(b))
-    alone = len(y.shape) == 1
-    y = y[:, None] if alone else y
-    rows, columns = x.shape[-2:]
-    s, u, v = singular_values.svd(x)
-    unit = float(np.finfo(s.dtype.dtype).eps)
-    bound = reduce_max(s) * (unit * max(rows, columns) if rcond is None else unit if rcond < 0 else rcond)
-    kept = s > bound
-    scale = to(where(kept, 1.0 / where(kept, s, 1.0), 0.0), x.dtype)
-    solution = products.matmul(v, scale[:, None] * products.matmul(_adjoint(u), y))
-    rests = reduce_sum(squared_magnitude(products.matmul(x, solution) - y), 0)
-    rank = reduce_sum(to(kept, np.int32))
-    if rows <= columns:
-        rests = rests[:0]
-    return (solution[:, 0] if alone else solution), rests, rank, s
-
-
-def tensorinv(a: Any, ind: int = 2) -> Tensor:
-    """The inverse of a tensor as a map from its last axes to the first ``ind``."""
-    x = tensor(a)
-    if ind <= 0:
-        raise InvalidArgumentError(f"tensorinv's ind is positive, not {ind}.")
-    shape: list[Any] = list(x.shape)
-    flattened = inv(reshape(x, [math.prod(shape[ind:]), -1]))
-    return reshape(flattened, [*shape[ind:], *shape[:ind]])
-
-
-def tensorsolve(a: Any, b: Any, axes: Any = None) -> Tensor:
-    """The ``x`` with ``tensordot(a, x, x.ndim) = b``."""
-    x, y = tensor(a), tensor(b)
-    rank = len(x.shape)
-    if axes is not None:
-        last = ints(axes, "axes")
-        x = transpose(x, [*[i for i in range(rank) if i not in last], *last])
-    shape: list[Any] = list(x.shape)[len(y.shape) :]
-    return reshape(solve(reshape(x, [-1, math.prod(shape)]), flat(y)), shape)
-
-
+complete_docstrings(globals())
 make_entries(globals())
 _publish(globals())

@@ -2,36 +2,61 @@
 
 from __future__ import annotations
 
-import builtins
-import itertools
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import normalize_axes, normalize_axis
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands
-from dualflow.numpy.operands import agreed, flat, has_axes, refuse, tensor
-from dualflow.ops import arrangement, broadcasting, joining, repetition
-from dualflow.ops.creation import zeros as filled_with_zeros
-from dualflow.ops.static import ints, known_sizes, known_value, static_int
+from dualflow.numpy.docstrings import complete_docstrings
+from dualflow.numpy.operands import has_axes, tensor
+from dualflow.ops import arrangement, broadcasting
+from dualflow.ops.static import ints
 from dualflow.ops.tensor import Tensor
 
 
 def shape(a: Any) -> tuple[Any, ...]:
-    """The sizes: Python ints, or scalar tensors where they are known at run time only."""
+    """The sizes: Python ints, or scalar tensors where they are known at run time only.
+
+    Returns:
+        A tuple of Python ints; scalar tensors for sizes that are known at run time only.
+
+    >>> import dualflow as df
+    >>> df.numpy.shape([[1, 2, 3]])
+    (1, 3)
+    """
     return operands.sizes(tensor(a))
 
 
 def ndim(a: Any) -> int:
-    """The number of axes."""
+    """The number of axes.
+
+    Returns:
+        A Python int.
+
+    >>> import dualflow as df
+    >>> df.numpy.ndim([[1, 2, 3]])
+    2
+    """
     return len(tensor(a).shape)
 
 
 def size(a: Any, axis: Any = None) -> Any:
-    """The number of elements, or of those along ``axis``."""
+    """The number of elements, or the product of the sizes of some axes.
+
+    Args:
+        axis: an axis or several; all by default.
+
+    Returns:
+        A Python int; a scalar tensor if it is known at run time only.
+
+    >>> import dualflow as df
+    >>> df.numpy.size([[1, 2, 3]], axis=1)
+    3
+    """
     x = tensor(a)
     if axis is None:
         return operands.length(x)
@@ -40,10 +65,17 @@ def size(a: Any, axis: Any = None) -> Any:
 
 
 def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None) -> Tensor:
-    """The elements under another shape; ``order`` "F" reads and writes them column by column.
+    """The elements under another shape.
+
+    Args:
+        shape: an integer or a list of them, of which one may be -1: it follows from the number of elements.
+        order: "C", where the last index varies fastest; "F", where the first one does; "A", the same as "C".
+
+    Returns:
+        A tensor with the shape, and the dtype of ``a``.
 
     Raises:
-        InvalidArgumentError: another number of elements, or another ``order``.
+        InvalidArgumentError: the shape has another number of elements, or ``order`` is another letter.
 
     >>> import dualflow as df
     >>> df.numpy.reshape([1, 2, 3, 4], (2, -1), order="F").numpy().tolist()
@@ -64,12 +96,41 @@ def _listed(shape: Any) -> Any:
 
 
 def ravel(a: Any, order: str = "C") -> Tensor:
-    """The elements in one axis."""
+    """The elements as a vector.
+
+    Args:
+        order: "C", where the last index varies fastest; "F", where the first one does; "A" or "K", the same
+            as "C".
+
+    Returns:
+        A vector of the dtype of ``a``.
+
+    Raises:
+        InvalidArgumentError: ``order`` is another letter.
+
+    >>> import dualflow as df
+    >>> df.numpy.ravel([[1, 2], [3, 4]], "F").numpy()
+    array([1, 3, 2, 4])
+    """
     return reshape(a, -1, "C" if order == "K" else order)
 
 
 def transpose(a: Any, axes: Any = None) -> Tensor:
-    """The axes in another order, by default backwards."""
+    """The axes in another order, reversed by default.
+
+    Args:
+        axes: all axes in their new order; reversed by default.
+
+    Returns:
+        A tensor with the sizes of ``a`` in that order, and its dtype.
+
+    Raises:
+        InvalidArgumentError: ``axes`` is not a permutation of the axes.
+
+    >>> import dualflow as df
+    >>> df.numpy.transpose([[1, 2], [3, 4]]).numpy().tolist()
+    [[1, 3], [2, 4]]
+    """
     x = tensor(a)
     if axes is None:
         return arrangement.transpose(x)
@@ -77,17 +138,55 @@ def transpose(a: Any, axes: Any = None) -> Tensor:
 
 
 def permute_dims(a: Any, axes: Any = None) -> Tensor:
-    """The axes in another order, by default backwards."""
+    """The axes in another order, reversed by default; the same as :func:`transpose`.
+
+    Args:
+        axes: all axes in their new order; reversed by default.
+
+    Returns:
+        A tensor with the sizes of ``a`` in that order, and its dtype.
+
+    Raises:
+        InvalidArgumentError: ``axes`` is not a permutation of the axes.
+
+    >>> import dualflow as df
+    >>> df.numpy.permute_dims([[1, 2], [3, 4]], (1, 0)).numpy().tolist()
+    [[1, 3], [2, 4]]
+    """
     return transpose(a, axes)
 
 
 def matrix_transpose(x: Any, /) -> Tensor:
-    """The last two axes swapped."""
+    """The last two axes swapped.
+
+    Args:
+        x: numbers of two axes or more.
+
+    Returns:
+        A tensor with the shape of ``x``, the last two sizes swapped, and its dtype.
+
+    Raises:
+        InvalidArgumentError: ``x`` has fewer than two axes.
+
+    >>> import dualflow as df
+    >>> df.numpy.matrix_transpose([[1, 2], [3, 4]]).numpy().tolist()
+    [[1, 3], [2, 4]]
+    """
     return tensor(x).mT
 
 
 def moveaxis(a: Any, source: Any, destination: Any) -> Tensor:
-    """Axes moved to other places; the others keep their order.
+    """Axes moved to other positions; the others keep their order.
+
+    Args:
+        source: an axis or several.
+        destination: their positions in the result.
+
+    Returns:
+        A tensor with the sizes of ``a`` in the new order, and its dtype.
+
+    Raises:
+        InvalidArgumentError: an axis is out of range or occurs twice, or there are more of one kind.
 
     >>> import dualflow as df
     >>> df.numpy.moveaxis(df.numpy.zeros((2, 3, 4)), 0, -1).shape
@@ -117,7 +216,22 @@ def move_axes(x: Any, sources: tuple[int, ...], destinations: tuple[int, ...]) -
 
 
 def rollaxis(a: Any, axis: int, start: int = 0) -> Tensor:
-    """``axis`` moved to stand before the axis ``start``."""
+    """``axis`` moved before the axis ``start``.
+
+    Args:
+        axis: the axis to move.
+        start: the axis before which it is moved; the number of axes for the end.
+
+    Returns:
+        A tensor with the sizes of ``a`` in the new order, and its dtype.
+
+    Raises:
+        InvalidArgumentError: ``start`` is out of range.
+
+    >>> import dualflow as df
+    >>> df.numpy.rollaxis(df.numpy.zeros((2, 3, 4)), 2).shape
+    (4, 2, 3)
+    """
     x = tensor(a)
     rank = len(x.shape)
     where = normalize_axis(axis, rank)
@@ -128,7 +242,22 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Tensor:
 
 
 def swapaxes(a: Any, axis1: int, axis2: int) -> Tensor:
-    """Two axes exchanged."""
+    """Two axes exchanged.
+
+    Args:
+        axis1: an axis.
+        axis2: another one.
+
+    Returns:
+        A tensor with the sizes of ``a``, two of them exchanged, and its dtype.
+
+    Raises:
+        InvalidArgumentError: an axis is out of range.
+
+    >>> import dualflow as df
+    >>> df.numpy.swapaxes([[1, 2], [3, 4]], 0, 1).numpy().tolist()
+    [[1, 3], [2, 4]]
+    """
     x = tensor(a)
     order = list(range(len(x.shape)))
     i, j = normalize_axis(axis1, len(order)), normalize_axis(axis2, len(order))
@@ -137,14 +266,39 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Tensor:
 
 
 def expand_dims(a: Any, axis: Any) -> Tensor:
-    """New axes of size 1, at these places of the result."""
+    """New axes of size 1.
+
+    Args:
+        axis: the position of the new axis in the result, or several.
+
+    Returns:
+        A tensor with the shape of ``a`` and the new axes, and its dtype.
+
+    >>> import dualflow as df
+    >>> df.numpy.expand_dims([1, 2], 0).shape
+    (1, 2)
+    """
     x = tensor(a)
     new_axes = ints(axis, "axis")
     return arrangement.expand_dims(x, normalize_axes(new_axes, len(x.shape) + len(new_axes)))
 
 
 def squeeze(a: Any, axis: Any = None) -> Tensor:
-    """Without axes of size 1: all, or those named."""
+    """``a`` without axes of size 1.
+
+    Args:
+        axis: an axis or several to remove; all of size 1 by default.
+
+    Returns:
+        A tensor with the shape of ``a`` without these axes, and its dtype.
+
+    Raises:
+        InvalidArgumentError: an axis is not of size 1.
+
+    >>> import dualflow as df
+    >>> df.numpy.squeeze([[1, 2]]).shape
+    (2,)
+    """
     return arrangement.squeeze(tensor(a), axis)
 
 
@@ -166,17 +320,59 @@ def _each(arrays: tuple[Any, ...], rank: int) -> Any:
 
 
 def atleast_1d(*arys: Any) -> Any:
-    """Each as a tensor of one axis or more."""
+    """The arguments with one axis or more: a number becomes a vector of size 1.
+
+    Args:
+        *arys: numbers of any shape.
+
+    Returns:
+        A tensor, or a tuple of them for several arguments; the dtypes stay.
+
+    Raises:
+        DTypeError: an argument can't become a tensor.
+
+    >>> import dualflow as df
+    >>> df.numpy.atleast_1d(5).shape
+    (1,)
+    """
     return _each(arys, 1)
 
 
 def atleast_2d(*arys: Any) -> Any:
-    """Each as a tensor of two axes or more; new ones stand first."""
+    """The arguments with two axes or more: new axes of size 1 come first.
+
+    Args:
+        *arys: numbers of any shape.
+
+    Returns:
+        A tensor, or a tuple of them for several arguments; the dtypes stay.
+
+    Raises:
+        DTypeError: an argument can't become a tensor.
+
+    >>> import dualflow as df
+    >>> df.numpy.atleast_2d([1, 2]).shape
+    (1, 2)
+    """
     return _each(arys, 2)
 
 
 def atleast_3d(*arys: Any) -> Any:
-    """Each as a tensor of three axes or more; of a matrix the new one stands last."""
+    """The arguments with three axes or more: a vector becomes (1, n, 1), a matrix (m, n, 1).
+
+    Args:
+        *arys: numbers of any shape.
+
+    Returns:
+        A tensor, or a tuple of them for several arguments; the dtypes stay.
+
+    Raises:
+        DTypeError: an argument can't become a tensor.
+
+    >>> import dualflow as df
+    >>> df.numpy.atleast_3d([1, 2]).shape
+    (1, 2, 1)
+    """
     return _each(arys, 3)
 
 
@@ -184,272 +380,66 @@ def atleast_3d(*arys: Any) -> Any:
 
 
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Tensor:
-    """``array`` repeated along axes of size 1, and new leading axes, up to ``shape``."""
+    """``array`` broadcast to ``shape``: repeated along new leading axes and axes of size 1.
+
+    Args:
+        array: a tensor, an array, a number or nested lists of them.
+        shape: an integer or a list of them.
+
+    Returns:
+        A tensor with the shape, and the dtype of ``array``.
+
+    Raises:
+        InvalidArgumentError: ``array`` doesn't broadcast to the shape.
+        DTypeError: ``array`` can't become a tensor.
+
+    >>> import dualflow as df
+    >>> df.numpy.broadcast_to([1, 2], (2, 2)).numpy().tolist()
+    [[1, 2], [1, 2]]
+    """
     return broadcasting.broadcast_to(
         tensor(array), shape if isinstance(shape, list | tuple) else _listed(shape)
     )
 
 
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Tensor, ...]:
-    """The tensors repeated up to their common shape."""
+    """The arguments broadcast to their common shape.
+
+    Args:
+        *args: numbers of shapes that broadcast.
+
+    Returns:
+        A tuple of tensors of one shape; the dtypes stay.
+
+    Raises:
+        InvalidArgumentError: the shapes do not broadcast.
+        DTypeError: an argument can't become a tensor.
+
+    >>> import dualflow as df
+    >>> [x.numpy().tolist() for x in df.numpy.broadcast_arrays([1, 2], 3)]
+    [[1, 2], [3, 3]]
+    """
     return tuple(operands.broadcast_together(*[tensor(x) for x in args]))
 
 
 def broadcast_shapes(*args: Any) -> tuple[int, ...]:
-    """The shape that tensors of these shapes broadcast to."""
+    """The shape to which several shapes broadcast.
+
+    Args:
+        *args: shapes: integers or lists of them.
+
+    Returns:
+        A tuple of Python ints.
+
+    Raises:
+        ValueError: the shapes do not broadcast.
+
+    >>> import dualflow as df
+    >>> df.numpy.broadcast_shapes((3, 1), (4,))
+    (3, 4)
+    """
     return np.broadcast_shapes(*[tuple(s) if isinstance(s, tuple | list) else s for s in args])
 
 
-# Joining
-
-
-def _all(arrays: Any) -> list[Any]:
-    """The tensors of a sequence, or the rows of a tensor."""
-    if isinstance(arrays, list | tuple):
-        return list(arrays)
-    x = tensor(arrays)
-    if not x.shape:
-        raise DTypeError("A sequence of tensors is required, not one number.")
-    return list(joining.unstack(x))
-
-
-def concatenate(
-    arrays: Any,
-    /,
-    axis: Any = 0,
-    out: Any = None,
-    *,
-    dtype: Any = None,
-    casting: Any = "same_kind",
-) -> Tensor:
-    """Tensors joined along an axis that they have; with ``axis`` None, all their elements in one axis.
-
-    Raises:
-        InvalidArgumentError: no tensors, or sizes that differ along another axis.
-
-    >>> import dualflow as df
-    >>> df.numpy.concatenate([[1, 2], [3.0]]).numpy()
-    array([1., 2., 3.])
-    """
-    refuse("concatenate", out=out)
-    parts = agreed(*[tensor(x) for x in _all(arrays)], dtype=dtype)
-    if axis is None:
-        return joining.concat([flat(x) for x in parts], 0)
-    return joining.concat(parts, axis)
-
-
-concat = concatenate
-
-
-def stack(
-    arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
-) -> Tensor:
-    """Tensors of one shape joined along a new axis."""
-    refuse("stack", out=out)
-    return joining.stack(agreed(*[tensor(x) for x in _all(arrays)], dtype=dtype), axis)
-
-
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
-    """The parts of ``x`` along ``axis``, without it."""
-    return tuple(joining.unstack(tensor(x), axis=axis))
-
-
-def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Tensor:
-    """Tensors joined along the first axis; a vector is a row."""
-    return concatenate([at_least(x, 2) for x in _all(tup)], 0, dtype=dtype)
-
-
-def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Tensor:
-    """Tensors joined along the second axis, vectors along the first."""
-    parts = [at_least(x, 1) for x in _all(tup)]
-    return concatenate(parts, 0 if parts and len(parts[0].shape) == 1 else 1, dtype=dtype)
-
-
-def dstack(tup: Any) -> Tensor:
-    """Tensors joined along the third axis."""
-    return concatenate([at_least(x, 3) for x in _all(tup)], 2)
-
-
-def column_stack(tup: Any) -> Tensor:
-    """Vectors as the columns of a matrix; matrices stay as they are."""
-    parts = [at_least(x, 1) for x in _all(tup)]
-    return concatenate([x[:, None] if len(x.shape) == 1 else x for x in parts], 1)
-
-
-def append(arr: Any, values: Any, axis: Any = None) -> Tensor:
-    """``arr`` and ``values`` joined along ``axis``; without one, all elements in one axis."""
-    return concatenate([arr, values], axis)
-
-
-def block(arrays: Any) -> Tensor:
-    """Nested lists of blocks put together: the innermost along the last axis, and so on outwards.
-
-    >>> import dualflow as df
-    >>> df.numpy.block([[df.numpy.eye(2), df.numpy.ones((2, 1))]]).shape
-    (2, 3)
-    """
-
-    def depth(value: Any) -> int:
-        return 1 + builtins.max(map(depth, value), default=0) if isinstance(value, list) else 0
-
-    def leaves(value: Any) -> list[Any]:
-        return [x for v in value for x in leaves(v)] if isinstance(value, list) else [value]
-
-    levels = depth(arrays)
-    rank = builtins.max([levels, *[len(tensor(x).shape) for x in leaves(arrays)]])
-
-    def joined(value: Any, level: int) -> Any:
-        if isinstance(value, list):
-            return concatenate([joined(v, level + 1) for v in value], level - levels)
-        x = tensor(value)
-        return x[(None,) * (rank - len(x.shape))]
-
-    return joined(arrays, 0)
-
-
-# Cutting
-
-
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    """The parts of ``ary`` along ``axis``: a number of parts, the first ones longer, or split at indices."""
-    x = tensor(ary)
-    where = normalize_axis(axis, len(x.shape))
-    (size,) = known_sizes(x.shape, "array_split", [where])
-    if isinstance(indices_or_sections, list | tuple) or has_axes(indices_or_sections):
-        places = list(ints(indices_or_sections, "indices"))
-    else:
-        parts = static_int(indices_or_sections, "sections")
-        if parts < 1:
-            raise InvalidArgumentError(f"There are 1 or more parts, not {parts}.")
-        places = [i * (size // parts) + builtins.min(i, size % parts) for i in range(1, parts)]
-    front = (slice(None),) * where
-    ends = [None, *places, None]
-    return [x[(*front, slice(a, b))] for a, b in itertools.pairwise(ends)]
-
-
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    """The parts of ``ary`` along ``axis``: a number of equal parts, or split at indices.
-
-    Raises:
-        InvalidArgumentError: the parts can't be equal.
-
-    >>> import dualflow as df
-    >>> [part.numpy().tolist() for part in df.numpy.split([1, 2, 3, 4], 2)]
-    [[1, 2], [3, 4]]
-    """
-    x = tensor(ary)
-    size = x.shape[normalize_axis(axis, len(x.shape))]
-    single = not isinstance(indices_or_sections, list | tuple) and not getattr(
-        indices_or_sections, "shape", ()
-    )
-    if single and size is not None and size % static_int(indices_or_sections, "sections"):
-        raise InvalidArgumentError(
-            f"Axis {axis} of size {size} has no {indices_or_sections} equal parts; use array_split."
-        )
-    return array_split(x, indices_or_sections, axis)
-
-
-def hsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
-    """``ary`` cut along its second axis, a vector along its first."""
-    x = _ranked(ary, 1, "hsplit")
-    return split(x, indices_or_sections, 1 if len(x.shape) > 1 else 0)
-
-
-def vsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
-    """``ary``, of two axes or more, cut along the first."""
-    return split(_ranked(ary, 2, "vsplit"), indices_or_sections, 0)
-
-
-def dsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
-    """``ary``, of three axes or more, cut along the third."""
-    return split(_ranked(ary, 3, "dsplit"), indices_or_sections, 2)
-
-
-def _ranked(ary: Any, rank: int, name: str) -> Tensor:
-    x = tensor(ary)
-    if len(x.shape) < rank:
-        raise InvalidArgumentError(f"{name} takes {rank} axes or more, not shape {x.shape}.")
-    return x
-
-
-# Repeating and reordering
-
-
-def tile(A: Any, reps: Any) -> Tensor:
-    """``A`` repeated as a whole, ``reps`` times along each axis."""
-    x, counts = tensor(A), ints(reps, "reps")
-    rank = builtins.max(len(x.shape), len(counts))
-    if rank > len(x.shape):
-        x = x[(None,) * (rank - len(x.shape))]
-    return repetition.tile(x, (1,) * (rank - len(counts)) + counts)
-
-
-def repeat(a: Any, repeats: Any, axis: Any = None) -> Tensor:
-    """Each element repeated, along ``axis``; without one, all elements in one axis."""
-    x = flat(tensor(a)) if axis is None else tensor(a)
-    counts = repeats if isinstance(repeats, int) else known_value(repeats)
-    if isinstance(counts, np.ndarray) and counts.size == 1:
-        counts = int(counts.reshape(-1)[0])
-    return repetition.repeat(x, repeats if counts is None else counts, 0 if axis is None else axis)
-
-
-def flip(m: Any, axis: Any = None) -> Tensor:
-    """The elements in opposite order along all axes, or those named."""
-    x = tensor(m)
-    rank = len(x.shape)
-    axes = range(rank) if axis is None else normalize_axes(ints(axis, "axis"), rank)
-    return repetition.reverse(x, list(axes)) if len(axes) else x
-
-
-def fliplr(m: Any) -> Tensor:
-    """The columns in opposite order."""
-    return flip(_ranked(m, 2, "fliplr"), 1)
-
-
-def flipud(m: Any) -> Tensor:
-    """The rows in opposite order."""
-    return flip(_ranked(m, 1, "flipud"), 0)
-
-
-def roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
-    """The elements moved along axes, those that leave at one end coming in at the other."""
-    x = tensor(a)
-    if axis is None:
-        moved = repetition.roll(flat(x), builtins.sum(ints(shift, "shift")), 0)
-        return arrangement.reshape(moved, operands.sizes(x))
-    shifts, axes = np.broadcast_arrays(ints(shift, "shift"), ints(axis, "axis"))
-    for by, where in zip(shifts.tolist(), axes.tolist(), strict=True):
-        x = repetition.roll(x, by, normalize_axis(where, len(x.shape)))
-    return x
-
-
-def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Tensor:
-    """The plane of two axes turned by ``k`` quarters, from the first axis towards the second.
-
-    >>> import dualflow as df
-    >>> df.numpy.rot90([[1, 2], [3, 4]]).numpy().tolist()
-    [[2, 4], [1, 3]]
-    """
-    x = tensor(m)
-    i, j = operands.axes_in_order(axes, len(x.shape), "axes")
-    quarters = static_int(k, "k") % 4
-    if quarters == 0:
-        return x
-    if quarters == 2:
-        return flip(x, (i, j))
-    return swapaxes(flip(x, j), i, j) if quarters == 1 else flip(swapaxes(x, i, j), j)
-
-
-def resize(a: Any, new_shape: Any) -> Tensor:
-    """The elements, repeated as often as it takes, under another shape."""
-    new_sizes = ints(new_shape, "new_shape")
-    if builtins.min(new_sizes, default=0) < 0:
-        raise InvalidArgumentError(f"Sizes are 0 or more, not {new_shape!r}.")
-    x, count = flat(tensor(a)), int(np.prod(new_sizes))
-    have = static_int(operands.length(x), "the number of elements")
-    if not have or not count:
-        return filled_with_zeros(new_sizes, x.dtype)
-    return arrangement.reshape(repetition.tile(x, [-(-count // have)])[:count], new_sizes)
-
-
+complete_docstrings(globals())
 make_entries(globals())

@@ -8,6 +8,7 @@ from typing import Any
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import manipulation
+from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.manipulation import matrix_transpose as matrix_transpose
 from dualflow.numpy.operands import axes_in_order, flat, inexact, to
 from dualflow.ops.arithmetic import abs as magnitude
@@ -26,15 +27,18 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> T
     """The norm of vectors along one axis, or of matrices along two.
 
     Args:
-        x: numbers; integers are taken as float64.
-        ord: None, the root of the sum of squares; for vectors any number, ``inf`` or ``-inf``; for matrices
-            "fro", "nuc" (the sum of the singular values), 1, -1, 2, -2, ``inf`` or ``-inf``.
-        axis: the axis of vectors, or the two of matrices; by default all elements are one vector, or with
-            ``ord`` the one vector or matrix that ``x`` is.
+        x: numbers of any shape; integers count as float64.
+        ord: for vectors a number, ``inf`` or ``-inf``; for matrices "fro", "nuc" (the sum of the singular
+            values), 1, -1, 2, -2, ``inf`` or ``-inf``. By default the root of the sum of squares.
+        axis: the axis of vectors, or the two axes of matrices. By default ``x`` is one vector or matrix;
+            without ``ord`` it is flattened.
         keepdims: keep the axes, as size 1.
 
+    Returns:
+        A tensor with the shape of ``x`` without the axes, and its real dtype, float64 for integers.
+
     Raises:
-        InvalidArgumentError: another ``ord``, or more than two axes.
+        InvalidArgumentError: ``ord`` is no such norm, or there are more than two axes.
 
     >>> import dualflow as df
     >>> float(df.numpy.linalg.norm([3, 4])), float(df.numpy.linalg.norm([3, 4], ord=1))
@@ -97,15 +101,46 @@ def of_matrices(x: Any, ord: Any, rows: int, columns: int, keepdims: bool) -> Te
 
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Tensor:
-    """The norm of vectors along an axis, or several together; see :func:`norm`."""
+    """The norms of vectors along one axis or several; see :func:`norm`.
+
+    Args:
+        axis: an axis or several, which together are one vector; all by default.
+        ord: the norm, a number, ``inf`` or ``-inf``.
+
+    Returns:
+        A tensor with the shape of ``x`` without the axes, and its real dtype, float64 for integers.
+
+    Raises:
+        InvalidArgumentError: ``ord`` is not a number.
+
+    >>> import dualflow as df
+    >>> float(df.numpy.linalg.vector_norm([3, 4]))
+    5.0
+    """
     v = inexact(x)
     rank = len(v.shape)
     return of_vectors(v, ord, axes_in_order(range(rank) if axis is None else axis, rank), keepdims)
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
-    """The norm of the matrices of the last two axes; see :func:`norm`."""
+    """The norms of the matrices of the last two axes; see :func:`norm`.
+
+    Args:
+        x: numbers of two axes or more; integers count as float64.
+        ord: "fro", "nuc", 1, -1, 2, -2, ``inf`` or ``-inf``.
+
+    Returns:
+        A tensor with the shape of ``x`` without the last two axes, and its real dtype, float64 for integers.
+
+    Raises:
+        InvalidArgumentError: ``ord`` is no norm of matrices, or ``x`` has fewer than two axes.
+
+    >>> import dualflow as df
+    >>> float(df.numpy.linalg.matrix_norm([[3, 0], [0, 4]]))
+    5.0
+    """
     return norm(x, ord, (-2, -1), keepdims)
 
 
+complete_docstrings(globals())
 make_entries(globals())

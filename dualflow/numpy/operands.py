@@ -19,6 +19,7 @@ from dualflow.core.shape import broadcast, normalize_axes, normalize_axis
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import broadcast_like, broadcast_to
 from dualflow.ops.comparison import not_equal
+from dualflow.ops.complex_numbers import conj
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import stack
@@ -136,6 +137,23 @@ def as_matrices(a: Any, square: bool = False) -> Any:
     if len(x.shape) < 2 or (square and x.shape[-1] != x.shape[-2]):
         kind = "square matrices" if square else "matrices"
         raise InvalidArgumentError(f"{kind} are required, not shape {x.shape}.")
+    return x
+
+
+def adjoint(x: Any) -> Any:
+    """The conjugate transposes of matrices."""
+    return conj(x.mT) if x.dtype.is_complex else x.mT
+
+
+def with_rank(ary: Any, rank: int, name: str) -> Tensor:
+    """``ary`` as a tensor of ``rank`` axes or more, for the function ``name``.
+
+    Raises:
+        InvalidArgumentError: it has fewer axes.
+    """
+    x = tensor(ary)
+    if len(x.shape) < rank:
+        raise InvalidArgumentError(f"{name} takes {rank} axes or more, not shape {x.shape}.")
     return x
 
 

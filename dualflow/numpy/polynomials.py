@@ -10,6 +10,7 @@ import numpy as np
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import calculus
+from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import agreed, flat, inexact, tensor, to
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.creation import ones_like, zeros_like
@@ -26,7 +27,16 @@ def _row(p: Any) -> Any:
 
 
 def polyval(p: Any, x: Any) -> Tensor:
-    """The value at ``x`` of the polynomial with coefficients ``p``, by Horner's rule.
+    """The value of a polynomial at ``x``, by Horner's rule.
+
+    Args:
+        p: the coefficients, a vector, the highest power first.
+
+    Returns:
+        A tensor with the shape of ``x``, and the common dtype.
+
+    Raises:
+        InvalidArgumentError: ``p`` is not a vector.
 
     >>> import dualflow as df
     >>> int(df.numpy.polyval([3, 0, 1], 5))
@@ -48,19 +58,59 @@ def _aligned(a1: Any, a2: Any) -> tuple[Any, Any]:
 
 
 def polyadd(a1: Any, a2: Any) -> Tensor:
-    """The sum of two polynomials."""
+    """The sum of two polynomials.
+
+    Args:
+        a1: the coefficients of a polynomial, a vector, the highest power first.
+        a2: those of another one.
+
+    Returns:
+        A vector of coefficients, of the larger size and the common dtype.
+
+    Raises:
+        InvalidArgumentError: an argument is not a vector.
+
+    >>> import dualflow as df
+    >>> df.numpy.polyadd([1, 2], [1, 0, 0]).numpy()
+    array([1, 1, 2])
+    """
     x, y = _aligned(a1, a2)
     return x + y
 
 
 def polysub(a1: Any, a2: Any) -> Tensor:
-    """The difference of two polynomials."""
+    """The difference of two polynomials.
+
+    Args:
+        a1: the coefficients of a polynomial, a vector, the highest power first.
+        a2: those of another one.
+
+    Returns:
+        A vector of coefficients, of the larger size and the common dtype.
+
+    Raises:
+        InvalidArgumentError: an argument is not a vector.
+
+    >>> import dualflow as df
+    >>> df.numpy.polysub([1, 0, 0], [1, 2]).numpy()
+    array([ 1, -1, -2])
+    """
     x, y = _aligned(a1, a2)
     return x - y
 
 
 def polymul(a1: Any, a2: Any) -> Tensor:
     """The product of two polynomials.
+
+    Args:
+        a1: the coefficients of a polynomial, a vector, the highest power first.
+        a2: those of another one.
+
+    Returns:
+        A vector of ``n + m - 1`` coefficients, of the common dtype.
+
+    Raises:
+        InvalidArgumentError: an argument is not a vector.
 
     >>> import dualflow as df
     >>> df.numpy.polymul([1, 1], [1, -1]).numpy()
@@ -71,7 +121,19 @@ def polymul(a1: Any, a2: Any) -> Tensor:
 
 
 def polydiv(u: Any, v: Any) -> tuple[Tensor, Tensor]:
-    """The quotient of two polynomials and what is left; of the rest no leading zeros are taken off.
+    """The quotient and the remainder of two polynomials, by long division.
+
+    Args:
+        u: the coefficients of the dividend, a vector, the highest power first.
+        v: those of the divisor.
+
+    Returns:
+        A pair of vectors: the quotient, and the remainder with the size of ``u``, of which leading zeros
+        stay.
+
+    Raises:
+        InvalidArgumentError: an argument is not a vector.
+        DTypeError: ``u`` or ``v`` can't become a tensor.
 
     >>> import dualflow as df
     >>> [part.numpy().tolist() for part in df.numpy.polydiv([3.0, 5.0, 2.0], [2.0, 1.0])]
@@ -88,7 +150,22 @@ def polydiv(u: Any, v: Any) -> tuple[Tensor, Tensor]:
 
 
 def polyder(p: Any, m: Any = 1) -> Tensor:
-    """The ``m``-th derivative."""
+    """The ``m``-th derivative of a polynomial.
+
+    Args:
+        p: the coefficients, a vector, the highest power first.
+        m: how often to differentiate, 0 or more.
+
+    Returns:
+        A vector of ``m`` coefficients less than ``p``, int64 for integers, float64 for floats.
+
+    Raises:
+        InvalidArgumentError: ``p`` is not a vector, or ``m`` is negative.
+
+    >>> import dualflow as df
+    >>> df.numpy.polyder([1, 2, 3]).numpy()
+    array([2, 2])
+    """
     x, times = _row(p), static_int(m, "m")
     if times < 0:
         raise InvalidArgumentError(f"A derivative is taken 0 times or more, not {m}.")
@@ -107,7 +184,24 @@ def _exact(x: Any) -> Any:
 
 
 def polyint(p: Any, m: Any = 1, k: Any = None) -> Tensor:
-    """The ``m``-th integral, with the constants ``k``, which are 0 by default."""
+    """The ``m``-th integral of a polynomial.
+
+    Args:
+        p: the coefficients, a vector, the highest power first.
+        m: how often to integrate, 0 or more.
+        k: the constants of integration, a number or one for each time; 0 by default.
+
+    Returns:
+        A vector of ``m`` coefficients more than ``p``, float64 or complex128.
+
+    Raises:
+        InvalidArgumentError: ``p`` is not a vector, ``m`` is negative, or there are fewer than ``m``
+            constants.
+
+    >>> import dualflow as df
+    >>> df.numpy.polyint([2.0, 2.0]).numpy()
+    array([1., 2., 0.])
+    """
     x, times = _row(p), static_int(m, "m")
     if times < 0:
         raise InvalidArgumentError(f"An integral is taken 0 times or more, not {m}.")
@@ -128,7 +222,18 @@ def polyint(p: Any, m: Any = 1, k: Any = None) -> Tensor:
 
 
 def poly(seq_of_zeros: Any) -> Tensor:
-    """The coefficients of the polynomial with these roots, of which the highest is 1.
+    """The coefficients of the polynomial with the given roots, whose highest coefficient is 1.
+
+    Args:
+        seq_of_zeros: the roots, a vector.
+
+    Returns:
+        A vector of one element more, the highest power first, in the dtype of the roots, float64 for
+        integers.
+
+    Raises:
+        InvalidArgumentError: ``seq_of_zeros`` is not a vector.
+        DTypeError: ``seq_of_zeros`` can't become a tensor.
 
     >>> import dualflow as df
     >>> df.numpy.poly([1, 2]).numpy()
@@ -145,4 +250,5 @@ def poly(seq_of_zeros: Any) -> Tensor:
     return coefficients
 
 
+complete_docstrings(globals())
 make_entries(globals())

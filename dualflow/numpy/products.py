@@ -11,6 +11,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands
+from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import agreed, flat, refuse, tensor, to
 from dualflow.ops import contraction, products
 from dualflow.ops.arrangement import expand_dims, reshape, squeeze, transpose
@@ -66,10 +67,24 @@ def matmul(
     axes: Any = None,
     axis: Any = None,
 ) -> Tensor:
-    """The product of matrices along the last two axes; a vector is a row on the left, a column on the right.
+    """The matrix product of the last two axes; a vector is a row on the left, a column on the right.
+
+    Args:
+        x1: numbers of shape (..., m, k) or (k,).
+        x2: numbers of shape (..., k, n) or (k,); the other axes broadcast.
+        casting: ignored: dtypes promote as in NumPy 2.
+        dtype: the dtype to compute in; the common dtype by default.
+        signature: must be None; dtypes are those of ``dtype``.
+        axes: must be None; the axes are the last two.
+        axis: must be None; the axes are the last two.
+
+    Returns:
+        A tensor of shape (..., m, n), without the axis of a vector, and the dtype.
 
     Raises:
-        InvalidArgumentError: a number, or sizes that don't fit.
+        InvalidArgumentError: an argument has no axes, the inner sizes differ, or the other axes do not
+            broadcast.
+        DTypeError: ``signature``, ``axes`` or ``axis`` is passed.
 
     >>> import dualflow as df
     >>> df.numpy.matmul([[1, 2], [3, 4]], [1, 1]).numpy()
@@ -80,7 +95,17 @@ def matmul(
 
 
 def dot(a: Any, b: Any, out: Any = None) -> Tensor:
-    """The sum of products over the last axis of ``a`` and the last but one (or only one) of ``b``.
+    """The sums of products over the last axis of ``a`` and the last but one (or only one) of ``b``.
+
+    Args:
+        a: numbers of any shape.
+        b: numbers of any shape. With a number, the product is elementwise.
+
+    Returns:
+        A tensor with the other axes of ``a``, then those of ``b``, and the common dtype.
+
+    Raises:
+        InvalidArgumentError: the sizes of the two axes differ.
 
     >>> import dualflow as df
     >>> int(df.numpy.dot([1, 2], [3, 4]))
@@ -97,7 +122,21 @@ def dot(a: Any, b: Any, out: Any = None) -> Tensor:
 
 
 def vdot(a: Any, b: Any, /) -> Tensor:
-    """The sum of products of all elements, those of ``a`` conjugated."""
+    """The dot product of the flattened arguments: ``sum(conj(a) * b)``.
+
+    Args:
+        b: as ``a``, of as many elements.
+
+    Returns:
+        A scalar tensor of the common dtype.
+
+    Raises:
+        InvalidArgumentError: the numbers of elements differ.
+
+    >>> import dualflow as df
+    >>> int(df.numpy.vdot([1, 2], [3, 4]))
+    11
+    """
 
     def of_numbers(x: Any, y: Any) -> Any:
         return reduce_sum(_conjugate(flat(x)) * flat(y))
@@ -106,7 +145,21 @@ def vdot(a: Any, b: Any, /) -> Tensor:
 
 
 def inner(a: Any, b: Any, /) -> Tensor:
-    """The sums of products over the last axes of both."""
+    """The sums of products over the last axes of both arguments.
+
+    Args:
+        b: numbers of any shape. With a number, the product is elementwise.
+
+    Returns:
+        A tensor with the other axes of ``a``, then those of ``b``, and the common dtype.
+
+    Raises:
+        InvalidArgumentError: the sizes of the last axes differ.
+
+    >>> import dualflow as df
+    >>> int(df.numpy.inner([1, 2], [3, 4]))
+    11
+    """
 
     def of_numbers(x: Any, y: Any) -> Any:
         if not x.shape or not y.shape:
@@ -117,7 +170,10 @@ def inner(a: Any, b: Any, /) -> Tensor:
 
 
 def outer(a: Any, b: Any, out: Any = None) -> Tensor:
-    """Each element of ``a`` times each of ``b``, a matrix.
+    """The outer product of the flattened arguments: each element of ``a`` times each of ``b``.
+
+    Returns:
+        A matrix of shape (a.size, b.size), and the common dtype.
 
     >>> import dualflow as df
     >>> df.numpy.outer([1, 2], [3, 4]).numpy().tolist()
@@ -128,7 +184,16 @@ def outer(a: Any, b: Any, out: Any = None) -> Tensor:
 
 
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
-    """The sum of products over pairs of axes: the last of ``a`` with the first of ``b``, or those named.
+    """The sums of products over pairs of axes.
+
+    Args:
+        axes: the number of last axes of ``a`` and first axes of ``b``, or two lists of axes.
+
+    Returns:
+        A tensor with the other axes of ``a``, then those of ``b``, and the common dtype.
+
+    Raises:
+        InvalidArgumentError: the sizes of two axes differ, or an axis is out of range.
 
     >>> import dualflow as df
     >>> df.numpy.tensordot(df.numpy.ones((2, 3)), df.numpy.ones((3, 4)), 1).shape
@@ -138,7 +203,10 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
 
 
 def kron(a: Any, b: Any) -> Tensor:
-    """Each element of ``a`` times all of ``b``, block by block.
+    """The Kronecker product: each element of ``a`` times all of ``b``, block by block.
+
+    Returns:
+        A tensor whose sizes are the products of those of ``a`` and ``b``, and the common dtype.
 
     >>> import dualflow as df
     >>> df.numpy.kron([1, 10], [1, 2]).numpy()
@@ -156,10 +224,21 @@ def kron(a: Any, b: Any) -> Tensor:
 
 
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Tensor:
-    """The vector product of vectors of three elements; of two elements, the third of the product.
+    """The cross product of vectors of three elements; of two vectors of two elements, its third element.
+
+    Args:
+        a: numbers with 2 or 3 elements along ``axisa``.
+        b: numbers with 2 or 3 elements along ``axisb``; the other axes broadcast.
+        axisa: the axis of the vectors in ``a``.
+        axisb: the axis of the vectors in ``b``.
+        axisc: the axis of the vectors in the result.
+        axis: one axis for all three; None by default.
+
+    Returns:
+        A tensor of the common dtype, with the shape to which the other axes broadcast and the axis of size 3.
 
     Raises:
-        InvalidArgumentError: vectors of other sizes.
+        InvalidArgumentError: vectors of other sizes, or the other axes do not broadcast.
 
     >>> import dualflow as df
     >>> df.numpy.cross([1, 0, 0], [0, 1, 0]).numpy()
@@ -213,7 +292,23 @@ def vecdot(
     axes: Any = None,
     axis: int = -1,
 ) -> Tensor:
-    """The sums of products along ``axis``, the elements of ``x1`` conjugated."""
+    """The dot products of vectors along ``axis``: ``sum(conj(x1) * x2)``.
+
+    Args:
+        casting: ignored: dtypes promote as in NumPy 2.
+        dtype: the dtype to compute in; the common dtype by default.
+        axes: must be None; use ``axis``.
+
+    Returns:
+        A tensor with the shape to which the inputs broadcast, without ``axis``, and the dtype.
+
+    Raises:
+        InvalidArgumentError: the sizes along ``axis`` differ, or the other axes do not broadcast.
+
+    >>> import dualflow as df
+    >>> df.numpy.vecdot([[1, 2], [3, 4]], [1, 1]).numpy()
+    array([3, 7])
+    """
     refuse("vecdot", axes=axes, out=out)
 
     def of_numbers(x: Any, y: Any) -> Any:
@@ -248,7 +343,26 @@ def matvec(
     axes: Any = None,
     axis: Any = None,
 ) -> Tensor:
-    """Matrices times vectors, whose other axes broadcast."""
+    """The products of matrices with vectors.
+
+    Args:
+        x1: numbers of shape (..., m, n).
+        x2: numbers of shape (..., n); the other axes broadcast.
+        casting: ignored: dtypes promote as in NumPy 2.
+        dtype: the dtype to compute in; the common dtype by default.
+        axes: must be None; the axes are the last ones.
+        axis: must be None; the axes are the last ones.
+
+    Returns:
+        A tensor of shape (..., m), and the dtype.
+
+    Raises:
+        InvalidArgumentError: the sizes n differ, or the other axes do not broadcast.
+
+    >>> import dualflow as df
+    >>> df.numpy.matvec([[1, 2], [3, 4]], [1, 1]).numpy()
+    array([3, 7])
+    """
     refuse("matvec", axes=axes, axis=axis)
     return _vectors("matvec", x1, x2, "...ij,...j->...i", out, dtype)
 
@@ -266,15 +380,46 @@ def vecmat(
     axes: Any = None,
     axis: Any = None,
 ) -> Tensor:
-    """Vectors, conjugated, times matrices, whose other axes broadcast."""
+    """The products of conjugated vectors with matrices.
+
+    Args:
+        x1: numbers of shape (..., m).
+        x2: numbers of shape (..., m, n); the other axes broadcast.
+        casting: ignored: dtypes promote as in NumPy 2.
+        dtype: the dtype to compute in; the common dtype by default.
+        axes: must be None; the axes are the last ones.
+        axis: must be None; the axes are the last ones.
+
+    Returns:
+        A tensor of shape (..., n), and the dtype.
+
+    Raises:
+        InvalidArgumentError: the sizes m differ, or the other axes do not broadcast.
+
+    >>> import dualflow as df
+    >>> df.numpy.vecmat([1, 1], [[1, 2], [3, 4]]).numpy()
+    array([4, 6])
+    """
     refuse("vecmat", axes=axes, axis=axis)
     return _vectors("vecmat", _conjugate(tensor(x1)), x2, "...i,...ij->...j", out, dtype)
 
 
 def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any) -> Tensor:
-    """Sums of products by Einstein's convention: letters name axes; those that the result lacks are summed.
+    """Sums of products by Einstein's convention.
 
-    Takes the subscripts and the tensors, or each tensor with a list of numbers that name its axes.
+    Letters name axes. Axes whose letter the result lacks are summed.
+
+    Args:
+        *operands: the subscripts and the tensors, or each tensor with a list of integers that name its axes.
+        optimize: ignored: the products are computed from left to right.
+        **kwargs: ``dtype``, the dtype to compute in; the common dtype by default.
+
+    Returns:
+        A tensor with the axes of the result's letters, and the dtype.
+
+    Raises:
+        InvalidArgumentError: the subscripts don't fit the tensors, or one letter has two sizes.
+        DTypeError: there are no operands, or one can't become a tensor.
 
     >>> import dualflow as df
     >>> df.numpy.einsum("ij,j->i", [[1, 2], [3, 4]], [1, 1]).numpy()
@@ -316,10 +461,29 @@ def _known_sizes(x: Any) -> tuple[int, ...]:
 
 
 def einsum_path(*operands: Any, optimize: Any = "greedy", einsum_call: bool = False) -> Any:
-    """The order in which NumPy would multiply, as it describes it; ours is left to right."""
+    """The order of products that NumPy chooses, and its description.
+
+    :func:`einsum` computes from left to right.
+
+    Args:
+        *operands: as for :func:`einsum`.
+        optimize: NumPy's strategy: "greedy", "optimal", True or False.
+        einsum_call: ignored.
+
+    Returns:
+        A pair of a list and a string, as ``numpy.einsum_path`` returns them.
+
+    Raises:
+        DTypeError: there are no operands, or a size is known at run time only.
+
+    >>> import dualflow as df
+    >>> df.numpy.einsum_path("ij,jk", [[1, 2]], [[3], [4]])[0]
+    ['einsum_path', (0, 1)]
+    """
     subscripts, tensors = _spelt(operands)
     shapes = [np.broadcast_to(np.zeros(()), _known_sizes(x)) for x in tensors]
     return np.einsum_path(subscripts, *shapes, optimize=optimize)
 
 
+complete_docstrings(globals())
 make_entries(globals())

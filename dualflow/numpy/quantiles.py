@@ -10,6 +10,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import normalize_axes
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands, reductions, sorting
+from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import flat, inexact, refuse, tensor, to
 from dualflow.ops.arithmetic import maximum, minimum
 from dualflow.ops.arrangement import expand_dims, reshape, transpose
@@ -196,20 +197,24 @@ def quantile(
     *,
     weights: Any = None,
 ) -> Tensor:
-    """The elements below which the share ``q`` of all lies, over ``axis``; its own axes stand first.
+    """The quantiles of the elements over ``axis``.
+
+    R. J. Hyndman and Y. Fan, "Sample quantiles in statistical packages", 1996.
 
     Args:
         a: real numbers; integers are taken as float64.
-        q: shares from 0 to 1.
-        axis: an axis or several; all by default.
-        out: refused, as tensors don't change.
-        overwrite_input: refused, as tensors don't change.
-        method: how to choose between neighbours: "linear", or one of NumPy's other names.
-        keepdims: keep the axes, as size 1.
-        weights: how much each element counts, for the method "inverted_cdf".
+        q: probabilities from 0 to 1, of any shape.
+        weights: the weight of each element, of the shape of ``a`` or of the axis, for "inverted_cdf" only; by
+            default each counts 1.
+
+    Returns:
+        A tensor with the axes of ``q``, then those of ``a`` without the reduced ones, and the dtype of ``a``,
+        float64 for integers.
 
     Raises:
-        InvalidArgumentError: a share outside of 0 to 1, another method, or weights that don't fit.
+        InvalidArgumentError: a probability is not in [0, 1], ``method`` is another word, or ``weights``
+            doesn't fit.
+        DTypeError: ``a`` is complex.
 
     >>> import dualflow as df
     >>> df.numpy.quantile([1.0, 2.0, 4.0], [0.5, 0.75]).numpy()
@@ -230,7 +235,26 @@ def percentile(
     *,
     weights: Any = None,
 ) -> Tensor:
-    """:func:`quantile` of hundredths: ``q`` is from 0 to 100."""
+    """The percentiles of the elements over ``axis``; see :func:`quantile`.
+
+    Args:
+        q: percentages from 0 to 100, of any shape.
+        weights: the weight of each element, of the shape of ``a`` or of the axis, for "inverted_cdf" only; by
+            default each counts 1.
+
+    Returns:
+        A tensor with the axes of ``q``, then those of ``a`` without the reduced ones, and the dtype of ``a``;
+        float64 for integers, unless ``method`` selects an element.
+
+    Raises:
+        InvalidArgumentError: a percentage is not in [0, 100], ``method`` is another word, or ``weights``
+            doesn't fit.
+        DTypeError: ``a`` is complex.
+
+    >>> import dualflow as df
+    >>> float(df.numpy.percentile([1.0, 2.0, 4.0], 50))
+    2.0
+    """
     refuse("percentile", out=out, overwrite_input=overwrite_input)
     return _quantile(a, _hundredths(a, q), axis, keepdims, method, weights, False)
 
@@ -250,7 +274,12 @@ def _shares(q: Any, x: Any) -> Tensor:
 def median(
     a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Tensor:
-    """The middle element over ``axis``, or the mean of the two in the middle; nan if there is one.
+    """The median over ``axis``; nan if an element is nan.
+
+    It is the middle element, or the mean of the two in the middle.
+
+    Returns:
+        A tensor with the shape of ``a`` without the reduced axes, and its dtype, float64 for integers.
 
     >>> import dualflow as df
     >>> float(df.numpy.median([7, 1, 3, 5]))
@@ -284,7 +313,15 @@ def _median(a: Any, axis: Any, keepdims: bool, ignore_nan: bool) -> Tensor:
 def nanmedian(
     a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Tensor:
-    """:func:`median` of the elements that are not nan; nan where there are none."""
+    """The :func:`median` of the elements that are not nan; nan where there are none.
+
+    Returns:
+        A tensor with the shape of ``a`` without the reduced axes, and its dtype, float64 for integers.
+
+    >>> import dualflow as df
+    >>> float(df.numpy.nanmedian([1.0, float("nan"), 3.0]))
+    2.0
+    """
     refuse("nanmedian", out=out, overwrite_input=overwrite_input)
     return _median(a, axis, keepdims, True)
 
@@ -300,7 +337,26 @@ def nanquantile(
     *,
     weights: Any = None,
 ) -> Tensor:
-    """:func:`quantile` of the elements that are not nan; nan where there are none."""
+    """The :func:`quantile` of the elements that are not nan; nan where there are none.
+
+    Args:
+        q: probabilities from 0 to 1, of any shape.
+        weights: the weight of each element, of the shape of ``a`` or of the axis, for "inverted_cdf" only; by
+            default each counts 1.
+
+    Returns:
+        A tensor with the axes of ``q``, then those of ``a`` without the reduced ones, and the dtype of ``a``;
+        float64 for integers, unless ``method`` selects an element.
+
+    Raises:
+        InvalidArgumentError: a probability is not in [0, 1], ``method`` is another word, or ``weights``
+            doesn't fit.
+        DTypeError: ``a`` is complex.
+
+    >>> import dualflow as df
+    >>> float(df.numpy.nanquantile([1.0, float("nan"), 3.0], 0.5))
+    2.0
+    """
     refuse("nanquantile", out=out, overwrite_input=overwrite_input)
     return _quantile(a, q, axis, keepdims, method, weights, True)
 
@@ -316,9 +372,33 @@ def nanpercentile(
     *,
     weights: Any = None,
 ) -> Tensor:
-    """:func:`percentile` of the elements that are not nan; nan where there are none."""
+    """The :func:`percentile` of the elements that are not nan; nan where there are none.
+
+    Args:
+        q: percentages from 0 to 100, of any shape.
+        weights: the weight of each element, of the shape of ``a`` or of the axis, for "inverted_cdf" only; by
+            default each counts 1.
+
+    Returns:
+        A tensor with the axes of ``q``, then those of ``a`` without the reduced ones, and the dtype of ``a``;
+        float64 for integers, unless ``method`` selects an element.
+
+    Raises:
+        InvalidArgumentError: a percentage is not in [0, 100], ``method`` is another word, or ``weights``
+            doesn't fit.
+        DTypeError: ``a`` is complex.
+
+    >>> import dualflow as df
+    >>> float(df.numpy.nanpercentile([1.0, float("nan"), 3.0], 50))
+    2.0
+    """
     refuse("nanpercentile", out=out, overwrite_input=overwrite_input)
     return _quantile(a, _hundredths(a, q), axis, keepdims, method, weights, True)
 
 
+complete_docstrings(
+    globals(),
+    axis="the axes to reduce, an integer or several; all by default.",
+    method='how to choose between neighbours, by NumPy\'s names: "linear", "lower", "nearest" and others.',
+)
 make_entries(globals())

@@ -12,7 +12,6 @@ from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands
 from dualflow.numpy.axis_reductions import (
-    accumulated,
     element_count,
     extreme,
     mean_distance,
@@ -20,14 +19,14 @@ from dualflow.numpy.axis_reductions import (
     selected,
     summed_in,
 )
+from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import flat, inexact, refuse, tensor, to
-from dualflow.ops import broadcasting, reduction, scans, statistics
+from dualflow.ops import broadcasting, reduction, statistics
 from dualflow.ops.arithmetic import add as plus
 from dualflow.ops.arithmetic import divide, multiply
 from dualflow.ops.arrangement import expand_dims, transpose
 from dualflow.ops.broadcasting import reduction_axes
 from dualflow.ops.creation import zeros_like
-from dualflow.ops.cumulative import running
 from dualflow.ops.powers import sqrt
 from dualflow.ops.tensor import Tensor
 
@@ -48,16 +47,15 @@ def sum(
     initial: Any = 0,
     where: Any = True,
 ) -> Tensor:
-    """The sum over ``axis`` (all by default), an int or several; integers of less than 64 bits become int64.
+    """The sum over ``axis``.
 
     Args:
         a: numbers of any shape.
-        axis: an axis or several; all by default.
-        dtype: the dtype to add in.
-        out: refused, as tensors don't change.
-        keepdims: keep the axes, as size 1.
-        initial: what to begin with.
-        where: bools that broadcast: which elements to take.
+        dtype: the dtype to add in; by default that of ``a``, 64 bits for integers and bools.
+        initial: a number to add.
+
+    Returns:
+        A tensor with the shape of ``a`` without the reduced axes, and the dtype.
 
     >>> import dualflow as df
     >>> df.numpy.sum([[1, 2], [3, 4]], axis=0, where=[[True], [False]]).numpy()
@@ -80,7 +78,14 @@ def prod(
     initial: Any = 1,
     where: Any = True,
 ) -> Tensor:
-    """The product over ``axis``; see :func:`sum`.
+    """The product over ``axis``.
+
+    Args:
+        dtype: the dtype to multiply in; by default that of ``a``, 64 bits for integers and bools.
+        initial: a number to multiply by.
+
+    Returns:
+        A tensor with the shape of ``a`` without the reduced axes, and the dtype.
 
     >>> import dualflow as df
     >>> int(df.numpy.prod([2, 3, 4]))
@@ -102,10 +107,13 @@ def max(
     initial: Any = None,
     where: Any = True,
 ) -> Tensor:
-    """The largest element over ``axis``; nan if there is one.
+    """The largest element over ``axis``; nan if one is nan.
+
+    Returns:
+        A tensor with the shape of ``a`` without the reduced axes, and its dtype.
 
     Raises:
-        InvalidArgumentError: there are no elements and no ``initial``.
+        InvalidArgumentError: there are no elements, or ``where`` is passed, without ``initial``.
 
     >>> import dualflow as df
     >>> df.numpy.max([[1, 5], [7, 2]], axis=1).numpy()
@@ -124,7 +132,18 @@ def min(
     initial: Any = None,
     where: Any = True,
 ) -> Tensor:
-    """The smallest element over ``axis``; see :func:`max`."""
+    """The smallest element over ``axis``; nan if one is nan.
+
+    Returns:
+        A tensor with the shape of ``a`` without the reduced axes, and its dtype.
+
+    Raises:
+        InvalidArgumentError: there are no elements, or ``where`` is passed, without ``initial``.
+
+    >>> import dualflow as df
+    >>> df.numpy.min([[1, 5], [7, 2]], axis=1).numpy()
+    array([1, 2])
+    """
     refuse("min", out=out)
     x = tensor(a)
     return extreme(x, axes_of(x, axis), keepdims, largest=False, initial=initial, where=where)
@@ -138,7 +157,18 @@ def amax(
     initial: Any = None,
     where: Any = True,
 ) -> Tensor:
-    """The largest element over ``axis``; see :func:`max`."""
+    """The largest element over ``axis``; the same as :func:`max`.
+
+    Returns:
+        A tensor with the shape of ``a`` without the reduced axes, and its dtype.
+
+    Raises:
+        InvalidArgumentError: there are no elements, or ``where`` is passed, without ``initial``.
+
+    >>> import dualflow as df
+    >>> df.numpy.amax([[1, 5], [7, 2]], axis=0).numpy()
+    array([7, 5])
+    """
     return max(a, axis, out, keepdims, initial, where)
 
 
@@ -150,32 +180,78 @@ def amin(
     initial: Any = None,
     where: Any = True,
 ) -> Tensor:
-    """The smallest element over ``axis``; see :func:`max`."""
+    """The smallest element over ``axis``; the same as :func:`min`.
+
+    Returns:
+        A tensor with the shape of ``a`` without the reduced axes, and its dtype.
+
+    Raises:
+        InvalidArgumentError: there are no elements, or ``where`` is passed, without ``initial``.
+
+    >>> import dualflow as df
+    >>> df.numpy.amin([[1, 5], [7, 2]], axis=0).numpy()
+    array([1, 2])
+    """
     return min(a, axis, out, keepdims, initial, where)
 
 
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Tensor:
-    """The largest element less the smallest one, over ``axis``."""
+    """The largest element minus the smallest one, over ``axis``.
+
+    Returns:
+        A tensor with the shape of ``a`` without the reduced axes, and its dtype.
+
+    Raises:
+        InvalidArgumentError: there are no elements.
+
+    >>> import dualflow as df
+    >>> int(df.numpy.ptp([3, 7, 1]))
+    6
+    """
     refuse("ptp", out=out)
     return max(a, axis, keepdims=keepdims) - min(a, axis, keepdims=keepdims)
 
 
 def all(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
-    """Whether all elements over ``axis`` are true (not 0)."""
+    """Whether all elements over ``axis`` are true (not 0); True for no elements.
+
+    Returns:
+        A bool tensor with the shape of ``a`` without the reduced axes.
+
+    >>> import dualflow as df
+    >>> df.numpy.all([[1, 0], [1, 1]], axis=1).numpy()
+    array([False,  True])
+    """
     refuse("all", out=out)
     x = to(tensor(a), bool)
     return reduction.reduce_all(selected(x, where, True), axes_of(x, axis), keepdims)
 
 
 def any(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
-    """Whether one element over ``axis`` is true (not 0)."""
+    """Whether any element over ``axis`` is true (not 0); False for no elements.
+
+    Returns:
+        A bool tensor with the shape of ``a`` without the reduced axes.
+
+    >>> import dualflow as df
+    >>> df.numpy.any([[1, 0], [0, 0]], axis=1).numpy()
+    array([ True, False])
+    """
     refuse("any", out=out)
     x = to(tensor(a), bool)
     return reduction.reduce_any(selected(x, where, False), axes_of(x, axis), keepdims)
 
 
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-    """How many elements over ``axis`` are not 0."""
+    """The number of elements over ``axis`` that are not 0.
+
+    Returns:
+        An int64 tensor with the shape of ``a`` without the reduced axes.
+
+    >>> import dualflow as df
+    >>> int(df.numpy.count_nonzero([1, 0, 5]))
+    2
+    """
     x = to(to(tensor(a), bool), np.int64)
     return broadcasting.reduce_sum(x, axes_of(x, axis), keepdims)
 
@@ -192,7 +268,13 @@ def mean(
     *,
     where: Any = True,
 ) -> Tensor:
-    """The mean over ``axis``, of integers in float64; float16 is added in float32.
+    """The mean over ``axis``; float16 is added in float32.
+
+    Args:
+        dtype: the dtype to compute in; by default that of ``a``, float64 for integers.
+
+    Returns:
+        A tensor with the shape of ``a`` without the reduced axes, and the dtype; nan for no elements.
 
     >>> import dualflow as df
     >>> float(df.numpy.mean([1, 2]))
@@ -220,10 +302,19 @@ def var(
     mean: Any = None,
     correction: Any = None,
 ) -> Tensor:
-    """The mean squared distance from the mean over ``axis``, with ``ddof`` fewer in the divisor.
+    """The variance over ``axis``: the sum of squared distances from the mean by ``n - ddof``.
+
+    Args:
+        dtype: the dtype to compute in; by default that of ``a``, float64 for integers.
+        ddof: what to subtract from the number of elements.
+        mean: the mean, with the reduced axes of size 1; computed by default.
+        correction: another name of ``ddof``; None by default.
+
+    Returns:
+        A tensor with the shape of ``a`` without the reduced axes, and the real dtype.
 
     Raises:
-        InvalidArgumentError: both ``ddof`` and ``correction``, its other name, are given.
+        InvalidArgumentError: both ``ddof`` and ``correction`` are passed.
 
     >>> import dualflow as df
     >>> float(df.numpy.var([1, 2, 3, 4])), float(df.numpy.var([1, 3], ddof=1))
@@ -261,7 +352,24 @@ def std(
     mean: Any = None,
     correction: Any = None,
 ) -> Tensor:
-    """The square root of :func:`var`."""
+    """The standard deviation over ``axis``: the square root of :func:`var`.
+
+    Args:
+        dtype: the dtype to compute in; by default that of ``a``, float64 for integers.
+        ddof: what to subtract from the number of elements.
+        mean: the mean, with the reduced axes of size 1; computed by default.
+        correction: another name of ``ddof``; None by default.
+
+    Returns:
+        A tensor with the shape of ``a`` without the reduced axes, and the real dtype.
+
+    Raises:
+        InvalidArgumentError: both ``ddof`` and ``correction`` are passed.
+
+    >>> import dualflow as df
+    >>> float(df.numpy.std([1.0, 3.0]))
+    1.0
+    """
     refuse("std", out=out)
     return sqrt(var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction))
 
@@ -269,7 +377,18 @@ def std(
 def average(
     a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False
 ) -> Any:
-    """The mean weighted by ``weights``, of the shape of ``a`` or the axes; with ``returned``, their sum too.
+    """The weighted mean over ``axis``.
+
+    Args:
+        weights: the weight of each element, of the shape of ``a`` or of the axes; by default each counts 1.
+        returned: whether to return the sum of the weights, too.
+
+    Returns:
+        A tensor with the shape of ``a`` without the reduced axes, and the common dtype, float64 for integers.
+        With ``returned``, a pair of it and the sum of the weights.
+
+    Raises:
+        InvalidArgumentError: ``weights`` has another shape.
 
     >>> import dualflow as df
     >>> float(df.numpy.average([1, 2, 3], weights=[3, 0, 1]))
@@ -303,7 +422,16 @@ def average(
 
 
 def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
-    """Where the first maximum is along ``axis``; among all elements by default.
+    """The index of the largest element along ``axis``, the first of several; nan counts as the largest.
+
+    Args:
+        axis: the axis; by default ``a`` is flattened.
+
+    Returns:
+        An int64 tensor with the shape of ``a`` without ``axis``.
+
+    Raises:
+        InvalidArgumentError: there are no elements.
 
     >>> import dualflow as df
     >>> int(df.numpy.argmax([[1, 9], [9, 2]]))
@@ -323,65 +451,29 @@ def _position(a: Any, axis: Any, keepdims: bool, *, largest: bool) -> Tensor:
 
 
 def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
-    """Where the first minimum is along ``axis``; among all elements by default."""
+    """The index of the smallest element along ``axis``, the first of several; nan counts as the smallest.
+
+    Args:
+        axis: the axis; by default ``a`` is flattened.
+
+    Returns:
+        An int64 tensor with the shape of ``a`` without ``axis``.
+
+    Raises:
+        InvalidArgumentError: there are no elements.
+
+    >>> import dualflow as df
+    >>> df.numpy.argmin([[1, 9], [9, 2]], axis=0).numpy()
+    array([0, 1])
+    """
     refuse("argmin", out=out)
     return _position(a, axis, keepdims, largest=False)
 
 
-# Running sums and products
-
-
-def _along(a: Any, axis: Any, dtype: Any) -> tuple[Any, int]:
-    x = summed_in(tensor(a), dtype)
-    if axis is None or (not x.shape and axis in (0, -1)):
-        return flat(x), 0
-    return x, normalize_axis(axis, len(x.shape))
-
-
-def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tensor:
-    """Running sums along ``axis``, or of all elements.
-
-    >>> import dualflow as df
-    >>> df.numpy.cumsum([[1, 2], [3, 4]]).numpy()
-    array([ 1,  3,  6, 10])
-    """
-    refuse("cumsum", out=out)
-    return scans.cumsum(*_along(a, axis, dtype))
-
-
-def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tensor:
-    """Running products along ``axis``, or of all elements."""
-    refuse("cumprod", out=out)
-    return running.cumprod(*_along(a, axis, dtype))
-
-
-def cumulative_sum(
-    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
-) -> Tensor:
-    """Running sums along ``axis``, which a vector need not name; with ``include_initial`` 0 stands first.
-
-    Raises:
-        InvalidArgumentError: not a vector, and no axis.
-    """
-    refuse("cumulative_sum", out=out)
-    return accumulated(*_cumulated(x, axis, dtype), "sum", include_initial)
-
-
-def cumulative_prod(
-    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
-) -> Tensor:
-    """Running products along ``axis``; see :func:`cumulative_sum`. ``include_initial`` puts 1 first."""
-    refuse("cumulative_prod", out=out)
-    return accumulated(*_cumulated(x, axis, dtype), "prod", include_initial)
-
-
-def _cumulated(a: Any, axis: Any, dtype: Any) -> tuple[Any, int]:
-    x = tensor(a)
-    if axis is None and len(x.shape) != 1:
-        raise InvalidArgumentError(
-            f"The axis has to be named of shape {x.shape}, which is no vector; give axis=."
-        )
-    return _along(x, 0 if axis is None else axis, dtype)
-
-
+complete_docstrings(
+    globals(),
+    axis="the axes to reduce, an integer or several; all by default.",
+    where="which elements to take, bools that broadcast; all by default.",
+    initial="a number that takes part, too; None by default.",
+)
 make_entries(globals())

@@ -9,6 +9,7 @@ import numpy as np
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands, reductions
+from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import tensor, to
 from dualflow.ops.arithmetic import maximum, minimum
 from dualflow.ops.arrangement import reshape, transpose
@@ -33,17 +34,23 @@ def cov(
     *,
     dtype: Any = None,
 ) -> Tensor:
-    """The covariances of the rows of ``m`` (the columns, unless ``rowvar``), each a variable.
+    """The covariance matrix of variables.
 
     Args:
-        m: observations, of one or two axes.
-        y: more variables, of the same form.
-        rowvar: whether a row is a variable.
-        bias: divide by the number of observations instead of one less.
-        ddof: subtracted from that number; overrides ``bias``.
-        fweights: how often each observation was made.
-        aweights: how much each observation counts.
-        dtype: the dtype to compute in, at least float64 by default.
+        m: observations: a variable in each row, an observation in each column; or a vector, one variable.
+        y: more variables, as ``m``; none by default.
+        rowvar: whether variables are rows; they are columns otherwise.
+        bias: whether to divide by the number of observations n instead of ``n - 1``.
+        ddof: divide by ``n - ddof``, whatever ``bias`` is; None by default.
+        fweights: how often each observation counts, a vector of integers; once by default.
+        aweights: the weight of each observation, a vector; 1 by default.
+        dtype: the dtype to compute in; by default the common dtype, float64 at least.
+
+    Returns:
+        A matrix of as many rows and columns as variables, or a number for one variable, in the dtype.
+
+    Raises:
+        InvalidArgumentError: ``m`` has more than two axes, or ``ddof`` is no integer.
 
     >>> import dualflow as df
     >>> df.numpy.cov([[1.0, 2.0, 3.0], [6.0, 4.0, 2.0]]).numpy().tolist()
@@ -95,7 +102,19 @@ def _observations(fweights: Any, aweights: Any) -> Any:
 
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Tensor:
-    """The correlations of the rows of ``x``: their covariances over their deviations.
+    """The correlation matrix of variables: their covariances by the product of their standard deviations.
+
+    Args:
+        x: observations: a variable in each row, an observation in each column; or a vector, one variable.
+        y: more variables, as ``x``; none by default.
+        rowvar: whether variables are rows; they are columns otherwise.
+        dtype: the dtype to compute in; by default the common dtype, float64 at least.
+
+    Returns:
+        A matrix of as many rows and columns as variables, or a number for one variable, in the dtype.
+
+    Raises:
+        InvalidArgumentError: ``x`` has more than two axes.
 
     >>> import dualflow as df
     >>> df.numpy.corrcoef([[1.0, 2.0, 3.0], [6.0, 4.0, 2.0]]).numpy().round(6).tolist()
@@ -119,4 +138,5 @@ def gather_diagonal(x: Any, size: Any) -> Any:
     return reshape(x, [-1])[:: size + 1]
 
 
+complete_docstrings(globals())
 make_entries(globals())

@@ -36,13 +36,18 @@ _WEAK: Final = (int, float, complex)
 _ORDERS: Final = ("K", "A", "C", None)
 
 
-def universal(name: str, doc: str, function: Callable[..., Any]) -> UniversalFunction:
+def universal(
+    module: str, name: str, doc: str, function: Callable[..., Any], inputs: str, result: str
+) -> UniversalFunction:
     """``np.<name>`` on tensors: ``function`` of inputs in the dtypes that NumPy computes in.
 
     Args:
+        module: the name of the module that defines it.
         name: NumPy's name.
-        doc: one line of what it computes.
+        doc: one line about what it computes.
         function: takes tensors of those dtypes, and returns a tensor, or a tuple of as many as NumPy does.
+        inputs: the inputs of an example.
+        result: the example's result, as it is printed.
     """
     ufunc: np.ufunc = getattr(np, name)
 
@@ -73,19 +78,61 @@ def universal(name: str, doc: str, function: Callable[..., Any]) -> UniversalFun
 
     wrapper = cast(UniversalFunction, call)
     wrapper.__name__ = wrapper.__qualname__ = name
-    wrapper.__doc__ = f"{doc}\n\n{_CONTRACT.format(name=ufunc.__name__)}"
-    wrapper.__module__ = f"{__package__}.elementwise"
+    wrapper.__doc__ = f"{doc}\n\n{_sections(ufunc)}\n{_example(ufunc, inputs, result)}"
+    wrapper.__module__ = module
     wrapper.ufunc = ufunc
     return wrapper
 
 
-_CONTRACT: Final = """``np.{name}`` of tensors, arrays, Python numbers or lists of them; shapes broadcast.
-Dtypes are those that NumPy 2 computes and returns; ``dtype`` selects another one to compute in.
+def _sections(ufunc: np.ufunc) -> str:
+    """The arguments, result and errors of a universal function, which follow from NumPy's."""
+    one = ufunc.nin == 1
+    names = "the input ``x``" if one else "the inputs ``x1`` and ``x2``, whose shapes broadcast"
+    tensors = "A tensor" if ufunc.nout == 1 else "A tuple of two tensors"
+    shape = "of ``x``" if one else "to which the inputs broadcast"
+    reasons = "" if one else "    InvalidArgumentError: the shapes do not broadcast.\n"
+    return f"""Args:
+    *x: {names}: tensors, arrays, numbers or lists of them.
+    out: must be None; tensors don't change.
+    where: must be True; tensors don't change.
+    dtype: the dtype to compute in; by default the one that NumPy computes in.
+    casting: NumPy's rule for casts to that dtype; 'same_kind' by default.
+    order: ignored: elements are in C's order.
+    subok: ignored: there are no subclasses.
+
+Returns:
+    {tensors} with the shape {shape}, and {_result_in_words(ufunc)}.
 
 Raises:
-    DTypeError: inputs that NumPy's function doesn't take; or ``out`` or ``where``, as tensors don't change.
-    InvalidArgumentError: shapes that do not broadcast.
-"""
+    DTypeError: ``np.{ufunc.__name__}`` doesn't take the dtypes; or ``out`` or ``where`` is passed.
+{reasons}"""
+
+
+def _result_in_words(ufunc: np.ufunc) -> str:
+    """The dtypes of a universal function's results, from its table of dtypes."""
+    rules = [rule for rule in ufunc.types if not set(rule) & set("mMO")]
+    results = [rule.split("->")[1] for rule in rules]
+    if set("".join(results)) == {"?"}:
+        return "dtype bool"
+    if ufunc.nout == 2 and results[0][0] != results[0][1]:
+        return "the floating dtype of ``x`` and dtype int32"
+    if {result.lower() for result in results} == {"b"}:
+        return "dtype uint8"
+    takes_integers = any("l" in rule.split("->")[0] for rule in rules) and "ei->e" not in rules
+    common = "the dtype of ``x``" if ufunc.nin == 1 else "the common dtype of the inputs"
+    if rules[0].startswith("d"):
+        return "dtype float64 or complex128"
+    if any(rule.startswith("F") and rule.endswith("f") for rule in rules):
+        return f"{common}, real for complex numbers"
+    if takes_integers:
+        return common
+    return f"{common}; float16, float32 or float64 for integers of 8, 16 or more bits"
+
+
+def _example(ufunc: np.ufunc, inputs: str, result: str) -> str:
+    call = f"df.numpy.{ufunc.__name__}({inputs})"
+    shown = f"{call}.numpy()" if ufunc.nout == 1 else f"[x.numpy().tolist() for x in {call}]"
+    return f">>> import dualflow as df\n>>> {shown}\n{result}\n"
 
 
 def _computed(

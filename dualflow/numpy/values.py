@@ -9,15 +9,14 @@ import numpy as np
 
 from dualflow.core.errors import DTypeError
 from dualflow.core.tracebacks import make_entries
+from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.elementwise import arctan2
 from dualflow.numpy.operands import agreed, inexact, refuse, tensor, to
 from dualflow.ops import complex_numbers, rounding
-from dualflow.ops.arithmetic import abs as magnitude
 from dualflow.ops.arithmetic import maximum, minimum
-from dualflow.ops.comparison import equal, isfinite, isinf, isnan, logical_and, logical_or, not_equal
+from dualflow.ops.comparison import equal, isinf, isnan, not_equal
 from dualflow.ops.conversion import identity
 from dualflow.ops.creation import ones_like, zeros_like
-from dualflow.ops.reduction import reduce_all
 from dualflow.ops.selection import where as choose
 from dualflow.ops.special_functions.bessel import bessel_i0
 from dualflow.ops.static import known_value, static_int
@@ -25,85 +24,112 @@ from dualflow.ops.tensor import Tensor
 from dualflow.ops.trigonometric import atan2, sin
 
 
-def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Whether ``abs(a - b) <= atol + rtol * abs(b)``; infinities are close if they are equal.
+def isreal(x: Any) -> Tensor:
+    """Whether the imaginary part of each element is 0.
+
+    Returns:
+        A bool tensor with the shape of ``x``.
 
     >>> import dualflow as df
-    >>> df.numpy.isclose([1.0, 1.1], 1.0 + 1e-9).numpy()
+    >>> df.numpy.isreal([1 + 0j, 2j]).numpy()
     array([ True, False])
     """
-    x, y = agreed(tensor(a), tensor(b))
-    if not x.dtype.is_inexact:
-        x, y = to(x, np.float64), to(y, np.float64)
-    reach = magnitude(y) * rtol + atol
-    near = logical_and(magnitude(x - y) <= reach, isfinite(y))
-    close = logical_or(near, equal(x, y))
-    return logical_or(close, logical_and(isnan(x), isnan(y))) if equal_nan else close
-
-
-def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Whether all elements are close; see :func:`isclose`."""
-    return reduce_all(isclose(a, b, rtol, atol, equal_nan))
-
-
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Tensor:
-    """Whether both have one shape and equal elements.
-
-    >>> import dualflow as df
-    >>> bool(df.numpy.array_equal([1, 2], [1, 2])), bool(df.numpy.array_equal([1, 2], [[1, 2]]))
-    (True, False)
-    """
-    x, y = agreed(tensor(a1), tensor(a2))
-    if x.shape != y.shape:
-        return tensor(False)
-    same = equal(x, y)
-    if equal_nan and x.dtype.is_inexact:
-        same = logical_or(same, logical_and(isnan(x), isnan(y)))
-    return reduce_all(same)
-
-
-def array_equiv(a1: Any, a2: Any) -> Tensor:
-    """Whether both broadcast to one shape, and have equal elements there."""
-    x, y = agreed(tensor(a1), tensor(a2))
-    try:
-        return reduce_all(equal(x, y))
-    except ValueError:
-        return tensor(False)
-
-
-def isreal(x: Any) -> Tensor:
-    """Whether the imaginary part is 0, element by element."""
     return equal(imag(x), 0)
 
 
 def iscomplex(x: Any) -> Tensor:
-    """Whether the imaginary part is not 0, element by element."""
+    """Whether the imaginary part of each element is not 0.
+
+    Returns:
+        A bool tensor with the shape of ``x``.
+
+    >>> import dualflow as df
+    >>> df.numpy.iscomplex([1 + 0j, 2j]).numpy()
+    array([False,  True])
+    """
     return not_equal(imag(x), 0)
 
 
 def iscomplexobj(x: Any) -> bool:
-    """Whether the dtype is one of complex numbers."""
+    """Whether the dtype is complex.
+
+    Returns:
+        A Python bool.
+
+    >>> import dualflow as df
+    >>> df.numpy.iscomplexobj([1j])
+    True
+    """
     return tensor(x).dtype.is_complex
 
 
 def isrealobj(x: Any) -> bool:
-    """Whether the dtype is not one of complex numbers."""
+    """Whether the dtype is not complex.
+
+    Returns:
+        A Python bool.
+
+    >>> import dualflow as df
+    >>> df.numpy.isrealobj([1j])
+    False
+    """
     return not iscomplexobj(x)
 
 
 def isscalar(element: Any) -> bool:
-    """Whether ``element`` is a number of Python's or NumPy's; a tensor is none."""
+    """Whether ``element`` is a number of Python's or NumPy's; False for tensors.
+
+    Raises nothing.
+
+    Args:
+        element: any object.
+
+    Returns:
+        A Python bool.
+
+    >>> import dualflow as df
+    >>> df.numpy.isscalar(3.0), df.numpy.isscalar(df.constant(3.0))
+    (True, False)
+    """
     return np.isscalar(element)
 
 
 def isposinf(x: Any, out: Any = None) -> Tensor:
-    """Whether elements are inf."""
+    """Whether each element is inf.
+
+    Args:
+        x: real numbers of any shape.
+
+    Returns:
+        A bool tensor with the shape of ``x``.
+
+    Raises:
+        DTypeError: ``x`` is complex.
+
+    >>> import dualflow as df
+    >>> df.numpy.isposinf([1.0, float("inf")]).numpy()
+    array([False,  True])
+    """
     refuse("isposinf", out=out)
     return _infinite(x, 1)
 
 
 def isneginf(x: Any, out: Any = None) -> Tensor:
-    """Whether elements are -inf."""
+    """Whether each element is -inf.
+
+    Args:
+        x: real numbers of any shape.
+
+    Returns:
+        A bool tensor with the shape of ``x``.
+
+    Raises:
+        DTypeError: ``x`` is complex.
+
+    >>> import dualflow as df
+    >>> df.numpy.isneginf([1.0, float("-inf")]).numpy()
+    array([False,  True])
+    """
     refuse("isneginf", out=out)
     return _infinite(x, -1)
 
@@ -116,7 +142,20 @@ def _infinite(x: Any, sign: int) -> Tensor:
 
 
 def iterable(y: Any) -> bool:
-    """Whether ``y`` can be iterated over."""
+    """Whether ``y`` can be iterated over.
+
+    Raises nothing.
+
+    Args:
+        y: any object.
+
+    Returns:
+        A Python bool; False for tensors without axes.
+
+    >>> import dualflow as df
+    >>> df.numpy.iterable([1, 2]), df.numpy.iterable(3)
+    (True, False)
+    """
     return bool(tensor(y).shape) if hasattr(y, "dtype") else np.iterable(y)
 
 
@@ -124,19 +163,57 @@ def iterable(y: Any) -> bool:
 
 
 def real(val: Any) -> Tensor:
-    """The real part."""
+    """The real part of each element.
+
+    Args:
+        val: numbers of any shape.
+
+    Returns:
+        A tensor with the shape of ``val``, and its real dtype.
+
+    Raises:
+        DTypeError: ``val`` can't become a tensor.
+
+    >>> import dualflow as df
+    >>> df.numpy.real([1 + 2j]).numpy()
+    array([1.])
+    """
     x = tensor(val)
     return complex_numbers.real(x) if x.dtype.is_complex else identity(x)
 
 
 def imag(val: Any) -> Tensor:
-    """The imaginary part; of real numbers 0."""
+    """The imaginary part of each element; 0 for real numbers.
+
+    Args:
+        val: numbers of any shape.
+
+    Returns:
+        A tensor with the shape of ``val``, and its real dtype.
+
+    Raises:
+        DTypeError: ``val`` can't become a tensor.
+
+    >>> import dualflow as df
+    >>> df.numpy.imag([1 + 2j]).numpy()
+    array([2.])
+    """
     x = tensor(val)
     return complex_numbers.imag(x) if x.dtype.is_complex else zeros_like(x)
 
 
 def angle(z: Any, deg: bool = False) -> Tensor:
-    """The angle of complex numbers, in radians, or in degrees.
+    """The angle of complex numbers, in (-pi, pi].
+
+    Args:
+        z: numbers of any shape.
+        deg: whether to return degrees instead of radians.
+
+    Returns:
+        A real tensor with the shape of ``z``, float64 for integers.
+
+    Raises:
+        DTypeError: ``z`` can't become a tensor.
 
     >>> import dualflow as df
     >>> float(df.numpy.angle(1j, deg=True))
@@ -148,10 +225,20 @@ def angle(z: Any, deg: bool = False) -> Tensor:
 
 
 def real_if_close(a: Any, tol: Any = 100) -> Tensor:
-    """The real part where all imaginary parts are within ``tol`` rounding errors of 0, else ``a``.
+    """The real parts if all imaginary parts are close to 0, else ``a``.
+
+    Args:
+        tol: the tolerance, as a multiple of the dtype's ``eps``.
+
+    Returns:
+        A tensor with the shape of ``a``, real or complex.
 
     Raises:
-        DTypeError: a symbol, of which the dtype of the result depends on the elements.
+        DTypeError: ``a`` is symbolic, as the dtype depends on the elements.
+
+    >>> import dualflow as df
+    >>> df.numpy.real_if_close([1 + 0j, 2 + 1e-20j]).numpy()
+    array([1., 2.])
     """
     x = tensor(a)
     if not x.dtype.is_complex:
@@ -168,7 +255,16 @@ def real_if_close(a: Any, tol: Any = 100) -> Tensor:
 
 
 def round(a: Any, decimals: Any = 0, out: Any = None) -> Tensor:
-    """The elements rounded to ``decimals`` digits after the point; halves go to the even neighbour.
+    """The elements rounded to ``decimals`` decimal places; halves go to the even neighbour.
+
+    Args:
+        decimals: the number of decimal places, an integer; a negative one rounds to tens, hundreds and so on.
+
+    Returns:
+        A tensor with the shape and dtype of ``a``; float16 for bools.
+
+    Raises:
+        DTypeError: ``a`` is of bools and ``decimals`` isn't 0, or ``decimals`` is no integer.
 
     >>> import dualflow as df
     >>> df.numpy.round([1.25, 2.5], 1).numpy()
@@ -194,12 +290,37 @@ def round(a: Any, decimals: Any = 0, out: Any = None) -> Tensor:
 
 
 def around(a: Any, decimals: Any = 0, out: Any = None) -> Tensor:
-    """The elements rounded to ``decimals`` digits after the point; see :func:`round`."""
+    """The elements rounded to ``decimals`` decimal places; the same as :func:`round`.
+
+    Args:
+        decimals: the number of decimal places, an integer; a negative one rounds to tens, hundreds and so on.
+
+    Returns:
+        A tensor with the shape and dtype of ``a``; float16 for bools.
+
+    Raises:
+        DTypeError: ``a`` is of bools and ``decimals`` isn't 0, or ``decimals`` is no integer.
+
+    >>> import dualflow as df
+    >>> df.numpy.around([1.5, 2.5]).numpy()
+    array([2., 2.])
+    """
     return round(a, decimals, out)
 
 
 def fix(x: Any, out: Any = None) -> Tensor:
-    """The integer part."""
+    """The integer part of each element: rounding towards zero.
+
+    Args:
+        x: real numbers of any shape.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``.
+
+    >>> import dualflow as df
+    >>> df.numpy.fix([1.7, -1.7]).numpy()
+    array([ 1., -1.])
+    """
     refuse("fix", out=out)
     return rounding.trunc(tensor(x))
 
@@ -214,7 +335,22 @@ def clip(
     max: Any = None,
     **kwargs: Any,
 ) -> Tensor:
-    """``a``, but not below ``a_min`` and not above ``a_max``; a limit of None is none.
+    """The elements limited to the range from ``a_min`` to ``a_max``.
+
+    Args:
+        a: real numbers of any shape.
+        a_min: the lower limit, a number or numbers that broadcast; None for no limit.
+        a_max: the upper limit, as ``a_min``; it wins where the limits cross.
+        min: another name of ``a_min``; None by default.
+        max: another name of ``a_max``; None by default.
+        **kwargs: none: tensors don't change.
+
+    Returns:
+        A tensor with the shape to which the inputs broadcast, and the common dtype.
+
+    Raises:
+        InvalidArgumentError: the shapes do not broadcast.
+        DTypeError: ``a`` is complex.
 
     >>> import dualflow as df
     >>> df.numpy.clip([1, 5, 9], 2, 6).numpy()
@@ -236,7 +372,15 @@ def clip(
 
 
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
-    """Numbers in place of nan and the infinities, which by default are the largest of the dtype.
+    """The elements with nan and the infinities replaced by numbers.
+
+    Args:
+        nan: the number for nan.
+        posinf: the number for inf; the largest of the dtype by default.
+        neginf: the number for -inf; the lowest of the dtype by default.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``.
 
     >>> import dualflow as df
     >>> df.numpy.nan_to_num([float("nan"), float("inf")], posinf=9.0).numpy()
@@ -256,12 +400,29 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
 
 
 def i0(x: Any) -> Tensor:
-    """The modified Bessel function of order 0."""
+    """The modified Bessel function of the first kind of order 0.
+
+    Args:
+        x: real numbers of any shape; integers count as float64.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``.
+
+    Raises:
+        DTypeError: ``x`` is complex.
+
+    >>> import dualflow as df
+    >>> df.numpy.i0([0.0, 1.0]).numpy().round(4)
+    array([1.    , 1.2661])
+    """
     return bessel_i0(inexact(x))
 
 
 def sinc(x: Any) -> Tensor:
     """``sin(pi * x) / (pi * x)``, and 1 at 0.
+
+    Returns:
+        A tensor with the shape and dtype of ``x``, float64 for integers.
 
     >>> import dualflow as df
     >>> df.numpy.sinc([0.0, 0.5]).numpy().round(4)
@@ -273,4 +434,5 @@ def sinc(x: Any) -> Tensor:
     return choose(zero, ones_like(v), sin(safe) / safe)
 
 
+complete_docstrings(globals())
 make_entries(globals())

@@ -7,28 +7,68 @@ from typing import Any
 import numpy as np
 
 from dualflow.core.tracebacks import make_entries
+from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import tensor
 from dualflow.ops.static import static_int
 from dualflow.ops.tensor import Tensor
 
 
 def bartlett(M: Any) -> Tensor:
-    """Bartlett's window of ``M`` points: a triangle from 0 to 1 and back."""
+    """The Bartlett window: a triangle from 0 to 1 and back.
+
+    Returns:
+        A float64 vector of ``M`` elements.
+
+    Raises:
+        DTypeError: ``M`` is no integer.
+
+    >>> import dualflow as df
+    >>> df.numpy.bartlett(5).numpy()
+    array([0. , 0.5, 1. , 0.5, 0. ])
+    """
     return tensor(np.bartlett(static_int(M, "M")))
 
 
 def blackman(M: Any) -> Tensor:
-    """Blackman's window of ``M`` points: a sum of three cosines."""
+    """The Blackman window: ``0.42 - 0.5 * cos(t) + 0.08 * cos(2 * t)`` for ``t`` from 0 to ``2 * pi``.
+
+    Returns:
+        A float64 vector of ``M`` elements.
+
+    Raises:
+        DTypeError: ``M`` is no integer.
+
+    >>> import dualflow as df
+    >>> df.numpy.blackman(3).numpy().round(3) + 0.0
+    array([0., 1., 0.])
+    """
     return tensor(np.blackman(static_int(M, "M")))
 
 
 def hamming(M: Any) -> Tensor:
-    """Hamming's window of ``M`` points: a raised cosine that ends at 0.08."""
+    """The Hamming window: ``0.54 - 0.46 * cos(t)`` for ``t`` from 0 to ``2 * pi``.
+
+    Returns:
+        A float64 vector of ``M`` elements.
+
+    Raises:
+        DTypeError: ``M`` is no integer.
+
+    >>> import dualflow as df
+    >>> df.numpy.hamming(3).numpy()
+    array([0.08, 1.  , 0.08])
+    """
     return tensor(np.hamming(static_int(M, "M")))
 
 
 def hanning(M: Any) -> Tensor:
-    """Hann's window of ``M`` points: a raised cosine that ends at 0.
+    """The Hann window: ``0.5 - 0.5 * cos(t)`` for ``t`` from 0 to ``2 * pi``.
+
+    Returns:
+        A float64 vector of ``M`` elements.
+
+    Raises:
+        DTypeError: ``M`` is no integer.
 
     >>> import dualflow as df
     >>> df.numpy.hanning(5).numpy().round(3)
@@ -38,8 +78,26 @@ def hanning(M: Any) -> Tensor:
 
 
 def kaiser(M: Any, beta: Any) -> Tensor:
-    """Kaiser's window of ``M`` points, narrower for a larger ``beta``."""
+    """The Kaiser window: ``i0(beta * sqrt(1 - t**2)) / i0(beta)`` for ``t`` from -1 to 1.
+
+    Args:
+        beta: a float; the window is narrower for a larger one.
+
+    Returns:
+        A float64 vector of ``M`` elements.
+
+    Raises:
+        DTypeError: ``M`` is no integer.
+
+    >>> import dualflow as df
+    >>> df.numpy.kaiser(3, 8.0).numpy().round(4)
+    array([0.0023, 1.    , 0.0023])
+    """
     return tensor(np.kaiser(static_int(M, "M"), float(beta)))
 
 
+complete_docstrings(
+    globals(),
+    M="the number of elements, an integer.",
+)
 make_entries(globals())

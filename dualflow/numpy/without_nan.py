@@ -8,8 +8,9 @@ import numpy as np
 
 from dualflow.core.dtypes import float16
 from dualflow.core.tracebacks import make_entries
-from dualflow.numpy import reductions
+from dualflow.numpy import accumulation, reductions
 from dualflow.numpy.axis_reductions import element_count
+from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import inexact, refuse, tensor, to
 from dualflow.ops.arithmetic import maximum
 from dualflow.ops.broadcasting import reduction_axes
@@ -43,7 +44,14 @@ def nansum(
     initial: Any = 0,
     where: Any = True,
 ) -> Tensor:
-    """The sum of the elements that are not nan; see :func:`sum`.
+    """The sum of the elements that are not nan; 0 for none.
+
+    Args:
+        dtype: the dtype to add in; by default that of ``a``, 64 bits for integers and bools.
+        initial: a number to add.
+
+    Returns:
+        A tensor with the shape of ``a`` without the reduced axes, and the dtype.
 
     >>> import dualflow as df
     >>> float(df.numpy.nansum([1.0, float("nan")]))
@@ -61,18 +69,54 @@ def nanprod(
     initial: Any = 1,
     where: Any = True,
 ) -> Tensor:
-    """The product of the elements that are not nan."""
+    """The product of the elements that are not nan; 1 for none.
+
+    Args:
+        dtype: the dtype to multiply in; by default that of ``a``, 64 bits for integers and bools.
+        initial: a number to multiply by.
+
+    Returns:
+        A tensor with the shape of ``a`` without the reduced axes, and the dtype.
+
+    >>> import dualflow as df
+    >>> float(df.numpy.nanprod([2.0, float("nan"), 3.0]))
+    6.0
+    """
     return reductions.prod(_replaced(a, 1), axis, dtype, out, keepdims, initial, where)
 
 
 def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tensor:
-    """Running sums in which nan counts as 0."""
-    return reductions.cumsum(_replaced(a, 0), axis, dtype, out)
+    """The cumulative sums along ``axis``, where nan counts as 0.
+
+    Args:
+        axis: the axis; by default ``a`` is flattened.
+        dtype: the dtype to add in; by default that of ``a``, 64 bits for integers and bools.
+
+    Returns:
+        A tensor with the shape of ``a``, and the dtype.
+
+    >>> import dualflow as df
+    >>> df.numpy.nancumsum([1.0, float("nan"), 3.0]).numpy()
+    array([1., 1., 4.])
+    """
+    return accumulation.cumsum(_replaced(a, 0), axis, dtype, out)
 
 
 def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tensor:
-    """Running products in which nan counts as 1."""
-    return reductions.cumprod(_replaced(a, 1), axis, dtype, out)
+    """The cumulative products along ``axis``, where nan counts as 1.
+
+    Args:
+        axis: the axis; by default ``a`` is flattened.
+        dtype: the dtype to multiply in; by default that of ``a``, 64 bits for integers and bools.
+
+    Returns:
+        A tensor with the shape of ``a``, and the dtype.
+
+    >>> import dualflow as df
+    >>> df.numpy.nancumprod([2.0, float("nan"), 3.0]).numpy()
+    array([2., 2., 6.])
+    """
+    return accumulation.cumprod(_replaced(a, 1), axis, dtype, out)
 
 
 def _extreme(of: Any, worst: Any, a: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Tensor:
@@ -94,7 +138,18 @@ def nanmax(
     initial: Any = None,
     where: Any = True,
 ) -> Tensor:
-    """The largest of the elements that are not nan; nan where there are none."""
+    """The largest of the elements that are not nan; nan where there are none.
+
+    Returns:
+        A tensor with the shape of ``a`` without the reduced axes, and its dtype.
+
+    Raises:
+        InvalidArgumentError: there are no elements, or ``where`` is passed, without ``initial``.
+
+    >>> import dualflow as df
+    >>> float(df.numpy.nanmax([1.0, float("nan")]))
+    1.0
+    """
     refuse("nanmax", out=out)
     return _extreme(reductions.max, -np.inf, a, axis, keepdims, initial, where)
 
@@ -107,7 +162,18 @@ def nanmin(
     initial: Any = None,
     where: Any = True,
 ) -> Tensor:
-    """The smallest of the elements that are not nan; nan where there are none."""
+    """The smallest of the elements that are not nan; nan where there are none.
+
+    Returns:
+        A tensor with the shape of ``a`` without the reduced axes, and its dtype.
+
+    Raises:
+        InvalidArgumentError: there are no elements, or ``where`` is passed, without ``initial``.
+
+    >>> import dualflow as df
+    >>> float(df.numpy.nanmin([1.0, float("nan")]))
+    1.0
+    """
     refuse("nanmin", out=out)
     return _extreme(reductions.min, np.inf, a, axis, keepdims, initial, where)
 
@@ -121,20 +187,40 @@ def _position(of: Any, worst: Any, a: Any, axis: Any, keepdims: bool) -> Tensor:
 
 
 def nanargmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
-    """Where the first maximum is among the elements that are not nan.
+    """The index of the largest of the elements that are not nan, the first of several.
+
+    Args:
+        axis: the axis; by default ``a`` is flattened.
+
+    Returns:
+        An int64 tensor with the shape of ``a`` without ``axis``.
 
     Raises:
-        InvalidArgumentError: there are none.
+        InvalidArgumentError: all elements are nan.
+
+    >>> import dualflow as df
+    >>> int(df.numpy.nanargmax([float("nan"), 1.0, 3.0]))
+    2
     """
     refuse("nanargmax", out=out)
     return _position(reductions.argmax, -np.inf, a, axis, keepdims)
 
 
 def nanargmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
-    """Where the first minimum is among the elements that are not nan.
+    """The index of the smallest of the elements that are not nan, the first of several.
+
+    Args:
+        axis: the axis; by default ``a`` is flattened.
+
+    Returns:
+        An int64 tensor with the shape of ``a`` without ``axis``.
 
     Raises:
-        InvalidArgumentError: there are none.
+        InvalidArgumentError: all elements are nan.
+
+    >>> import dualflow as df
+    >>> int(df.numpy.nanargmin([float("nan"), 1.0, 3.0]))
+    1
     """
     refuse("nanargmin", out=out)
     return _position(reductions.argmin, np.inf, a, axis, keepdims)
@@ -150,6 +236,12 @@ def nanmean(
     where: Any = True,
 ) -> Tensor:
     """The mean of the elements that are not nan; nan where there are none.
+
+    Args:
+        dtype: the dtype to compute in; by default that of ``a``, float64 for integers.
+
+    Returns:
+        A tensor with the shape of ``a`` without the reduced axes, and the dtype.
 
     >>> import dualflow as df
     >>> float(df.numpy.nanmean([1.0, float("nan"), 3.0]))
@@ -174,7 +266,21 @@ def nanvar(
     mean: Any = None,
     correction: Any = None,
 ) -> Tensor:
-    """The variance of the elements that are not nan; nan where there are not more than ``ddof``."""
+    """The variance of the elements that are not nan; nan where there are ``ddof`` or fewer.
+
+    Args:
+        dtype: the dtype to compute in; by default that of ``a``, float64 for integers.
+        ddof: what to subtract from the number of elements.
+        mean: the mean, with the reduced axes of size 1; computed by default.
+        correction: another name of ``ddof``; None by default.
+
+    Returns:
+        A tensor with the shape of ``a`` without the reduced axes, and the real dtype.
+
+    >>> import dualflow as df
+    >>> float(df.numpy.nanvar([1.0, float("nan"), 3.0]))
+    1.0
+    """
     refuse("nanvar", out=out)
     x = tensor(a)
     if not x.dtype.is_inexact:
@@ -210,9 +316,29 @@ def nanstd(
     mean: Any = None,
     correction: Any = None,
 ) -> Tensor:
-    """The square root of :func:`nanvar`."""
+    """The standard deviation of the elements that are not nan: the square root of :func:`nanvar`.
+
+    Args:
+        dtype: the dtype to compute in; by default that of ``a``, float64 for integers.
+        ddof: what to subtract from the number of elements.
+        mean: the mean, with the reduced axes of size 1; computed by default.
+        correction: another name of ``ddof``; None by default.
+
+    Returns:
+        A tensor with the shape of ``a`` without the reduced axes, and the real dtype.
+
+    >>> import dualflow as df
+    >>> float(df.numpy.nanstd([1.0, float("nan"), 3.0]))
+    1.0
+    """
     refuse("nanstd", out=out)
     return sqrt(nanvar(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction))
 
 
+complete_docstrings(
+    globals(),
+    axis="the axes to reduce, an integer or several; all by default.",
+    where="which elements to take, bools that broadcast; all by default.",
+    initial="a number that takes part, too; None by default.",
+)
 make_entries(globals())

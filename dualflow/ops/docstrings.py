@@ -12,7 +12,7 @@ from dualflow.ops.record import Promotion
 
 F = TypeVar("F", bound=Callable[..., Any])
 EXAMPLE: Final = ">>> import dualflow as df\n"
-_INDENTED: Final = sys.version_info < (3, 13)  # later compilers remove the indentation of docstrings
+INDENTED: Final = sys.version_info < (3, 13)  # later compilers remove the indentation of docstrings
 
 
 def documented(sections: str, **values: str) -> Callable[[F], F]:
@@ -35,7 +35,7 @@ def documented(sections: str, **values: str) -> Callable[[F], F]:
 
     def add_sections(function: F) -> F:
         if isinstance(function, FunctionType) and function.__doc__:  # python -OO removes docstrings
-            text = function.__doc__.replace("\n    ", "\n") if _INDENTED else function.__doc__
+            text = function.__doc__.replace("\n    ", "\n") if INDENTED else function.__doc__
             head, start, example = text.partition(EXAMPLE)
             added = (sections.format(**values) if values else sections).strip()
             function.__doc__ = f"{head.rstrip()}\n\n{added}\n\n{start}{example}".rstrip() + "\n"

@@ -1,4 +1,4 @@
-"""Public functions of ops, and of df.autodiff, document arguments, result, errors and an example."""
+"""Public functions of ops, df.numpy and df.autodiff document arguments, result, errors and an example."""
 
 import inspect
 import re
@@ -24,6 +24,10 @@ NAMESPACES = {
     "df.math.special": df.math.special,
     "df.nn": df.nn,
     "df.nn.experimental": df.nn.experimental,
+    "df.numpy": df.numpy,
+    "df.numpy.fft": df.numpy.fft,
+    "df.numpy.linalg": df.numpy.linalg,
+    "df.numpy.random": df.numpy.random,
     "df.quantization": df.quantization,
     "df.random": df.random,
     "df.random.experimental": df.random.experimental,
@@ -32,28 +36,29 @@ NAMESPACES = {
     "df.sparse": df.sparse,
     "df.strings": df.strings,
 }
+PACKAGES = ("dualflow.ops.", "dualflow.numpy.")
 
 
 def _public_functions() -> dict[str, types.FunctionType]:
-    """Each function of ops under the first public name that it has."""
+    """Each function of ops and df.numpy under the first public name that it has."""
     paths: dict[types.FunctionType, str] = {}
     for path, namespace in NAMESPACES.items():
         for name in dir(namespace):
             value = getattr(namespace, name)
             if isinstance(value, types.FunctionType) and (
-                value.__module__.startswith("dualflow.ops.") or path == "df.autodiff"
+                value.__module__.startswith(PACKAGES) or path == "df.autodiff"
             ):
                 paths.setdefault(value, f"{path}.{name}")
     return {path: function for function, path in paths.items()}
 
 
 def _public_classes() -> dict[str, type]:
-    """Each class of ops under the first public name that it has."""
+    """Each class of ops and df.numpy under the first public name that it has."""
     paths: dict[type, str] = {}
     for path, namespace in NAMESPACES.items():
         for name in dir(namespace):
             value = getattr(namespace, name)
-            if isinstance(value, type) and value.__module__.startswith("dualflow.ops."):
+            if isinstance(value, type) and value.__module__.startswith(PACKAGES):
                 paths.setdefault(value, f"{path}.{name}")
     return {path: cls for cls, path in paths.items()}
 

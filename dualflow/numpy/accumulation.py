@@ -1,0 +1,122 @@
+"""Cumulative sums and products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import normalize_axis
+from dualflow.core.tracebacks import make_entries
+from dualflow.numpy.axis_reductions import (
+    accumulated,
+    summed_in,
+)
+from dualflow.numpy.docstrings import complete_docstrings
+from dualflow.numpy.operands import flat, refuse, tensor
+from dualflow.ops import scans
+from dualflow.ops.cumulative import running
+from dualflow.ops.tensor import Tensor
+
+
+def _along(a: Any, axis: Any, dtype: Any) -> tuple[Any, int]:
+    x = summed_in(tensor(a), dtype)
+    if axis is None or (not x.shape and axis in (0, -1)):
+        return flat(x), 0
+    return x, normalize_axis(axis, len(x.shape))
+
+
+def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tensor:
+    """The cumulative sums along ``axis``.
+
+    Args:
+        axis: the axis; by default ``a`` is flattened.
+        dtype: the dtype to add in; by default that of ``a``, 64 bits for integers and bools.
+
+    Returns:
+        A tensor with the shape of ``a``, and the dtype.
+
+    >>> import dualflow as df
+    >>> df.numpy.cumsum([[1, 2], [3, 4]]).numpy()
+    array([ 1,  3,  6, 10])
+    """
+    refuse("cumsum", out=out)
+    return scans.cumsum(*_along(a, axis, dtype))
+
+
+def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tensor:
+    """The cumulative products along ``axis``.
+
+    Args:
+        axis: the axis; by default ``a`` is flattened.
+        dtype: the dtype to multiply in; by default that of ``a``, 64 bits for integers and bools.
+
+    Returns:
+        A tensor with the shape of ``a``, and the dtype.
+
+    >>> import dualflow as df
+    >>> df.numpy.cumprod([2, 3, 4]).numpy()
+    array([ 2,  6, 24])
+    """
+    refuse("cumprod", out=out)
+    return running.cumprod(*_along(a, axis, dtype))
+
+
+def cumulative_sum(
+    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+) -> Tensor:
+    """The cumulative sums along ``axis``.
+
+    Args:
+        axis: the axis; by default the only one.
+        dtype: the dtype to add in; by default that of ``x``, 64 bits for integers and bools.
+        include_initial: whether to put 0 before the sums.
+
+    Returns:
+        A tensor with the shape of ``x``, one larger along ``axis`` with ``include_initial``, and the dtype.
+
+    Raises:
+        InvalidArgumentError: ``axis`` is None and ``x`` is not a vector.
+
+    >>> import dualflow as df
+    >>> df.numpy.cumulative_sum([1, 2, 3], include_initial=True).numpy()
+    array([0, 1, 3, 6])
+    """
+    refuse("cumulative_sum", out=out)
+    return accumulated(*_cumulated(x, axis, dtype), "sum", include_initial)
+
+
+def cumulative_prod(
+    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+) -> Tensor:
+    """The cumulative products along ``axis``.
+
+    Args:
+        axis: the axis; by default the only one.
+        dtype: the dtype to multiply in; by default that of ``x``, 64 bits for integers and bools.
+        include_initial: whether to put 1 before the products.
+
+    Returns:
+        A tensor with the shape of ``x``, one larger along ``axis`` with ``include_initial``, and the dtype.
+
+    Raises:
+        InvalidArgumentError: ``axis`` is None and ``x`` is not a vector.
+
+    >>> import dualflow as df
+    >>> df.numpy.cumulative_prod([1, 2, 3]).numpy()
+    array([1, 2, 6])
+    """
+    refuse("cumulative_prod", out=out)
+    return accumulated(*_cumulated(x, axis, dtype), "prod", include_initial)
+
+
+def _cumulated(a: Any, axis: Any, dtype: Any) -> tuple[Any, int]:
+    x = tensor(a)
+    if axis is None and len(x.shape) != 1:
+        raise InvalidArgumentError(
+            f"The axis has to be named of shape {x.shape}, which is no vector; give axis=."
+        )
+    return _along(x, 0 if axis is None else axis, dtype)
+
+
+complete_docstrings(globals())
+make_entries(globals())

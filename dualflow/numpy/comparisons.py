@@ -1,0 +1,237 @@
+"""NumPy's universal functions that compare, combine truth values, and combine bits."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.dtypes import bool_
+from dualflow.numpy import ufuncs
+from dualflow.ops import arithmetic, bitwise, comparison, complex_numbers
+from dualflow.ops.conversion import cast
+from dualflow.ops.creation import ones_like, zeros_like
+from dualflow.ops.selection import where
+
+universal = functools.partial(ufuncs.universal, __name__)
+
+
+def _as_bool(x: Any) -> Any:
+    return x if x.dtype.is_bool else comparison.not_equal(x, zeros_like(x))
+
+
+# Comparisons and logic
+
+
+def _lexical(strict: Any) -> Any:
+    """A comparison of complex numbers by their real parts, and where these are equal by the others."""
+
+    def compare(x: Any, y: Any) -> Any:
+        if not x.dtype.is_complex:
+            return strict(x, y)
+        a, b = complex_numbers.real(x), complex_numbers.real(y)
+        c, d = complex_numbers.imag(x), complex_numbers.imag(y)
+        apart = comparison.not_equal(a, b)
+        defined = comparison.equal(c, c) & comparison.equal(d, d) & comparison.equal(a, a)
+        return where(apart, strict(a, b) & defined, strict(c, d) & defined)
+
+    return compare
+
+
+_less, _less_equal = _lexical(comparison.less), _lexical(comparison.less_equal)
+_greater, greater_or_equal = _lexical(comparison.greater), _lexical(comparison.greater_equal)
+
+
+def _logical(of_bools: Any) -> Any:
+    return lambda *x: of_bools(*[_as_bool(v) for v in x])
+
+
+def _finite(x: Any) -> Any:
+    return comparison.isfinite(x) if x.dtype.is_inexact else cast(ones_like(x), bool_)
+
+
+def _isnan(x: Any) -> Any:
+    return comparison.isnan(x) if x.dtype.is_inexact else cast(zeros_like(x), bool_)
+
+
+def _isinf(x: Any) -> Any:
+    return comparison.isinf(x) if x.dtype.is_inexact else cast(zeros_like(x), bool_)
+
+
+def _exactly(compare: Any, mixed: Any) -> Any:
+    """A comparison that NumPy also makes of int64 with uint64, of which no dtype holds all."""
+
+    def call(x: Any, y: Any) -> Any:
+        if x.dtype is y.dtype:
+            return compare(x, y)
+        return mixed(x, y)
+
+    return call
+
+
+def _signed_with_unsigned(compare: Any, below: bool, above: bool) -> Any:
+    """``compare`` of int64 with uint64; ``below`` is the result for a negative ``x``, ``above`` for ``y``."""
+
+    def mixed(x: Any, y: Any) -> Any:
+        unsigned = x if x.dtype.is_unsigned else y
+        signed = y if x.dtype.is_unsigned else x
+        negative_one = comparison.less(signed, 0)
+        lifted = cast(signed, unsigned.dtype)
+        left, right = (unsigned, lifted) if x is unsigned else (lifted, unsigned)
+        decided = above if x is unsigned else below
+        return where(
+            negative_one,
+            cast(ones_like(left), bool_) if decided else cast(zeros_like(left), bool_),
+            compare(left, right),
+        )
+
+    return mixed
+
+
+equal = universal(
+    "equal",
+    "Whether ``x1 == x2``.",
+    _exactly(comparison.equal, _signed_with_unsigned(comparison.equal, False, False)),
+    "[1, 2], 2",
+    "array([False,  True])",
+)
+not_equal = universal(
+    "not_equal",
+    "Whether ``x1 != x2``.",
+    _exactly(comparison.not_equal, _signed_with_unsigned(comparison.not_equal, True, True)),
+    "[1, 2], 2",
+    "array([ True, False])",
+)
+less = universal(
+    "less",
+    "Whether ``x1 < x2``.",
+    _exactly(_less, _signed_with_unsigned(comparison.less, True, False)),
+    "[1, 2], 2",
+    "array([ True, False])",
+)
+less_equal = universal(
+    "less_equal",
+    "Whether ``x1 <= x2``.",
+    _exactly(_less_equal, _signed_with_unsigned(comparison.less_equal, True, False)),
+    "[1, 2], 1",
+    "array([ True, False])",
+)
+greater = universal(
+    "greater",
+    "Whether ``x1 > x2``.",
+    _exactly(_greater, _signed_with_unsigned(comparison.greater, False, True)),
+    "[1, 2], 1",
+    "array([False,  True])",
+)
+greater_equal = universal(
+    "greater_equal",
+    "Whether ``x1 >= x2``.",
+    _exactly(greater_or_equal, _signed_with_unsigned(comparison.greater_equal, False, True)),
+    "[1, 2], 2",
+    "array([False,  True])",
+)
+logical_and = universal(
+    "logical_and",
+    "Whether both are true (not 0).",
+    _logical(comparison.logical_and),
+    "[True, False], True",
+    "array([ True, False])",
+)
+logical_or = universal(
+    "logical_or",
+    "Whether one is true (not 0).",
+    _logical(comparison.logical_or),
+    "[True, False], False",
+    "array([ True, False])",
+)
+logical_xor = universal(
+    "logical_xor",
+    "Whether exactly one is true (not 0).",
+    _logical(comparison.logical_xor),
+    "[True, False], True",
+    "array([False,  True])",
+)
+logical_not = universal(
+    "logical_not",
+    "Whether ``x`` is false (0).",
+    _logical(comparison.logical_not),
+    "[True, False]",
+    "array([False,  True])",
+)
+isfinite = universal(
+    "isfinite",
+    "Whether ``x`` is neither inf nor nan.",
+    _finite,
+    "[1.0, float('inf')]",
+    "array([ True, False])",
+)
+isinf = universal(
+    "isinf", "Whether ``x`` is inf or -inf.", _isinf, "[1.0, float('inf')]", "array([False,  True])"
+)
+isnan = universal("isnan", "Whether ``x`` is nan.", _isnan, "[1.0, float('nan')]", "array([False,  True])")
+
+
+# Bits
+
+
+def _invert(x: Any) -> Any:
+    return comparison.logical_not(x) if x.dtype.is_bool else bitwise.invert(x)
+
+
+def _bitwise_count(x: Any) -> Any:
+    """The number of bits that are set, added up in pairs, fours and bytes."""
+    size = 8 * x.dtype.size
+    unsigned = cast(arithmetic.abs(x) if x.dtype.kind == "i" else x, f"uint{size}")
+
+    def mask(byte: int) -> int:
+        return int.from_bytes(bytes([byte]) * (size // 8), "little")
+
+    def constant(value: int) -> Any:
+        return np.array(value, f"uint{size}")
+
+    def down(v: Any, places: int) -> Any:
+        return bitwise.right_shift(v, constant(places))
+
+    v = unsigned - (down(unsigned, 1) & constant(mask(0x55)))
+    v = (v & constant(mask(0x33))) + (down(v, 2) & constant(mask(0x33)))
+    v = (v + down(v, 4)) & constant(mask(0x0F))
+    total = zeros_like(v)
+    for byte in range(size // 8):
+        total = total + (down(v, 8 * byte) & constant(0xFF))
+    return total
+
+
+bitwise_and = universal(
+    "bitwise_and", "The bits that are set in both.", bitwise.bitwise_and, "[6], 3", "array([2])"
+)
+bitwise_or = universal(
+    "bitwise_or", "The bits that are set in one of them.", bitwise.bitwise_or, "[6], 3", "array([7])"
+)
+bitwise_xor = universal(
+    "bitwise_xor", "The bits that are set in exactly one.", bitwise.bitwise_xor, "[6], 3", "array([5])"
+)
+bitwise_not = bitwise_invert = invert = universal(
+    "invert", "Every bit flipped; of bools, the opposite.", _invert, "[6]", "array([-7])"
+)
+left_shift = bitwise_left_shift = universal(
+    "left_shift",
+    "``x1 * 2**x2``: the bits shifted up; 0 if none is left.",
+    bitwise.left_shift,
+    "[6], 1",
+    "array([12])",
+)
+right_shift = bitwise_right_shift = universal(
+    "right_shift",
+    "``x1 // 2**x2``: the bits shifted down; the sign fills in.",
+    bitwise.right_shift,
+    "[6], 1",
+    "array([3])",
+)
+bitwise_count = universal(
+    "bitwise_count",
+    "The number of bits of the magnitude that are set.",
+    _bitwise_count,
+    "[7, 8]",
+    "array([3, 1], dtype=uint8)",
+)

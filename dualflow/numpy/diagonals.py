@@ -1,0 +1,205 @@
+"""Diagonals and triangles of matrices."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import normalize_axis
+from dualflow.core.tracebacks import make_entries
+from dualflow.numpy import operands
+from dualflow.numpy.docstrings import complete_docstrings
+from dualflow.numpy.operands import flat, refuse, tensor
+from dualflow.numpy.reductions import sum
+from dualflow.ops.arrangement import reshape, transpose
+from dualflow.ops.broadcasting import broadcast_to
+from dualflow.ops.creation import convert_to_tensor, zeros_like
+from dualflow.ops.creation import zeros as filled_with_zeros
+from dualflow.ops.positions import range as counted
+from dualflow.ops.selection import where as picked
+from dualflow.ops.static import static_int
+from dualflow.ops.taking import gather
+from dualflow.ops.tensor import Tensor
+
+
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    """The diagonals of the matrices of two axes, along the last axis.
+
+    Args:
+        a: numbers of two axes or more.
+        offset: the diagonal: 0 is the main one, positive ones are above it.
+        axis1: the axis of the rows.
+        axis2: the axis of the columns.
+
+    Returns:
+        A tensor with the other axes of ``a``, then one for the diagonal, and the dtype of ``a``.
+
+    Raises:
+        InvalidArgumentError: ``a`` has fewer than two axes, or ``axis1`` and ``axis2`` are one axis or out of
+            range.
+
+    >>> import dualflow as df
+    >>> df.numpy.diagonal([[1, 2], [3, 4]], offset=1).numpy()
+    array([2])
+    """
+    x = tensor(a)
+    rank = len(x.shape)
+    if rank < 2:
+        raise InvalidArgumentError(
+            f"The diagonals are those of matrices: of two axes or more, not of shape {x.shape}."
+        )
+    i, j = normalize_axis(axis1, rank), normalize_axis(axis2, rank)
+    if i == j:
+        raise InvalidArgumentError(f"diagonal's two axes are not one: {axis1} and {axis2}.")
+    other_axes = [axis for axis in range(rank) if axis not in (i, j)]
+    x = transpose(x, [*other_axes, i, j])
+    rows, columns = (static_int(size, "a size of the matrices") for size in x.shape[-2:])
+    count = builtins.max(
+        0, builtins.min(rows, columns - offset) if offset >= 0 else builtins.min(rows + offset, columns)
+    )
+    start = offset if offset >= 0 else -offset * columns
+    flattened = reshape(x, [*operands.sizes(x)[:-2], rows * columns])
+    return flattened[..., start : start + count * (columns + 1) : columns + 1][..., :count]
+
+
+def diag(v: Any, k: int = 0) -> Tensor:
+    """A matrix with a vector on its diagonal ``k`` and zeros elsewhere; of a matrix, its diagonal ``k``.
+
+    Args:
+        v: a vector or a matrix.
+        k: the diagonal: 0 is the main one, positive ones are above it.
+
+    Returns:
+        A matrix or a vector of the dtype of ``v``.
+
+    Raises:
+        InvalidArgumentError: ``v`` is neither a vector nor a matrix.
+        DTypeError: ``v`` can't become a tensor.
+
+    >>> import dualflow as df
+    >>> df.numpy.diag([1, 2]).numpy().tolist(), df.numpy.diag([[1, 2], [3, 4]]).numpy().tolist()
+    ([[1, 0], [0, 2]], [1, 4])
+    """
+    x = tensor(v)
+    if len(x.shape) == 2:
+        return diagonal(x, k)
+    if len(x.shape) != 1:
+        raise InvalidArgumentError(f"diag takes a vector or a matrix, not shape {x.shape}.")
+    count = static_int(x.shape[0], "the size of the vector")
+    side = count + builtins.abs(k)
+    if not count:
+        return filled_with_zeros([side, side], x.dtype)
+    rows = np.arange(side)[:, None]
+    columns = np.arange(side)[None, :]
+    places = np.clip(rows + builtins.min(k, 0), 0, count - 1)[:, 0]
+    return picked(convert_to_tensor(columns - rows == k), gather(x, places)[:, None], zeros_like(x)[:1])
+
+
+def diagflat(v: Any, k: int = 0) -> Tensor:
+    """A matrix with the elements of ``v``, flattened, on its diagonal ``k`` and zeros elsewhere.
+
+    Args:
+        v: numbers of any shape.
+        k: the diagonal: 0 is the main one, positive ones are above it.
+
+    Returns:
+        A square matrix of the dtype of ``v``.
+
+    Raises:
+        DTypeError: ``v`` can't become a tensor.
+
+    >>> import dualflow as df
+    >>> df.numpy.diagflat([[1], [2]]).numpy().tolist()
+    [[1, 0], [0, 2]]
+    """
+    return diag(flat(tensor(v)), k)
+
+
+def _triangle(m: Any, keep: Callable[[Any, Any], Any]) -> Tensor:
+    x = tensor(m)
+    if not x.shape:
+        raise InvalidArgumentError("A triangle is of one axis or more, not of a number.")
+    if len(x.shape) == 1:
+        x = broadcast_to(x, [x.shape[0], x.shape[0]])
+    rows, columns = operands.sizes(x)[-2:]
+    return picked(keep(_counted(rows)[:, None], _counted(columns)), x, zeros_like(x))
+
+
+def _counted(size: Any) -> Any:
+    from_zero = convert_to_tensor(np.arange(size)) if isinstance(size, int) else None
+    return from_zero if from_zero is not None else counted(0, size, 1, size.dtype)
+
+
+def tril(m: Any, k: int = 0) -> Tensor:
+    """Matrices with the elements above the diagonal ``k`` set to 0; a vector is repeated as the rows.
+
+    Args:
+        m: numbers of one axis or more.
+        k: the diagonal: 0 is the main one, positive ones are above it.
+
+    Returns:
+        A tensor with the shape and dtype of ``m``.
+
+    Raises:
+        InvalidArgumentError: ``m`` has no axes.
+
+    >>> import dualflow as df
+    >>> df.numpy.tril([[1, 2], [3, 4]]).numpy().tolist()
+    [[1, 0], [3, 4]]
+    """
+    return _triangle(m, lambda row, column: column - row <= k)
+
+
+def triu(m: Any, k: int = 0) -> Tensor:
+    """Matrices with the elements below the diagonal ``k`` set to 0; a vector is repeated as the rows.
+
+    Args:
+        m: numbers of one axis or more.
+        k: the diagonal: 0 is the main one, positive ones are above it.
+
+    Returns:
+        A tensor with the shape and dtype of ``m``.
+
+    Raises:
+        InvalidArgumentError: ``m`` has no axes.
+
+    >>> import dualflow as df
+    >>> df.numpy.triu([[1, 2], [3, 4]]).numpy().tolist()
+    [[1, 2], [0, 4]]
+    """
+    return _triangle(m, lambda row, column: column - row >= k)
+
+
+def trace(
+    a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
+) -> Tensor:
+    """The sums of the diagonals of the matrices of two axes.
+
+    Args:
+        a: numbers of two axes or more.
+        offset: the diagonal: 0 is the main one, positive ones are above it.
+        axis1: the axis of the rows.
+        axis2: the axis of the columns.
+        dtype: the dtype to add in; by default that of ``a``, 64 bits for integers.
+
+    Returns:
+        A tensor with the other axes of ``a``, and the dtype.
+
+    Raises:
+        InvalidArgumentError: ``a`` has fewer than two axes, or ``axis1`` and ``axis2`` are one axis or out of
+            range.
+
+    >>> import dualflow as df
+    >>> int(df.numpy.trace([[1, 2], [3, 4]]))
+    5
+    """
+    refuse("trace", out=out)
+    return sum(diagonal(a, offset, axis1, axis2), -1, dtype)
+
+
+complete_docstrings(globals())
+make_entries(globals())

@@ -1,0 +1,208 @@
+"""Ranges of numbers, evenly spaced on a linear or logarithmic scale."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dualflow.core.dispatch import TENSORS
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.shape import normalize_axis
+from dualflow.core.tracebacks import make_entries
+from dualflow.numpy import operands
+from dualflow.numpy.docstrings import complete_docstrings
+from dualflow.numpy.operands import agreed, inexact, numpy_dtype, refuse, tensor, to
+from dualflow.ops.arithmetic import abs as magnitude
+from dualflow.ops.arithmetic import sign
+from dualflow.ops.arrangement import expand_dims, reshape, transpose
+from dualflow.ops.creation import convert_to_tensor
+from dualflow.ops.creation import zeros_like as like_zeros
+from dualflow.ops.exponential import exp
+from dualflow.ops.joining import concat
+from dualflow.ops.positions import range as counted
+from dualflow.ops.powers import log, pow
+from dualflow.ops.rounding import floor
+from dualflow.ops.static import static_int
+from dualflow.ops.tensor import Tensor
+
+
+def arange(
+    start_or_stop: Any,
+    /,
+    stop: Any = None,
+    step: Any = 1,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    like: Any = None,
+) -> Tensor:
+    """The numbers from a start up to ``stop``, exclusive, in steps of ``step``.
+
+    Args:
+        start_or_stop: the first number; the end if ``stop`` is None, and then the first number is 0.
+        stop: the end, which is excluded; None by default.
+        step: the distance of two numbers, positive or negative.
+        dtype: the dtype; the common dtype of the numbers by default.
+
+    Returns:
+        A vector of ``ceil((stop - start) / step)`` elements.
+
+    Raises:
+        ZeroDivisionError: ``step`` is 0.
+
+    >>> import dualflow as df
+    >>> df.numpy.arange(2, 9, 3).numpy()
+    array([2, 5, 8])
+    """
+    refuse("arange", like=like)
+    start, end = (0, start_or_stop) if stop is None else (start_or_stop, stop)
+    limits = (start, end, 1 if step is None else step)
+    if not any(isinstance(x, TENSORS) for x in limits):
+        return convert_to_tensor(np.arange(*limits, dtype=None if dtype is None else numpy_dtype(dtype)))
+    start, end, step = agreed(*limits, dtype=dtype)
+    return counted(start, end, step, start.dtype)
+
+
+def linspace(
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    """``num`` evenly spaced numbers from ``start`` to ``stop``.
+
+    Args:
+        start: the first number, or a tensor of them.
+        stop: the last number, or the one after the last unless ``endpoint``; it broadcasts with ``start``.
+        num: how many numbers, 0 or more.
+        endpoint: whether ``stop`` is the last number.
+        retstep: whether to return the spacing, too.
+        dtype: the dtype; the common floating dtype of the limits, float64 for Python numbers, by default.
+            Integers are rounded down.
+        axis: the axis of the result along which the numbers are.
+
+    Returns:
+        A tensor with the shape to which the limits broadcast and ``axis`` of size ``num``. With ``retstep``,
+        a tuple of it and the spacing.
+
+    Raises:
+        InvalidArgumentError: ``num`` is negative, or the limits do not broadcast
+
+    >>> import dualflow as df
+    >>> df.numpy.linspace(0, 1, 5).numpy()
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ])
+    """
+    count = static_int(num, "num")
+    if count < 0:
+        raise InvalidArgumentError(f"linspace gives 0 numbers or more, not {count}.")
+    first, last = agreed(_floating(start), _floating(stop))
+    first, last = operands.broadcast_together(first, last)
+    pieces = count - 1 if endpoint else count
+    shape = (-1, *[1] * len(first.shape))
+    place = reshape(tensor(np.arange(count), first.dtype), shape)
+    step = (last - first) / pieces if pieces > 0 else last * math.nan
+    numbers = first + (place * step if pieces > 0 else place * (last - first))
+    if endpoint and count > 1:
+        numbers = concat([numbers[:-1], last[None]], 0)
+    if dtype is not None:
+        target = numpy_dtype(dtype)
+        numbers = to(floor(numbers) if target.kind in "iu" else numbers, target)
+    where = normalize_axis(axis, len(numbers.shape))
+    if where:
+        order = list(range(1, len(numbers.shape)))
+        numbers = transpose(numbers, [*order[:where], 0, *order[where:]])
+    return (numbers, step) if retstep else numbers
+
+
+def logspace(
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: bool = True,
+    base: Any = 10.0,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Tensor:
+    """``base`` to the powers of :func:`linspace`: numbers evenly spaced on a logarithmic scale.
+
+    Args:
+        start: the first power.
+        stop: the last power, or the one after the last unless ``endpoint``.
+        num: how many numbers, 0 or more.
+        endpoint: whether ``stop`` is the last power.
+        base: the base, a number or numbers that broadcast.
+        dtype: the dtype; the common floating dtype of the limits by default.
+        axis: the axis of the result along which the numbers are.
+
+    Returns:
+        A tensor with the shape to which the limits broadcast and ``axis`` of size ``num``.
+
+    Raises:
+        InvalidArgumentError: ``num`` is negative, or the limits do not broadcast
+
+    >>> import dualflow as df
+    >>> df.numpy.logspace(0, 2, 3).numpy()
+    array([  1.,  10., 100.])
+    """
+    ground, powers = agreed(base, linspace(start, stop, num, endpoint, axis=axis))
+    numbers = pow(ground, powers)
+    return numbers if dtype is None else to(numbers, dtype)
+
+
+def geomspace(
+    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+) -> Tensor:
+    """``num`` numbers from ``start`` to ``stop`` with a constant ratio of neighbours.
+
+    Args:
+        start: the first number, not 0.
+        stop: the last number, or the one after the last unless ``endpoint``; not 0.
+        num: how many numbers, 0 or more.
+        endpoint: whether ``stop`` is the last number.
+        dtype: the dtype; the common floating dtype of the limits by default.
+        axis: the axis of the result along which the numbers are.
+
+    Returns:
+        A tensor with the shape to which the limits broadcast and ``axis`` of size ``num``.
+
+    Raises:
+        InvalidArgumentError: ``num`` is negative, or the limits do not broadcast
+
+    >>> import dualflow as df
+    >>> df.numpy.geomspace(1, 8, 4).numpy()
+    array([1., 2., 4., 8.])
+    """
+    first, last = agreed(_floating(start), _floating(stop))
+    first, last = operands.broadcast_together(first, last)
+    if first.dtype.is_complex:
+        factor = first
+        numbers = exp(linspace(like_zeros(first), log(last / first), num, endpoint, axis=axis))
+    else:
+        factor = sign(first)
+        numbers = exp(linspace(log(magnitude(first)), log(magnitude(last)), num, endpoint, axis=axis))
+    where = normalize_axis(axis, len(numbers.shape))
+    numbers = numbers * expand_dims(factor, where)
+    ends = [expand_dims(first, where), expand_dims(last, where)]
+    count = static_int(num, "num")
+    inner = [slice(None)] * where
+    if count > 0:
+        numbers = concat([ends[0], numbers[(*inner, slice(1, None))]], where)
+    if endpoint and count > 1:
+        numbers = concat([numbers[(*inner, slice(None, -1))], ends[1]], where)
+    return numbers if dtype is None else to(numbers, dtype)
+
+
+def _floating(x: Any) -> Any:
+    """A limit as floats; a Python number stays one, which adapts to the other limit."""
+    return x * 1.0 if type(x) in (int, float, complex) else inexact(x)
+
+
+complete_docstrings(globals())
+make_entries(globals())
