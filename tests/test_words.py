@@ -20,6 +20,8 @@ ROOT = Path(dualflow.__file__).parent
 
 CLEAN = (
     "array_api",
+    "backends/llvm",
+    "backends/runtime",
     "cli",
     "config",
     "contrib",

@@ -1,4 +1,4 @@
-"""Where elements of buffers lie, as indices that a kernel computes."""
+"""Indices of elements of buffers, which a kernel computes."""
 
 from __future__ import annotations
 
@@ -9,61 +9,65 @@ from dualflow.schedule import loop_program as lp
 from dualflow.schedule.loop_ids import LoopId
 from dualflow.schedule.loop_program import LaunchParameter, Place
 
-MANY = 3
-"""So many loops outside of a row are many."""
+HOISTED_TERMS = 3
+"""The number of outer loops from which the first index of a row is hoisted out of the vector loop."""
 
 
 class Addresses:
-    """Indices of elements by the loops that are open.
+    """Indices of elements from the indices of enclosing loops.
 
-    Where a row that a lane loop walks is told by many loops, its first index is computed once, before the
-    loop, for its iterations and its masked rest, and LLVM takes it as it is. Left to itself it counts a
-    pointer for the iterations, and multiplies all indices out again for the rest, of which short rows
-    consist. Indices of few loops it counts for both.
+    If a vector loop accesses a row whose first index depends on many outer loops, that index is computed once
+    before the loop, for the vector iterations and the masked tail, and frozen. Otherwise LLVM would increment
+    a pointer in the vector loop, and recompute the products for the tail, which is all of a short row. With
+    few outer loops LLVM handles both.
 
     Args:
-        numbers: the kernel's numbers, by place.
-        loops: the index of each loop that is open.
-        bound: gives the value of a bound.
+        parameters: the kernel's launch parameters.
+        loops: the index of each enclosing loop.
+        bound: returns the value of a bound.
     """
 
     def __init__(
         self,
-        numbers: Sequence[EmittedValue],
+        parameters: Sequence[EmittedValue],
         loops: Mapping[LoopId, EmittedValue],
         bound: Callable[[lp.Bound], EmittedValue],
     ) -> None:
-        self._numbers, self._loops, self._bound = numbers, loops, bound
+        self._parameters, self._loops, self._bound = parameters, loops, bound
         self._rows: dict[Place, EmittedValue] = {}
-        self._walked: LoopId | None = None
+        self._vector_loop: LoopId | None = None
 
     def begin_rows(self, loop: lp.For) -> None:
-        """Compute where the rows begin that a loop walks."""
+        """Emit the first indices of rows that a vector loop accesses."""
         inside = {s.loop for s in lp.walk(loop.body) if isinstance(s, lp.For | lp.Blocks | lp.Chunks)}
-        known, self._walked = self._loops.keys() - inside, loop.loop
+        outer_loops, self._vector_loop = self._loops.keys() - inside, loop.loop
         for statement in lp.walk(loop.body):
             if not isinstance(statement, lp.Load | lp.Store) or statement.place.begins:
                 continue
             place = statement.place
             outer = [term for term in place.terms if term[0] != loop.loop]
-            if place not in self._rows and len(outer) >= MANY and known.issuperset([i for i, _ in outer]):
+            if (
+                place not in self._rows
+                and len(outer) >= HOISTED_TERMS
+                and outer_loops.issuperset([i for i, _ in outer])
+            ):
                 start = self._sum(place, outer, self._offset(place))
                 assert start is not None, "there are terms"
                 self._rows[place] = start.frozen()
 
     def end_rows(self) -> None:
-        """Forget them, behind the loop."""
+        """Discard the first indices after the loop."""
         self._rows = {}
 
     def index_of(self, place: Place) -> EmittedValue | None:
-        """The index of an element by the loops of its place; None for 0."""
+        """The index of an element; None for 0."""
         row = self._rows.get(place)
         if row is None:
             return self._sum(place, place.terms, self._offset(place))
-        return self._sum(place, [term for term in place.terms if term[0] == self._walked], row)
+        return self._sum(place, [term for term in place.terms if term[0] == self._vector_loop], row)
 
     def _offset(self, place: Place) -> EmittedValue | None:
-        return None if place.offset is None else self._numbers[place.offset.number]
+        return None if place.offset is None else self._parameters[place.offset.number]
 
     def _sum(
         self, place: Place, terms: Sequence[tuple[LoopId, LaunchParameter | None]], start: EmittedValue | None
@@ -72,6 +76,6 @@ class Addresses:
         for loop, stride in terms:
             term = self._loops[loop] - begins[loop] if loop in begins else self._loops[loop]
             if stride is not None:
-                term = term * self._numbers[stride.number]
+                term = term * self._parameters[stride.number]
             start = term if start is None else start + term
         return start

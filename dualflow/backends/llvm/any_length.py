@@ -1,10 +1,10 @@
-"""An elementwise graph, compiled for vectors of one length, on vectors of any length.
+"""Runs the program of an elementwise graph, compiled for one length, on vectors of any length.
 
-Its program is one kernel: a loop over neighbouring elements, whose every access has stride 1 or 0, so that it
-reads no number but the trip count. Two places of the table of integers depend on the length: the trip count,
-and the size of a chunk for one thread.
+The program is one kernel: a loop over contiguous elements, in which every access has stride 1 or 0, so it has
+no launch parameter. Two entries of the parameter table depend on the length: the trip count, and the size of
+a chunk for one thread.
 
-Whether the graph of another shape has this program does not follow from the kernel. For a graph of one
+The kernel does not imply that the graph of another shape has this program. For a graph of one
 elementwise op it follows from the op's record; for any other, :meth:`AnyLength.is_program_of` compares it
 with the program of the graph over symbolic sizes.
 """
@@ -21,7 +21,7 @@ from dualflow.backends.llvm.capabilities import capabilities
 from dualflow.backends.llvm.entry import chunk_of
 from dualflow.backends.llvm.executable import Executable, heavy_call
 from dualflow.backends.llvm.runtime import threads
-from dualflow.backends.llvm.steps import BEGINNING, PFOR, POOL, WALK
+from dualflow.backends.llvm.steps import HEADER, PFOR, POOL, WALK
 from dualflow.core.memory_errors import out_of_memory
 from dualflow.graph.ir import Graph
 from dualflow.schedule.access_bounds import access_bounds
@@ -38,27 +38,27 @@ from dualflow.schedule.structure import structure
 
 Array = np.ndarray[Any, Any]
 
-_ITERATIONS = len(BEGINNING) + 3
+_ITERATIONS = len(HEADER) + 3
 _CHUNK = _ITERATIONS + 1
 
 
 class AnyLength:
     """Runs ``executable``, whose program is ``run``, on vectors of other lengths; see :func:`any_length`."""
 
-    __slots__ = ("_call", "_dtype", "_executable", "_lanes", "_params", "_run", "_seats", "_vectors")
+    __slots__ = ("_call", "_dtype", "_executable", "_lanes", "_num_slots", "_params", "_run", "_vectors")
 
     def __init__(self, executable: Executable, run: Run, lanes: int) -> None:
         self._executable = executable
         self._dtype = executable.plan.outputs[0].dtype.dtype
         self._run, self._lanes = run, lanes
-        followed = {
+        indexed = {
             run.buffers[index.buffer].buffer for index in access_bounds(run.kernel).indices if index.terms
         }
-        self._vectors = tuple(sorted(followed - {executable.plan.first_output}))
-        self._seats = threads.num_slots(executable.options.capabilities.threads)
+        self._vectors = tuple(sorted(indexed - {executable.plan.first_output}))
+        self._num_slots = threads.num_slots(executable.options.capabilities.threads)
         self._call = heavy_call(executable.entry(WALK))
         self._params = executable.params.copy()
-        if self._seats > 1:
+        if self._num_slots > 1:
             pool = threads.pool()
             self._params[POOL], self._params[PFOR] = pool.address, pool.pfor
 
@@ -68,7 +68,7 @@ class AnyLength:
         Raises:
             InternalError: an array has fewer elements than ``shape``.
             InvalidArgumentError: a check inside the graph failed.
-            ResourceExhaustedError: there is no memory for the result.
+            ResourceExhaustedError: memory for the result can't be allocated.
         """
         try:
             result = np.empty(shape, self._dtype)
@@ -78,19 +78,19 @@ class AnyLength:
         if any(arrays[i].size < length for i in self._vectors):
             sizes = [array.size for array in arrays]
             raise unsafe(self._executable.plan.calls[0].node, f"arrays of {sizes} elements for {length}")
-        longer = run._replace(total=length, work=run.work / run.total * length)
+        resized = run._replace(total=length, work=run.work / run.total * length)
         params[_ITERATIONS], params[_CHUNK] = (
             length,
-            chunk_of(longer, self._lanes, self._seats, self._executable.plan.costs),
+            chunk_of(resized, self._lanes, self._num_slots, self._executable.plan.costs),
         )
         self._executable.launch(self._call, arrays, result, params)
         return result
 
     def is_program_of(self, graph: Graph) -> bool:
-        """Whether ``graph``, optimised, has this program, and so each graph with numbers for its extents.
+        """Whether the optimised ``graph`` has this program, for any values of its symbolic sizes.
 
         Raises:
-            UndecidedSize: the plan of ``graph`` depends on a size that it leaves open.
+            UndecidedSize: the plan of ``graph`` depends on a symbolic size.
         """
         costs = self._executable.plan.costs
         sized = plan(graph, self._executable.options.capabilities & capabilities(), costs=costs)
@@ -103,7 +103,7 @@ class AnyLength:
 
 
 def any_length(executable: Any) -> AnyLength | None:
-    """``executable`` for vectors of any length; None unless it is one loop over neighbouring elements."""
+    """``executable`` for vectors of any length; None unless it is one loop over contiguous elements."""
     if not isinstance(executable, Executable):
         return None
     program = executable.program
@@ -120,7 +120,7 @@ def any_length(executable: Any) -> AnyLength | None:
 
 
 def _is_one_kernel(layout: Plan) -> bool:
-    """Whether all that the program does is to run one loop nest, from inputs to one output."""
+    """Whether the program is one loop nest with one output and no intermediates."""
     return (
         len(layout.calls) == len(layout.outputs) == 1
         and layout.calls[0].kind is CallKind.KERNEL
@@ -129,7 +129,7 @@ def _is_one_kernel(layout: Plan) -> bool:
 
 
 def _flat_run(layout: Plan, nest: Nest, lanes: int) -> Run | None:
-    """The kernel of ``nest`` if it is one loop over all of the output, each access of stride 1 or 0."""
+    """The launch of ``nest`` if it is one loop over the output, with accesses of stride 1 or 0; else None."""
     if len(nest.loops) != 1 or nest.num_parallel != 1:
         return None
     run = run_of(nest, lanes)
@@ -139,7 +139,7 @@ def _flat_run(layout: Plan, nest: Nest, lanes: int) -> Run | None:
 
 
 def _same_but_for_total(x: Run, y: Run) -> bool:
-    """Whether two kernels and all that they are given are equal, the trip counts left out."""
+    """Whether two kernels and their arguments are equal, except for trip counts."""
     kernel = structure(x.kernel)
     return (
         kernel is not None

@@ -1,4 +1,4 @@
-"""What programs of this backend can do on this machine."""
+"""The capabilities of this backend on this machine."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dualflow.graph.options import CompileOptions
 
 
 def capabilities() -> Capabilities:
-    """All, on vectors of this process's width; where products are BLAS's, those that BLAS computes."""
+    """All capabilities, with this process's vector width; without strided products if they use BLAS."""
     own = selection.own()
     return Capabilities(strided_products=own, windows=own, vector_bytes=target.vector_bits() // 8)
 
 
 def vector_bits(options: CompileOptions) -> int:
-    """The width of the vectors that code is written for."""
+    """The vector width of generated code in bits."""
     requested = options.capabilities.vector_bytes
     return target.vector_bits() if requested is None else 8 * requested

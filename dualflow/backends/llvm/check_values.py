@@ -1,4 +1,4 @@
-"""The values that a failed check reports: it writes scalars and small tensors to the parameter table."""
+"""The values that a failed check reports, which it stores in the parameter table."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ Array = np.ndarray[Any, Any]
 
 
 class CheckValues(NamedTuple):
-    """Where each input of a check but the first is written: the place of its first 8 bytes in the table.
+    """The indices in the parameter table at which the inputs of a check, without the first, are stored.
 
-    Calls of one graph share the table: of two that fail at the same time in two threads, each may tell the
-    other's values.
+    Calls of a graph share the table: if two fail concurrently, each may report the other's values.
     """
 
     places: tuple[int, ...]
 
     def arrays(self, node: Node, params: Array) -> list[Array]:
-        """The inputs of ``node`` as they were when it failed."""
-        found = []
+        """The inputs of the check ``node``, without the first, at its failure."""
+        inputs = []
         for place, value in zip(self.places, node.inputs[1:], strict=True):
             raw = params[place:].view(np.uint8)[: value.spec.nbytes]
-            found.append(raw.copy().view(value.spec.dtype.dtype).reshape(sizes(value)))
-        return found
+            inputs.append(raw.copy().view(value.spec.dtype.dtype).reshape(sizes(value)))
+        return inputs

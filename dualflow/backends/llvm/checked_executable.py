@@ -1,8 +1,9 @@
-"""A graph that runs with its memory checked; see :mod:`dualflow.backends.llvm.runtime.checked_memory`.
+"""A compiled graph with checked memory; see :mod:`dualflow.backends.llvm.runtime.checked_memory`.
 
-Each input, constant, output and intermediate has a buffer of its own between protected pages, each statement
-its own scratch memory. Inputs and constants are copied there and can't be written to, but for variables that
-the graph updates; what a call returns, and what an op's own kernel reads, are copies in ordinary memory.
+Each input, constant, output and intermediate has a separate buffer between protected pages, and each
+statement separate scratch memory. Inputs and constants are copied to these buffers, read-only but for
+variables that the graph updates. The results of a call, and the inputs of host kernels, are copies in
+ordinary memory.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Array = np.ndarray[Any, Any]
 
 
 class CheckedExecutable(Executable):
-    """A compiled graph whose calls check what machine code reads and writes."""
+    """A compiled graph whose calls detect accesses outside of buffers."""
 
     __slots__ = ("_texts", "_written")
 
@@ -64,10 +65,10 @@ class CheckedExecutable(Executable):
 
     def host(self, step: HostStep, buffers: list[Array], effect_log: EffectLog | None) -> None:
         own = list(buffers)
-        for place in {x.layout.buffer for x in step.given}:
+        for place in {x.layout.buffer for x in step.inputs}:
             own[place] = buffers[place].copy()
         step.run(own, effect_log)
-        for place in {x.buffer for x in step.made}:
+        for place in {x.buffer for x in step.outputs}:
             buffers[place] = _result_of(step.node, own[place])
 
     def sized_call(self, params: Array, arrays: Sequence[Array]) -> SizedCall:
@@ -90,11 +91,11 @@ class CheckedExecutable(Executable):
         return workspace.allocated()
 
     def _give_arena(self, arena: Array) -> None:
-        """Nothing is kept between calls."""
+        """Drop the arena: it is not reused by later calls."""
 
 
 class _CheckedSizedCall(SizedCall):
-    """A call of a program that learns sizes, whose memory is checked."""
+    """A call of a program with dynamic sizes, with checked memory."""
 
     __slots__ = ()
 
@@ -116,14 +117,14 @@ def _result_of(node: Node, array: Array) -> Array:
 
 
 def _step_texts(graph: Graph, program: Program) -> list[tuple[int, str]]:
-    """What each step of the program does, for a fault: with the bytes before it in the table."""
+    """The byte offset in the parameter table and a description of each step, for faults."""
     texts = []
-    for place, kind, node, around in program.steps:
+    for place, kind, node, parent in program.steps:
         function = program.functions.get(
             place + 2, "an entry" if kind is StepKind.NOTE else kind.name.lower()
         )
         text = f"{function} computes {_described(node)} in graph {graph.name!r}"
-        texts.append((8 * place, "\n".join([text, *(_lines(node) or _lines(around))])))
+        texts.append((8 * place, "\n".join([text, *(_lines(node) or _lines(parent))])))
     return texts
 
 
@@ -134,6 +135,6 @@ def _described(node: Node) -> str:
 
 
 def _lines(node: Node | None) -> list[str]:
-    """The user's lines that a node comes from."""
+    """The user's source lines of a node."""
     origins = () if node is None else (node.origin, *node.also)
     return list(dict.fromkeys([str(origin) for origin in origins if origin is not None]))

@@ -1,10 +1,9 @@
-"""A kernel's statements become LLVM IR: one function that runs a range of its outermost loop.
+"""Lowers a kernel's statements to LLVM IR: one function that runs a range of its outermost loop.
 
     void kernel(ptr context, i64 lo, i64 hi, i64 slot)
 
-``context`` holds three pointers: the buffer table, the kernel's own numbers, the status word. Whatever
-depends on sizes, and which buffers there are, is read from those numbers, so the text depends on the
-statements alone.
+``context`` has three pointers: the buffer table, the kernel's slice of the parameter table, the status word.
+Sizes and indices of buffers are parameters, so the text depends on the statements alone.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ POLL_INTERVAL = 1 << 16
 
 
 class _ElementMaths(Maths):
-    """The maths namespace inside a kernel: numbers are constants, an element knows its place."""
+    """The maths namespace inside a kernel, with element indices and checks."""
 
     def __init__(self, emitter: KernelEmitter) -> None:
         super().__init__(emitter.module, not emitter.large, emitter.b)
@@ -47,17 +46,17 @@ class _ElementMaths(Maths):
         self.statement: Compute
 
     def index(self, axis: int) -> EmittedValue:
-        """The element's position along an axis of the output, an int64."""
+        """The element's index along an axis of the output, an int64."""
         loop = self.statement.positions[axis]
         return self._emitter.zero if loop is None else self._emitter.position(loop)
 
     def check(self, ok: EmittedValue, message: str) -> None:
-        """Stop the graph with ``message`` unless ``ok`` holds in every lane that is live."""
+        """Emit a check that fails with ``message`` unless ``ok`` is true in all active lanes."""
         self._emitter.fail_unless(ok, message, self.statement)
 
 
 class KernelEmitter(KernelValues):
-    """Emits one kernel as the function ``name``; lane loops run ``lanes`` iterations at once."""
+    """Emits one kernel as the function ``name``; vector loops have ``lanes`` lanes."""
 
     def __init__(self, module: LlvmModule, run: Run, name: str, lanes: int) -> None:
         super().__init__(module, run, name, lanes)
@@ -65,7 +64,7 @@ class KernelEmitter(KernelValues):
         self.m = _ElementMaths(self)
 
     def emit(self) -> None:
-        """Write the function."""
+        """Emit the function."""
         self._statements(self.kernel.body)
         self.b.ret()
 
@@ -76,7 +75,7 @@ class KernelEmitter(KernelValues):
             _EMITTERS[type(statement)](self, statement)
 
     def _for(self, loop: lp.For) -> None:
-        """One loop; by lanes, the last ones masked, where it is the lane loop."""
+        """Emit a loop; a vector loop has a masked tail, or is masked completely."""
         start, stop, registers = self._bound(loop.begin), self._bound(loop.end), lp.carried(loop.body)
         if loop.kind is LoopKind.SERIAL:
             self._iteration(loop, self.b.loop(start, stop, 1, self._values(registers)), registers)
@@ -93,9 +92,9 @@ class KernelEmitter(KernelValues):
     def _tail(
         self, loop: lp.For, begin: EmittedValue, stop: EmittedValue, registers: Sequence[Register]
     ) -> None:
-        """The last iteration of a lane loop, masked: in pieces where registers are narrower than its lanes.
+        """Emit the masked tail of a vector loop, in several vectors if registers are narrower than its lanes.
 
-        Pieces from ``stop`` on are skipped, so a short tail costs no more than it has lanes.
+        Vectors beyond ``stop`` are skipped.
         """
         lanes, before, parts = self.lanes, self._values(registers), []
         self.lanes = self._tail_lanes
@@ -110,7 +109,7 @@ class KernelEmitter(KernelValues):
 
     @property
     def _tail_lanes(self) -> int:
-        """Lanes of a piece of a tail: those of a reduction loop would fill a wider register."""
+        """The lanes of a vector of the tail: fewer than the loop's if those need a wider register."""
         bits = self.module.vector_bits
         if not self.kernel.reduces_lanes or bits >= REGISTER_BITS:
             return self.lanes
@@ -123,7 +122,7 @@ class KernelEmitter(KernelValues):
         registers: Sequence[Register],
         stop: EmittedValue | None = None,
     ) -> None:
-        """What a loop does in each of its iterations; if there is a ``stop``, in the lanes below that."""
+        """Emit the body of a loop; masked by the lanes below ``stop``, if there is one."""
         outer = self.mask
         with iterations as iteration:
             self._index[loop.loop] = iteration.index
@@ -140,20 +139,23 @@ class KernelEmitter(KernelValues):
         registers = lp.carried(blocks.body)
         with self.b.loop(self._bound(blocks.begin), stop, size, self._values(registers)) as iteration:
             self._set(registers, iteration.carried)
-            self._stretch((blocks.loop, blocks.level), iteration.index, size, stop)
+            self._set_edges((blocks.loop, blocks.level), iteration.index, size, stop)
             self._statements(blocks.body)
             iteration.next(*self._values(registers))
         self._set(registers, iteration.results)
 
     def _chunks(self, chunks: lp.Chunks) -> None:
-        size, extent = self._given.numbers[chunks.size.number], self._given.numbers[chunks.extent.number]
+        size, extent = (
+            self._arguments.parameters[chunks.size.number],
+            self._arguments.parameters[chunks.extent.number],
+        )
         with self.b.loop(self._low, self._high) as iteration:
             self._index[KernelLoop.CHUNKS] = iteration.index
-            self._stretch((chunks.loop, BlockLevel.CHUNK), iteration.index * size, size, extent)
+            self._set_edges((chunks.loop, BlockLevel.CHUNK), iteration.index * size, size, extent)
             self._statements(chunks.body)
 
     def _row_groups(self, rows: lp.RowGroups) -> None:
-        """Rows side by side; the last iteration, which may have fewer, runs the last row several times."""
+        """Emit a loop over groups of rows; the last group may repeat the last row."""
         start, stop = self._bound(rows.begin), self._bound(rows.end)
         with self.b.loop(start, stop, rows.width) as iteration:
             following = [iteration.index + i for i in range(1, rows.width)]
@@ -164,15 +166,15 @@ class KernelEmitter(KernelValues):
         self.group = None
 
     def _once(self, once: lp.Once) -> None:
-        """A whole row in the lanes of a vector."""
+        """Emit the body of a row that fits in one vector."""
         self._index[once.loop], self._along_row = self.zero, True
         if not once.full:
-            self._row_mask = self.b.first_lanes(self._given.numbers[once.extent.number], self.lanes)
+            self._row_mask = self.b.first_lanes(self._arguments.parameters[once.extent.number], self.lanes)
             self.mask = self._row_mask if self.group is None else self.group.tiled(self._row_mask)
         self._statements(once.body)
         self.mask, self._row_mask, self._along_row = None, None, False
 
-    def _stretch(self, key: BlockId, begin: EmittedValue, size: EmittedValue, stop: EmittedValue) -> None:
+    def _set_edges(self, key: BlockId, begin: EmittedValue, size: EmittedValue, stop: EmittedValue) -> None:
         end = begin + size
         self._edges[key] = begin, (end < stop).select(end, stop)
 
@@ -187,26 +189,26 @@ class KernelEmitter(KernelValues):
     def _results(self, function: ScalarFunction, operands: Sequence[EmittedValue]) -> list[EmittedValue]:
         return evaluate(function, self.m, operands)
 
-    # Folds
+    # Reductions
 
     def _reduce_init(self, fold: lp.ReduceInit) -> None:
         self._set(fold.accumulator, [x.splat(self._width) for x in self._results(fold.reduction.init, ())])
 
     def _reduce_update(self, fold: lp.ReduceUpdate) -> None:
         before, value = self._values(fold.accumulator), self._operand(fold.value).splat(self._width)
-        position = [self._place_in(fold.reduced)] if fold.reduction.placed else []
+        position = [self._linear_index(fold.reduced)] if fold.reduction.placed else []
         updated = self._results(fold.reduction.update, [*before, value, *position])
         after = [new.splat(self._width) for new in updated]
         if self.mask is not None and any(loop == self.lane_loop for loop, _ in fold.reduced):
             after = [self.mask.select(new, old) for new, old in zip(after, before, strict=True)]
         self._set(fold.accumulator, after)
 
-    def _place_in(self, index: Sequence[tuple[int, LaunchParameter]]) -> EmittedValue:
-        """The element's place along the reduced loops, for each lane."""
-        (first, _), *rest = index
+    def _linear_index(self, index: Sequence[tuple[int, LaunchParameter]]) -> EmittedValue:
+        """The element's linear index over the reduced loops, for each lane."""
+        (first, _), *others = index
         place = self.position(first)
-        for loop, extent in rest:
-            place = place * self._given.numbers[extent.number] + self.position(loop)
+        for loop, extent in others:
+            place = place * self._arguments.parameters[extent.number] + self.position(loop)
         return place.splat(self._width)
 
     def _reduce_combine(self, fold: lp.ReduceCombine) -> None:
@@ -250,26 +252,26 @@ class KernelEmitter(KernelValues):
     def _repeat(self, repeat: Repeat) -> None:
         b, last, count = self.b, start_timer(self.b), len(repeat.registers)
         outer, self._outermost = self._outermost, self._outermost or repeat
-        stopped = self._number(KernelCheck("a signal has come", self._outermost))
-        fine = b.constant(BOOL, True)
-        with b.while_loop([*map(self._operand, repeat.starts), self.zero, fine]) as loop:
+        stopped = self._number(KernelCheck("a signal was received", self._outermost))
+        true = b.constant(BOOL, True)
+        with b.while_loop([*map(self._operand, repeat.starts), self.zero, true]) as loop:
             *carried, iterations, alive = loop.carried
             self._set(repeat.registers, carried)
-            (goes_on,) = self._branch(repeat.condition)
-            goes_on = goes_on & alive
+            (proceed,) = self._branch(repeat.condition)
+            proceed = proceed & alive
             loop.test(
-                goes_on
+                proceed
                 if repeat.limit is None
-                else goes_on & (iterations < self._given.numbers[repeat.limit.number])
+                else proceed & (iterations < self._arguments.parameters[repeat.limit.number])
             )
             after = self._branch(repeat.body)
 
-            def ask_python() -> list[EmittedValue]:
-                poll_signals(self.module, b, last, self._given.status, stopped)
-                return [b.load(self._given.status, 0, I64).eq(0)]
+            def poll() -> list[EmittedValue]:
+                poll_signals(self.module, b, last, self._arguments.status, stopped)
+                return [b.load(self._arguments.status, 0, I64).eq(0)]
 
             (alive,) = b.if_else(
-                (iterations & (POLL_INTERVAL - 1)).eq(POLL_INTERVAL - 1), ask_python, lambda: [fine]
+                (iterations & (POLL_INTERVAL - 1)).eq(POLL_INTERVAL - 1), poll, lambda: [true]
             )
             loop.next(*after, iterations + 1, alive)
         self._outermost = outer

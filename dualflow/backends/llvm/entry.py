@@ -1,7 +1,7 @@
-"""An entry of a program: what calls kernels and products in the order of its statements.
+"""An entry of a program: calls kernels and products in the order of its statements.
 
-Such calls are steps in the table of integers. Around conditionals, loops and sizes that the run tells an
-entry is a function, which is written from the first time on that its builder is asked for.
+The calls are steps in the parameter table. An entry with conditionals, loops or dynamic sizes is a function,
+which is created when its builder is first used.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.kernel_table import KernelMemory, table
+from dualflow.backends.llvm.kernel_texts import kernel_text
 from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.llvm.scatter import bounds_routine, routine
-from dualflow.backends.llvm.steps import BEGINNING, LINK, WALK, StepKind, StepRecord
+from dualflow.backends.llvm.steps import HEADER, LINK, WALK, StepKind, StepRecord
 from dualflow.backends.llvm.text import F64, I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
-from dualflow.backends.llvm.written import write
 from dualflow.core.records import NamedTuple, dataclass, field
 from dualflow.core.size_functions import largest
 from dualflow.core.symbolic_sizes import SizeVariable, typical
@@ -45,17 +45,17 @@ if TYPE_CHECKING:
     from dualflow.backends.llvm.runtime.checked_memory import Workspace
 
 PARTIAL_BYTES = 8
-"""What a partial result of a whole reduction has in memory, whatever its dtype."""
+"""The bytes of a partial result of a full reduction in memory, for all dtypes."""
 ROW_ALIGNMENT = 64
 PADDING = 64
-"""Bytes behind each block of memory of a size that the run tells, for lanes that are off."""
+"""Bytes of padding after each buffer of dynamic size, for lanes that are masked off."""
 CHECKED_PADDING = 8
-"""The same in the checked mode, behind positions of elements: one too many may be written."""
-NO_MEMORY = OutOfMemory("there is no memory for a tensor whose size the run has told. Compute it in parts.")
+"""Bytes of padding in the checked mode after a list of positions, which may be followed by one more."""
+ALLOCATION_FAILED = OutOfMemory("memory for a tensor of dynamic size can't be allocated. Compute in parts.")
 
 
 class EmittedKernel(NamedTuple):
-    """One emitted loop nest, for readers and reports."""
+    """An emitted loop nest, for listings and reports."""
 
     name: str
     nest: Nest
@@ -64,22 +64,22 @@ class EmittedKernel(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Unit:
-    """A program under construction, and what its entries share.
+    """A program that is being emitted: the state that its entries share.
 
     Attributes:
-        module: the entries that are functions.
-        bounds: the sizes of buffers, with which accesses are compared.
-        begin: is told sources as they are written.
-        params: the table of integers that they read, and
-        messages: the checks that may fail.
-        functions: what each step calls, by the place of its address in the table.
-        products: the places of those that multiply matrices.
-        addresses: what the functions call beside each other and C's functions.
-        asks: whether some kernel may run so long that it looks for signals.
-        steps: what the table has of them, for reports.
-        node: that of the statement being written, and
-        around: the conditional or loop that it is in.
-        workspace: scratch memory, a block for each statement, where memory is checked; else None.
+        module: the module with the entries that are functions.
+        bounds: the sizes of buffers, for bounds checks of accesses.
+        begin: called with each emitted source.
+        params: the parameter table of the entries.
+        messages: the checks that may fail, with their nodes.
+        functions: the callee of each step, by the index of its address in the table.
+        products: the indices of the addresses of matrix products.
+        addresses: the external symbols, besides functions of C.
+        polls_signals: whether a kernel polls for signals.
+        steps: the records of the steps, for reports.
+        node: the node of the statement that is being emitted.
+        parent: the conditional or loop that contains it.
+        workspace: scratch memory with a block for each statement in the checked mode; else None.
     """
 
     plan: Plan
@@ -88,67 +88,68 @@ class Unit:
     module: LlvmModule
     bounds: MemoryBounds
     begin: Callable[[IrSource], None]
-    params: list[int] = field(default_factory=lambda: [*BEGINNING])
+    params: list[int] = field(default_factory=lambda: [*HEADER])
     messages: list[tuple[str | CheckValues, Node]] = field(default_factory=list)
     kernels: list[EmittedKernel] = field(default_factory=list)
     functions: dict[int, IrSource] = field(default_factory=dict)
     products: list[int] = field(default_factory=list)
     addresses: dict[str, int] = field(default_factory=dict)
-    asks: bool = False
+    polls_signals: bool = False
     workspace_bytes: int = 0
     parallel: bool = False
     work_ns: float = 0.0
     sized: bool = False
-    variable_places: dict[SizeVariable, int] = field(default_factory=dict)
-    given: dict[tuple[int, int], int] = field(default_factory=dict)
-    rooms: dict[int, int] = field(default_factory=dict)
+    size_params: dict[SizeVariable, int] = field(default_factory=dict)
+    input_sizes: dict[tuple[int, int], int] = field(default_factory=dict)
+    block_sizes: dict[int, int] = field(default_factory=dict)
     steps: list[StepRecord] = field(default_factory=list)
     node: Node | None = None
-    around: Node | None = None
+    parent: Node | None = None
     workspace: Workspace | None = None
 
     @property
     def costs(self) -> CostModel:
-        """The figures of the processor."""
+        """The cost model of the processor."""
         return self.plan.costs
 
-    def param(self, number: int) -> int:
-        """A new run-time parameter: its place."""
-        self.params.append(number)
+    def param(self, value: int) -> int:
+        """Append a parameter; returns its index."""
+        self.params.append(value)
         return len(self.params) - 1
 
-    def run(self, numbers: Sequence[int]) -> int:
-        """Parameters that stand one behind another: the place of the first."""
-        self.params.extend(numbers)
-        return len(self.params) - len(numbers)
+    def append_params(self, values: Sequence[int]) -> int:
+        """Append parameters; returns the index of the first."""
+        self.params.extend(values)
+        return len(self.params) - len(values)
 
-    def calls(self, step: int, function: IrSource) -> None:
-        """Note what a step calls."""
+    def set_callee(self, step: int, function: IrSource) -> None:
+        """Set the callee of the step at index ``step``."""
         self.functions[step + 2] = function
         self.begin(function)
 
-    def variable_place(self, variable: SizeVariable) -> int:
-        """The place of a size variable in the table of integers."""
-        if variable not in self.variable_places:
-            self.variable_places[variable] = self.param(0)
-        return self.variable_places[variable]
+    def size_param(self, variable: SizeVariable) -> int:
+        """The index of a size variable in the parameter table."""
+        if variable not in self.size_params:
+            self.size_params[variable] = self.param(0)
+        return self.size_params[variable]
 
-    def given_place(self, axis: tuple[int, int]) -> int:
-        """The place of the size that a call gives an axis of an input."""
-        if axis not in self.given:
-            self.given[axis] = self.param(0)
-        return self.given[axis]
+    def input_size_param(self, axis: tuple[int, int]) -> int:
+        """The index of the parameter with the size of an axis of an input, which each call stores."""
+        if axis not in self.input_sizes:
+            self.input_sizes[axis] = self.param(0)
+        return self.input_sizes[axis]
 
-    def room(self, buffer: int) -> int:
-        """The place of the number of bytes that a buffer of run-time size has."""
-        if buffer not in self.rooms:
-            self.rooms[buffer] = self.param(0)
-        return self.rooms[buffer]
+    def block_size_param(self, buffer: int) -> int:
+        """The index of the parameter with the allocated bytes of a buffer of dynamic size."""
+        if buffer not in self.block_sizes:
+            self.block_sizes[buffer] = self.param(0)
+        return self.block_sizes[buffer]
 
     def reserve(self, nbytes: int) -> int:
-        """The place of memory behind the arena's values, or in a buffer of its own where sizes are learnt.
+        """Reserve scratch memory after the arena's values, or in a separate buffer if sizes are dynamic.
 
-        Whatever works there takes turns, and all begins at one place, unless memory is checked.
+        Returns its offset. Statements run one after another, so all share one offset, except in the checked
+        mode.
         """
         if self.sized:
             self.workspace_bytes = nbytes
@@ -158,26 +159,26 @@ class Unit:
         self.workspace_bytes = max(self.workspace_bytes, nbytes)
         return self.plan.arena_bytes
 
-    def stretch(self) -> int:
-        """The place of the head of a new stretch: the table's beginning for the first."""
-        place = len(self.params)
-        return self.run([place, 0]) if place > len(BEGINNING) else 0
+    def begin_steps(self) -> int:
+        """Begin a step list; returns the index of its head, 0 for the first list."""
+        index = len(self.params)
+        return self.append_params([index, 0]) if index > len(HEADER) else 0
 
-    def follow(self, before: int, kind: StepKind, numbers: Sequence[int]) -> int:
-        """A step behind the head or step at ``before``: its place."""
-        place = self.run([kind, 0, *numbers])
-        assert self.node is not None, "a statement is being written"
-        self.steps.append(StepRecord(place, kind, self.node, self.around))
-        self.params[before + LINK] = place - before
-        return place
+    def append_step(self, before: int, kind: StepKind, values: Sequence[int]) -> int:
+        """Append a step after the head or step at index ``before``; returns its index."""
+        index = self.append_params([kind, 0, *values])
+        assert self.node is not None, "a statement is being emitted"
+        self.steps.append(StepRecord(index, kind, self.node, self.parent))
+        self.params[before + LINK] = index - before
+        return index
 
     def memory(self, run: Run, lanes: int) -> KernelMemory:
-        """A place for the kernel's own memory, behind the arena's values."""
+        """Reserve the memory of a kernel's partial results or scratch buffers."""
         buffer = self.plan.workspace if self.sized else self.plan.arena
         if run.partials:
-            each = run.total * run.partial_size * PARTIAL_BYTES
-            start = self.reserve(each * len(run.partials))
-            return KernelMemory(buffer, tuple([start + i * each for i in range(len(run.partials))]))
+            partial_bytes = run.total * run.partial_size * PARTIAL_BYTES
+            start = self.reserve(partial_bytes * len(run.partials))
+            return KernelMemory(buffer, tuple([start + i * partial_bytes for i in range(len(run.partials))]))
         sizes = [
             _aligned((math.prod(run.parameters[n.number] for n in s.length) + lanes) * s.dtype.size)
             for s in run.kernel.body
@@ -191,13 +192,13 @@ class Unit:
 
 
 class EntryFunction(NamedTuple):
-    """An entry that is a function.
+    """The function of an entry.
 
     Attributes:
-        b: fills it.
-        buffers: the addresses of the buffers,
-        params: the integers, and
-        status: where a check that failed is noted.
+        b: its builder.
+        buffers: its argument with the addresses of the buffers.
+        params: its argument with the parameter table.
+        status: its argument with the status word, to which failed checks are written.
     """
 
     b: Builder
@@ -207,79 +208,79 @@ class EntryFunction(NamedTuple):
 
 
 class Entry:
-    """Writes the calls of one entry.
+    """Emits the calls of one entry.
 
     Attributes:
         unit: the program.
-        name: of the function, if it becomes one.
-        function: what is written beside steps; None as long as there are steps only.
-        first: the head of the first stretch.
+        name: the name of the function, if there is one.
+        function: the function; None while all calls are steps of one list.
+        first_list: the index of the head of the first step list.
     """
 
     def __init__(self, unit: Unit, name: str) -> None:
         self.unit = unit
         self.name = name
         self.function: EntryFunction | None = None
-        self.first: int | None = None
-        self._last = 0
-        self._behind: tuple[object, int] | None = None
+        self.first_list: int | None = None
+        self._last_step = 0
+        self._list_end: tuple[object, int] | None = None
 
     @property
     def b(self) -> Builder:
         """The builder of the entry's function."""
-        return self._written().b
+        return self._function().b
 
     @property
     def buffers(self) -> EmittedValue:
-        return self._written().buffers
+        return self._function().buffers
 
     @property
     def params(self) -> EmittedValue:
-        return self._written().params
+        return self._function().params
 
     @property
     def status(self) -> EmittedValue:
-        return self._written().status
+        return self._function().status
 
     def read_from(self, buffers: EmittedValue) -> None:
-        """Take the addresses of buffers from another table from here on."""
-        self.function = self._written()._replace(buffers=buffers)
+        """Read the addresses of buffers from another table from here on."""
+        self.function = self._function()._replace(buffers=buffers)
 
-    def _written(self) -> EntryFunction:
-        """The function, which begins with the steps that there are already."""
+    def _function(self) -> EntryFunction:
+        """The function; a new one begins with a call for the steps so far."""
         if self.function is None:
             arguments = [("buffers", PTR), ("params", PTR), ("status", PTR)]
-            made = self.unit.module.function(self.name, VOID, arguments)
-            self.function = EntryFunction(made.builder, *made.args)
-            if self.first is not None:
-                self._walk(self.first)
+            new = self.unit.module.function(self.name, VOID, arguments)
+            self.function = EntryFunction(new.builder, *new.args)
+            if self.first_list is not None:
+                self._walk(self.first_list)
         return self.function
 
     def step(self, kind: StepKind, numbers: Sequence[int] = ()) -> int:
-        """One more step: its place. It belongs to the last stretch unless instructions have come between."""
-        if self.first is None or (self.function is not None and self._behind != self._here()):
-            self._last = self.unit.stretch()
-            if self.first is None:
-                self.first = self._last
+        """Append a step; returns its index. After other instructions it begins a new step list."""
+        if self.first_list is None or (self.function is not None and self._list_end != self._position()):
+            self._last_step = self.unit.begin_steps()
+            if self.first_list is None:
+                self.first_list = self._last_step
             if self.function is not None:
-                self._walk(self._last)
-        self._last = self.unit.follow(self._last, kind, numbers)
-        return self._last
+                self._walk(self._last_step)
+        self._last_step = self.unit.append_step(self._last_step, kind, numbers)
+        return self._last_step
 
-    def _walk(self, stretch: int) -> None:
-        function = self._written()
+    def _walk(self, first: int) -> None:
+        function = self._function()
         function.b.symbols.declare(WALK, VOID, [PTR, PTR, PTR])
-        head = function.b.offset(function.params, stretch, I64)
+        head = function.b.offset(function.params, first, I64)
         function.b.call(WALK, [function.buffers, head, function.status])
-        self._behind = self._here()
+        self._list_end = self._position()
 
-    def _here(self) -> tuple[object, int]:
-        """The place in the function where the next instruction will be."""
+    def _position(self) -> tuple[object, int]:
+        """The insertion point of the next instruction: the block and its number of lines."""
         block = self.b.block
         return block, len(block.lines)
 
     def scatter(self, scatter: ScatterRows) -> None:
-        """Put rows where integers say."""
+        """Emit the step of a scatter."""
         node, unit, positions = scatter.node, self.unit, scatter.indices
         if scatter.onto is not None:
             self.launch(scatter.onto)
@@ -287,43 +288,43 @@ class Entry:
         function = routine(element, positions.dtype, positions.depth, scatter.join, bits)
         unit.messages.append((OUTSIDE, node))
         unit.work_ns += unit.costs.addition_ns * typical(math.prod(sizes(node.inputs[-1])))
-        self._once(function, positions.table, (*scatter.outputs, positions.layout, scatter.rows))
+        self._call_once(function, positions.table, (*scatter.outputs, positions.layout, scatter.rows))
 
     def bounds(self, check: CheckBounds) -> None:
-        """Note a failure if a position of a scatter is outside."""
+        """Emit the bounds check of a scatter's indices."""
         positions = check.indices
         self.unit.messages.append((OUTSIDE, check.scatter))
         function = bounds_routine(positions.dtype, positions.depth, self.unit.module.vector_bits)
-        self._once(function, positions.table, (positions.layout,))
+        self._call_once(function, positions.table, (positions.layout,))
 
-    def _once(self, function: IrSource, numbers: Sequence[int], layouts: Sequence[Layout]) -> None:
-        """Call a kernel that is no loop nest, whose one check is the last that there is."""
-        places = [number for layout in layouts for number in (layout.buffer, layout.offset)]
-        self.call_kernel(function, 1, 1, [*numbers, *places, len(self.unit.messages)])
+    def _call_once(self, function: IrSource, parameters: Sequence[int], layouts: Sequence[Layout]) -> None:
+        """Emit the call of a kernel that is no loop nest; its check is the last message."""
+        buffers = [number for layout in layouts for number in (layout.buffer, layout.offset)]
+        self.call_kernel(function, 1, 1, [*parameters, *buffers, len(self.unit.messages)])
 
-    def call_kernel(self, function: IrSource, total: int, chunk: int, numbers: Sequence[int]) -> int:
-        """Call a kernel over ``total`` iterations of its outermost loop, shared by chunks if there are more.
+    def call_kernel(self, function: IrSource, total: int, chunk: int, parameters: Sequence[int]) -> int:
+        """Emit the call of a kernel over ``total`` iterations; parallel if there are several chunks.
 
-        Returns the place of the function's address.
+        Returns the index of the function's address.
         """
-        place = self.step(StepKind.KERNEL, [0, total, chunk, *numbers])
-        self.unit.calls(place, function)
-        return place + 2
+        step = self.step(StepKind.KERNEL, [0, total, chunk, *parameters])
+        self.unit.set_callee(step, function)
+        return step + 2
 
     def move(self, copy: CopyMemory) -> None:
-        """Copy memory."""
+        """Emit the step of a copy."""
         spec = copy.node.output.spec
         layouts = (*copy.inputs, *copy.outputs)
-        places = [n for layout in layouts for n in (layout.buffer, layout.offset * spec.dtype.size)]
-        self.step(StepKind.MOVE, [*places, spec.nbytes])
+        operands = [n for layout in layouts for n in (layout.buffer, layout.offset * spec.dtype.size)]
+        self.step(StepKind.MOVE, [*operands, spec.nbytes])
 
     def pointer(self, value: ir.Value, layout: Layout) -> EmittedValue:
-        """The address of a value that lies at ``layout``."""
+        """The address of a value with a layout."""
         start = self.b.load(self.buffers, layout.buffer, PTR)
         return self.b.offset(start, self.param(layout.offset), Type.of_dtype(value.spec.dtype.dtype))
 
     def launch(self, launch: Launch) -> None:
-        """Emit a nest, and call it over its outermost loop, shared between threads where that pays."""
+        """Emit a nest and its call, parallel over the outermost loop if that is faster."""
         nest = lower(*launch, self.unit.costs)
         lanes = lanes_of(nest, self.unit.module.vector_bits)
         kernel = EmittedKernel(f"k{len(self.unit.kernels)}", nest, lanes)
@@ -331,7 +332,7 @@ class Entry:
         run = run_of(nest, lanes, rows_of(nest, lanes, self.unit.module.vector_bits))
         memory = self.unit.memory(run, lanes)
         if self.unit.sized and memory.starts:
-            self.make_room(memory.buffer, [self.unit.workspace_bytes], launch.node)
+            self.allocate(memory.buffer, [self.unit.workspace_bytes], launch.node)
         partials = (0, run.total * run.partial_size - 1)
         self._run(launch, run, lanes, memory, partials)
         if run.join is not None:
@@ -339,28 +340,28 @@ class Entry:
 
     def _run(self, launch: Launch, run: Run, lanes: int, memory: KernelMemory, partials: Region) -> None:
         unit = self.unit
-        written = write(run, lanes, unit.module.vector_bits)
-        undecided = unit.bounds.launched(launch, run, written.accesses, partials)
-        unit.asks |= written.asks
-        numbers = table(run, memory, len(unit.messages) + 1)
-        unit.messages += written.messages(run.kernel)
+        kernel = kernel_text(run, lanes, unit.module.vector_bits)
+        undecided = unit.bounds.launched(launch, run, kernel.accesses, partials)
+        unit.polls_signals |= kernel.polls_signals
+        parameters = table(run, memory, len(unit.messages) + 1)
+        unit.messages += kernel.messages(run.kernel)
         chunk = chunk_of(run, lanes, unit.threads, unit.costs)
         if run.kernel.outermost is not None:
             unit.work_ns += run.work * unit.costs.addition_ns
             unit.parallel |= chunk != run.total
-        with self.inside(undecided, launch.node):
-            self.call_kernel(written.source, run.total, chunk, numbers)
+        with self.guarded(undecided, launch.node):
+            self.call_kernel(kernel.source, run.total, chunk, parameters)
 
     def fail_if(self, failed: EmittedValue, message: str, node: Node) -> None:
-        """Note a failure of ``node``."""
+        """Emit a check that writes a failure of ``node`` if ``failed``."""
         messages = self.unit.messages
         messages.append((message, node))
         with self.b.if_then(failed):
             note_failure(self.b, self.status, self.b.constant(I64, len(messages)))
 
     @contextmanager
-    def inside(self, spans: Sequence[Span], node: Node) -> Iterator[None]:
-        """A block that runs if all these elements are inside of their buffers; else ``node`` has failed."""
+    def guarded(self, spans: Sequence[Span], node: Node) -> Iterator[None]:
+        """Emit a block that runs if all spans are inside of their buffers; else ``node`` fails."""
         if not spans:
             yield
             return
@@ -368,10 +369,10 @@ class Entry:
         for span in spans:
             nbytes = bounds.nbytes.get(span.buffer)
             if span.buffer in bounds.blocks or nbytes is None:
-                room = b.load(self.params, self.unit.room(span.buffer), I64)
+                available = b.load(self.params, self.unit.block_size_param(span.buffer), I64)
             else:
-                room = self.param(nbytes)
-            outside = self.param(span.nbytes) > room
+                available = self.param(nbytes)
+            outside = self.param(span.nbytes) > available
             if at_least(span.first, 0) is not True:
                 outside = outside | (self.param(span.first) < 0)
             for count in span.counts:
@@ -380,42 +381,42 @@ class Entry:
         with b.if_then(b.load(self.status, 0, I64).eq(0)):
             yield
 
-    def make_room(self, buffer: int, sizes: Sequence[int], node: Node) -> None:
-        """Memory of as many bytes as ``sizes`` make for a buffer; a block that is large enough stays."""
-        b, place = self.b, self.unit.room(buffer)
-        wanted = self.param(math.prod(sizes))
+    def allocate(self, buffer: int, sizes: Sequence[int], node: Node) -> None:
+        """Emit the allocation of a buffer of ``prod(sizes)`` bytes, unless it is large enough."""
+        b, size_param = self.b, self.unit.block_size_param(buffer)
+        nbytes = self.param(math.prod(sizes))
         old = b.load(self.buffers, buffer, PTR)
-        missing = (b.load(self.params, place, I64) < wanted) | old.cast(I64).eq(0)
-        if len(sizes) > 1:  # the product of integers may be more than an integer holds
+        too_small = (b.load(self.params, size_param, I64) < nbytes) | old.cast(I64).eq(0)
+        if len(sizes) > 1:  # the product of integers may overflow
             product = b.constant(F64, 1.0)
             for size in sizes:
                 product = product * self.param(size).cast(F64)
             too_much = product > float(self.unit.memory_bytes)
         else:
-            too_much = wanted > self.unit.memory_bytes
-        self.fail_if(too_much, NO_MEMORY, node)
-        with b.if_then(missing & ~too_much):
+            too_much = nbytes > self.unit.memory_bytes
+        self.fail_if(too_much, ALLOCATION_FAILED, node)
+        with b.if_then(too_small & ~too_much):
             b.call(b.symbols.declare("free", VOID, [PTR]), [old])
-            nothing = b.constant(I64, 0).cast(PTR)
+            null = b.constant(I64, 0).cast(PTR)
             padding = PADDING
             if self.unit.workspace is not None:
                 padding = CHECKED_PADDING if kind_of(node) is CallKind.POSITIONS else 0
-            new = b.call(b.symbols.declare("realloc", PTR, [PTR, I64]), [nothing, wanted + padding])
+            new = b.call(b.symbols.declare("realloc", PTR, [PTR, I64]), [null, nbytes + padding])
             b.store(new, self.buffers, buffer)
-            b.store(wanted, self.params, place)
-            self.fail_if(new.cast(I64).eq(0), NO_MEMORY, node)
+            b.store(nbytes, self.params, size_param)
+            self.fail_if(new.cast(I64).eq(0), ALLOCATION_FAILED, node)
 
     def scratch(self, nbytes: int, node: Node) -> tuple[int, int]:
-        """Memory for a call that works there, what all of them use in turn: its buffer and bytes into it."""
+        """Reserve scratch memory for a call: its buffer and byte offset."""
         plan, unit = self.unit.plan, self.unit
         start = unit.reserve(nbytes)
         if not unit.sized:
             return plan.arena, start
-        self.make_room(plan.workspace, [nbytes], node)
+        self.allocate(plan.workspace, [nbytes], node)
         return plan.workspace, start
 
-    def param(self, number: int) -> EmittedValue:
-        return self.b.load(self.params, self.unit.param(number), I64)
+    def param(self, value: int) -> EmittedValue:
+        return self.b.load(self.params, self.unit.param(value), I64)
 
 
 def _aligned(nbytes: int) -> int:
@@ -423,9 +424,9 @@ def _aligned(nbytes: int) -> int:
 
 
 def rows_of(nest: Nest, lanes: int, vector_bits: int) -> int:
-    """How many rows run side by side where each fits into one register: as many as hide latencies.
+    """The number of rows that a kernel of short rows computes in one iteration, to hide latencies.
 
-    0 for longer rows, whose kernel serves all lengths. A batch of any size has the same kernel.
+    0 for rows longer than a register, whose kernel has a loop. A batch of any size has the same kernel.
     """
     if not has_short_rows(nest, min(lanes, vector_bits // 32)):
         return 0
@@ -441,7 +442,7 @@ def rows_of(nest: Nest, lanes: int, vector_bits: int) -> int:
 
 
 def chunk_of(run: Run, lanes: int, threads: int, costs: CostModel) -> int:
-    """How many iterations of the outermost loop make a chunk for one thread: all where it is not shared."""
+    """The number of iterations of the outermost loop in a chunk: all if the loop is serial."""
     total, outermost, work = run.total, run.kernel.outermost, run.work * costs.addition_ns
     if outermost is None or threads == 1:
         return total
@@ -453,8 +454,7 @@ def chunk_of(run: Run, lanes: int, threads: int, costs: CostModel) -> int:
 
 
 def shared_chunk(unit: Unit, total: int, work: float) -> int:
-    """How many of ``total`` iterations make a chunk for one thread, where all take ``work`` additions
-    together."""
+    """The iterations in a chunk of a loop with ``total`` iterations and ``work`` additions in all."""
     ns = work * unit.costs.addition_ns
     unit.work_ns += ns
     if unit.threads == 1:

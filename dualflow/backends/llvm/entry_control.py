@@ -1,9 +1,8 @@
-"""Conditionals and loops of an entry: branches of machine code around calls, with nothing of Python between
-iterations.
+"""Conditionals and loops of an entry, as branches of machine code around calls.
 
-An entry with loops has a buffer table of its own: behind the program's buffers stand the addresses of the
-rows that loops read and write, which move between iterations, and those of the stacks that grow. Grown stacks
-are C's memory, which the entry frees when it ends.
+An entry with loops copies the buffer table to its stack. The copy has the addresses of stack rows after the
+program's buffers, which change between iterations, and those of growable buffers. These are allocated with
+C's realloc, and freed when the entry returns.
 """
 
 from __future__ import annotations
@@ -48,13 +47,13 @@ POLL_INTERVAL = 16
 """Iterations of a loop between two checks for a signal; a power of two."""
 
 _STEPS = (Launch, LaunchPieces, Multiply, ScatterRows, CheckBounds, CopyMemory)
-"""What steps do where all sizes are known,"""
+"""The statements that are steps in programs with static sizes."""
 _STEP_KINDS = (CallKind.WINDOW_SUM, CallKind.FOURIER)
-"""and the routines that they call."""
+"""The routines that are steps in such programs."""
 
 
 def write_entry(unit: Unit, name: str, program: Sequence[Statement]) -> Entry:
-    """Write the entry ``name``, which does what the statements of ``program`` say."""
+    """Emit the entry ``name`` for the statements of ``program``."""
     entry = Entry(unit, name)
     control = _Control(entry)
     control.begin(program)
@@ -64,56 +63,56 @@ def write_entry(unit: Unit, name: str, program: Sequence[Statement]) -> Entry:
 
 
 def _is_step(statement: Statement) -> bool:
-    """Whether a step does what ``statement`` says, where all sizes are known."""
+    """Whether ``statement`` is a step in a program with static sizes."""
     if isinstance(statement, CallRoutine):
         return statement.kind in _STEP_KINDS
     return isinstance(statement, _STEPS)
 
 
 class _Control:
-    """Writes statements, and what stands around them.
+    """Emits statements and control flow.
 
     Attributes:
-        entry: what they are written to.
-        iterations: the numbers of iterations that loops have made.
-        room: for how many iterations their stacks that grow have room.
-        outermost: the loop that is being written, of several the outermost.
-        rows: the buffers that are rows of stacks: addresses inside another buffer's memory.
+        entry: the entry.
+        iterations: stack memory with the trip count of each loop.
+        capacity: stack memory with the capacity of each loop's growable buffers, in rows.
+        outermost: the outermost loop that is being emitted.
+        rows: the buffers that are rows of stacks: addresses inside another buffer.
     """
 
     def __init__(self, entry: Entry) -> None:
         self.entry = entry
         self.iterations: EmittedValue | None = None
-        self.room: EmittedValue | None = None
+        self.capacity: EmittedValue | None = None
         self.outermost: Node | None = None
         self.rows: frozenset[int] = frozenset()
 
     def begin(self, program: Sequence[Statement]) -> None:
-        """Make the table that rows move in, if there are loops."""
+        """Emit the copy of the buffer table, if there are loops."""
         plan, entry = self.entry.unit.plan, self.entry
         loops = [s for s in walk(program) if isinstance(s, RunLoop)]
         if not loops:
             return
         self.rows = frozenset(row.slot for loop in loops for row in loop.rows)
         b = entry.b
-        self.iterations, self.room = b.alloca(I64, plan.loops), b.alloca(I64, plan.loops)
+        self.iterations, self.capacity = b.alloca(I64, plan.loops), b.alloca(I64, plan.loops)
         for loop in range(plan.loops):
-            b.store(b.constant(I64, 0), self.room, loop)
-        if entry.unit.sized:  # the caller's table has room for the addresses, of each call
+            b.store(b.constant(I64, 0), self.capacity, loop)
+        if entry.unit.sized:  # the caller's table has entries for the addresses
             return
         first = plan.arena + 1
-        own = b.alloca(PTR, first + plan.slots)
+        table = b.alloca(PTR, first + plan.slots)
         b.call(
             b.symbols.declare("memcpy", PTR, [PTR, PTR, I64]),
-            [own, entry.buffers, b.constant(I64, 8 * first)],
+            [table, entry.buffers, b.constant(I64, 8 * first)],
         )
-        nothing = b.constant(I64, 0).cast(PTR)
+        null = b.constant(I64, 0).cast(PTR)
         for slot in range(plan.slots):
-            b.store(nothing, own, first + slot)
-        entry.read_from(own)
+            b.store(null, table, first + slot)
+        entry.read_from(table)
 
     def end(self, program: Sequence[Statement]) -> None:
-        """Free what has grown, and return."""
+        """Emit the release of growable buffers, and the return."""
         if self.entry.function is None:
             return
         b = self.entry.b
@@ -123,49 +122,49 @@ class _Control:
         b.ret()
 
     def run(self, program: Sequence[Statement]) -> None:
-        """Write statements in order; where one has stopped the program, those after it don't run.
+        """Emit statements in order; after a failed check the following ones don't run.
 
-        Kernels whose checks failed go on, so variables are written only behind a look at the status.
+        Kernels whose checks failed continue, so variables are written only after a check of the status.
         """
-        inputs, sure = self.entry.unit.plan.inputs, True
-        with ExitStack() as behind_checks:
+        inputs, checked = self.entry.unit.plan.inputs, True
+        with ExitStack() as open_blocks:
             for i, statement in enumerate(program):
-                if not sure and any(layout.buffer < inputs for layout in statement.outputs):
+                if not checked and any(layout.buffer < inputs for layout in statement.outputs):
                     if self.entry.function is None and all(map(_is_step, program[i:])):
                         self.entry.step(StepKind.STOP)
                     else:
-                        behind_checks.enter_context(self.entry.b.if_then(self._fine()))
-                    sure = True
+                        open_blocks.enter_context(self.entry.b.if_then(self._ok()))
+                    checked = True
                 self._begin(statement)
-                self._guarded(statement) if self.entry.unit.sized else self._write(statement)
+                self._write_sized(statement) if self.entry.unit.sized else self._write(statement)
                 if any(isinstance(s, RequireCondition) for s in walk((statement,))):
-                    behind_checks.enter_context(self.entry.b.if_then(self._fine()))
-                    sure = True
+                    open_blocks.enter_context(self.entry.b.if_then(self._ok()))
+                    checked = True
                 elif fails(statement.node):
-                    sure = False
+                    checked = False
 
     def _begin(self, statement: Statement) -> None:
-        """Note whose work the next steps are; in the checked mode, also of what is no step."""
+        """Set the node of the next steps; in the checked mode, also of statements that are no steps."""
         unit = self.entry.unit
         unit.node = statement.node
         if unit.workspace is not None and (unit.sized or not _is_step(statement)):
             self.entry.step(StepKind.NOTE)
 
-    def _guarded(self, statement: Statement) -> None:
-        """Write a statement that may depend on sizes: where one could not be told, it doesn't run.
+    def _write_sized(self, statement: Statement) -> None:
+        """Emit a statement that may depend on dynamic sizes, after a check of the status.
 
-        It begins with memory for its outputs. A row of a stack has none of its own: it lies in the stack.
+        Memory for its outputs is allocated first, except for rows of stacks.
         """
-        with self.entry.b.if_then(self._fine()):
-            made: dict[int, list[int]] = {}
-            if not isinstance(statement, ChooseBranch | RunLoop):  # which have their own statements
-                made = dynamic_buffers(statement.outputs, statement.node.outputs)
-            made = {buffer: sizes for buffer, sizes in made.items() if buffer not in self.rows}
-            for buffer, sizes in made.items():
-                self.entry.make_room(buffer, sizes, statement.node)
+        with self.entry.b.if_then(self._ok()):
+            buffers: dict[int, list[int]] = {}
+            if not isinstance(statement, ChooseBranch | RunLoop):  # whose statements allocate their outputs
+                buffers = dynamic_buffers(statement.outputs, statement.node.outputs)
+            buffers = {buffer: sizes for buffer, sizes in buffers.items() if buffer not in self.rows}
+            for buffer, sizes in buffers.items():
+                self.entry.allocate(buffer, sizes, statement.node)
             undecided = self.entry.unit.bounds.undecided(statement)
-            room = self.entry.b.if_then(self._fine()) if made else nullcontext()
-            with room, self.entry.inside(undecided, statement.node):
+            if_allocated = self.entry.b.if_then(self._ok()) if buffers else nullcontext()
+            with if_allocated, self.entry.guarded(undecided, statement.node):
                 self._write(statement)
 
     def _write(self, statement: Statement) -> None:
@@ -192,17 +191,17 @@ class _Control:
 
     def _control(self, statement: ChooseBranch | RunLoop) -> None:
         unit = self.entry.unit
-        outer, unit.around = unit.around, statement.node
+        outer, unit.parent = unit.parent, statement.node
         if isinstance(statement, RunLoop):
             self._loop(statement)
         else:
             self._choose(self._scalar(statement.number).cast(I64), statement.branches)
-        unit.around = outer
+        unit.parent = outer
 
     def _routine(self, call: CallRoutine) -> None:
         match call.kind:
             case CallKind.MEASURE:
-                run_time_sizes.measure(self.entry, call)
+                run_time_sizes.write_bind_size(self.entry, call)
             case CallKind.SIZES:
                 run_time_sizes.write_sizes(self.entry, call)
             case CallKind.POSITIONS:
@@ -210,26 +209,28 @@ class _Control:
             case CallKind.WINDOW_SUM:
                 imported("dualflow.backends.llvm.window_sums").write_window_sum(self.entry, call)
             case kind:
-                assert kind is CallKind.FOURIER, "host calls stand between entries"
+                assert kind is CallKind.FOURIER, "host calls are between entries"
                 imported("dualflow.backends.llvm.fourier_calls").write_fourier(self.entry, call)
 
     def _require(self, check: RequireCondition) -> None:
-        """Where the check fails, note its number, and what its error is made of behind the parameters."""
+        """Emit a check; if it fails, write its number, and copy its values to the parameter table."""
         b, entry = self.entry.b, self.entry
-        kept = CheckValues(tuple([entry.unit.run([0] * -(-v.spec.nbytes // 8)) for _, v in check.reads]))
-        entry.unit.messages.append((kept, check.node))
+        values = CheckValues(
+            tuple([entry.unit.append_params([0] * -(-v.spec.nbytes // 8)) for _, v in check.reads])
+        )
+        entry.unit.messages.append((values, check.node))
         number = b.constant(I64, len(entry.unit.messages))
         with b.if_then(~self._scalar(check.condition)):
             copy = b.symbols.declare("memcpy", PTR, [PTR, PTR, I64])
-            for place, (layout, value) in zip(kept.places, check.reads, strict=True):
+            for index, (layout, value) in zip(values.places, check.reads, strict=True):
                 start = entry.param(layout.offset * value.spec.dtype.size)
                 source = b.offset(b.load(entry.buffers, layout.buffer, PTR), start, I8)
-                target = b.offset(entry.params, b.constant(I64, place), I64)
+                target = b.offset(entry.params, b.constant(I64, index), I64)
                 b.call(copy, [target, source, b.constant(I64, value.spec.nbytes)])
             note_failure(b, entry.status, number)
 
     def _choose(self, index: EmittedValue, branches: Sequence[Sequence[Statement]]) -> None:
-        """The branch of number ``index``, the last for any other number."""
+        """Emit the branch number ``index``; the last one for any other number."""
         first, *others = branches
         if not others:
             self.run(first)
@@ -249,28 +250,28 @@ class _Control:
         b, unit = self.entry.b, self.entry.unit
         assert self.iterations is not None
         outer, self.outermost = self.outermost, self.outermost or loop.node
-        unit.messages.append(("a signal has come", self.outermost))
+        unit.messages.append(("a signal was received", self.outermost))
         stopped = b.constant(I64, len(unit.messages))
         for size in loop.sizes:
-            run_time_sizes.give(self.entry, size.variable, self.entry.param(size.start))
+            run_time_sizes.bind_size(self.entry, size.variable, self.entry.param(size.start))
         for buffer, sizes in loop.stacks:
-            self.entry.make_room(buffer, sizes, loop.node)
+            self.entry.allocate(buffer, sizes, loop.node)
         if not is_static(
             row.nbytes for row in loop.growable
-        ):  # rows may be longer than when the loop last ran
-            assert self.room is not None
-            b.store(b.constant(I64, 0), self.room, loop.counter)
+        ):  # rows may be longer than in the last run of the loop
+            assert self.capacity is not None
+            b.store(b.constant(I64, 0), self.capacity, loop.counter)
         self.run(loop.start)
         before = unit.work_ns
         count, last = self._count(loop), start_timer(b)
         with b.while_loop([b.constant(I64, 0)]) as iterations:
             (iteration,) = iterations.carried
-            goes_on = self._fine() if count is None else self._fine() & (iteration < count)
+            proceed = self._ok() if count is None else self._ok() & (iteration < count)
             if loop.condition is not None:
-                goes_on = self._tested(loop.test, loop.condition, goes_on)
+                proceed = self._tested(loop.test, loop.condition, proceed)
             if loop.growable:
-                goes_on = self._grow(loop, iteration, goes_on)
-            iterations.test(goes_on)
+                proceed = self._grow(loop, iteration, proceed)
+            iterations.test(proceed)
             for row in loop.rows:
                 self._move(row, count - 1 - iteration if loop.backwards and count is not None else iteration)
             self.run(loop.body)
@@ -280,27 +281,27 @@ class _Control:
             iterations.next(iteration + 1)
         self.outermost = outer
         b.store(iterations.results[0], self.iterations, loop.counter)
-        made = unit.costs.unknown_iterations if loop.length is None else typical(loop.length)
-        unit.work_ns = before + (unit.work_ns - before) * made
+        trip_count = unit.costs.unknown_iterations if loop.length is None else typical(loop.length)
+        unit.work_ns = before + (unit.work_ns - before) * trip_count
 
     def _exchange(self, loop: RunLoop) -> None:
-        """What is carried is where the iteration has put it, in the size that it has got."""
+        """Swap the buffers of loop-carried values, and bind their new sizes."""
         if not loop.sizes:
             return
         b, entry = self.entry.b, self.entry
-        with b.if_then(self._fine()):
+        with b.if_then(self._ok()):
             for pair in loop.exchanged:
-                rooms = [entry.unit.room(buffer) for buffer in pair]
-                for table, places, type in ((entry.buffers, pair, PTR), (entry.params, rooms, I64)):
-                    first, second = (b.load(table, place, type) for place in places)
-                    b.store(second, table, places[0])
-                    b.store(first, table, places[1])
+                size_params = [entry.unit.block_size_param(buffer) for buffer in pair]
+                for table, indices, type in ((entry.buffers, pair, PTR), (entry.params, size_params, I64)):
+                    first, second = (b.load(table, index, type) for index in indices)
+                    b.store(second, table, indices[0])
+                    b.store(first, table, indices[1])
             following = [entry.param(size.following) for size in loop.sizes]
             for size, number in zip(loop.sizes, following, strict=True):
-                run_time_sizes.give(entry, size.variable, number)
+                run_time_sizes.bind_size(entry, size.variable, number)
 
     def _count(self, loop: RunLoop) -> EmittedValue | None:
-        """The largest number of iterations; None for any."""
+        """The maximum number of iterations; None for no limit."""
         if loop.counted is not None:
             assert self.iterations is not None
             b = self.entry.b
@@ -310,21 +311,21 @@ class _Control:
             return count
         return None if loop.length is None else self.entry.param(loop.length)
 
-    def _fine(self) -> EmittedValue:
+    def _ok(self) -> EmittedValue:
         """Whether no check has failed."""
         return self.entry.b.load(self.entry.status, 0, I64).eq(0)
 
     def _tested(
-        self, test: Sequence[Statement], condition: ValueLayout, goes_on: EmittedValue
+        self, test: Sequence[Statement], condition: ValueLayout, proceed: EmittedValue
     ) -> EmittedValue:
-        """Whether the loop goes on, by its condition, which is asked only where nothing else ends it."""
+        """Whether the loop proceeds: evaluates its condition unless the loop has ended already."""
 
-        def ask() -> list[EmittedValue]:
+        def evaluate_condition() -> list[EmittedValue]:
             self.run(test)
-            return [self._scalar(condition) & self._fine()]
+            return [self._scalar(condition) & self._ok()]
 
         b = self.entry.b
-        return b.if_else(goes_on, ask, lambda: [goes_on])[0]
+        return b.if_else(proceed, evaluate_condition, lambda: [proceed])[0]
 
     def _scalar(self, placed: ValueLayout) -> EmittedValue:
         b, entry, (layout, value) = self.entry.b, self.entry, placed
@@ -332,34 +333,33 @@ class _Control:
         return b.load(pointer, entry.param(layout.offset), Type.of_dtype(value.spec.dtype.dtype))
 
     def _move(self, row: StackRow, index: EmittedValue) -> None:
-        """Point the row's buffer at row ``index`` of its stack."""
+        """Store the address of row ``index`` of a stack in the buffer table."""
         b, entry = self.entry.b, self.entry
         stack = b.load(entry.buffers, row.stack.buffer, PTR)
-        place = index * entry.param(row.nbytes) + entry.param(row.stack.offset * row.dtype.size)
-        b.store(b.offset(stack, place, I8), entry.buffers, row.slot)
+        offset = index * entry.param(row.nbytes) + entry.param(row.stack.offset * row.dtype.size)
+        b.store(b.offset(stack, offset, I8), entry.buffers, row.slot)
 
-    def _grow(self, loop: RunLoop, iteration: EmittedValue, goes_on: EmittedValue) -> EmittedValue:
-        """Make room for the rows of ``iteration``; returns whether there is room, without which the loop
-        ends."""
+    def _grow(self, loop: RunLoop, iteration: EmittedValue, proceed: EmittedValue) -> EmittedValue:
+        """Grow buffers for the rows of ``iteration``; returns whether the loop proceeds."""
         entry, b, unit = self.entry, self.entry.b, self.entry.unit
-        assert self.room is not None
-        room, each = b.load(self.room, loop.counter, I64), loop.growable_bytes
-        most = entry.param(unit.memory_bytes // largest(each, 1))
-        unit.messages.append((memory_message(each), loop.node))
+        assert self.capacity is not None
+        capacity, row_bytes = b.load(self.capacity, loop.counter, I64), loop.growable_bytes
+        max_capacity = entry.param(unit.memory_bytes // largest(row_bytes, 1))
+        unit.messages.append((memory_message(row_bytes), loop.node))
         failure = b.constant(I64, len(unit.messages))
-        with b.if_then(goes_on & (iteration >= room)):
-            wanted = (room.eq(0)).select(b.constant(I64, INITIAL_CAPACITY), room * 2)
-            with b.if_then(wanted > most):
+        with b.if_then(proceed & (iteration >= capacity)):
+            new_capacity = (capacity.eq(0)).select(b.constant(I64, INITIAL_CAPACITY), capacity * 2)
+            with b.if_then(new_capacity > max_capacity):
                 b.store(failure, entry.status, 0)
-            with b.if_then(wanted <= most):
+            with b.if_then(new_capacity <= max_capacity):
                 realloc = b.symbols.declare("realloc", PTR, [PTR, I64])
                 for row in loop.growable:
                     old = b.load(entry.buffers, row.stack.buffer, PTR)
-                    new = b.call(realloc, [old, wanted * entry.param(largest(row.nbytes, 1))])
-                    missing = new.cast(I64).eq(0)
-                    with b.if_then(missing):
+                    new = b.call(realloc, [old, new_capacity * entry.param(largest(row.nbytes, 1))])
+                    failed = new.cast(I64).eq(0)
+                    with b.if_then(failed):
                         b.store(failure, entry.status, 0)
-                    with b.if_then(~missing):
+                    with b.if_then(~failed):
                         b.store(new, entry.buffers, row.stack.buffer)
-                b.store(wanted, self.room, loop.counter)
-        return goes_on & self._fine()
+                b.store(new_capacity, self.capacity, loop.counter)
+        return proceed & self._ok()

@@ -1,7 +1,7 @@
-"""A graph that runs: machine code, its tables, and the calls between native parts.
+"""A compiled graph: machine code, its parameter table, and the calls between native parts.
 
-The code is shared: graphs that differ only in sizes have one text, so one library in this process and one
-object on disk. What differs is a table of integers.
+The code is shared: graphs that differ only in sizes have the same text, hence one library in this process and
+one object on disk. They differ in the parameter table.
 """
 
 from __future__ import annotations
@@ -40,39 +40,39 @@ from dualflow.schedule.plan import plan
 from dualflow.schedule.planned import Plan
 
 Array = np.ndarray[Any, Any]
-KEPT_ARENA = 64 << 20
-"""An arena of up to so many bytes is kept between calls: the system need not zero its pages again."""
+MAX_REUSED_ARENA = 64 << 20
+"""The maximum size in bytes of an arena that is reused by later calls, to avoid page faults."""
 
 _ENTRY = (None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _light = ctypes.PYFUNCTYPE(*_ENTRY)
 heavy_call = ctypes.CFUNCTYPE(*_ENTRY)
-"""An entry by its address, as a function that lets other threads run meanwhile."""
+"""The ctypes prototype of an entry that releases the GIL."""
 _libraries: weakref.WeakValueDictionary[IrSource, jit.Library] = weakref.WeakValueDictionary()
 
 
 class NativePart(NamedTuple):
-    """A native part: its entry, and the byte of the table of integers that it is called with."""
+    """A native part: its entry, and the byte offset of its step list in the parameter table."""
 
     call: Callable[..., Any]
     offset: int
 
 
 def planned(graph: Graph, options: CompileOptions) -> Plan:
-    """The plan of an executable of ``graph``, where loops and conditions around host calls are host calls."""
-    own, separate = options.capabilities & capabilities(), bool(switches.checked_side())
-    return plan(with_host_fallbacks(graph), own, separate=separate, costs=options.cost_model)
+    """The plan of ``graph``, in which loops and conditionals with host calls are host calls."""
+    capabilities_here, separate = options.capabilities & capabilities(), bool(switches.checked_side())
+    return plan(with_host_fallbacks(graph), capabilities_here, separate=separate, costs=options.cost_model)
 
 
 class Executable:
     """A compiled graph.
 
     Attributes:
-        graph: what it computes, after all passes.
-        options: what it is compiled for.
-        plan: where values live.
+        graph: the graph, after all passes.
+        options: the compile options.
+        plan: the memory layout of values, and the calls.
         program: the code before compilation, and its parameters.
         libraries: the machine code.
-        made: that of it which this process did not have already; None if it had all.
+        new_library: the library that was linked for this graph; None if the process had all code already.
     """
 
     __slots__ = (
@@ -80,12 +80,12 @@ class Executable:
         "_arenas",
         "_call_memory",
         "_calls",
-        "_fresh",
         "_functions",
+        "_new_arrays",
         "_params",
         "graph",
         "libraries",
-        "made",
+        "new_library",
         "options",
         "plan",
         "program",
@@ -102,17 +102,17 @@ class Executable:
                     background.begin(source)
 
             self.program: Program = write(self.plan, options, begin)
-            found, self.made = _libraries_of(self.program, background)
-        self.libraries = tuple(dict.fromkeys(found[source] for source in self.program.sources))
+            libraries, self.new_library = _libraries_of(self.program, background)
+        self.libraries = tuple(dict.fromkeys(libraries[source] for source in self.program.sources))
         self._functions = {
-            name: library.address(name) for source, library in found.items() for name in source.exports
+            name: library.address(name) for source, library in libraries.items() for name in source.exports
         }
         self._params = np.array(self.program.params, np.int64)
         if self.program.parallel:
             pool = threads.pool()
             self._params[POOL], self._params[PFOR] = pool.address, pool.pfor
-        for place, name in self.program.functions.items():
-            self._params[place] = self._functions[name]
+        for index, name in self.program.functions.items():
+            self._params[index] = self._functions[name]
         prototype = heavy_call if self.program.heavy else _light
         self._calls: list[NativePart | HostStep] = [
             HostStep.of(part.host)
@@ -122,19 +122,19 @@ class Executable:
         ]
         self._arenas: list[Array] = []
         self._call_memory: CallMemory | None = None
-        self._fresh = tuple(_fresh(self.plan, self._calls))
+        self._new_arrays = tuple(_new_arrays(self.plan, self._calls))
 
     @property
     def reused(self) -> bool:
-        """Whether this process had all of the machine code already."""
-        return self.made is None
+        """Whether all machine code was in this process already."""
+        return self.new_library is None
 
     def entry(self, name: str) -> int:
         """The address of a native part."""
         return self._functions[name]
 
     def call_memory(self) -> CallMemory:
-        """The arena of built-in calls. Other calls keep none between them once there is one."""
+        """The arena of C fast calls. Once it exists, other calls don't reuse arenas."""
         if self._call_memory is None:
             self._call_memory = CallMemory(self.program.arena_bytes)
             self._arenas.clear()
@@ -142,12 +142,12 @@ class Executable:
 
     @property
     def params(self) -> Array:
-        """The table of integers that the code reads."""
+        """The parameter table."""
         return self._params
 
     @property
     def parts(self) -> tuple[PartReport, ...]:
-        """How each part of the graph runs."""
+        """A report of each native part and host call."""
         return tuple(_reports(self.program, self.libraries))
 
     def run(self, arrays: Sequence[Array], effect_log: EffectLog | None = None) -> list[Array]:
@@ -156,24 +156,24 @@ class Executable:
         Args:
             arrays: one for each input of the graph, C-contiguous, of the input's dtype and shape. Those
                 of updated variables are written to.
-            effect_log: learns what runs outside of machine code, and what ended the call if it fails. What
-                came too late for that is for the caller to raise.
+            effect_log: records host calls, and the error of a failed call. An exception of a signal handler
+                after the call is stored in it, for the caller to raise.
 
         Raises:
             InvalidArgumentError: a check inside the graph failed.
-            Halted: the same, where an effect log makes the error.
-            ResourceExhaustedError: there is no memory for the outputs, or for what is computed on the way.
+            Halted: the same with an effect log, which creates the error.
+            ResourceExhaustedError: memory for outputs or intermediates can't be allocated.
 
-        Whatever is raised, no variable has been written to.
+        No variable has been updated if it raises.
         """
         layout = self.plan
         if layout.sized:
             return self._run_sized(arrays, effect_log)
         buffers: list[Array] = [*arrays, *layout.constants]
         try:
-            buffers += [self.empty(shape, dtype) for shape, dtype in self._fresh]
+            buffers += [self.empty(shape, dtype) for shape, dtype in self._new_arrays]
             arena = self._take_arena()
-        except (MemoryError, ValueError) as error:  # the latter for more than an address can tell
+        except (MemoryError, ValueError) as error:  # ValueError for sizes beyond the address space
             raise out_of_memory(self.graph.name, error) from None
         buffers.append(arena)
         table: Array | None = None
@@ -185,8 +185,8 @@ class Executable:
                 with span("host", call.node.op.name, call.node.origin):
                     self.host(call, buffers, effect_log)
                 if table is not None:
-                    for made in call.made:
-                        table[made.buffer] = address_of(buffers[made.buffer])
+                    for output in call.outputs:
+                        table[output.buffer] = address_of(buffers[output.buffer])
                 continue
             if table is None:
                 table, status = np.array([address_of(b) for b in buffers], np.uintp), np.zeros(1, np.int64)
@@ -197,7 +197,7 @@ class Executable:
         return buffers[layout.first_output : layout.first_temporary]
 
     def _run_sized(self, arrays: Sequence[Array], effect_log: EffectLog | None) -> list[Array]:
-        """The outputs of a program that learns sizes: it has numbers and memory of each call."""
+        """The outputs of a program with dynamic sizes; each call has its own parameter table and buffers."""
         layout = self.plan
         try:
             call = self.sized_call(self._params.copy(), arrays)
@@ -222,16 +222,16 @@ class Executable:
             self._give_arena(call.arena)
 
     def _output(self, call: SizedCall, number: int) -> Array:
-        """An output of a call that learns sizes."""
+        """An output of a call with dynamic sizes."""
         try:
             return call.output(number)
         except (MemoryError, ValueError) as error:
             node = self.graph.results[number].node
-            assert node is not None, "inputs of a graph have memory"
+            assert node is not None, "inputs of a graph are allocated"
             raise out_of_memory(ops_of(node) or self.graph.name, error, user_line(node)) from None
 
     def launch(self, call: Callable[..., Any], arrays: Sequence[Array], result: Array, params: Array) -> None:
-        """Run a native part that has inputs and one output, with integers of the caller.
+        """Run a native part with inputs and one output, with a parameter table of the caller.
 
         Raises:
             InvalidArgumentError: a check inside it failed.
@@ -242,34 +242,34 @@ class Executable:
             raise self.failure(int(status[0]))
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
-        """Memory of an output or an intermediate."""
+        """Memory for an output or an intermediate."""
         return np.empty(shape, dtype)
 
     def host(self, step: HostStep, buffers: list[Array], effect_log: EffectLog | None) -> None:
-        """Run a node's own kernel; its results become the buffers of their places."""
+        """Run a host kernel, and store its results in the buffer table."""
         step.run(buffers, effect_log)
 
     def sized_call(self, params: Array, arrays: Sequence[Array]) -> SizedCall:
-        """A call of a program that learns sizes."""
+        """The state of a call of a program with dynamic sizes."""
         return SizedCall(self.plan, self.program, params, arrays, self._take_arena())
 
     def failure(self, number: int, params: Array | None = None) -> Exception:
-        """The error for a check that failed, naming the op and the user's line; ``params`` are the call's."""
+        """The error of a failed check, with the op and the user's line; ``params`` is the call's table."""
         message, node = self.program.messages[number - 1]
         if isinstance(message, CheckValues):
-            kept = self._params if params is None else params
-            made: Exception = node.attrs["error"](message.arrays(node, kept))
-            return made
+            table = self._params if params is None else params
+            error: Exception = node.attrs["error"](message.arrays(node, table))
+            return error
         if node.op is REQUIRE_SIZE:
-            numbers = self._params if params is None else params
-            known = {
-                variable: int(numbers[place]) for variable, place in self.program.variable_places.items()
+            table = self._params if params is None else params
+            bound_sizes = {
+                variable: int(table[index]) for variable, index in self.program.size_params.items()
             }
-            message = message.format(*bind_sizes(node.attrs["shapes"], known))
+            message = message.format(*bind_sizes(node.attrs["shapes"], bound_sizes))
         return check_error(node, message)
 
     def failing(self, number: int) -> Node:
-        """The node that left ``number`` in the status; the outermost loop where a signal ended one."""
+        """The node of a status ``number``; the outermost loop if a signal ended it."""
         return self.program.messages[abs(number) - 1][1]
 
     def enter(
@@ -282,12 +282,12 @@ class Executable:
     ) -> None:
         """Run a native part by the addresses of its tables.
 
-        Where a signal's handler raised, ctypes finds that error in the way.
+        If a signal handler raised, ctypes raises a SystemError with that error as its cause.
         """
         if effect_log is not None:
             effect_log.node = None
-        table, integers, noted = addresses
-        call, addresses = part.call, (table, integers + part.offset, noted)
+        table, param_table, status_address = addresses
+        call, addresses = part.call, (table, param_table + part.offset, status_address)
         try:
             call(*addresses)
         except SystemError as error:
@@ -296,7 +296,7 @@ class Executable:
             if effect_log is not None:
                 effect_log.node = self.failing(int(status[0]))
             raise error.__cause__ from None
-        except BaseException as error:  # of a signal's handler: Python looks for signals after the call
+        except BaseException as error:  # of a signal handler, which Python runs after the call
             if effect_log is None:
                 raise
             effect_log.late = error
@@ -315,42 +315,42 @@ class Executable:
             return aligned_bytes(self.program.arena_bytes)
 
     def _give_arena(self, arena: Array) -> None:
-        if arena.nbytes <= KEPT_ARENA and not self._arenas and self._call_memory is None:
+        if arena.nbytes <= MAX_REUSED_ARENA and not self._arenas and self._call_memory is None:
             self._arenas.append(arena)
 
 
 def _libraries_of(
     program: Program, background: jit.BackgroundCompilation
 ) -> tuple[dict[IrSource, jit.Library], jit.Library | None]:
-    """The machine code of each of a program's sources, and what of it has been made for that."""
-    made = None
+    """The library of each of a program's sources, and the new one, if any."""
+    new = None
     with unforkable():
-        found = {source: library for source in program.sources if (library := _libraries.get(source))}
-        missing = [source for source in program.sources if source not in found]
+        libraries = {source: library for source in program.sources if (library := _libraries.get(source))}
+        missing = [source for source in program.sources if source not in libraries]
         if missing:
             symbols = {**interrupts.addresses(), **program.addresses}
             if switches.checked_side():
                 symbols |= imported("dualflow.backends.llvm.runtime.checked_memory").symbols()
-            symbols |= {name: library.address(name) for s, library in found.items() for name in s.exports}
-            made = jit.compile_sources(missing, symbols, background)
-            found |= dict.fromkeys(missing, made)
-            _libraries.update(dict.fromkeys(missing, made))
-        return found, made
+            symbols |= {name: library.address(name) for s, library in libraries.items() for name in s.exports}
+            new = jit.compile_sources(missing, symbols, background)
+            libraries |= dict.fromkeys(missing, new)
+            _libraries.update(dict.fromkeys(missing, new))
+        return libraries, new
 
 
-def _fresh(
+def _new_arrays(
     layout: Plan, calls: Sequence[NativePart | HostStep]
 ) -> Iterator[tuple[tuple[int, ...], np.dtype[Any]]]:
-    """Shapes and dtypes of the outputs and temporaries of a call; nothing where a host call puts its own."""
-    by_host = {made.buffer for call in calls if isinstance(call, HostStep) for made in call.made}
-    for place, spec in enumerate((*layout.outputs, *layout.temporaries), start=layout.first_output):
-        shape = (0,) if place in by_host or layout.sized else tuple([d or 0 for d in spec.shape])
+    """Shapes and dtypes of the outputs and temporaries of a call; empty for results of host calls."""
+    by_host = {output.buffer for call in calls if isinstance(call, HostStep) for output in call.outputs}
+    for buffer, spec in enumerate((*layout.outputs, *layout.temporaries), start=layout.first_output):
+        shape = (0,) if buffer in by_host or layout.sized else tuple([d or 0 for d in spec.shape])
         yield shape, spec.dtype.dtype
 
 
 def address_of(array: Array) -> int:
-    found: int = array.__array_interface__["data"][0]
-    return found
+    address: int = array.__array_interface__["data"][0]
+    return address
 
 
 def _reports(program: Program, libraries: Sequence[jit.Library]) -> list[PartReport]:

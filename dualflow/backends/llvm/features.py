@@ -1,9 +1,9 @@
-"""Which of the fast ways of this room work in this process, and why the others don't.
+"""The fast paths of this backend: which of them work in this process, and why the others don't.
 
-Without any of them results are the same, only later: where the builtin call is off, calls go through ctypes;
-where the linker is off, LLVM is loaded to link; without threads, loops run on their caller; without our own
-matrix product, NumPy's BLAS is called; without the disk cache, each process compiles anew; without
-kept blocks, the system zeroes the memory of each large output. Checks of memory are named where they are on.
+Results are the same without them, but slower: without the C fast call, calls go through ctypes; without the
+linker, LLVM is loaded to link; without threads, loops run on the calling thread; without the own matrix
+product, NumPy's BLAS is called; without the disk cache, each process compiles again; without cached blocks,
+the system zeroes the memory of each large output. The checked mode is listed if it is on.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from dualflow.core.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """Whether something works in this process.
+    """A fast path, and whether it works in this process.
 
     Attributes:
-        name: what it is called.
-        switch: what switches it off, in ``DUALFLOW_DISABLE``; the variable that switches checks on.
+        name: its name in reports.
+        switch: its name in ``DUALFLOW_DISABLE``; for checks, the variable that enables them.
         on: whether it works.
-        detail: what is to be known of it: why not, or how.
+        detail: the reason that it doesn't work, or how it works.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Feature:
 
 
 def features(tensor_class: type) -> tuple[Feature, ...]:
-    """What works in this process for tensors of ``tensor_class``.
+    """The features of this process for tensors of ``tensor_class``.
 
     >>> [feature.name for feature in features(object)]
     ['builtin call', 'linker', 'threads', 'matrix product', 'disk cache', 'kept blocks']
@@ -75,7 +75,7 @@ def _unless(name: str, switch: str, unavailable_reason: str) -> Feature:
 def _product() -> str:
     unavailable_reason = selection.unavailable_reason()
     return (
-        f"{unavailable_reason}, but none is found"
+        f"{unavailable_reason}, but none was found"
         if unavailable_reason and selection.own()
         else unavailable_reason
     )

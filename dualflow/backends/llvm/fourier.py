@@ -1,10 +1,10 @@
-"""Fourier transforms of long rows in four steps: kernels over registers with an element of many transforms.
+"""Fourier transforms of long rows by the four-step algorithm, vectorized over transforms.
 
-A row of ``length * width`` numbers, a power of two, is seen as a matrix. Its columns are transformed (1) and
-multiplied by roots of unity (2), which leaves transforms of the matrix's rows (3); these are written down the
-columns of the result (4). (Bailey, "FFTs in external or hierarchical memory", 1990.) Each lane has a
-transform of its own, so nothing moves between lanes but where columns turn to rows, by squares. Within a
-transform butterflies have four legs, and the last ones two where the length asks for that.
+A row of ``length * width`` numbers, a power of two, is viewed as a matrix. Its columns are transformed (1)
+and multiplied by twiddle factors (2), then the matrix's rows are transformed (3) and written to the columns
+of the result (4). (Bailey, "FFTs in external or hierarchical memory", 1990.) Each lane computes a separate
+transform; lanes are exchanged only to transpose square tiles between steps 2 and 3. A transform uses radix-4
+butterflies, and radix 2 in the last stage if the length requires it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from dualflow.backends.llvm.kernel_table import KERNEL_ARGS, Given, read
+from dualflow.backends.llvm.kernel_table import KERNEL_ARGS, KernelArguments, load_arguments
 from dualflow.backends.llvm.runtime.source import IrSource, named_by_content
 from dualflow.backends.llvm.text import I64, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.core.dtypes import DType, int64
@@ -21,11 +21,11 @@ from dualflow.core.records import NamedTuple
 from dualflow.schedule.loop_program import Argument, Kernel, LaunchParameter, Run, ScratchBuffer
 
 Complex = tuple[EmittedValue, EmittedValue]
-"""The real and the imaginary parts of the numbers in a register."""
-NUMBERS: Final = 3
-"""So many sizes both kernels are given."""
+"""A vector of real parts and one of imaginary parts."""
+NUM_PARAMETERS: Final = 3
+"""The number of size parameters of both kernels."""
 FUSED_BITS: Final = 256
-"""Processors with registers of so many bits multiply and add at once."""
+"""The vector width from which processors have FMA instructions."""
 _NAME = "fourier"
 
 
@@ -33,31 +33,33 @@ _NAME = "fourier"
 def columns_routine(part: DType, lanes: int, inverse: bool, bits: int) -> IrSource:
     """The kernel of the first two steps, over strips of as many columns as there are lanes.
 
-    It is given the strips of a row of numbers, and the length and number of columns. It reads numbers and the
-    tables of :mod:`dualflow.graph.passes.fourier`, and writes strips of rows: the parts of all their first
-    elements, of all their second ones and so on.
+    Its size parameters are the number of strips of a row, and the length and number of columns. It reads the
+    input and the tables of :mod:`dualflow.graph.passes.fourier`, and writes strips of rows, interleaved: the
+    parts of all their first elements, of all their second ones and so on.
     """
-    module, b, (lo, hi), given = _begun((part, part, int64, part, part, part), part, bits)
-    source, roots, places, near, far, out, memory = given.pointers
-    strips, length, width = given.numbers
-    work = _Work(b, memory, Type.of_dtype(part.dtype).vector(lanes))
+    module, b, (lo, hi), arguments = _new_kernel((part, part, int64, part, part, part), part, bits)
+    source, twiddles, order, near, far, out, memory = arguments.pointers
+    strips, length, width = arguments.parameters
+    scratch = _Strip(b, memory, Type.of_dtype(part.dtype).vector(lanes))
     with b.loop(lo, hi) as iteration:
         batch, strip = iteration.index.quotient(strips), iteration.index.remainder(strips)
         row = batch * length * width
         start = row + strip * lanes
-        size = _begin(work, roots, length, lambda i: _numbers(work, source, start + i * width, inverse))
-        _end(work, length, size, lambda legs, at, found: work.put_all(at, found))
+        size = _first_stages(
+            scratch, twiddles, length, lambda i: _load_numbers(scratch, source, start + i * width, inverse)
+        )
+        _last_stage(scratch, length, size, lambda radix, at, numbers: scratch.store_all(at, numbers))
         first = (row + strip * lanes * lanes) * 2
         with b.loop(0, length, lanes) as group:
-            found: list[Complex] = []
+            numbers: list[Complex] = []
             for i in range(lanes):
                 k = group.index + i
-                own = work.pair(near, k)
-                factor = _product(own, _spread(work, far, k * strip))
-                found.append(_product(work.take(b.load(places, k, I64)), factor))
+                factor_near = scratch.pair(near, k)
+                factor = _product(factor_near, _broadcast(scratch, far, k * strip))
+                numbers.append(_product(scratch.load(b.load(order, k, I64)), factor))
             to = first + group.index * width * 2
             for p in range(2):
-                for i, column in enumerate(_square([pair[p] for pair in found])):
+                for i, column in enumerate(_transpose([pair[p] for pair in numbers])):
                     b.store(column, out, to + (2 * i + p) * lanes)
     b.ret()
     return named_by_content(module.text(), _NAME)
@@ -67,139 +69,141 @@ def columns_routine(part: DType, lanes: int, inverse: bool, bits: int) -> IrSour
 def rows_routine(part: DType, lanes: int, inverse: bool, bits: int) -> IrSource:
     """The kernel of the last two steps, over strips of as many rows as there are lanes.
 
-    It is given the strips of a matrix, and the length and number of rows. It reads what the first kernel has
-    written, roots, and the frequencies of places.
+    Its size parameters are the number of strips of a matrix, and the length and number of rows. It reads the
+    first kernel's result, twiddle factors, and the frequency of each index.
     """
-    module, b, (lo, hi), given = _begun((part, part, int64, part), part, bits)
-    source, roots, frequencies, out, memory = given.pointers
-    strips, length, rows = given.numbers
-    work = _Work(b, memory, Type.of_dtype(part.dtype).vector(lanes))
+    module, b, (lo, hi), arguments = _new_kernel((part, part, int64, part), part, bits)
+    source, twiddles, frequencies, out, memory = arguments.pointers
+    strips, length, rows = arguments.parameters
+    scratch = _Strip(b, memory, Type.of_dtype(part.dtype).vector(lanes))
     with b.loop(lo, hi) as iteration:
         batch, strip = iteration.index.quotient(strips), iteration.index.remainder(strips)
         start = iteration.index * length
-        size = _begin(work, roots, length, lambda i: work.pair(source, start + i))
+        size = _first_stages(scratch, twiddles, length, lambda i: scratch.pair(source, start + i))
         first = batch * length * rows + strip * lanes
 
-        def write(legs: int, at: EmittedValue, found: Sequence[Complex]) -> None:
+        def write(radix: int, at: EmittedValue, numbers: Sequence[Complex]) -> None:
             frequency = b.load(frequencies, at, I64)
-            for i, (re, im) in enumerate(found):
-                whole = im.interleave(re) if inverse else re.interleave(im)
-                to = first + (frequency + i * length.quotient(legs)) * rows
-                b.store(whole.bitcast(work.type.vector(2 * lanes)), out, to * 2)
+            for i, (re, im) in enumerate(numbers):
+                pairs = im.interleave(re) if inverse else re.interleave(im)
+                to = first + (frequency + i * length.quotient(radix)) * rows
+                b.store(pairs.bitcast(scratch.type.vector(2 * lanes)), out, to * 2)
 
-        _end(work, length, size, write)
+        _last_stage(scratch, length, size, write)
     b.ret()
     return named_by_content(module.text(), _NAME)
 
 
-class _Work(NamedTuple):
-    """Where a strip is transformed: for each element of the transforms two registers of ``type``."""
+class _Strip(NamedTuple):
+    """The memory of a strip: for each element of the transforms two vectors of ``type``."""
 
     b: Builder
     memory: EmittedValue
     type: Type
 
     def pair(self, pointer: EmittedValue, index: EmittedValue) -> Complex:
-        """The two registers of an element anywhere."""
+        """Load the two vectors of an element."""
         at = index * (2 * self.type.lanes)
         return self.b.load(pointer, at, self.type), self.b.load(pointer, at + self.type.lanes, self.type)
 
-    def take(self, index: EmittedValue) -> Complex:
-        """An element."""
+    def load(self, index: EmittedValue) -> Complex:
+        """Load an element of the strip."""
         return self.pair(self.memory, index)
 
-    def put(self, index: EmittedValue, number: Complex) -> None:
-        """Change an element."""
+    def store(self, index: EmittedValue, number: Complex) -> None:
+        """Store an element of the strip."""
         for i, part in enumerate(number):
             self.b.store(part, self.memory, index * (2 * self.type.lanes) + i * self.type.lanes)
 
-    def put_all(self, index: EmittedValue, numbers: Sequence[Complex]) -> None:
-        """Change elements from ``index`` on."""
+    def store_all(self, index: EmittedValue, numbers: Sequence[Complex]) -> None:
+        """Store elements from ``index`` on."""
         for i, number in enumerate(numbers):
-            self.put(index + i, number)
+            self.store(index + i, number)
 
 
-def _begun(
+def _new_kernel(
     buffers: Sequence[DType], part: DType, bits: int
-) -> tuple[LlvmModule, Builder, tuple[EmittedValue, EmittedValue], Given]:
-    """A kernel with these buffers and memory of its own for a strip."""
+) -> tuple[LlvmModule, Builder, tuple[EmittedValue, EmittedValue], KernelArguments]:
+    """A new kernel with these buffers, and scratch memory for a strip."""
     module = LlvmModule(bits)
     function = module.function(_NAME, VOID, KERNEL_ARGS)
     context, lo, hi, slot = function.args
-    own = ScratchBuffer(len(buffers), part, (LaunchParameter(0),))
+    scratch = ScratchBuffer(len(buffers), part, (LaunchParameter(0),))
     arguments = tuple([Argument(0, 0, dtype) for dtype in buffers])
-    given = Run(Kernel(tuple(buffers), (), NUMBERS, False, (own,)), arguments, (), (), 1, 0.0)
-    return module, function.builder, (lo, hi), read(function.builder, context, slot, given)
+    run = Run(Kernel(tuple(buffers), (), NUM_PARAMETERS, False, (scratch,)), arguments, (), (), 1, 0.0)
+    return module, function.builder, (lo, hi), load_arguments(function.builder, context, slot, run)
 
 
-def _numbers(work: _Work, source: EmittedValue, index: EmittedValue, swapped: bool) -> Complex:
-    """The numbers from ``index`` on; with parts exchanged, forth is back."""
-    lanes = work.type.lanes
-    both = work.b.load(source, index * 2, work.type.vector(2 * lanes))
-    re, im = both.shuffle(range(0, 2 * lanes, 2)), both.shuffle(range(1, 2 * lanes, 2))
+def _load_numbers(scratch: _Strip, source: EmittedValue, index: EmittedValue, swapped: bool) -> Complex:
+    """Load numbers from ``index`` on; swapping their parts gives the inverse transform."""
+    lanes = scratch.type.lanes
+    pairs = scratch.b.load(source, index * 2, scratch.type.vector(2 * lanes))
+    re, im = pairs.shuffle(range(0, 2 * lanes, 2)), pairs.shuffle(range(1, 2 * lanes, 2))
     return (im, re) if swapped else (re, im)
 
 
-def _begin(
-    work: _Work, roots: EmittedValue, length: EmittedValue, given: Callable[[EmittedValue], Complex]
+def _first_stages(
+    scratch: _Strip, twiddles: EmittedValue, length: EmittedValue, load: Callable[[EmittedValue], Complex]
 ) -> EmittedValue:
-    """All butterflies but the last, of blocks that halve twice: the size of the last blocks, 4 or 2.
+    """Emit all stages but the last; returns the block size of the last one, 4 or 2.
 
-    Frequencies are decimated (Gentleman and Sande, 1966): results lie in the order of reversed digits.
+    This is decimation in frequency (Gentleman and Sande, 1966): results are in digit-reversed order.
     """
-    b = work.b
+    b = scratch.b
     quarter = length.quotient(4)
-    with b.loop(0, quarter) as leg:
-        places = [leg.index + quarter * i for i in range(4)]
-        turned = _turned(work, roots, leg.index, _butterfly(*map(given, places)))
-        for place, number in zip(places, turned, strict=True):
-            work.put(place, number)
+    with b.loop(0, quarter) as offset:
+        indices = [offset.index + quarter * i for i in range(4)]
+        rotated = _twiddled(scratch, twiddles, offset.index, _butterfly(*map(load, indices)))
+        for i, number in zip(indices, rotated, strict=True):
+            scratch.store(i, number)
     with b.while_loop([quarter]) as loop:
         (size,) = loop.carried
         loop.test(size > 4)
         part, step = size.quotient(4), length.quotient(size)
-        with b.loop(0, part) as leg:
-            factors = [_spread(work, roots, leg.index * step * i) for i in (1, 2, 3)]
-            with b.loop(leg.index, length, size) as block:
-                places = [block.index + part * i for i in range(4)]
-                first, *others = _butterfly(*map(work.take, places))
-                turned = [first, *map(_product, others, factors)]
-                for place, number in zip(places, turned, strict=True):
-                    work.put(place, number)
+        with b.loop(0, part) as offset:
+            factors = [_broadcast(scratch, twiddles, offset.index * step * i) for i in (1, 2, 3)]
+            with b.loop(offset.index, length, size) as block:
+                indices = [block.index + part * i for i in range(4)]
+                first, *others = _butterfly(*map(scratch.load, indices))
+                rotated = [first, *map(_product, others, factors)]
+                for i, number in zip(indices, rotated, strict=True):
+                    scratch.store(i, number)
         loop.next(part)
     return loop.results[0]
 
 
-def _end(
-    work: _Work,
+def _last_stage(
+    scratch: _Strip,
     length: EmittedValue,
     size: EmittedValue,
     write: Callable[[int, EmittedValue, Sequence[Complex]], None],
 ) -> None:
-    """The last butterflies, over blocks of ``size`` elements, 4 or 2; ``write(size, place, results)``."""
-    b = work.b
+    """Emit the last stage, of blocks of ``size`` elements, 4 or 2; calls ``write(radix, at, results)``."""
+    b = scratch.b
     with b.if_then(size.eq(4)), b.loop(0, length, 4) as block:
-        write(4, block.index, _butterfly(*[work.take(block.index + i) for i in range(4)]))
+        write(4, block.index, _butterfly(*[scratch.load(block.index + i) for i in range(4)]))
     with b.if_then(size.eq(2)), b.loop(0, length, 2) as block:
-        x, y = work.take(block.index), work.take(block.index + 1)
+        x, y = scratch.load(block.index), scratch.load(block.index + 1)
         write(2, block.index, [_sum(x, y), _difference(x, y)])
 
 
-def _turned(work: _Work, roots: EmittedValue, leg: EmittedValue, numbers: Sequence[Complex]) -> list[Complex]:
-    """The results of a butterfly over the whole length, times their roots."""
+def _twiddled(
+    scratch: _Strip, twiddles: EmittedValue, index: EmittedValue, numbers: Sequence[Complex]
+) -> list[Complex]:
+    """The results of a butterfly of the first stage, times their twiddle factors."""
     first, *others = numbers
-    return [first, *[_product(x, _spread(work, roots, leg * i)) for i, x in enumerate(others, 1)]]
+    return [first, *[_product(x, _broadcast(scratch, twiddles, index * i)) for i, x in enumerate(others, 1)]]
 
 
-def _spread(work: _Work, roots: EmittedValue, index: EmittedValue) -> Complex:
-    """One root in all lanes."""
-    scalar, lanes = work.type.vector(1), work.type.lanes
-    re, im = (work.b.load(roots, index * 2 + i, scalar) for i in range(2))
+def _broadcast(scratch: _Strip, twiddles: EmittedValue, index: EmittedValue) -> Complex:
+    """A twiddle factor in all lanes."""
+    scalar, lanes = scratch.type.vector(1), scratch.type.lanes
+    re, im = (scratch.b.load(twiddles, index * 2 + i, scalar) for i in range(2))
     return re.splat(lanes), im.splat(lanes)
 
 
 def _butterfly(x: Complex, y: Complex, z: Complex, w: Complex) -> list[Complex]:
-    """The transform of four numbers."""
+    """The radix-4 butterfly: the transform of four numbers."""
     even, odd = _sum(x, z), _sum(y, w)
     (re, im), (right, up) = _difference(x, z), _difference(y, w)
     return [_sum(even, odd), (re + up, im - right), _difference(even, odd), (re - up, im + right)]
@@ -214,7 +218,7 @@ def _difference(x: Complex, y: Complex) -> Complex:
 
 
 def _product(x: Complex, y: Complex) -> Complex:
-    """A product, by instructions that multiply and add where all processors with such registers have them."""
+    """A complex product, with FMA instructions if all processors of this vector width have them."""
     (re, im), (right, up) = x, y
     module = re.emitter.symbols
     assert isinstance(module, LlvmModule), "kernels are written into modules"
@@ -223,16 +227,16 @@ def _product(x: Complex, y: Complex) -> Complex:
     return re.fma(right, -(im * up)), re.fma(up, im * right)
 
 
-def _square(rows: Sequence[EmittedValue]) -> list[EmittedValue]:
-    """The columns of a square given by its rows: halves are exchanged, then quarters and so on."""
-    found, lanes = list(rows), len(rows)
+def _transpose(rows: Sequence[EmittedValue]) -> list[EmittedValue]:
+    """The transpose of a square tile: exchanges halves of rows, then quarters and so on."""
+    columns, lanes = list(rows), len(rows)
     half = lanes // 2
     while half:
         low = [i + (lanes - half if i & half else 0) for i in range(lanes)]
         high = [i + (lanes if i & half else half) for i in range(lanes)]
         for i in range(lanes):
             if not i & half:
-                upper, lower = found[i], found[i + half]
-                found[i], found[i + half] = upper.shuffle(low, lower), upper.shuffle(high, lower)
+                upper, lower = columns[i], columns[i + half]
+                columns[i], columns[i + half] = upper.shuffle(low, lower), upper.shuffle(high, lower)
         half //= 2
-    return found
+    return columns

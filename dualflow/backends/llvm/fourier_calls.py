@@ -1,4 +1,4 @@
-"""Calls of the Fourier transforms of long rows."""
+"""Emits calls of the Fourier transforms of long rows in an entry."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from dualflow.schedule.statements import CallRoutine
 
 
 def write_fourier(entry: Entry, call: CallRoutine) -> None:
-    """Transform long rows: the columns of each as a matrix, then its rows. Threads share strips."""
+    """Emit two parallel kernel calls: for the columns of each row as a matrix, then for its rows."""
     unit, node = entry.unit, call.node
     source, (out,) = call.inputs[0], call.outputs
     part = node.output.spec.dtype.real
     count, columns, rows = fourier.shape_of(node)
     lanes, inverse, bits = fourier.lanes_of(part), fourier.inverse(node), unit.module.vector_bits
-    made = count * columns * rows * 2 * part.size
-    row = max(columns, rows) * 2 * lanes * part.size
-    buffer, start = entry.scratch(made + row * unit.threads, node)
-    middle, own = Layout(buffer, start // part.size, ()), (buffer, row, start + made)
+    middle_bytes = count * columns * rows * 2 * part.size
+    strip_bytes = max(columns, rows) * 2 * lanes * part.size
+    buffer, start = entry.scratch(middle_bytes + strip_bytes * unit.threads, node)
+    middle, scratch = Layout(buffer, start // part.size, ()), (buffer, strip_bytes, start + middle_bytes)
     near, far = call.inputs[1:5], call.inputs[5:]
-    unit.work_ns += unit.costs.addition_ns * 5 * made / part.size * math.log2(columns * rows)
+    unit.work_ns += unit.costs.addition_ns * 5 * middle_bytes / part.size * math.log2(columns * rows)
     unit.parallel |= unit.threads > 1
-    for made_for, strips, length, others, layouts in (
+    for routine, strips, length, others, layouts in (
         (columns_routine, rows, columns, rows, (_in_parts(source), *near, middle)),
         (rows_routine, columns, rows, columns, (middle, *far, _in_parts(out))),
     ):
         total = count * strips // lanes
-        places = [number for x in layouts for number in (x.buffer, x.offset)]
-        numbers = [strips // lanes, length, others, *places, *own, 0]
+        buffers = [number for x in layouts for number in (x.buffer, x.offset)]
+        parameters = [strips // lanes, length, others, *buffers, *scratch, 0]
         chunk = total if unit.threads == 1 else 1
-        entry.call_kernel(made_for(part, lanes, inverse, bits), total, chunk, numbers)
+        entry.call_kernel(routine(part, lanes, inverse, bits), total, chunk, parameters)
 
 
 def _in_parts(layout: Layout) -> Layout:
-    """Where complex numbers lie, counted in parts of them."""
+    """The layout of complex numbers, with an offset in real parts."""
     return Layout(layout.buffer, layout.offset * 2, ())

@@ -1,4 +1,4 @@
-"""A host call of a compiled graph: what can be known of it before any call."""
+"""A host call of a compiled graph, with all that is static."""
 
 from __future__ import annotations
 
@@ -22,72 +22,74 @@ Array = np.ndarray[Any, Any]
 
 
 class HostInput(NamedTuple):
-    """An input; ``whole`` if it may be the buffer itself, where that has the input's shape."""
+    """An input of a host call; ``in_order`` if a buffer of its shape can be passed itself."""
 
     layout: Layout
     shape: tuple[int | None, ...]
-    whole: bool
+    in_order: bool
 
 
 class HostOutput(NamedTuple):
-    """An output, and the buffer that it becomes."""
+    """An output of a host call: its buffer and dtype."""
 
     buffer: int
     dtype: np.dtype[Any]
 
 
 class HostStep(NamedTuple):
-    """A node of a program that runs as its own kernel."""
+    """A node that runs as a NumPy kernel between native parts."""
 
     call: CallRoutine
     node: Node
-    given: tuple[HostInput, ...]
-    made: tuple[HostOutput, ...]
+    inputs: tuple[HostInput, ...]
+    outputs: tuple[HostOutput, ...]
     shapes: tuple[Shape | None, ...]
 
     @classmethod
     def of(cls, call: CallRoutine) -> HostStep:
         """The step for ``call``."""
         node = call.node
-        given = [
-            _given(node, layout, v.spec.shape) for layout, v in zip(call.inputs, node.inputs, strict=True)
+        inputs = [
+            _input(node, layout, v.spec.shape) for layout, v in zip(call.inputs, node.inputs, strict=True)
         ]
-        made = [
+        outputs = [
             HostOutput(layout.buffer, v.spec.dtype.dtype)
             for layout, v in zip(call.outputs, node.outputs, strict=True)
         ]
         shapes = [v.spec.shape if v.spec.shape.is_static else None for v in node.outputs]
-        return cls(call, node, tuple(given), tuple(made), tuple(shapes))
+        return cls(call, node, tuple(inputs), tuple(outputs), tuple(shapes))
 
     def run(self, buffers: list[Array], effect_log: EffectLog | None) -> None:
-        """Run the kernel; its results become the buffers of their places."""
-        given = [_view(buffers, x) for x in self.given]
-        results = run_host_kernel(self.node, given, effect_log)
+        """Run the kernel, and store its results in the buffer table."""
+        inputs = [_view(buffers, x) for x in self.inputs]
+        results = run_host_kernel(self.node, inputs, effect_log)
         check_results(self.node, self.shapes, results)
-        for (buffer, dtype), result in zip(self.made, results, strict=True):
-            buffers[buffer] = _own(result, dtype, given)
+        for (buffer, dtype), result in zip(self.outputs, results, strict=True):
+            buffers[buffer] = _own(result, dtype, inputs)
 
 
-def _given(node: Node, layout: Layout, shape: Sequence[int | None]) -> HostInput:
-    """Users' functions get views that they can't write to; ops' kernels don't write to their inputs."""
-    known = None not in shape
-    in_order = known and layout.offset == 0 and layout.strides == contiguous_strides(shape)
+def _input(node: Node, layout: Layout, shape: Sequence[int | None]) -> HostInput:
+    """The input for a layout. Python functions get read-only views; kernels of ops don't write to inputs."""
+    is_static = None not in shape
+    in_order = is_static and layout.offset == 0 and layout.strides == contiguous_strides(shape)
     return HostInput(layout, tuple(shape), in_order and node.effect is not Effect.PYTHON)
 
 
-def _view(buffers: list[Array], given: HostInput) -> Array:
-    layout, shape, whole = given
+def _view(buffers: list[Array], argument: HostInput) -> Array:
+    layout, shape, in_order = argument
     buffer = buffers[layout.buffer]
-    if None in shape or (whole and buffer.shape == shape):  # where a size is open, a host call has told it
+    if None in shape or (
+        in_order and buffer.shape == shape
+    ):  # the result of another host call, if a size is unknown
         return buffer
-    return strided(buffer.reshape(-1)[layout.offset :], shape, layout.strides)  # type: ignore[arg-type]  # no size is open
+    return strided(buffer.reshape(-1)[layout.offset :], shape, layout.strides)  # type: ignore[arg-type]  # no size is unknown
 
 
-def _own(result: Any, dtype: np.dtype[Any], given: Sequence[Array]) -> Array:
-    """A result in row-major order, in memory that it doesn't share with what the kernel was given."""
-    made: Array = result
-    if type(made) is not np.ndarray or made.dtype is not dtype or not made.flags.c_contiguous:
-        made = np.ascontiguousarray(result, dtype).reshape(np.shape(result))
-    if made.flags.owndata and not any(made is x or made is x.base for x in given):
-        return made
-    return made.copy() if any(np.may_share_memory(made, x) for x in given) else made
+def _own(result: Any, dtype: np.dtype[Any], inputs: Sequence[Array]) -> Array:
+    """A result in row-major order, which shares no memory with the inputs."""
+    array: Array = result
+    if type(array) is not np.ndarray or array.dtype is not dtype or not array.flags.c_contiguous:
+        array = np.ascontiguousarray(result, dtype).reshape(np.shape(result))
+    if array.flags.owndata and not any(array is x or array is x.base for x in inputs):
+        return array
+    return array.copy() if any(np.may_share_memory(array, x) for x in inputs) else array

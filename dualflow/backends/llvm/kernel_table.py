@@ -1,4 +1,4 @@
-"""What a kernel is given at run time: a stretch of the table of integers, and how its code reads that."""
+"""The arguments of a kernel: a slice of the parameter table, and the code that loads it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dualflow.core.records import NamedTuple
 from dualflow.schedule.loop_program import Run, ScratchBuffer
 
 KERNEL_ARGS = [("context", PTR), ("lo", I64), ("hi", I64), ("slot", I64)]
-"""What a kernel is called with; see :mod:`dualflow.backends.llvm.emit`."""
+"""The signature of a kernel; see :mod:`dualflow.backends.llvm.emit`."""
 
 
 class KernelMemory(NamedTuple):
-    """A kernel's own memory in the arena: partial results of its stretches, or rows, which each slot has.
+    """A kernel's own memory in the arena: partial results of chunks, or scratch buffers of each thread slot.
 
     Attributes:
-        buffer: the arena's place in the buffer table.
-        starts: the first byte of each partial result, or of each row of the first slot.
-        stride: bytes from the rows of a slot to those of the next.
+        buffer: the arena's index in the buffer table.
+        starts: the byte offset of each buffer of partial results, or of each scratch buffer of slot 0.
+        stride: the bytes from the scratch buffers of a slot to those of the next.
     """
 
     buffer: int = 0
@@ -27,12 +27,12 @@ class KernelMemory(NamedTuple):
 
 
 def is_large(run: Run) -> bool:
-    """Whether the code of the kernel is kept short; numbers of its element code are part of it then."""
+    """Whether the kernel is so large that its code is kept short; its scalars are constants then."""
     return run.kernel.is_long
 
 
 def table(run: Run, memory: KernelMemory, first_check: int) -> list[int]:
-    """The integers that the kernel of ``run`` reads, in the order in which :func:`read` expects them."""
+    """The slice of the parameter table for ``run``, in the order of :func:`load_arguments`."""
     scalars = () if is_large(run) else run.scalars
     return [
         *run.parameters,
@@ -43,48 +43,49 @@ def table(run: Run, memory: KernelMemory, first_check: int) -> list[int]:
     ]
 
 
-class Given(NamedTuple):
-    """The values that a kernel begins with.
+class KernelArguments(NamedTuple):
+    """The loaded arguments of a kernel.
 
     Attributes:
-        numbers: by place, as ``scalars`` and ``pointers`` are.
-        pointers: where each buffer begins, those of the kernel's own memory included.
-        own: the places of the kernel's rows, which have room behind their ends for the lanes that are off.
-        status: where a check that fails is noted.
-        first_check: what the status then is for the first check.
+        parameters: the launch parameters.
+        scalars: the scalar operands.
+        pointers: the addresses of all buffers, the kernel's own included.
+        scratch: the indices of scratch buffers, which are padded for lanes that are masked off.
+        status: the address of the status word.
+        first_check: the number of the first check.
     """
 
-    numbers: Sequence[EmittedValue]
+    parameters: Sequence[EmittedValue]
     scalars: Sequence[EmittedValue]
     pointers: Sequence[EmittedValue]
-    own: range
+    scratch: range
     status: EmittedValue
     first_check: EmittedValue
 
 
-def read(b: Builder, context: EmittedValue, slot: EmittedValue, run: Run) -> Given:
-    """Load all that is in the table of ``run``."""
-    buffers, integers, status = (b.load(context, i, PTR) for i in range(3))
+def load_arguments(b: Builder, context: EmittedValue, slot: EmittedValue, run: Run) -> KernelArguments:
+    """Emit loads of the slice of the parameter table for ``run``."""
+    buffers, table, status = (b.load(context, i, PTR) for i in range(3))
     count = 0
 
-    def following(type: Type = I64) -> EmittedValue:
+    def load_next(type: Type = I64) -> EmittedValue:
         nonlocal count
         count += 1
-        return b.load(integers, (count - 1) * (8 // type.nbytes), type)
+        return b.load(table, (count - 1) * (8 // type.nbytes), type)
 
     kernel, scalars = run.kernel, () if is_large(run) else run.kernel.scalars
-    given_numbers = [following() for _ in range(kernel.parameters)]
-    given_scalars = [following(Type.of_dtype(dtype.dtype)) for dtype in scalars]
+    parameters = [load_next() for _ in range(kernel.parameters)]
+    loaded_scalars = [load_next(Type.of_dtype(dtype.dtype)) for dtype in scalars]
     pointers = []
     for argument in run.buffers:
-        start = b.load(buffers, following(), PTR)
-        pointers.append(b.offset(start, following(), Type.of_dtype(argument.dtype.dtype)))
-    rows = sum(isinstance(s, ScratchBuffer) for s in kernel.body)
-    if rows or run.partials:
-        arena, stride = b.load(buffers, following(), PTR), following()
-        place = slot * stride if rows else None
-        for _ in range(rows or len(run.partials)):
-            start = following()
-            pointers.append(b.offset(arena, start if place is None else start + place, U8))
-    own = range(len(run.buffers), len(run.buffers) + rows)
-    return Given(given_numbers, given_scalars, pointers, own, status, following())
+        start = b.load(buffers, load_next(), PTR)
+        pointers.append(b.offset(start, load_next(), Type.of_dtype(argument.dtype.dtype)))
+    scratch_count = sum(isinstance(s, ScratchBuffer) for s in kernel.body)
+    if scratch_count or run.partials:
+        arena, stride = b.load(buffers, load_next(), PTR), load_next()
+        slot_offset = slot * stride if scratch_count else None
+        for _ in range(scratch_count or len(run.partials)):
+            start = load_next()
+            pointers.append(b.offset(arena, start if slot_offset is None else start + slot_offset, U8))
+    scratch = range(len(run.buffers), len(run.buffers) + scratch_count)
+    return KernelArguments(parameters, loaded_scalars, pointers, scratch, status, load_next())

@@ -1,4 +1,4 @@
-"""Values of a kernel under construction: registers, positions, and elements of buffers."""
+"""The values of a kernel that is being emitted: registers, loop indices, and accesses of buffers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from dualflow.backends.llvm.addresses import Addresses
 from dualflow.backends.llvm.failures import note_failure
-from dualflow.backends.llvm.kernel_table import KERNEL_ARGS, is_large, read
+from dualflow.backends.llvm.kernel_table import KERNEL_ARGS, is_large, load_arguments
 from dualflow.backends.llvm.row_group import RowGroup, concatenated, joined_scalars
 from dualflow.backends.llvm.text import I64, VOID, EmittedValue, LlvmModule, Type
 from dualflow.backends.llvm.text.squares import transposed
@@ -17,13 +17,13 @@ from dualflow.schedule import loop_program as lp
 from dualflow.schedule.loop_ids import BlockId, LoopId
 from dualflow.schedule.loop_program import BoundsCheck, Compute, LaunchParameter, Place, Register, Repeat, Run
 
-TURNED = 16
-"""So many rows of a tile are transposed at a time."""
+TILE_ROWS = 16
+"""The number of rows of a tile that are transposed at once."""
 OUTSIDE = "an index is out of range for the axis it picks from; it is 0 to its size less 1."
 
 
 class KernelCheck(NamedTuple):
-    """What it means that a kernel has failed, and the statement that has."""
+    """A check of a kernel: its message and its statement."""
 
     message: str
     statement: Compute | BoundsCheck | Repeat
@@ -33,10 +33,10 @@ class KernelValues:
     """The values of one kernel, the function ``name``, whose lane loops run ``lanes`` iterations at once.
 
     Attributes:
-        large: whether rows have one masked loop instead of a full loop and a masked tail: half the code.
-        checks: what the numbers mean that it leaves in the status, counted from that of the first check.
-        mask: the live lanes, None where all are.
-        group: the rows that run side by side here; None for one row.
+        large: whether vector loops are masked loops, not a full loop and a masked tail: half the code.
+        checks: the number of each check, from 0.
+        mask: the active lanes; None for all.
+        group: the rows that are computed together here; None for one row.
     """
 
     def __init__(self, module: LlvmModule, run: Run, name: str, lanes: int) -> None:
@@ -56,12 +56,12 @@ class KernelValues:
         self._index: dict[LoopId, EmittedValue] = {}
         self._edges: dict[BlockId, tuple[EmittedValue, EmittedValue]] = {}
         context, self._low, self._high, slot = function.args
-        self._given = read(self.b, context, slot, run)
-        self._addresses = Addresses(self._given.numbers, self._index, self._bound)
+        self._arguments = load_arguments(self.b, context, slot, run)
+        self._addresses = Addresses(self._arguments.parameters, self._index, self._bound)
 
     def _bound(self, bound: lp.Bound) -> EmittedValue:
         if isinstance(bound, LaunchParameter):
-            return self._given.numbers[bound.number]
+            return self._arguments.parameters[bound.number]
         if isinstance(bound, lp.Edge):
             return self._edges[bound.loop, bound.level][bound.end]
         return {lp.End.ZERO: self.zero, lp.End.LOW: self._low, lp.End.HIGH: self._high}[bound]
@@ -82,12 +82,12 @@ class KernelValues:
             return (
                 self._constant(self.run.scalars[operand.number])
                 if self.large
-                else self._given.scalars[operand.number]
+                else self._arguments.scalars[operand.number]
             )
         return self._constant(operand.value)
 
     def _aligned(self, value: EmittedValue) -> EmittedValue:
-        """A value of each row, in the lanes of its row where values are of each element."""
+        """A value of each row, broadcast to the lanes of its row if values are of each element."""
         return value if self.group is None or not self._along_row else self.group.spread(value)
 
     def _constant(self, number: np.generic) -> EmittedValue:
@@ -112,7 +112,7 @@ class KernelValues:
 
     def _load(self, load: lp.Load) -> None:
         type, place = Type.of_dtype(load.register.dtype.dtype), load.place
-        group, along = self.group, self._follows(place)
+        group, along = self.group, self._varies_by_lane(place)
         if group is None:
             value = self._loaded(place, type, self.mask)
         elif any(loop == group.loop for loop, _ in place.terms):
@@ -124,23 +124,23 @@ class KernelValues:
         self._registers[load.register.number] = value
 
     def _loaded(self, place: Place, type: Type, mask: EmittedValue | None) -> EmittedValue:
-        """The elements of one row, or the one that all of them share."""
-        pointer, index, steps = self._place(place)
-        if not self._follows(place):
+        """Load the elements of one row, or the element that all lanes share."""
+        pointer, index, steps = self._access(place)
+        if not self._varies_by_lane(place):
             return self.b.load(pointer, index, type)
         if steps is None:
-            mask = None if place.buffer in self._given.own else mask
+            mask = None if place.buffer in self._arguments.scratch else mask
             return self.b.load(pointer, index, type.vector(self.lanes), mask)
         return self.b.gather(pointer, steps + index, type.vector(self.lanes), mask)
 
     def _each_row(self, group: RowGroup) -> Iterator[int]:
-        """The numbers of rows side by side, each while the index of the loop over rows is its own."""
+        """Iterate over the rows of a group, with the loop index set to that of the row."""
         for number, index in enumerate(group.indices):
             self._index[group.loop] = index
             yield number
 
     def _store(self, store: lp.Store) -> None:
-        group, value, along = self.group, self._operand(store.value), self._follows(store.place)
+        group, value, along = self.group, self._operand(store.value), self._varies_by_lane(store.place)
         if group is None:
             self._put(store.place, value, self.mask)
             return
@@ -149,41 +149,39 @@ class KernelValues:
             self._put(store.place, group.row(value, number) if along else value.lane(number), self._row_mask)
 
     def _put(self, place: Place, value: EmittedValue, mask: EmittedValue | None) -> None:
-        """Store the elements of one row, or its only one."""
-        pointer, index, steps = self._place(place)
-        if not self._follows(place):
+        """Store the elements of one row, or a single element."""
+        pointer, index, steps = self._access(place)
+        if not self._varies_by_lane(place):
             self.b.store(value, pointer, index)
         elif steps is None:
-            # A row of the kernel's own has room behind its end for the lanes that are off.
-            mask = None if place.buffer in self._given.own else mask
+            # Scratch buffers are padded for lanes that are masked off.
+            mask = None if place.buffer in self._arguments.scratch else mask
             self.b.store(value.splat(self.lanes), pointer, index, mask)
         else:
             self.b.scatter(value.splat(self.lanes), pointer, steps + index, mask)
 
-    def _transposed_tile(self, turned: lp.TransposedTile) -> None:
-        """A tile by squares that are transposed in registers, its last rows once more where it is cut short.
+    def _transposed_tile(self, tile: lp.TransposedTile) -> None:
+        """Emit a transposed copy of a tile by square tiles in registers; the last rows may be repeated.
 
-        Where it ends within a square, more elements are written than the tile has; its memory has room.
+        A partial square stores more elements than the tile has; the scratch buffer is padded.
         """
-        (across, end), (down, last) = (
-            [self._bound(edge) for edge in e] for e in (turned.across, turned.down)
-        )
-        loops = turned.across[0].loop, turned.down[0].loop
-        type, side = self._memory_type(turned.place), self._given.numbers[turned.side.number]
-        width, pointer = 128 // type.bits, self._given.pointers[turned.row]
+        (across, end), (down, last) = ([self._bound(edge) for edge in e] for e in (tile.across, tile.down))
+        loops = tile.across[0].loop, tile.down[0].loop
+        type, side = self._memory_type(tile.place), self._arguments.parameters[tile.side.number]
+        width, pointer = 128 // type.bits, self._arguments.pointers[tile.row]
 
         def square(column: EmittedValue, row: EmittedValue, mask: EmittedValue | None) -> None:
             pieces = []
-            for i in range(TURNED):
+            for i in range(TILE_ROWS):
                 at = column + i
                 self._index[loops[0]] = (at < end).select(at, end - 1)
                 self._index[loops[1]] = row
-                source, index, _ = self._place(turned.place)
+                source, index, _ = self._access(tile.place)
                 pieces.append(self.b.load(source, index, type.vector(width), mask))
             for i, piece in enumerate(transposed(pieces)):
                 self.b.store(piece, pointer, (row - down + i) * side + (column - across))
 
-        with self.b.loop(across, end, TURNED) as outer:
+        with self.b.loop(across, end, TILE_ROWS) as outer:
             full = down + ((last - down) & -width)
             with self.b.loop(down, full, width) as inner:
                 square(outer.index, inner.index, None)
@@ -191,25 +189,25 @@ class KernelValues:
                 square(outer.index, inner.index, self.b.first_lanes(last - inner.index, width))
 
     def _memory_type(self, place: Place) -> Type:
-        """What the elements at ``place`` are in memory."""
+        """The type of the elements of an access in memory."""
         return Type.of_dtype(self.kernel.buffers[place.buffer].dtype).memory
 
     def _row(self, row: lp.ScratchBuffer) -> None:
-        """The row's address is among those that the function begins with."""
+        """Emit nothing: the buffer's address is loaded at the beginning of the function."""
 
     def _bounds(self, bounds: BoundsCheck) -> None:
         position = self._operand(bounds.position)
         position = position.cast(I64.vector(position.type.lanes))
-        inside = (position >= 0) & (position < self._given.numbers[bounds.extent.number])
+        inside = (position >= 0) & (position < self._arguments.parameters[bounds.extent.number])
         self.fail_unless(inside, OUTSIDE, bounds)
         self._set((bounds.register, bounds.inside), (position, inside))
 
-    def _masked_load(self, guarded: lp.MaskedLoad) -> None:
-        register, place = guarded.load.register, guarded.load.place
-        inside, type = self._registers[guarded.inside.number], Type.of_dtype(register.dtype.dtype)
-        pointer, index, steps = self._place(place)
-        follows, lanes = self._follows(place), self.lanes
-        if index.type.lanes == 1 and not follows:
+    def _masked_load(self, masked: lp.MaskedLoad) -> None:
+        register, place = masked.load.register, masked.load.place
+        inside, type = self._registers[masked.inside.number], Type.of_dtype(register.dtype.dtype)
+        pointer, index, steps = self._access(place)
+        varies, lanes = self._varies_by_lane(place), self.lanes
+        if index.type.lanes == 1 and not varies:
             (value,) = self.b.if_else(
                 inside,
                 lambda: [self.b.load(pointer, index, type.memory)],
@@ -218,43 +216,43 @@ class KernelValues:
             self._registers[register.number] = value.cast(type)
             return
         inside = inside.splat(lanes) if self.mask is None else inside.splat(lanes) & self.mask
-        if follows and steps is None and index.type.lanes == 1:
+        if varies and steps is None and index.type.lanes == 1:
             value = self.b.load(pointer, index, type.vector(lanes), inside)
         else:
-            if follows and steps is None:
+            if varies and steps is None:
                 steps = self.b.iota(I64.vector(lanes))
-            where = index.splat(lanes) if steps is None else index.splat(lanes) + steps
-            value = self.b.gather(pointer, where, type.vector(lanes), inside)
+            indices = index.splat(lanes) if steps is None else index.splat(lanes) + steps
+            value = self.b.gather(pointer, indices, type.vector(lanes), inside)
         self._registers[register.number] = value
 
-    def _follows(self, place: Place) -> bool:
-        """Whether each lane has an element of its own."""
+    def _varies_by_lane(self, place: Place) -> bool:
+        """Whether the access depends on the vector loop, so each lane has its own element."""
         return any(loop == self.lane_loop for loop, _ in place.terms)
 
-    def _place(self, place: Place) -> tuple[EmittedValue, EmittedValue, EmittedValue | None]:
-        """The buffer, the index of the first lane's element, and the steps of lanes that stand apart."""
+    def _access(self, place: Place) -> tuple[EmittedValue, EmittedValue, EmittedValue | None]:
+        """The address of the buffer, the index of the first lane, and offsets of lanes if not contiguous."""
         index, steps = self._addresses.index_of(place), None
         for loop, stride in place.terms:
             if stride is not None and loop == self.lane_loop:
-                steps = self.b.iota(I64.vector(self.lanes)) * self._given.numbers[stride.number]
+                steps = self.b.iota(I64.vector(self.lanes)) * self._arguments.parameters[stride.number]
         if place.gathered is not None:
             position, distance = place.gathered
-            gathered = self._registers[position.number] * self._given.numbers[distance.number]
+            gathered = self._registers[position.number] * self._arguments.parameters[distance.number]
             index = gathered if index is None else index + gathered
-        return self._given.pointers[place.buffer], self.zero if index is None else index, steps
+        return self._arguments.pointers[place.buffer], self.zero if index is None else index, steps
 
     # Failures
 
     def _number(self, check: KernelCheck) -> EmittedValue:
-        """What the status is where that has happened."""
-        return self._given.first_check + self.checks.setdefault(check, len(self.checks))
+        """The number of a check in the status."""
+        return self._arguments.first_check + self.checks.setdefault(check, len(self.checks))
 
     def fail_unless(self, ok: EmittedValue, message: str, statement: Compute | BoundsCheck) -> None:
-        """Note in the status word that a check failed, unless it holds in every live lane."""
+        """Emit a check that sets the status unless ``ok`` is true in all active lanes."""
         if ok.text == "true":
             return
         number, failed = self._number(KernelCheck(message, statement)), ~ok
         if self.mask is not None and ok.type.lanes == self._width:
             failed = failed & self.mask
         with self.b.if_then(failed.any()):
-            note_failure(self.b, self._given.status, number)
+            note_failure(self.b, self._arguments.status, number)

@@ -1,4 +1,4 @@
-"""What this room finds on the machine: the processor, LLVM, a BLAS, and the objects on disk."""
+"""A description of the machine: the processor, LLVM, the BLAS, and the object cache."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from dualflow.core.locks import imported
 
 
 def machine() -> dict[str, Any]:
-    """Plain data: ``processor``, ``threads``, ``llvm``, ``blas`` and ``cache``."""
+    """A dict with the keys ``processor``, ``threads``, ``llvm``, ``blas`` and ``cache``."""
     requirement = imported("dualflow.backends.llvm.runtime.requirement")
-    found = blas.find()
+    blas_library = blas.find()
     pool = threads.status()
     return {
         "processor": {
@@ -30,19 +30,21 @@ def machine() -> dict[str, Any]:
             "workers_started": pool.workers_started,
         },
         "llvm": {"installed": requirement.llvm_version(), "needed": str(requirement.LLVM)},
-        "blas": None if found is None else {"name": found.name, "integer_bits": found.int_bits},
+        "blas": None
+        if blas_library is None
+        else {"name": blas_library.name, "integer_bits": blas_library.int_bits},
         "cache": _cache(),
     }
 
 
 def _processor() -> str:
-    """The processor's own name where the system tells it."""
+    """The processor's model name, if the system reports it."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            found = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
+            names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
     except OSError:
-        found = []
-    return found[0] if found else platform.processor() or platform.machine()
+        names = []
+    return names[0] if names else platform.processor() or platform.machine()
 
 
 def _cache() -> dict[str, Any]:

@@ -1,8 +1,7 @@
-"""Compiled graphs that a user's own ``@numba.njit`` code can call. The one module that imports Numba.
+"""Makes compiled graphs callable from ``@numba.njit`` code; the only module here that imports Numba.
 
 The bridge is one Numba intrinsic: it checks shapes, allocates outputs, fills the buffer table and calls the
-graph's entry, all in machine code. What Numba compiles for a caller may be called for as long as the process
-lives, so the graphs that cross the bridge are kept as long.
+graph's entry, all in machine code. Numba's compiled callers are never freed, so neither are these graphs.
 """
 
 from __future__ import annotations
@@ -40,11 +39,11 @@ def as_njit(executable: Executable, captured: Sequence[Array] = ()) -> Any:
 
     It takes C-contiguous arrays of the shapes and dtypes that the graph was compiled for, and plain numbers
     too where the rank is 0. It returns new arrays, numbers where the rank is 0: one, or a tuple of several.
-    Each call allocates its own memory, so it may stand in a ``prange`` loop. Other types are a TypingError
+    Each call allocates its own memory, so it may be in a ``prange`` loop. Other types raise a TypingError
     when Numba compiles the caller, other shapes an InvalidArgumentError when the call runs.
 
     Args:
-        executable: a graph that is one native part and uses no variables.
+        executable: a compiled graph with one native part and no variables.
         captured: a C-contiguous array for each tensor that the graph captures.
 
     Returns:
@@ -54,21 +53,21 @@ def as_njit(executable: Executable, captured: Sequence[Array] = ()) -> Any:
         InvalidArgumentError: the graph needs NumPy, Python or a variable.
         DTypeError: Numba has no such dtype.
     """
-    found = _bridged.get(id(executable))
-    if found is None:
+    bridged = _bridged.get(id(executable))
+    if bridged is None:
         require_numba()
         bridge = _Bridge.of(executable, captured)
-        found = _bridged[id(executable)] = bridge, bridge.dispatcher()
-    return found[1]
+        bridged = _bridged[id(executable)] = bridge, bridge.dispatcher()
+    return bridged[1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Bridge:
-    """How one graph is called.
+    """The signature and the fixed buffers of one graph.
 
     Attributes:
-        names: of the arguments.
-        arguments: what each argument is.
+        names: the names of the arguments.
+        arguments: the specs of the arguments.
         fixed: the captured tensors, then the constants.
         results: a Numba type for each output.
     """
@@ -104,12 +103,12 @@ class _Bridge:
         """A Numba function whose body is the intrinsic."""
 
         def typed(typing_context: Any, arguments: Any) -> Any:
-            given = [types.unliteral(t) for t in arguments.types]
-            self.check(given)
+            argument_types = [types.unliteral(t) for t in arguments.types]
+            self.check(argument_types)
 
             def emit(context: Any, builder: Any, signature: Any, values: Any) -> Any:
                 call = _Call(self, context, builder)
-                return call.emit(given, cgutils.unpack_tuple(builder, values[0]))
+                return call.emit(argument_types, cgutils.unpack_tuple(builder, values[0]))
 
             return self.result(arguments), emit
 
@@ -121,14 +120,14 @@ class _Bridge:
         call.__name__ = call.__qualname__ = self.executable.graph.name
         return numba.njit(call)
 
-    def check(self, given: Sequence[types.Type]) -> None:
-        """Raise TypingError unless ``given`` can be the arguments."""
+    def check(self, argument_types: Sequence[types.Type]) -> None:
+        """Raise TypingError unless ``argument_types`` can be the arguments."""
         graph = self.executable.graph.name
-        if len(given) != len(self.arguments):
-            raise TypingError(f"{graph!r} takes {len(self.arguments)} arguments and was given {len(given)}")
-        for name, spec, type in zip(self.names, self.arguments, given, strict=True):
+        if len(argument_types) != len(self.arguments):
+            raise TypingError(f"{graph!r} takes {len(self.arguments)} arguments, not {len(argument_types)}")
+        for name, spec, type in zip(self.names, self.arguments, argument_types, strict=True):
             if not _fits(type, spec):
-                raise TypingError(f"{graph!r} takes {name} as a C-contiguous {spec} and was given {type}")
+                raise TypingError(f"{graph!r} takes {name} as a C-contiguous {spec}, not {type}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +138,11 @@ class _Call:
     context: Any
     builder: Any
 
-    def emit(self, given: Sequence[types.Type], values: Sequence[Any]) -> Any:
-        """Write the call; returns the value of the bridge's result type."""
+    def emit(self, argument_types: Sequence[types.Type], values: Sequence[Any]) -> Any:
+        """Emit the call; returns a value of the bridge's result type."""
         bridge, builder, context = self.bridge, self.builder, self.context
-        rows = zip(bridge.names, bridge.arguments, given, values, strict=True)
-        pointers = [self._input(*row) for row in rows]
+        arguments = zip(bridge.names, bridge.arguments, argument_types, values, strict=True)
+        pointers = [self._input(*argument) for argument in arguments]
         pointers += [self._address(array.__array_interface__["data"][0]) for array in bridge.fixed]
         outputs = [
             self._empty(t, s) for t, s in zip(bridge.results, bridge.executable.plan.outputs, strict=True)
@@ -153,13 +152,13 @@ class _Call:
         status = self._run([*pointers, pointer])
         context.nrt.decref(builder, _BYTES, arena)
         self._raise(status, outputs)
-        found = [self._result(type, *output) for type, output in zip(bridge.results, outputs, strict=True)]
-        if len(found) == 1:
-            return found[0]
-        return context.make_tuple(builder, bridge.result, found) if found else context.get_dummy_value()
+        results = [self._result(type, *output) for type, output in zip(bridge.results, outputs, strict=True)]
+        if len(results) == 1:
+            return results[0]
+        return context.make_tuple(builder, bridge.result, results) if results else context.get_dummy_value()
 
     def _run(self, pointers: Sequence[Any]) -> Any:
-        """Call the graph's entry; returns the status word."""
+        """Emit the call of the graph's entry; returns the status word."""
         builder, executable = self.builder, self.bridge.executable
         table = cgutils.alloca_once(builder, _POINTER, size=len(pointers))
         for i, pointer in enumerate(pointers):
@@ -173,11 +172,11 @@ class _Call:
         return builder.load(status)
 
     def _address(self, address: int) -> Any:
-        """An address of this process, which keeps Numba from caching the caller on disk."""
+        """An address in this process, which prevents Numba from caching the caller on disk."""
         return self.context.add_dynamic_addr(self.builder, address, info="dualflow")
 
     def _input(self, name: str, spec: TensorSpec, type: types.Type, value: Any) -> Any:
-        """Where an argument's elements are."""
+        """The address of an argument's elements; emits the check of its shape."""
         builder, context = self.builder, self.context
         if not isinstance(type, types.Array):
             target = numba.from_dtype(spec.dtype.dtype)
@@ -186,9 +185,9 @@ class _Call:
             return builder.bitcast(cgutils.alloca_once_value(builder, stored), _POINTER)
         array = context.make_array(type)(context, builder, value)
         sizes = cgutils.unpack_tuple(builder, array.shape)
-        for size, wanted in zip(sizes, spec.shape, strict=True):
+        for size, expected in zip(sizes, spec.shape, strict=True):
             with builder.if_then(
-                builder.icmp_signed("!=", size, ir.Constant(size.type, wanted)), likely=False
+                builder.icmp_signed("!=", size, ir.Constant(size.type, expected)), likely=False
             ):
                 graph = self.bridge.executable.graph.name
                 self._raise_now(
@@ -197,7 +196,7 @@ class _Call:
         return builder.bitcast(array.data, _POINTER)
 
     def _empty(self, type: types.Type, spec: TensorSpec) -> tuple[Any, Any]:
-        """A new array and where its elements are; for a number a place on the stack."""
+        """A new array and the address of its elements; for a number stack memory."""
         builder, context = self.builder, self.context
         if not isinstance(type, types.Array):
             place = cgutils.alloca_once(builder, context.get_data_type(type))
@@ -205,7 +204,7 @@ class _Call:
         return self._new_array(type, tuple(spec.shape))  # type: ignore[arg-type]  # compiled graphs are static
 
     def _arena(self, nbytes: int) -> tuple[Any, Any]:
-        """An array of bytes with an aligned stretch of ``nbytes`` in it, and the start of that."""
+        """An array of bytes that contains ``nbytes`` aligned bytes, and their address."""
         builder = self.builder
         array, pointer = self._new_array(_BYTES, (nbytes + ALIGNMENT,))
         address = builder.add(builder.ptrtoint(pointer, _WORD), ir.Constant(_WORD, ALIGNMENT - 1))
@@ -232,7 +231,7 @@ class _Call:
         return self.context.data_model_manager[type].from_data(self.builder, stored)
 
     def _raise(self, status: Any, outputs: Sequence[Any]) -> None:
-        """Raise the error whose number a failed check has left; the outputs are dropped first."""
+        """Emit the error of a failed check, whose number is the status; frees the outputs first."""
         executable, builder = self.bridge.executable, self.builder
         with builder.if_then(builder.icmp_signed("!=", status, ir.Constant(_WORD, 0)), likely=False):
             for type, (array, _) in zip(self.bridge.results, outputs, strict=True):
@@ -255,25 +254,25 @@ def _require_native(executable: Executable) -> None:
     graph = executable.graph
     if switches.checked_side():
         raise InvalidArgumentError(
-            f"Numba can't call {graph.name!r} while {switches.CHECK_MEMORY} is set: its code allocates by "
-            "itself. Unset the variable."
+            f"Numba can't call {graph.name!r} while {switches.CHECK_MEMORY} is set: its code allocates "
+            "memory. Unset the variable."
         )
     hosts = [part for part in executable.parts if part.kind is not PartKind.NATIVE]
     if hosts:
-        why = ", ".join(f"{part.what} ({part.reason})" for part in hosts)
+        reasons = ", ".join(f"{part.what} ({part.reason})" for part in hosts)
         raise InvalidArgumentError(
-            f"Numba can't call {graph.name!r}, which is not all native code: it needs {why}. "
+            f"Numba can't call {graph.name!r}, which is not all native code: it needs {reasons}. "
             "Leave these to the Python around it."
         )
     if executable.plan.sized:
         raise InvalidArgumentError(
-            f"Numba can't call {graph.name!r}, in which sizes depend on data: the caller makes the results. "
-            "Take what has such a size out of the function, or give it a size that is known."
+            f"Numba can't call {graph.name!r}, in which sizes depend on data: the caller allocates the "
+            "results. Move operations with dynamic sizes out of the function, or give them static sizes."
         )
     if any(call.kind is CallKind.CHECK for call in executable.plan.walk()):
         raise InvalidArgumentError(
-            f"Numba can't call {graph.name!r}, which raises exceptions that Python makes. Return a flag, and "
-            "raise in the code around it."
+            f"Numba can't call {graph.name!r}, which raises exceptions that Python creates. Return a flag, "
+            "and raise in the code around it."
         )
     if any(capture.variable for capture in graph.captures):
         raise InvalidArgumentError(
@@ -283,7 +282,7 @@ def _require_native(executable: Executable) -> None:
 
 
 def _numba_type(spec: TensorSpec) -> types.Type:
-    """What Numba calls an array of ``spec``; a number's type for rank 0."""
+    """The Numba type of an array of ``spec``; a number's type for rank 0."""
     try:
         element = numba.from_dtype(spec.dtype.dtype)
     except NumbaError:
@@ -294,7 +293,7 @@ def _numba_type(spec: TensorSpec) -> types.Type:
 
 
 def _fits(type: types.Type, spec: TensorSpec) -> bool:
-    """Whether a value of ``type`` can be an argument of ``spec``, but for its sizes."""
+    """Whether a value of ``type`` can be an argument of ``spec``, regardless of its sizes."""
     target = numba.from_dtype(spec.dtype.dtype)
     if isinstance(type, types.Array):
         return (
@@ -305,5 +304,7 @@ def _fits(type: types.Type, spec: TensorSpec) -> bool:
     if spec.rank:
         return False
     kinds = (types.Boolean, types.Integer, types.Float)
-    given, wanted = (next((i for i, k in enumerate(kinds) if isinstance(t, k)), -1) for t in (type, target))
-    return 0 <= given <= wanted and (wanted > 0 or given == 0)
+    kind, target_kind = (
+        next((i for i, k in enumerate(kinds) if isinstance(t, k)), -1) for t in (type, target)
+    )
+    return 0 <= kind <= target_kind and (target_kind > 0 or kind == 0)

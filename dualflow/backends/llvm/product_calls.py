@@ -1,4 +1,4 @@
-"""Calls of matrix products in an entry: in a file of its own, which graphs without any don't wait for."""
+"""Emits calls of matrix products in an entry; imported only for graphs with products."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dualflow.schedule.statements import Multiply
 
 
 def write_product(entry: Entry, product: Multiply) -> None:
-    """Call a routine for each matrix of the batch."""
+    """Emit the step of a batch of matrix products."""
     if product.onto is not None:
         entry.launch(product.onto)
     if product.is_empty:
@@ -38,13 +38,13 @@ def write_product(entry: Entry, product: Multiply) -> None:
     else:
         function, table, scratch = blas_function(products.char), products.blas_table(), (0, 0)
         unit.addresses |= blas_symbols()
-    place = entry.step(StepKind.PRODUCT, [0, *products.step(scratch, table)])
-    unit.calls(place, function)
-    unit.products.append(place + 2)
+    index = entry.step(StepKind.PRODUCT, [0, *products.step(scratch, table)])
+    unit.set_callee(index, function)
+    unit.products.append(index + 2)
 
 
 def _scratch(entry: Entry, products: Batch, table: Sequence[int], node: Node) -> tuple[int, int]:
-    """The memory that our own routine needs, which shares its blocks between threads."""
+    """Reserve the scratch memory of the backend's own routine; marks the program parallel."""
     unit = entry.unit
     unit.parallel |= unit.threads > 1 and typical(table[Field.BLOCKS]) > 1
     return entry.scratch(products.gemm.scratch_bytes(table, unit.threads), node)

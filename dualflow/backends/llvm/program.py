@@ -1,10 +1,10 @@
-"""A plan's statements become a program: a kernel for each different loop nest, and an entry that calls them.
+"""Lowers a plan's statements to a program: a kernel for each loop nest, and an entry that calls them.
 
     void entry(ptr buffers, ptr params, ptr status)
 
-Kernels are modules of LLVM IR, the same for all sizes and graphs; the integers they read from ``params`` are
-listed beside them. The entry is the driver of steps, or, where there are conditionals, loops or sizes that
-the run tells, a module too. A plan with host calls has an entry for each native part between them.
+Kernels are modules of LLVM IR, which don't depend on sizes; they read sizes from the parameter table
+``params``. The entry is the driver of steps; with conditionals, loops or dynamic sizes it is a function of
+another module. A plan with host calls has an entry for each native part between them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dualflow.backends.llvm.capabilities import vector_bits
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.entry import EmittedKernel, Unit
 from dualflow.backends.llvm.entry_control import write_entry
-from dualflow.backends.llvm.run_time_sizes import write_setters, write_whole
+from dualflow.backends.llvm.run_time_sizes import write_setters, write_standalone
 from dualflow.backends.llvm.runtime import interrupts, threads
 from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.llvm.steps import WALK, StepRecord, driver
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class ProgramPart(NamedTuple):
-    """A run of statements: one host call, or an entry, which is called with the integers from ``at`` on."""
+    """A part of a program: a host call, or an entry, which is called with the parameters from ``at`` on."""
 
     entry: str | None
     at: int = 0
@@ -45,28 +45,28 @@ class ProgramPart(NamedTuple):
 
 
 class Program(NamedTuple):
-    """The code of a graph and what it needs at run time.
+    """The code of a graph, and its run-time data.
 
     Attributes:
-        sources: LLVM IR, different modules: kernels, routines, the entries' own, the driver of steps.
-        parts: what to call, in order.
-        params: the integers that the code reads; see ``runtime/steps.ll`` for the first of them.
-        functions: the places among them of functions' addresses, with their names.
-        addresses: what sources call beside each other and C's functions.
-        messages: what each check number means, with the node it belongs to.
-        products: how many different functions multiply matrices.
+        sources: the modules of LLVM IR: kernels, routines, entries that are functions, the driver of steps.
+        parts: the native parts and host calls, in order.
+        params: the parameter table; see ``runtime/steps.ll`` for its first entries.
+        functions: the names of the functions whose addresses are parameters, by index.
+        addresses: the external symbols of the sources, besides functions of C.
+        messages: the error message and the node of each check, by number.
+        products: the number of distinct functions for matrix products.
         arena_bytes: the size of the arena, workspaces included.
-        kernels: the loop nests, for readers.
-        parallel: whether some loop is long enough to share between threads.
-        heavy: whether a call is long enough, or may be, to let other Python threads run meanwhile.
-        output_shapes: for each output the places of its sizes among the parameters, where runs tell sizes.
-        whole: the entry that takes numbers and memory of each call itself; None for a program that knows its
-            sizes, and where the caller has to tell sizes or to learn them.
-        variable_places: the place of each size variable in the table of integers.
-        given: the places of the sizes that calls give axes of inputs.
-        rooms: the buffers whose memory the code takes itself, with the places of their bytes.
-        steps: the steps, in the order of their places among the parameters.
-        workspace: scratch memory, where memory is checked.
+        kernels: the loop nests, for listings.
+        parallel: whether a loop is parallel.
+        heavy: whether a call is, or may be, so long that it releases the GIL.
+        output_shapes: for each output the parameter indices of its sizes, if sizes are dynamic.
+        standalone: the entry that copies the parameter table and allocates buffers for each call. None for a
+            program with static sizes, and if the caller sets or reads sizes.
+        size_params: the parameter index of each size variable.
+        input_sizes: the parameter indices of sizes of inputs' axes, which each call stores.
+        block_sizes: the buffers that the code allocates, with the parameter indices of their bytes.
+        steps: the records of the steps, in the order of the parameter table.
+        workspace: scratch memory in the checked mode.
     """
 
     sources: tuple[IrSource, ...]
@@ -81,20 +81,20 @@ class Program(NamedTuple):
     parallel: bool
     heavy: bool
     output_shapes: tuple[tuple[int, ...], ...]
-    whole: str | None
-    variable_places: Mapping[SizeVariable, int]
-    given: Mapping[tuple[int, int], int]
-    rooms: Mapping[int, int]
+    standalone: str | None
+    size_params: Mapping[SizeVariable, int]
+    input_sizes: Mapping[tuple[int, int], int]
+    block_sizes: Mapping[int, int]
     steps: tuple[StepRecord, ...]
     workspace: Workspace | None
 
 
 def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None] = lambda _: None) -> Program:
-    """The program of ``plan``; ``begin`` is told sources as they are written, some of them more than once."""
+    """The program of ``plan``; calls ``begin`` with each emitted source, with some of them repeatedly."""
     module = LlvmModule(vector_bits(options))
     program = statements(plan)
     bounds = MemoryBounds(plan, program)
-    if not plan.sized:  # which compares where it runs what it can't decide before
+    if not plan.sized:  # sized programs check bounds at run time
         bounds.check(program)
     unit = Unit(
         plan,
@@ -110,84 +110,90 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
     if any(call.kind is not CallKind.HOST for call in plan.calls):
         begin(driver())
     parts = _parts(unit, program)
-    shapes = [tuple([_place(unit, d) for d in spec.shape]) for spec in plan.outputs] if plan.sized else []
-    whole = None
+    shapes = (
+        [tuple([_size_index(unit, d) for d in spec.shape]) for spec in plan.outputs] if plan.sized else []
+    )
+    standalone = None
     if plan.sized:
         write_setters(unit)
-        whole = _whole(unit, parts)
+        standalone = _standalone(unit, parts)
     return Program(
-        sources=tuple(_sources(unit, [part.entry for part in parts if part.entry is not None], whole)),
+        sources=tuple(_sources(unit, [part.entry for part in parts if part.entry is not None], standalone)),
         parts=tuple(parts),
         params=tuple([0 if isinstance(x, SymInt) else x for x in unit.params]),
         output_shapes=tuple(shapes),
-        whole=whole,
-        variable_places=dict(unit.variable_places),
-        given=dict(unit.given),
-        rooms=dict(unit.rooms),
+        standalone=standalone,
+        size_params=dict(unit.size_params),
+        input_sizes=dict(unit.input_sizes),
+        block_sizes=dict(unit.block_sizes),
         steps=tuple(unit.steps),
         workspace=unit.workspace,
         messages=tuple(unit.messages),
-        functions={place: source.name for place, source in unit.functions.items()},
+        functions={index: source.name for index, source in unit.functions.items()},
         addresses=dict(unit.addresses),
-        products=len({unit.functions[place] for place in unit.products}),
+        products=len({unit.functions[index] for index in unit.products}),
         arena_bytes=plan.arena_bytes + _workspace_bytes(unit),
         kernels=tuple(unit.kernels),
         parallel=unit.parallel,
-        heavy=unit.work_ns > unit.costs.long_call_ns or unit.asks or unit.module.has(interrupts.ROUTINE),
+        heavy=unit.work_ns > unit.costs.long_call_ns
+        or unit.polls_signals
+        or unit.module.has(interrupts.ROUTINE),
     )
 
 
-def _sources(unit: Unit, entries: Sequence[str], whole: str | None) -> list[IrSource]:
-    """All modules, each once; calls are resolved whatever their order."""
-    found = dict.fromkeys(unit.functions.values())
+def _sources(unit: Unit, entries: Sequence[str], standalone: str | None) -> list[IrSource]:
+    """All modules, each once, in any order."""
+    sources = dict.fromkeys(unit.functions.values())
     if entries:
-        found[driver()] = None
-    own = [name for name in (*entries, whole) if name is not None and name != WALK]
-    if own:
-        found[IrSource(unit.module.text(), tuple(own))] = None
-    return list(found)
+        sources[driver()] = None
+    functions = [name for name in (*entries, standalone) if name is not None and name != WALK]
+    if functions:
+        sources[IrSource(unit.module.text(), tuple(functions))] = None
+    return list(sources)
 
 
-def _whole(unit: Unit, parts: Sequence[ProgramPart]) -> str | None:
-    """The entry for calls from machine code, which make the outputs and read no values of checks."""
-    told = unit.given or any(size_variables(tuple(spec.shape)) for spec in unit.plan.outputs)
-    kept = any(isinstance(message, CheckValues) for message, _ in unit.messages)
-    if told or kept or len(parts) != 1 or parts[0].entry is None:
+def _standalone(unit: Unit, parts: Sequence[ProgramPart]) -> str | None:
+    """The standalone entry, if callers need not set sizes or read sizes of outputs and values of checks."""
+    has_size_arguments = unit.input_sizes or any(
+        size_variables(tuple(spec.shape)) for spec in unit.plan.outputs
+    )
+    stores_values = any(isinstance(message, CheckValues) for message, _ in unit.messages)
+    if has_size_arguments or stores_values or len(parts) != 1 or parts[0].entry is None:
         return None
-    return write_whole(unit, parts[0].entry)
+    return write_standalone(unit, parts[0].entry)
 
 
 def _workspace_bytes(unit: Unit) -> int:
-    """The bytes of scratch memory behind the arena's values."""
+    """The bytes of scratch memory after the arena's values."""
     if unit.sized:
         return 0
     return unit.workspace_bytes if unit.workspace is None else unit.workspace.nbytes
 
 
-def _place(unit: Unit, size: int | None) -> int:
-    """The place of a size among the parameters."""
-    assert size is not None, "no size is open"
+def _size_index(unit: Unit, size: int | None) -> int:
+    """The parameter index of a size."""
+    assert size is not None, "all sizes are known"
     return unit.param(size)
 
 
 def _parts(unit: Unit, program: Sequence[Statement]) -> list[ProgramPart]:
-    """Runs of native calls as entries, and the host calls between them."""
+    """The program's parts: sequences of native statements as entries, and the host calls between them."""
     parts: list[ProgramPart] = []
-    run: list[Statement] = []
+    native: list[Statement] = []
 
     def flush() -> None:
-        if run:
+        if native:
             name = f"entry{len(parts)}"
-            entry = write_entry(unit, name, run)
+            entry = write_entry(unit, name, native)
             steps_only = entry.function is None
-            parts.append(ProgramPart(WALK, entry.first or 0) if steps_only else ProgramPart(name))
-            run.clear()
+            parts.append(ProgramPart(WALK, entry.first_list or 0) if steps_only else ProgramPart(name))
+            native.clear()
 
     for statement in program:
         if isinstance(statement, CallRoutine) and statement.kind is CallKind.HOST:
             flush()
             parts.append(ProgramPart(None, host=statement))
         else:
-            run.append(statement)
+            native.append(statement)
     flush()
     return parts

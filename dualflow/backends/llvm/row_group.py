@@ -1,4 +1,4 @@
-"""Neighbouring rows of a kernel that run side by side: each has some lanes of a vector, one after another."""
+"""Groups of adjacent short rows that a kernel computes in one vector, each in some of its lanes."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from dualflow.core.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """The rows of one iteration of a loop over rows.
+    """The rows of one iteration of a loop over groups of rows.
 
-    A value of each row is a vector with a lane for each; a value of each element is a vector in which the
-    ``lanes`` of the first row come first.
+    A value of each row is a vector with one lane for each row; a value of each element is a vector in which
+    the ``lanes`` of the first row come first.
 
     Attributes:
-        loop: over the rows.
-        indices: of the rows; the last one may come several times.
-        lanes: of one row.
+        loop: the loop over the rows.
+        indices: the indices of the rows; the last one may be repeated.
+        lanes: the number of lanes of a row.
     """
 
     loop: int
@@ -32,7 +32,7 @@ class RowGroup:
 
     @property
     def width(self) -> int:
-        """The lanes of all rows."""
+        """The number of lanes of all rows."""
         return self.count * self.lanes
 
     def index(self, b: Builder) -> EmittedValue:
@@ -40,13 +40,13 @@ class RowGroup:
         return joined_scalars(b, self.indices)
 
     def spread(self, value: EmittedValue) -> EmittedValue:
-        """A value of each row, in all lanes of that row."""
+        """A value of each row, broadcast to the lanes of the row."""
         if value.type.lanes != self.count:
             return value
         return value.shuffle([lane // self.lanes for lane in range(self.width)])
 
     def tiled(self, value: EmittedValue) -> EmittedValue:
-        """The lanes of one row, for each of the rows."""
+        """The lanes of one row, repeated for each row."""
         return value.shuffle([*range(self.lanes)] * self.count)
 
     def row(self, value: EmittedValue, number: int) -> EmittedValue:
@@ -55,7 +55,7 @@ class RowGroup:
 
 
 def concatenated(vectors: Sequence[EmittedValue]) -> EmittedValue:
-    """The lanes of vectors, whose number is a power of two, as one vector."""
+    """Vectors concatenated; their number is a power of two."""
     pieces = list(vectors)
     while len(pieces) > 1:
         lanes = 2 * pieces[0].type.lanes
@@ -66,7 +66,7 @@ def concatenated(vectors: Sequence[EmittedValue]) -> EmittedValue:
 
 
 def joined_scalars(b: Builder, scalars: Sequence[EmittedValue]) -> EmittedValue:
-    """Scalars of one type as the lanes of a vector."""
+    """A vector of scalars of one type."""
     vector = EmittedValue(b, scalars[0].type.vector(len(scalars)), "poison")
     for lane, scalar in enumerate(scalars):
         vector = vector.insert(lane, scalar)
@@ -74,7 +74,7 @@ def joined_scalars(b: Builder, scalars: Sequence[EmittedValue]) -> EmittedValue:
 
 
 def halves_of_each(value: EmittedValue, rows: int, lanes: int) -> tuple[EmittedValue, EmittedValue]:
-    """The first and the second ``lanes`` of the lanes of each row."""
+    """The first and the second half of the lanes of each row."""
     first, second = (
         [2 * lanes * row + begin + lane for row in range(rows) for lane in range(lanes)]
         for begin in (0, lanes)

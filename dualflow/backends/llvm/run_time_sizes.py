@@ -1,7 +1,7 @@
-"""Sizes that an entry learns on its way: how it reads them, what it derives, and memory of such sizes.
+"""Dynamic sizes in an entry: binds size variables, and updates the parameters that depend on them.
 
-The table of integers has a place for each size variable. Where a variable is bound, a function of its own
-computes all numbers of the table that depend on it, so that kernels read sizes as if they were static.
+The parameter table has an entry for each size variable. For each variable, a function computes all parameters
+that depend on it; it is called when the variable is bound. So kernels read sizes as if they were static.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from dualflow.schedule.call_reports import OUT_OF_BOUNDS, OutOfMemory
 from dualflow.schedule.statements import CallRoutine
 
 NEGATIVE = "a size is negative"
-WHOLE = "whole"
-"""The name of the function that :func:`write_whole` writes."""
+STANDALONE = "standalone"
+"""The name of the function that :func:`write_standalone` emits."""
 TOO_LARGE = OutOfMemory("a size is larger than memory can hold. Compute in parts.")
 
 
 @dataclass(frozen=True, slots=True)
 class EmittedSizes:
-    """Arithmetic on symbolic sizes as instructions."""
+    """Emits the arithmetic of symbolic sizes."""
 
     b: Builder
 
@@ -59,12 +59,12 @@ class EmittedSizes:
         return (first < second).select(first, second)
 
     def normalized_index(self, x: EmittedValue | int, size: EmittedValue | int) -> EmittedValue:
-        place = self._value(x)
-        return (place < 0).select(place + size, place)
+        index = self._value(x)
+        return (index < 0).select(index + size, index)
 
-    def inferred_size(self, x: EmittedValue | int, rest: EmittedValue | int) -> EmittedValue:
+    def inferred_size(self, x: EmittedValue | int, inferred: EmittedValue | int) -> EmittedValue:
         size = self._value(x)
-        return size.eq(-1).select(self._value(rest), size)
+        return size.eq(-1).select(self._value(inferred), size)
 
     def broadcast_size(self, x: EmittedValue | int, y: EmittedValue | int) -> EmittedValue:
         size = self._value(x)
@@ -78,90 +78,95 @@ class EmittedSizes:
         return self.b.constant(I64, x) if isinstance(x, int) else x
 
 
-def computed(b: Builder, unit: Unit, params: EmittedValue, size: int) -> EmittedValue:
-    """The value of a size whose variables are all bound."""
+def emitted_size(b: Builder, unit: Unit, params: EmittedValue, size: int) -> EmittedValue:
+    """Emit a size; its variables are bound."""
     if not isinstance(size, SymInt):
         return b.constant(I64, size)
-    found = size.compute(lambda variable: b.load(params, unit.variable_place(variable), I64), EmittedSizes(b))
-    assert isinstance(found, EmittedValue)
-    return found
+    value = size.compute(lambda variable: b.load(params, unit.size_param(variable), I64), EmittedSizes(b))
+    assert isinstance(value, EmittedValue)
+    return value
 
 
 def write_setters(unit: Unit) -> None:
-    """Write the functions that entries call where a variable is bound: ``void sizes<place>(params)``."""
-    numbers = [(i, x, size_variables(x)) for i, x in enumerate(unit.params) if isinstance(x, SymInt)]
-    for variable, place in unit.variable_places.items():
-        function = unit.module.functions[_setter(place)]
+    """Emit the functions that are called when a variable is bound: ``void sizes<index>(params)``."""
+    symbolic_params = [(i, x, size_variables(x)) for i, x in enumerate(unit.params) if isinstance(x, SymInt)]
+    for variable, index in unit.size_params.items():
+        function = unit.module.functions[_setter(index)]
         (params,) = function.args
-        for i, extent, parts in numbers:
-            if variable in parts:
-                function.builder.store(computed(function.builder, unit, params, extent), params, i)
+        for i, size, variables in symbolic_params:
+            if variable in variables:
+                function.builder.store(emitted_size(function.builder, unit, params, size), params, i)
         function.builder.ret()
 
 
-def write_whole(unit: Unit, entry: str) -> str:
-    """Write a function that is called as ``entry`` is, with numbers and memory of each call: its name."""
-    function = unit.module.function(WHOLE, VOID, [("buffers", PTR), ("params", PTR), ("status", PTR)])
+def write_standalone(unit: Unit, entry: str) -> str:
+    """Emit a function that calls ``entry`` with its own parameter table and buffers; returns its name.
+
+    Concurrent calls then share no state.
+    """
+    function = unit.module.function(STANDALONE, VOID, [("buffers", PTR), ("params", PTR), ("status", PTR)])
     b, (buffers, params, status) = function.builder, function.args
-    shared, count, numbers = unit.plan.arena + 1, unit.plan.workspace + 1, len(unit.params)
-    own, integers = b.alloca(PTR, count), b.alloca(I64, numbers)
+    shared, count, num_params = unit.plan.arena + 1, unit.plan.workspace + 1, len(unit.params)
+    table, integers = b.alloca(PTR, count), b.alloca(I64, num_params)
     copy = b.symbols.declare("memcpy", PTR, [PTR, PTR, I64])
-    b.call(copy, [own, buffers, b.constant(I64, 8 * shared)])
-    b.call(copy, [integers, params, b.constant(I64, 8 * numbers)])
-    nothing = b.constant(I64, 0).cast(PTR)
-    for place in range(shared, count):
-        b.store(nothing, own, place)
-    b.call(entry, [own, integers, status])
+    b.call(copy, [table, buffers, b.constant(I64, 8 * shared)])
+    b.call(copy, [integers, params, b.constant(I64, 8 * num_params)])
+    null = b.constant(I64, 0).cast(PTR)
+    for index in range(shared, count):
+        b.store(null, table, index)
+    b.call(entry, [table, integers, status])
     free = b.symbols.declare("free", VOID, [PTR])
-    for buffer in unit.rooms:
-        b.call(free, [b.load(own, buffer, PTR)])
+    for buffer in unit.block_sizes:
+        b.call(free, [b.load(table, buffer, PTR)])
     b.ret()
-    return WHOLE
+    return STANDALONE
 
 
 def _setter(place: int) -> str:
     return f"sizes{place}"
 
 
-def measure(entry: Entry, call: CallRoutine) -> None:
-    """Bind a size variable, and compute all that depends on it; or compare two sizes."""
+def write_bind_size(entry: Entry, call: CallRoutine) -> None:
+    """Emit the binding of a size variable; or a check that compares two sizes."""
     node, b, unit = call.node, entry.b, entry.unit
     attrs = node.attrs
     if node.op is REQUIRE_SIZE:
-        first, second = (computed(b, unit, entry.params, attrs[name]) for name in ("x", "y"))
+        first, second = (emitted_size(b, unit, entry.params, attrs[name]) for name in ("x", "y"))
         fits = first.eq(second) | first.eq(1) if attrs["repeats"] else first.eq(second)
         entry.fail_if(~fits, attrs["message"], node)
         return
     if "argument_axis" in attrs:
-        give(entry, attrs["size"], b.load(entry.params, unit.given_place(attrs["argument_axis"]), I64))
+        bind_size(
+            entry, attrs["size"], b.load(entry.params, unit.input_size_param(attrs["argument_axis"]), I64)
+        )
         return
     if node.inputs:
         (layout,), (value,) = call.inputs, node.inputs
         pointer = entry.pointer(value, layout)
         number = b.load(pointer, attrs["index"], Type.of_dtype(value.spec.dtype.dtype)).cast(I64)
     else:
-        number = computed(b, unit, entry.params, attrs["value"])
+        number = emitted_size(b, unit, entry.params, attrs["value"])
     if attrs["least"] is not None:
         entry.fail_if(number < attrs["least"], NEGATIVE, node)
         entry.fail_if(number > MOST_ELEMENTS, TOO_LARGE, node)
     with b.if_then(b.load(entry.status, 0, I64).eq(0)):
-        give(entry, attrs["size"], number)
+        bind_size(entry, attrs["size"], number)
 
 
-def give(entry: Entry, extent: int, number: EmittedValue) -> None:
-    """Bind the size variable ``extent``, and compute all that depends on it."""
-    variable = variable_of(extent)
-    assert variable is not None, "a measured size is a size variable"
-    b, place = entry.b, entry.unit.variable_place(variable)
-    b.store(number, entry.params, place)
-    name = _setter(place)
+def bind_size(entry: Entry, size: int, value: EmittedValue) -> None:
+    """Emit the binding of the size variable ``size`` and the update of parameters that depend on it."""
+    variable = variable_of(size)
+    assert variable is not None, "a bound size is a size variable"
+    b, index = entry.b, entry.unit.size_param(variable)
+    b.store(value, entry.params, index)
+    name = _setter(index)
     if name not in entry.unit.module.functions:
         entry.unit.module.function(name, VOID, [("params", PTR)], internal=True)
     b.call(name, [entry.params])
 
 
 def write_sizes(entry: Entry, call: CallRoutine) -> None:
-    """Write sizes to memory as integers."""
+    """Emit stores of sizes to a tensor of integers."""
     b, dtype = entry.b, call.node.output.spec.dtype
     pointer = entry.pointer(call.node.output, call.outputs[0])
     for i, size in enumerate(call.node.attrs["values"]):
@@ -169,24 +174,24 @@ def write_sizes(entry: Entry, call: CallRoutine) -> None:
 
 
 def write_positions(entry: Entry, call: CallRoutine) -> None:
-    """The places of elements, each as often as the element counts."""
+    """Emit the positions of elements, each repeated by the element's count."""
     node, b = call.node, entry.b
     (counts,) = node.inputs
     count = 1
     for size in sizes(counts):
         count *= size
-    name = _positions(entry, counts.spec.dtype, padded=isinstance(node.attrs["size"], SymInt))
-    given, most = entry.pointer(counts, call.inputs[0]), entry.param(node.attrs["size"])
+    function = _positions(entry, counts.spec.dtype, padded=isinstance(node.attrs["size"], SymInt))
+    source, limit = entry.pointer(counts, call.inputs[0]), entry.param(node.attrs["size"])
     out = entry.pointer(node.output, call.outputs[0])
-    number = b.call(name, [given, entry.param(count), out, most])
-    assert number is not None, "the function returns how many there are"
-    entry.fail_if(~number.eq(most), OUT_OF_BOUNDS, node)
+    number = b.call(function, [source, entry.param(count), out, limit])
+    assert number is not None, "the function returns the number of positions"
+    entry.fail_if(~number.eq(limit), OUT_OF_BOUNDS, node)
 
 
 def _positions(entry: Entry, dtype: DType, *, padded: bool) -> str:
-    """The name of ``i64 f(counts, n, out, size)``, which returns how many places there are.
+    """The name of ``i64 f(counts, n, out, size)``, which returns the number of positions.
 
-    It writes ``size`` of them at most; where ``out`` is padded, one behind these may be written.
+    It writes at most ``size`` of them; if ``out`` is padded, it may write one more.
     """
     name = f"positions_{dtype.name}{'_padded' * padded}"
     if name in entry.unit.module.functions:
@@ -197,17 +202,19 @@ def _positions(entry: Entry, dtype: DType, *, padded: bool) -> str:
     counts, n, out, size = function.args
     element = Type.of_dtype(dtype.dtype)
     with b.loop(0, n, carried=[b.constant(I64, 0)]) as iteration:
-        times = b.load(counts, iteration.index, element)
+        repeats = b.load(counts, iteration.index, element)
         (at,) = iteration.carried
         if dtype.is_bool:
             full = at >= size
-            with b.if_then(times & ~full) if not padded else nullcontext():  # a branch can't be foreseen
+            with (
+                b.if_then(repeats & ~full) if not padded else nullcontext()
+            ):  # branches would be mispredicted
                 b.store(iteration.index, out, full.select(size, at))
-            iteration.next(at + times.cast(I64))
+            iteration.next(at + repeats.cast(I64))
         else:
-            stop = at + times.cast(I64)
-            with b.loop(at, (stop < size).select(stop, size)) as again:
-                b.store(iteration.index, out, again.index)
+            stop = at + repeats.cast(I64)
+            with b.loop(at, (stop < size).select(stop, size)) as repeat:
+                b.store(iteration.index, out, repeat.index)
             iteration.next((stop > at).select(stop, at))
     b.ret(iteration.results[0])
     return name

@@ -1,4 +1,4 @@
-"""Rows put where integers say: one kernel for each dtype, which goes through the rows in order."""
+"""Scatter kernels: one for each dtype, which stores rows in order at the positions of an integer tensor."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 
 from dualflow.backends.llvm.failures import note_failure
-from dualflow.backends.llvm.kernel_table import KERNEL_ARGS, Given, read
+from dualflow.backends.llvm.kernel_table import KERNEL_ARGS, KernelArguments, load_arguments
 from dualflow.backends.llvm.maths import Maths
 from dualflow.backends.llvm.runtime.source import IrSource, named_by_content
 from dualflow.backends.llvm.text import BOOL, I64, VOID, Builder, EmittedValue, LlvmModule, Type
@@ -14,32 +14,32 @@ from dualflow.core.dtypes import DType
 from dualflow.schedule.loop_program import Argument, Kernel, Run
 
 _LANES = 16
-"""So many indices are checked at once."""
+"""The number of indices that are checked at once."""
 _NAME = "scatter"
 
 
 @functools.cache
 def routine(element: DType, index: DType, depth: int, join: str, bits: int) -> IrSource:
-    """The kernel that puts rows where integers say, for registers of ``bits``.
+    """The scatter kernel for vectors of ``bits``.
 
-    It reads the numbers of :func:`dualflow.schedule.scattering.table_of`. A row whose position is outside is
-    left out, and noted in the status.
+    Its launch parameters are those of :func:`dualflow.schedule.scattering.table_of`. Rows with a position out
+    of bounds are skipped, and set the status.
     """
     module = LlvmModule(bits)
-    b, given = _begun(module, (element, index, element), 4 + 2 * depth)
-    out, indices, rows = given.pointers
-    iterations, count, length, distance, *rest = given.numbers
+    b, arguments = _new_kernel(module, (element, index, element), 4 + 2 * depth)
+    out, indices, rows = arguments.pointers
+    iterations, count, length, out_stride, *axes = arguments.parameters
     lanes = bits // 8 // element.size
     vector, maths = Type.of_dtype(element.dtype).vector(lanes), Maths(module)
     full = length & -lanes
     with b.loop(0, iterations) as iteration, b.loop(0, count) as row:
-        inside, place = _position(b, indices, index, row.index, rest[:depth], rest[depth:])
+        inside, place = _position(b, indices, index, row.index, axes[:depth], axes[depth:])
         source, target = (
             (iteration.index * count + row.index) * length,
-            iteration.index * distance + place * length,
+            iteration.index * out_stride + place * length,
         )
 
-        def put(part: EmittedValue, mask: EmittedValue | None) -> None:
+        def store_part(part: EmittedValue, mask: EmittedValue | None) -> None:
             new = b.load(rows, source + part, vector, mask)
             if join != "put":
                 new = _joined(maths, join, b.load(out, target + part, vector, mask), new)
@@ -47,55 +47,57 @@ def routine(element: DType, index: DType, depth: int, join: str, bits: int) -> I
 
         with b.if_then(inside):
             with b.loop(0, full, lanes) as part:
-                put(part.index, None)
+                store_part(part.index, None)
             with b.if_then(full < length):
-                put(full, b.first_lanes(length - full, lanes))
+                store_part(full, b.first_lanes(length - full, lanes))
         with b.if_then(~inside):
-            note_failure(b, given.status, given.first_check)
+            note_failure(b, arguments.status, arguments.first_check)
     b.ret()
     return named_by_content(module.text(), _NAME)
 
 
 @functools.cache
 def bounds_routine(index: DType, depth: int, bits: int) -> IrSource:
-    """The kernel that notes a position that is outside."""
+    """The kernel that sets the status if a position is out of bounds."""
     module = LlvmModule(bits)
-    b, given = _begun(module, (index,), 4 + 2 * depth)
-    (indices,) = given.pointers
-    iterations, count, _, _, *rest = given.numbers
+    b, arguments = _new_kernel(module, (index,), 4 + 2 * depth)
+    (indices,) = arguments.pointers
+    iterations, count, _, _, *axes = arguments.parameters
     lanes = _LANES if depth == 1 else 1
     with b.if_then(iterations > 0), b.loop(0, count, lanes) as row:
         if depth == 1:
             mask = b.first_lanes(count - row.index, lanes)
             at = b.load(indices, row.index, Type.of_dtype(index.dtype).vector(lanes), mask)
             at = at.cast(I64.vector(lanes))
-            outside = (((at < 0) | (at >= rest[0].splat(lanes))) & mask).any()
+            outside = (((at < 0) | (at >= axes[0].splat(lanes))) & mask).any()
         else:
-            outside = ~_position(b, indices, index, row.index, rest[:depth], rest[depth:])[0]
+            outside = ~_position(b, indices, index, row.index, axes[:depth], axes[depth:])[0]
         with b.if_then(outside):
-            note_failure(b, given.status, given.first_check)
+            note_failure(b, arguments.status, arguments.first_check)
     b.ret()
     return named_by_content(module.text(), _NAME)
 
 
-def _begun(module: LlvmModule, buffers: Sequence[DType], numbers: int) -> tuple[Builder, Given]:
-    """A kernel that is given so many numbers and these buffers."""
+def _new_kernel(
+    module: LlvmModule, buffers: Sequence[DType], parameters: int
+) -> tuple[Builder, KernelArguments]:
+    """A new kernel with these buffers and a number of launch parameters."""
     function = module.function(_NAME, VOID, KERNEL_ARGS)
     context, _, _, slot = function.args
-    kernel = Kernel(tuple(buffers), (), numbers, False, ())
+    kernel = Kernel(tuple(buffers), (), parameters, False, ())
     arguments = tuple([Argument(0, 0, dtype) for dtype in buffers])
-    given = read(function.builder, context, slot, Run(kernel, arguments, (), (), 1, 0.0))
-    return function.builder, given
+    loaded = load_arguments(function.builder, context, slot, Run(kernel, arguments, (), (), 1, 0.0))
+    return function.builder, loaded
 
 
 def _joined(m: Maths, join: str, old: EmittedValue, new: EmittedValue) -> EmittedValue:
-    """What stays of two elements: their sum or product, or what a function of ``m`` makes of them."""
+    """Two elements combined: their sum, their product, or the function ``join`` of ``m``."""
     if join == "add":
         return old + new
     if join == "multiply":
         return old * new
-    found: EmittedValue = getattr(m, join)(old, new)
-    return found
+    combined: EmittedValue = getattr(m, join)(old, new)
+    return combined
 
 
 def _position(
@@ -103,13 +105,13 @@ def _position(
     indices: EmittedValue,
     index: DType,
     row: EmittedValue,
-    extents: Sequence[EmittedValue],
-    distances: Sequence[EmittedValue],
+    sizes: Sequence[EmittedValue],
+    strides: Sequence[EmittedValue],
 ) -> tuple[EmittedValue, EmittedValue]:
-    """Whether the position of ``row`` is inside, and which place it names."""
-    inside, place = b.constant(BOOL, True), b.constant(I64, 0)
-    for i, (size, distance) in enumerate(zip(extents, distances, strict=True)):
-        at = b.load(indices, row * len(extents) + i, Type.of_dtype(index.dtype)).cast(I64)
+    """Whether the position of ``row`` is in bounds, and its offset."""
+    inside, offset = b.constant(BOOL, True), b.constant(I64, 0)
+    for i, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
+        at = b.load(indices, row * len(sizes) + i, Type.of_dtype(index.dtype)).cast(I64)
         inside = inside & (at >= 0) & (at < size)
-        place = place + at * distance
-    return inside, place
+        offset = offset + at * stride
+    return inside, offset

@@ -1,4 +1,4 @@
-"""One call of a program that learns sizes: its numbers, its memory, and what runs between native parts."""
+"""One call of a program with dynamic sizes: its parameters, its memory, and its host calls."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _free = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(jit.process_symbol("free"))
 
 
 class SizedCall:
-    """What one call works with.
+    """The state of one call of a program with dynamic sizes.
 
     Attributes:
-        table: the addresses of the buffers; those of sizes that the run tells come from the program.
-        params: the integers that the code reads; it writes those that depend on such sizes.
-        arena: the memory of the other intermediates.
+        table: the addresses of the buffers; the program allocates those of dynamic size.
+        params: the parameter table; the program writes parameters that depend on dynamic sizes.
+        arena: the memory of intermediates of static size.
     """
 
-    __slots__ = ("_made", "_plan", "_program", "arena", "params", "table")
+    __slots__ = ("_arrays", "_plan", "_program", "arena", "params", "table")
 
     def __init__(
         self, plan: Plan, program: Program, params: Array, arrays: Sequence[Array], arena: Array
@@ -43,51 +43,51 @@ class SizedCall:
         self._plan, self._program = plan, program
         self.params, self.arena = params, arena
         self.table = np.zeros(plan.workspace + 1, np.uintp)
-        self._made: dict[int, Array] = dict(enumerate([*arrays, *plan.constants]))
+        self._arrays: dict[int, Array] = dict(enumerate([*arrays, *plan.constants]))
         for i, spec in enumerate((*plan.outputs, *plan.temporaries), start=plan.first_output):
             if is_static(spec.shape):
-                self._made[i] = self.empty(tuple(spec.shape), spec.dtype.dtype)  # type: ignore[arg-type]  # fixed
-        self._made[plan.arena] = arena
-        for (number, axis), place in program.given.items():
+                self._arrays[i] = self.empty(tuple(spec.shape), spec.dtype.dtype)  # type: ignore[arg-type]  # fixed
+        self._arrays[plan.arena] = arena
+        for (number, axis), place in program.input_sizes.items():
             params[place] = arrays[number].shape[axis]
-        for i, array in self._made.items():
+        for i, array in self._arrays.items():
             self.table[i] = array.__array_interface__["data"][0]
 
     def output(self, number: int) -> Array:
-        """An output; one of a size that the run has told is copied out of the program's memory.
+        """An output; one of dynamic size is copied from the program's memory.
 
         Raises:
-            MemoryError, ValueError: NumPy has no array of its size.
+            MemoryError, ValueError: NumPy can't allocate an array of its size.
         """
         buffer = self._plan.first_output + number
-        array = self._made.get(buffer)
+        array = self._arrays.get(buffer)
         if array is not None:
             return array
         shape = [int(self.params[place]) for place in self._program.output_shapes[number]]
         return self._copied(buffer, self._plan.outputs[number], shape)
 
     def _copied(self, buffer: int, spec: TensorSpec, shape: Sequence[int]) -> Array:
-        made = np.empty(shape, spec.dtype.dtype)
-        if made.nbytes:
-            ctypes.memmove(made.__array_interface__["data"][0], int(self.table[buffer]), made.nbytes)
-        return made
+        array = np.empty(shape, spec.dtype.dtype)
+        if array.nbytes:
+            ctypes.memmove(array.__array_interface__["data"][0], int(self.table[buffer]), array.nbytes)
+        return array
 
     def release(self) -> None:
-        """Free what the program has taken."""
-        for buffer in self._program.rooms:
-            if buffer not in self._made:
+        """Free the memory that the program has allocated."""
+        for buffer in self._program.block_sizes:
+            if buffer not in self._arrays:
                 self.free(int(self.table[buffer]))
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
-        """Memory of an output or an intermediate of a fixed size."""
+        """Memory for an output or an intermediate of static size."""
         return np.empty(shape, dtype)
 
     def input_of_host(self, array: Array) -> Array:
-        """What a node's own kernel reads, for a view of a buffer."""
+        """The input of a host kernel, for a view of a buffer."""
         return array
 
     def result_of_host(self, node: Node, array: Array) -> Array:
-        """The buffer of a result of a node's own kernel."""
+        """The buffer for a result of a host kernel."""
         return array
 
     def free(self, address: int) -> None:
@@ -95,36 +95,38 @@ class SizedCall:
         _free(address)
 
     def host(self, call: CallRoutine, effect_log: EffectLog | None) -> None:
-        """Run a node's own kernel; its results become the buffers of their places."""
-        known = {
-            variable: int(self.params[place]) for variable, place in self._program.variable_places.items()
+        """Run a host kernel, and store its results in the buffer table."""
+        bound_sizes = {
+            variable: int(self.params[place]) for variable, place in self._program.size_params.items()
         }
         node = call.node
-        given = [
-            self.input_of_host(self._view(layout, v.spec, known))
+        inputs = [
+            self.input_of_host(self._view(layout, v.spec, bound_sizes))
             for layout, v in zip(call.inputs, node.inputs, strict=True)
         ]
-        attrs = {name: bind_sizes(value, known) for name, value in node.attrs.items()}
-        now = Node(node.op, node.inputs, attrs, node.specs, node.origin, node.also)
-        results = run_host_kernel(now, given, effect_log)
-        check_results(node, [Shape(bind_sizes(tuple(v.spec.shape), known)) for v in node.outputs], results)
+        attrs = {name: bind_sizes(value, bound_sizes) for name, value in node.attrs.items()}
+        bound_node = Node(node.op, node.inputs, attrs, node.specs, node.origin, node.also)
+        results = run_host_kernel(bound_node, inputs, effect_log)
+        check_results(
+            node, [Shape(bind_sizes(tuple(v.spec.shape), bound_sizes)) for v in node.outputs], results
+        )
         for layout, value, result in zip(call.outputs, node.outputs, results, strict=True):
-            made = np.ascontiguousarray(result, value.spec.dtype.dtype).reshape(np.shape(result))
-            if any(np.may_share_memory(made, x) for x in given):  # a kernel may return what it was given
-                made = made.copy()
-            self._made[layout.buffer] = made = self.result_of_host(node, made)
-            self.table[layout.buffer] = made.__array_interface__["data"][0]
-            if layout.buffer in self._program.rooms:
-                self.params[self._program.rooms[layout.buffer]] = made.nbytes
+            array = np.ascontiguousarray(result, value.spec.dtype.dtype).reshape(np.shape(result))
+            if any(np.may_share_memory(array, x) for x in inputs):  # a kernel may return an input
+                array = array.copy()
+            self._arrays[layout.buffer] = array = self.result_of_host(node, array)
+            self.table[layout.buffer] = array.__array_interface__["data"][0]
+            if layout.buffer in self._program.block_sizes:
+                self.params[self._program.block_sizes[layout.buffer]] = array.nbytes
 
-    def _view(self, layout: Layout, spec: TensorSpec, known: dict[SizeVariable, int]) -> Array:
-        """The array at ``layout``: where a size is open, the one that an earlier host call returned."""
+    def _view(self, layout: Layout, spec: TensorSpec, bound_sizes: dict[SizeVariable, int]) -> Array:
+        """The array at ``layout``: if a size is unknown, the result of an earlier host call."""
         if None in spec.shape:
-            return self._made[layout.buffer]
+            return self._arrays[layout.buffer]
         dtype = spec.dtype.dtype
-        shape = [evaluate_size(d, known) for d in spec.shape]  # type: ignore[arg-type]  # no size is open
-        strides = [evaluate_size(s, known) * dtype.itemsize for s in layout.strides]
-        start = int(self.table[layout.buffer]) + evaluate_size(layout.offset, known) * dtype.itemsize
+        shape = [evaluate_size(d, bound_sizes) for d in spec.shape]  # type: ignore[arg-type]  # no size is unknown
+        strides = [evaluate_size(s, bound_sizes) * dtype.itemsize for s in layout.strides]
+        start = int(self.table[layout.buffer]) + evaluate_size(layout.offset, bound_sizes) * dtype.itemsize
         if 0 in shape:
             return np.empty(shape, dtype)
         before = sum((d - 1) * s for d, s in zip(shape, strides, strict=True) if s < 0)
@@ -134,9 +136,9 @@ class SizedCall:
         return strided(flat, shape, [s // dtype.itemsize for s in strides])
 
 
-def run_host_kernel(node: Node, given: Sequence[Array], effect_log: EffectLog | None) -> Sequence[Array]:
-    """What a node's own kernel makes; ``effect_log`` remembers what must not run twice."""
+def run_host_kernel(node: Node, inputs: Sequence[Array], effect_log: EffectLog | None) -> Sequence[Array]:
+    """The results of a host kernel; ``effect_log`` records side effects, which must not run twice."""
     if effect_log is None:
-        return run_node(node, given)
+        return run_node(node, inputs)
     with observed(effect_log.follow):
-        return effect_log.follow(node, given)
+        return effect_log.follow(node, inputs)

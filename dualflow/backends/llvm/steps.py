@@ -1,7 +1,7 @@
-"""What an entry does as data: steps in the table of integers, which a driver walks (``runtime/steps.ll``).
+"""Steps: calls of an entry as data in the parameter table, which a driver executes (``runtime/steps.ll``).
 
-Steps that follow one another are a *stretch*, linked from its head on. So a graph without conditionals, loops
-and sizes that the run tells has no code of its own beside its kernels.
+Consecutive steps are a linked *step list* with a head. So a graph without conditionals, loops and dynamic
+sizes has no code but its kernels.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from dualflow.core.records import NamedTuple
 from dualflow.graph.ir import Node
 
 WALK: Final = "df_walk"
-"""``void df_walk(buffers, stretch, status)`` runs a stretch."""
+"""``void df_walk(buffers, list, status)`` executes a step list."""
 POOL, PFOR = 2, 3
-"""The places in the table of the thread pool's address and of its parallel for's; 0 and 0 without one."""
-BEGINNING: Final = (0, 0, 0, 0)
-"""The table's first integers: the head of a stretch, and the two addresses."""
+"""The parameters with the addresses of the thread pool and of its parallel-for; 0 without a pool."""
+HEADER: Final = (0, 0, 0, 0)
+"""The first parameters: the head of a step list, and the two addresses."""
 LINK = 1
-"""Where heads and steps say how far away the next step is."""
+"""The offset in heads and steps of the distance to the next step."""
 
 
 class StepKind(IntEnum):
-    """The first word of a step."""
+    """The kind of a step, its first word."""
 
     KERNEL = 0
     PRODUCT = 1
@@ -41,26 +41,26 @@ class StepRecord(NamedTuple):
     """A step of a program, for reports.
 
     Attributes:
-        place: where it is in the table of integers.
-        kind: what it does.
-        node: whose work that is.
-        around: the conditional or loop that the node is in; None for none.
+        address: its index in the parameter table.
+        kind: its kind.
+        node: the node that it computes.
+        parent: the conditional or loop that contains the node; None for none.
     """
 
-    place: int
+    address: int
     kind: StepKind
     node: Node
-    around: Node | None
+    parent: Node | None
 
 
 @functools.cache
 def driver() -> IrSource:
-    """The module that defines :data:`WALK`; in the checked mode it stores which step runs."""
-    return IrSource(jit.shipped_text("steps.ll") + _begun(), (WALK,))
+    """The module that defines :data:`WALK`; in the checked mode it stores the running step."""
+    return IrSource(jit.shipped_text("steps.ll") + _begin_step(), (WALK,))
 
 
-def _begun() -> str:
-    """The function that the driver calls with each step."""
+def _begin_step() -> str:
+    """The text of the function that the driver calls before each step."""
     if not switches.checked_side():
         return "\ndefine internal void @begun(ptr %step) alwaysinline { ret void }\n"
     record = imported("dualflow.backends.llvm.runtime.checked_memory").RECORD

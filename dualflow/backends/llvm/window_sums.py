@@ -1,13 +1,13 @@
-"""Windows of a tensor times a filter, summed channel by channel: a kernel for each type and row of a filter.
+"""Depthwise convolutions: a kernel for each type and row length of a filter.
 
-A vector holds channels of one position. Sums of windows beside each other are in registers while a row of
-the filter goes by, so a column that several of them see is read once, and so is an element of the filter.
-Zeros stand in the place of rows and columns beyond the tensor. Each sum is taken in order, so its bits are
-those of the loop nest.
+A vector has channels of one position. The sums of adjacent windows are in registers during a loop over a row
+of the filter, so a column that several windows contain is loaded once, and so is an element of the filter.
+Rows and columns outside of the tensor are read as zeros. Each sum is computed in order, so its bits are those
+of the loop nest.
 
-Most of the time goes into waiting for memory. So the rows that only the next row of windows sees are asked
-for in advance, and a result of :data:`STREAM_BYTES` and more is written past the caches, where its memory
-need not be read first.
+The kernel is limited by memory bandwidth. So rows that only the next row of windows contains are prefetched,
+and a result of :data:`STREAM_BYTES` and more is stored with streaming stores, which don't load its cache
+lines.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from enum import IntEnum
 
 from dualflow.backends.llvm.entry import Entry, shared_chunk
-from dualflow.backends.llvm.kernel_table import KERNEL_ARGS, read
+from dualflow.backends.llvm.kernel_table import KERNEL_ARGS, load_arguments
 from dualflow.backends.llvm.runtime.source import IrSource, named_by_content
 from dualflow.backends.llvm.text import I64, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.core.dtypes import DType
@@ -28,22 +28,23 @@ from dualflow.schedule.loop_program import Argument, Kernel, Run
 from dualflow.schedule.sliding import SlidingAxis, SlidingWindows
 from dualflow.schedule.statements import CallRoutine
 
-SIDE_BY_SIDE = (7, 8, 4)
-"""How many windows may have their sums computed side by side."""
+WINDOW_COUNTS = (7, 8, 4)
+"""The possible numbers of adjacent windows whose sums are in registers."""
 STREAM_BYTES = 16 << 20
-"""Results of so many bytes are written past the caches.
+"""The size in bytes from which results are stored with streaming stores.
 
-Measured with a last-level cache of 32 MiB: from here on that is no slower even if what comes next reads them.
+Measured with a last-level cache of 32 MiB: from this size on it is not slower even if the next kernel reads
+them.
 """
-MOST_AT_ONCE = 9
-"""Rows of a filter that are longer go by element by element, since their code would be long."""
+MAX_UNROLLED = 9
+"""The maximum length of a filter row that is unrolled; longer ones are looped over."""
 _NAME = "window_sum"
-_ALONE = SlidingAxis(1, 0, 1, 1, 1, 1)
-"""The row in which windows along one axis lie."""
+_SINGLE = SlidingAxis(1, 0, 1, 1, 1, 1)
+"""The outer axis of windows along one axis only."""
 
 
 class SumField(IntEnum):
-    """The numbers that the kernel is given; of two, the first is that of rows, the next that of columns."""
+    """The launch parameters of the kernel; of pairs, the first is for rows, the second for columns."""
 
     CHANNELS = 0
     SIZE = 1
@@ -51,21 +52,21 @@ class SumField(IntEnum):
     WINDOWS = 5
     LENGTH = 7
     STRIDE = 9
-    """Of rows, as is DILATION; those of columns are part of the code."""
+    """For rows, as is DILATION; those of columns are constants of the code."""
     DILATION = 10
     STREAMED = 11
-    """Whether the result is written past the caches."""
+    """Whether the result is stored with streaming stores."""
     COUNT = 12
 
 
 class FilterRow(NamedTuple):
-    """What the code depends on.
+    """The constants of a kernel's code.
 
     Attributes:
-        windows: how many are summed side by side.
-        stride: columns from one to the next.
-        length: the elements of a row of the filter that go by at once.
-        dilation: columns between these.
+        windows: the number of adjacent windows whose sums are in registers.
+        stride: the stride of windows in columns.
+        length: the number of unrolled elements of a filter row.
+        dilation: the stride of these elements in columns.
     """
 
     windows: int
@@ -73,30 +74,30 @@ class FilterRow(NamedTuple):
     length: int
     dilation: int
 
-    def seen(self) -> dict[int, list[tuple[int, int]]]:
-        """The columns that the windows see, in order: for each of these, its place in the row of the filter.
+    def columns(self) -> dict[int, list[tuple[int, int]]]:
+        """The columns that windows contain, in order, with (window, filter element) pairs for each.
 
-        >>> FilterRow(2, 1, 3, 1).seen()
+        >>> FilterRow(2, 1, 3, 1).columns()
         {0: [(0, 0)], 1: [(0, 1), (1, 0)], 2: [(0, 2), (1, 1)], 3: [(1, 2)]}
         """
         columns: dict[int, list[tuple[int, int]]] = {}
         for window in range(self.windows):
-            for place in range(self.length):
-                column = window * self.stride + place * self.dilation
-                columns.setdefault(column, []).append((window, place))
+            for element in range(self.length):
+                column = window * self.stride + element * self.dilation
+                columns.setdefault(column, []).append((window, element))
         return dict(sorted(columns.items()))
 
 
-def numbers_of(lie: SlidingWindows, nbytes: int) -> list[int]:
-    """What describes windows and a result of so many bytes, in the order of :class:`SumField`.
+def launch_parameters(sliding: SlidingWindows, nbytes: int) -> list[int]:
+    """The launch parameters for windows and a result of ``nbytes``, in the order of :class:`SumField`.
 
-    >>> numbers_of(SlidingWindows((SlidingAxis(9, 1, 9, 1, 3, 1), SlidingAxis(7, 1, 7, 1, 3, 1)), 16), 4032)
-    [16, 9, 7, 1, 1, 9, 7, 3, 3, 1, 1, 0]
+    >>> launch_parameters(SlidingWindows((SlidingAxis(9, 1, 9, 1, 3, 1), SlidingAxis(7, 1, 7, 1, 3, 1)), 16),
+    4032) [16, 9, 7, 1, 1, 9, 7, 3, 3, 1, 1, 0]
     """
-    *others, columns = lie.axes
-    (rows,) = others or [_ALONE]
+    *others, columns = sliding.axes
+    (rows,) = others or [_SINGLE]
     return [
-        lie.channels,
+        sliding.channels,
         *(rows.size, columns.size),
         *(rows.before, columns.before),
         *(rows.windows, columns.windows),
@@ -106,58 +107,58 @@ def numbers_of(lie: SlidingWindows, nbytes: int) -> list[int]:
     ]
 
 
-def filter_row(lie: SlidingWindows) -> FilterRow:
-    """The code for windows: so many side by side that few are computed twice, since rows end there.
+def filter_row(sliding: SlidingWindows) -> FilterRow:
+    """The code for windows, with the number of adjacent windows that fits rows best.
 
     >>> [filter_row(SlidingWindows((SlidingAxis(n, 1, n, 1, 3, 1),), 16)).windows for n in (56, 32, 10, 3)]
     [7, 8, 4, 1]
     """
-    columns = lie.axes[-1]
-    fitting = [n for n in SIDE_BY_SIDE if n <= columns.windows]
+    columns = sliding.axes[-1]
+    fitting = [n for n in WINDOW_COUNTS if n <= columns.windows]
     windows = min(fitting, key=lambda n: -(-columns.windows // n) * n, default=1)
-    length = columns.length if columns.length <= MOST_AT_ONCE else 1
+    length = columns.length if columns.length <= MAX_UNROLLED else 1
     return FilterRow(windows, columns.stride, length, columns.dilation)
 
 
 def write_window_sum(entry: Entry, call: CallRoutine) -> None:
-    """Call the kernel over the rows of all images, shared between threads where that pays."""
+    """Emit the kernel call over the rows of all images, parallel if that is faster."""
     node, unit = call.node, entry.unit
-    lie: SlidingWindows = node.attrs["windows"]
+    sliding: SlidingWindows = node.attrs["windows"]
     spec, shape = node.output.spec, sizes(node.output)
     if 0 in shape:
         return
-    rows = math.prod(shape[: len(lie.axes)])
-    chunk = shared_chunk(unit, rows, math.prod([*shape, *[a.length for a in lie.axes]]))
-    places = [n for layout in (*call.inputs, *call.outputs) for n in (layout.buffer, layout.offset)]
-    function = routine(spec.dtype, unit.module.vector_bits, filter_row(lie))
-    numbers = [*numbers_of(lie, spec.nbytes), *places, len(unit.messages) + 1]
-    unit.products.append(entry.call_kernel(function, rows, chunk, numbers))
+    rows = math.prod(shape[: len(sliding.axes)])
+    chunk = shared_chunk(unit, rows, math.prod([*shape, *[a.length for a in sliding.axes]]))
+    buffers = [n for layout in (*call.inputs, *call.outputs) for n in (layout.buffer, layout.offset)]
+    function = routine(spec.dtype, unit.module.vector_bits, filter_row(sliding))
+    parameters = [*launch_parameters(sliding, spec.nbytes), *buffers, len(unit.messages) + 1]
+    unit.products.append(entry.call_kernel(function, rows, chunk, parameters))
 
 
 @functools.cache
 def routine(element: DType, bits: int, row: FilterRow) -> IrSource:
-    """The kernel for tensors of ``element``, with registers of ``bits``."""
+    """The kernel for tensors of ``element``, with vectors of ``bits``."""
     module = LlvmModule(bits)
     function = module.function(_NAME, VOID, KERNEL_ARGS)
     context, low, high, slot = function.args
     arguments = (Argument(0, 0, element),) * 3
     kernel = Kernel((element,) * 3, (), SumField.COUNT, False, ())
-    given = read(function.builder, context, slot, Run(kernel, arguments, (), (), 1, 0.0))
-    rows = _Rows(function.builder, given.numbers, given.pointers, element, bits, row)
+    loaded = load_arguments(function.builder, context, slot, Run(kernel, arguments, (), (), 1, 0.0))
+    rows = _Rows(function.builder, loaded.parameters, loaded.pointers, element, bits, row)
     rows.run(low, high)
     function.builder.ret()
     return named_by_content(module.text(), _NAME)
 
 
 class _Block(NamedTuple):
-    """Windows side by side, for a vector of channels.
+    """Adjacent windows, for a vector of channels.
 
     Attributes:
-        image: where the image begins.
-        top: the first row of it that the windows see.
+        image: the address of the image.
+        top: the first row that the windows contain.
         left: the first column.
         channel: the first channel.
-        live: the lanes that are channels; None for all.
+        live: the mask of lanes that are channels; None for all.
     """
 
     image: EmittedValue
@@ -168,12 +169,12 @@ class _Block(NamedTuple):
 
 
 class _Rows:
-    """Writes the loops over rows of windows."""
+    """Emits the loops over rows of windows."""
 
     def __init__(
         self,
         builder: Builder,
-        numbers: Sequence[EmittedValue],
+        parameters: Sequence[EmittedValue],
         pointers: Sequence[EmittedValue],
         element: DType,
         bits: int,
@@ -184,33 +185,33 @@ class _Rows:
         self.vector = self.element.vector(self.lanes)
         self.tensor, self.weights, self.out = pointers
         self.channels, self.stride, self.dilation = [
-            numbers[i] for i in (SumField.CHANNELS, SumField.STRIDE, SumField.DILATION)
+            parameters[i] for i in (SumField.CHANNELS, SumField.STRIDE, SumField.DILATION)
         ]
         self.size, self.before, self.windows, self.length = [
-            numbers[i : i + 2] for i in range(SumField.SIZE, SumField.STRIDE, 2)
+            parameters[i : i + 2] for i in range(SumField.SIZE, SumField.STRIDE, 2)
         ]
         self.full = self.channels & -self.lanes
         aligned = (self.out.cast(I64) & (bits // 8 - 1)).eq(0) & self.full.eq(self.channels)
-        self.streamed = numbers[SumField.STREAMED].ne(0) & aligned
+        self.streamed = parameters[SumField.STREAMED].ne(0) & aligned
         self.zeros = builder.alloca(self.element.vector(self.lanes), 1)
-        builder.store(self._none(), self.zeros, 0)
+        builder.store(self._zeros(), self.zeros, 0)
 
     def run(self, low: EmittedValue, high: EmittedValue) -> None:
-        """Let the rows of windows from ``low`` to ``high``, of all images."""
+        """Emit the loop over rows of windows from ``low`` to ``high``, of all images."""
         b = self.b
-        with b.loop(low, high) as line:
-            image = line.index.quotient(self.windows[0])
-            top = (line.index - image * self.windows[0]) * self.stride - self.before[0]
+        with b.loop(low, high) as row:
+            image = row.index.quotient(self.windows[0])
+            top = (row.index - image * self.windows[0]) * self.stride - self.before[0]
             size = self.size[0] * self.size[1] * self.channels
             start = b.offset(self.tensor, image * size, self.element)
             with b.loop(0, self.windows[1], self.row.windows) as iteration:
                 last = self.windows[1] - self.row.windows
                 column = (iteration.index < last).select(iteration.index, last)
-                place = (line.index * self.windows[1] + column) * self.channels
-                out = b.offset(self.out, place, self.element)
+                offset = (row.index * self.windows[1] + column) * self.channels
+                out = b.offset(self.out, offset, self.element)
                 left = column * self.row.stride - self.before[1]
                 with b.loop(0, self.full, self.lanes) as channel:
-                    self._whole(_Block(start, top, left, channel.index), out)
+                    self._full_vector(_Block(start, top, left, channel.index), out)
                 with b.if_then(self.full < self.channels):
                     live = b.first_lanes(self.channels - self.full, self.lanes)
                     block = _Block(start, top, left, self.full, live)
@@ -218,9 +219,9 @@ class _Rows:
         with b.if_then(self.streamed):
             b.fence()
 
-    def _whole(self, block: _Block, out: EmittedValue) -> None:
-        """Compute a whole vector of channels."""
-        self._ask_for_next(block)
+    def _full_vector(self, block: _Block, out: EmittedValue) -> None:
+        """Emit the sums of a full vector of channels."""
+        self._prefetch_next(block)
         sums = self._sums(block)
 
         def store(streaming: bool) -> list[EmittedValue]:
@@ -235,46 +236,46 @@ class _Rows:
         for k, total in enumerate(sums):
             self.b.store(total, out, block.channel + self.channels * k, block.live, streaming)
 
-    def _ask_for_next(self, block: _Block) -> None:
-        """Prefetch the rows that the windows below see and these don't."""
+    def _prefetch_next(self, block: _Block) -> None:
+        """Emit prefetches of the rows that only the next row of windows contains."""
         b, row = self.b, self.row
-        fresh = row.windows * min(row.stride, row.length)
-        columns = list(row.seen())[-fresh:]
+        new_columns = row.windows * min(row.stride, row.length)
+        columns = list(row.columns())[-new_columns:]
         last = block.top + self.stride + (self.length[0] - 1) * self.dilation
-        some = (self.stride < self.length[0]).select(self.stride, self.length[0])
-        with b.loop(0, some) as above:
-            start = self._place(block, last - above.index * self.dilation)
+        new_rows = (self.stride < self.length[0]).select(self.stride, self.length[0])
+        with b.loop(0, new_rows) as back:
+            start = self._row_address(block, last - back.index * self.dilation)
             for column in columns:
                 b.prefetch(b.offset(start, self.channels * column, self.element))
 
     def _sums(self, block: _Block) -> list[EmittedValue]:
         b, row = self.b, self.row
-        with b.loop(0, self.length[0], carried=[self._none()] * row.windows) as i:
-            down = block.top + i.index * self.dilation
-            there = (down >= 0) & (down < self.size[0])
-            start = there.select(self._place(block, down), self.zeros)
-            apart = there.select(self.channels, 0)
+        with b.loop(0, self.length[0], carried=[self._zeros()] * row.windows) as i:
+            image_row = block.top + i.index * self.dilation
+            row_inside = (image_row >= 0) & (image_row < self.size[0])
+            start = row_inside.select(self._row_address(block, image_row), self.zeros)
+            column_stride = row_inside.select(self.channels, 0)
             with b.loop(0, self.length[1], row.length, carried=i.carried) as j:
-                at = (i.index * self.length[1] + j.index) * self.channels + block.channel
-                filters = b.offset(self.weights, at, self.element)
-                places = [self.channels * place for place in range(row.length)]
-                weights = [b.load(filters, place, self.vector, block.live) for place in places]
-                sums, along = list(j.carried), j.index * row.dilation
-                for column, users in row.seen().items():
-                    across = block.left + along + column
-                    within = (across >= 0) & (across < self.size[1])
-                    where = b.offset(start, (along + column) * apart, self.element)
-                    seen = b.load(within.select(where, self.zeros), 0, self.vector, block.live)
-                    for window, place in users:
-                        sums[window] = sums[window] + seen * weights[place]
+                filter_offset = (i.index * self.length[1] + j.index) * self.channels + block.channel
+                filters = b.offset(self.weights, filter_offset, self.element)
+                offsets = [self.channels * element for element in range(row.length)]
+                weights = [b.load(filters, element, self.vector, block.live) for element in offsets]
+                sums, begin = list(j.carried), j.index * row.dilation
+                for column, users in row.columns().items():
+                    image_column = block.left + begin + column
+                    inside = (image_column >= 0) & (image_column < self.size[1])
+                    address = b.offset(start, (begin + column) * column_stride, self.element)
+                    loaded = b.load(inside.select(address, self.zeros), 0, self.vector, block.live)
+                    for window, element in users:
+                        sums[window] = sums[window] + loaded * weights[element]
                 j.next(*sums)
             i.next(*j.results)
         return i.results
 
-    def _place(self, block: _Block, down: EmittedValue) -> EmittedValue:
-        """The address of a row of the image, at the block's first column and channel."""
-        where = (down * self.size[1] + block.left) * self.channels + block.channel
-        return self.b.offset(block.image, where, self.element)
+    def _row_address(self, block: _Block, image_row: EmittedValue) -> EmittedValue:
+        """The address of an image row at the block's first column and channel."""
+        offset = (image_row * self.size[1] + block.left) * self.channels + block.channel
+        return self.b.offset(block.image, offset, self.element)
 
-    def _none(self) -> EmittedValue:
+    def _zeros(self) -> EmittedValue:
         return self.b.constant(self.element, 0.0).splat(self.lanes)

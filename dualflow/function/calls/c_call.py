@@ -61,7 +61,7 @@ def _is_one_part(executable: Executable) -> bool:
     tensors = [c.source for c in graph.captures if not c.variable]
     return (
         len(program.parts) == 1
-        and (not plan.sized or program.whole is not None)
+        and (not plan.sized or program.standalone is not None)
         and program.parts[0].entry is not None
         and not plan.temporaries
         and not any(u.input in arguments for u in graph.updates)
@@ -90,7 +90,7 @@ def _descriptor(
 
     return Descriptor(
         name=graph.name,
-        kernel=executable.entry(program.whole or program.parts[0].entry or ""),
+        kernel=executable.entry(program.standalone or program.parts[0].entry or ""),
         inputs=[_array_spec(v.spec) for v in graph.arguments],
         variables=[VariableUse(v, _array_spec(value.spec), value in written) for v, value in variables],
         constants=[*(t._array for t in tensors), *plan.constants],

@@ -42,8 +42,8 @@ def only(kind):
 def step_of(executable, op):
     "The place of the step that computes an op."
     kernels = [step for step in executable.program.steps if step.kind.name == "KERNEL"]
-    (found,) = [s.place for s in kernels if op in [n.op.name for n in getattr(body_of(s.node), "nodes", ())]]
-    return found
+    (step,) = [s for s in kernels if op in [n.op.name for n in getattr(body_of(s.node), "nodes", ())]]
+    return step.address
 
 def iterations(executable, op, more):
     for field in (ITERATIONS, CHUNK):

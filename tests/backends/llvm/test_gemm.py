@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dualflow.backends.llvm.product.gemm import DEPTH, MOST_ROWS, Gemm, MatrixStrides, gemm
+from dualflow.backends.llvm.product.gemm import MAX_DEPTH, MAX_ROWS, Gemm, MatrixStrides, gemm
 from dualflow.backends.llvm.product.gemm_kernel import Field
 from dualflow.backends.llvm.runtime import jit, threads
 
@@ -26,16 +26,18 @@ def multiply(
     c: Array,
     *,
     scale: float = 1.0,
-    keep: bool = False,
+    accumulate: bool = False,
     blocks_for: int = 1,
     shared: bool = False,
     which: Gemm | None = None,
 ) -> list[int]:
-    """Run ``c = scale * (a @ b) + keep * c`` in machine code; answers its table."""
+    """Run ``c = scale * (a @ b) + accumulate * c`` in machine code; answers its table."""
     made = which or gemm(c.dtype.char)
     lies = [MatrixStrides(*(stride // c.itemsize for stride in array.strides)) for array in (a, b, c)]
     sizes = (c.shape[0], c.shape[1], a.shape[1])
-    table = made.table(sizes, (lies[0], lies[1], lies[2]), scale=scale, keep=keep, threads=blocks_for)
+    table = made.table(
+        sizes, (lies[0], lies[1], lies[2]), scale=scale, accumulate=accumulate, threads=blocks_for
+    )
     scratch = np.empty(made.scratch_bytes(table, threads.max_threads()) + 64, np.uint8)
     integers = np.array(table, np.int64)
     address = scratch.ctypes.data + -scratch.ctypes.data % 64
@@ -78,7 +80,7 @@ small = st.integers(0, 70)
     orders=st.sampled_from(ORDERS),
     dtype=st.sampled_from([np.float32, np.float64]),
     scale=st.sampled_from([1.0, -0.001, 2.5]),
-    keep=st.booleans(),
+    accumulate=st.booleans(),
     seed=st.integers(0, 9),
 )
 @example((1, 1, 1), ("n", "n"), np.float32, 1.0, False, 0)
@@ -86,15 +88,15 @@ small = st.integers(0, 70)
 @example((1, 70, 9), ("n", "t"), np.float32, 1.0, True, 0)
 @example((5, 6, 0), ("n", "n"), np.float32, 1.0, False, 0)
 def test_any_sizes_and_orders(
-    sizes: tuple[int, int, int], orders: str, dtype: Any, scale: float, keep: bool, seed: int
+    sizes: tuple[int, int, int], orders: str, dtype: Any, scale: float, accumulate: bool, seed: int
 ) -> None:
     m, n, k = sizes
     a, b = matrix(m, k, dtype, orders[0], seed), matrix(k, n, dtype, orders[1], seed + 1)
     c = matrix(m, n, dtype, "n", seed + 2)
     before = c.copy()
-    multiply(a, b, c, scale=scale, keep=keep)
+    multiply(a, b, c, scale=scale, accumulate=accumulate)
     # The factor itself is rounded to the dtype.
-    assert_is_product(c, a, b, float(dtype(scale)), before if keep else None)
+    assert_is_product(c, a, b, float(dtype(scale)), before if accumulate else None)
 
 
 @settings(max_examples=60, deadline=None)
@@ -127,8 +129,8 @@ def test_operands_that_repeat_one_row_or_column(dtype: Any) -> None:
 @pytest.mark.parametrize(
     "sizes",
     [
-        (MOST_ROWS + 9, 130, 20),  # two blocks of rows
-        (20, 70, 2 * DEPTH + 3),  # three stretches of K
+        (MAX_ROWS + 9, 130, 20),  # two blocks of rows
+        (20, 70, 2 * MAX_DEPTH + 3),  # three stretches of K
         (130, 513, 70),
         (1000, 1, 1200),
         (1, 1000, 1200),
@@ -139,7 +141,7 @@ def test_sizes_beyond_one_block(dtype: Any, orders: str, sizes: tuple[int, int, 
     a, b = matrix(m, k, dtype, orders[0]), matrix(k, n, dtype, orders[1], 1)
     c = matrix(m, n, dtype, "n", 2)
     before = c.copy()
-    multiply(a, b, c, scale=-0.5, keep=True, blocks_for=2, shared=True)
+    multiply(a, b, c, scale=-0.5, accumulate=True, blocks_for=2, shared=True)
     assert_is_product(c, a, b, -0.5, before)
 
 
@@ -227,5 +229,5 @@ def test_blocks_are_as_the_machine_code_expects_them(sizes: tuple[int, int, int]
     cut = made.blocks(sizes, count)
     assert cut.rows % made.wide.rows == 0
     assert cut.columns % (made.wide.vectors * made.lanes) == 0
-    assert 1 <= cut.depth <= DEPTH
-    assert cut.rows <= MOST_ROWS
+    assert 1 <= cut.depth <= MAX_DEPTH
+    assert cut.rows <= MAX_ROWS

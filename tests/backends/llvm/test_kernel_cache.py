@@ -233,8 +233,8 @@ def test_a_graph_takes_the_kernels_that_another_one_has_in_memory() -> None:
     two = executable(lambda x: df.sinh((df.tanh(x) * 1.28125) @ df.transpose(x)) * 1.34375, x)
     (shared,) = kernels(one)
     assert shared in kernels(two)
-    assert two.made is not None
-    assert shared not in {source.name for source in two.made.sources}
+    assert two.new_library is not None
+    assert shared not in {source.name for source in two.new_library.sources}
     assert two.entry(shared) == one.entry(shared)
 
 

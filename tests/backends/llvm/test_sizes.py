@@ -1,4 +1,4 @@
-"""Code that serves every size: a new size is a new table of integers for machine code that exists already."""
+"""Code that serves every size: a new size is a new parameter table for machine code that exists already."""
 
 from __future__ import annotations
 

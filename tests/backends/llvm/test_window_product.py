@@ -48,7 +48,7 @@ def library(made: Gemm) -> jit.Library:
 def multiply(
     x: Array, y: Array, c: Array, lie: SlidingWindows, *, by_window: bool, blocks_for: int = 1, **given: Any
 ) -> None:
-    """Run ``c = scale * (windows @ y) + keep * c``, or with the windows as columns, in machine code."""
+    """Run ``c = scale * (windows @ y) + accumulate * c``, or with the windows as columns, in machine code."""
     made = gemm(c.dtype.char, windows=True)
     b, out = (MatrixStrides(*(stride // c.itemsize for stride in array.strides)) for array in (y, c))
     sizes = (c.shape[0], c.shape[1], y.shape[0])
@@ -84,7 +84,7 @@ def lying(*rows: tuple[int, ...], channels: int) -> SlidingWindows:
     columns=st.integers(1, 70),
     by_window=st.booleans(),
     dtype=st.sampled_from([np.float32, np.float64]),
-    keep=st.booleans(),
+    accumulate=st.booleans(),
     blocks_for=st.sampled_from([1, 5]),
 )
 @example(lying((9, 1, 9, 1, 3, 1), (9, 1, 9, 1, 3, 1), channels=300), 2, 5, True, np.float32, False, 2)
@@ -94,7 +94,13 @@ def lying(*rows: tuple[int, ...], channels: int) -> SlidingWindows:
 @example(lying((9, 1, 9, 1, 3, 1), (9, 1, 9, 1, 3, 1), channels=70), 2, 1, False, np.float32, False, 2)
 @example(lying((30, 30, 3, 30, 3, 15), (5, 0, 5, 1, 1, 1), channels=99), 2, 40, True, np.float32, True, 1)
 def test_windows_multiply_as_the_matrix_of_them(
-    lie: SlidingWindows, batch: int, columns: int, by_window: bool, dtype: Any, keep: bool, blocks_for: int
+    lie: SlidingWindows,
+    batch: int,
+    columns: int,
+    by_window: bool,
+    dtype: Any,
+    accumulate: bool,
+    blocks_for: int,
 ) -> None:
     rng = np.random.default_rng(columns)
     x = rng.normal(size=(batch, *[a.size for a in lie.axes], lie.channels)).astype(dtype)
@@ -102,8 +108,8 @@ def test_windows_multiply_as_the_matrix_of_them(
     y = rng.normal(size=(left.shape[1], columns)).astype(dtype)
     c = rng.normal(size=(left.shape[0], columns)).astype(dtype)
     wide = np.longdouble
-    old = c.astype(wide) * keep
-    multiply(x, y, c, lie, by_window=by_window, blocks_for=blocks_for, scale=2.0, keep=keep)
+    old = c.astype(wide) * accumulate
+    multiply(x, y, c, lie, by_window=by_window, blocks_for=blocks_for, scale=2.0, accumulate=accumulate)
     exact = 2 * (left.astype(wide) @ y.astype(wide)) + old
     size = 2 * (abs(left).astype(wide) @ abs(y).astype(wide)) + abs(old)
     assert (abs(c - exact) <= (left.shape[1] + 2) * np.finfo(dtype).eps * size + np.finfo(dtype).tiny).all()
@@ -190,7 +196,7 @@ def test_blocks_for_other_numbers_of_threads_do_not_change_a_bit() -> None:
         found = []
         for blocks_for in (1, 2, 7):
             c = np.empty((rows, 40), np.float32)
-            multiply(x, y, c, lie, by_window=by_window, blocks_for=blocks_for, scale=1.0, keep=False)
+            multiply(x, y, c, lie, by_window=by_window, blocks_for=blocks_for, scale=1.0, accumulate=False)
             found.append(c)
         assert all((c == found[0]).all() for c in found)
 

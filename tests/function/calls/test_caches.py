@@ -42,7 +42,7 @@ TABLES = {
     "backends.llvm.scatter": ("bounds_routine", "routine"),
     "backends.llvm.text.values": ("_counted",),
     "backends.llvm.window_sums": ("routine",),
-    "backends.llvm.written": ("_remembered",),
+    "backends.llvm.kernel_texts": ("_cached",),
     "eager.tensor": ("_shapes",),
     "function.autograph.compilation": ("_conversions",),
     "function.eager_kernels": ("_known", "_lengths", "_once"),
@@ -379,7 +379,7 @@ def drawn_numbers(count: int) -> Any:
     return df.random.normal([count])
 
 
-KERNELS, WRITTEN = "function.eager_kernels", "backends.llvm.written"
+KERNELS, WRITTEN = "function.eager_kernels", "backends.llvm.kernel_texts"
 X, Y = normal(33_000), normal(33_010)
 MUTANTS: dict[str, tuple[str, str, Callable[[Any], Any], list[Callable[[], Any]]]] = {
     "what is computed": (KERNELS, "_known", without(0), [lambda: df.exp(X), lambda: df.sin(X)]),
@@ -427,9 +427,9 @@ MUTANTS: dict[str, tuple[str, str, Callable[[Any], Any], list[Callable[[], Any]]
         *(KERNELS, "_lengths", without(3)),
         [lambda n=n, m=m: df.nn.softmax(normal(n, m)) for n, m in ((33_000, 1), (33_001, 1), (190, 180))],
     ),
-    "structure of a kernel": (WRITTEN, "_remembered", without(0), [lambda: df.exp(X), lambda: df.sin(X)]),
+    "structure of a kernel": (WRITTEN, "_cached", without(0), [lambda: df.exp(X), lambda: df.sin(X)]),
     "literals of a large kernel": (
-        *(WRITTEN, "_remembered", without(2)),
+        *(WRITTEN, "_cached", without(2)),
         [lambda: long_chain(0.5)(X), lambda: long_chain(0.25)(X)],
     ),
 }

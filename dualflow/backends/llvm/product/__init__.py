@@ -1,1 +1,1 @@
-"""Matrix products in machine code of our own, or NumPy's BLAS."""
+"""Matrix products: the backend's own machine code, or NumPy's BLAS."""

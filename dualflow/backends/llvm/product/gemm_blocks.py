@@ -1,4 +1,4 @@
-"""The loops around the inner ones: blocks of C, which threads share out, and in each the panels of B."""
+"""The outer loops of a matrix product: over blocks of C, in parallel, and over the panels of B in a block."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from dualflow.core.records import dataclass
 
 
 def emit_entry(module: LlvmModule, name: str, body: str) -> None:
-    """The function to call: it shares the blocks out, or computes them all where nobody helps."""
+    """Emit the entry function: a parallel loop over blocks, or a serial one without a thread pool."""
     arguments = ("table", "a", "b", "c", "scratch", "pool", "pfor")
     function = module.function(name, VOID, [(argument, PTR) for argument in arguments])
     b = function.builder
     table, x, y, c, scratch, pool, pfor = function.args
-    exchanged = field(b, table, Field.EXCHANGED).ne(0)
-    operands = (table, exchanged.select(y, x), exchanged.select(x, y), c, scratch)
+    swapped = field(b, table, Field.SWAPPED).ne(0)
+    operands = (table, swapped.select(y, x), swapped.select(x, y), c, scratch)
     context = b.alloca(PTR, len(operands))
     for i, operand in enumerate(operands):
         b.store(operand, context, i)
     blocks, zero, one = field(b, table, Field.BLOCKS), b.constant(I64, 0), b.constant(I64, 1)
 
-    def alone() -> list[EmittedValue]:
+    def serial() -> list[EmittedValue]:
         b.call(body, [context, zero, blocks, zero])
         return []
 
-    def shared() -> list[EmittedValue]:
+    def parallel() -> list[EmittedValue]:
         b.call_pointer(pfor, VOID, [pool, b.address(body), context, blocks, one])
         return []
 
-    b.if_else(pfor.cast(I64).eq(0) | (blocks < 2), alone, shared)
+    b.if_else(pfor.cast(I64).eq(0) | (blocks < 2), serial, parallel)
     b.ret()
 
 
@@ -41,10 +41,10 @@ def emit_blocks(
     *,
     windows: tuple[int, int] | None,
 ) -> None:
-    """The body of the parallel loop: blocks ``low`` to ``high`` of C, by the wide tile and smaller ones.
+    """Emit the body of the parallel loop: blocks ``low`` to ``high`` of C, by the wide tile and smaller ones.
 
-    Where A is windows of a tensor, every block copies its part of it; ``windows`` are the lengths of the
-    lists of where they lie.
+    If A is windows of a tensor, every block copies its windows; ``windows`` are the lengths of the lists of
+    their offsets.
     """
     arguments = [("context", PTR), ("low", I64), ("high", I64), ("slot", I64)]
     function = module.function(name, VOID, arguments, internal=True)
@@ -63,12 +63,12 @@ def emit_blocks(
         left = across * size[Field.BLOCK_COLUMNS]
         right = smaller(left + size[Field.BLOCK_COLUMNS], size[Field.COLUMNS])
         rows = smaller(size[Field.BLOCK_ROWS], size[Field.ROWS] - top)
-        # An empty K still has one stretch: it writes the zeros.
-        stretches = (size[Field.DEPTH] < 1).select(1, size[Field.DEPTH])
-        with b.loop(0, stretches, size[Field.BLOCK_DEPTH]) as part:
+        # An empty K has one K block too, which writes the zeros.
+        k_end = (size[Field.DEPTH] < 1).select(1, size[Field.DEPTH])
+        with b.loop(0, k_end, size[Field.BLOCK_DEPTH]) as part:
             start = opaque(part.index)
             depth = smaller(size[Field.DEPTH] - start, size[Field.BLOCK_DEPTH])
-            keep = (start > 0).select(1, size[Field.KEEP])
+            accumulate = (start > 0).select(1, size[Field.ACCUMULATE])
             if windows:
                 b.call("windows", [table, a, copy, depth, rows, start, top, *lists])
                 at_a, a_row, a_column = _windows(b, table, size, copy)
@@ -78,8 +78,8 @@ def emit_blocks(
             with b.while_loop([left]) as panel:
                 column = opaque(panel.carried[0])
                 panel.test(column < right)
-                place = start * size[Field.B_ROW] + column * size[Field.B_COLUMN]
-                at_b = b.offset(source, place, element)
+                start_of_b = start * size[Field.B_ROW] + column * size[Field.B_COLUMN]
+                at_b = b.offset(source, start_of_b, element)
                 at_c = b.offset(c, top * size[Field.C_ROW] + column, element)
                 piece = _Panel(
                     builder=b,
@@ -95,7 +95,7 @@ def emit_blocks(
                     depth=depth,
                     rows=rows,
                     columns=right - column,
-                    keep=keep,
+                    accumulate=accumulate,
                     lists=lists,
                 )
                 panel.next(column + piece.emit(*tiles, lanes))
@@ -110,21 +110,21 @@ def _copied(
     copy: EmittedValue,
     counts: tuple[EmittedValue, EmittedValue],
 ) -> list[EmittedValue]:
-    """A block of A, copied if the table says so: its first element, and distances of rows and columns."""
+    """A block of A, copied if the table requires it: its address, and its strides."""
 
     def copied() -> list[EmittedValue]:
         depth, rows = counts
         b.call("copy", [table, depth, a, copy, rows])
         return [copy, b.constant(I64, 1), size[Field.COPY_ROW]]
 
-    where_it_lies = [a, size[Field.A_ROW], size[Field.A_COLUMN]]
-    return b.if_else(size[Field.COPY_ROW].ne(0), copied, lambda: where_it_lies)
+    in_place = [a, size[Field.A_ROW], size[Field.A_COLUMN]]
+    return b.if_else(size[Field.COPY_ROW].ne(0), copied, lambda: in_place)
 
 
 def _windows(
     b: Builder, table: EmittedValue, size: dict[Field, EmittedValue], copy: EmittedValue
 ) -> list[EmittedValue]:
-    """The same for a block of windows; lines have no such distances."""
+    """The same for a block of windows; the strides are 0 for lines."""
     by_window, one = field(b, table, WindowField.BY_WINDOW).ne(0), b.constant(I64, 1)
     distance, lines = size[Field.COPY_ROW], field(b, table, WindowField.LINES).ne(0)
     distances = by_window.select(distance, one), by_window.select(one, distance)
@@ -148,18 +148,18 @@ class _Panel:
     depth: EmittedValue
     rows: EmittedValue
     columns: EmittedValue
-    keep: EmittedValue
+    accumulate: EmittedValue
     lists: list[EmittedValue]
 
     def emit(self, wide: Tile, medium: Tile | None, lanes: int) -> EmittedValue:
-        """Use the widest tile of which columns fill more than half; returns the width of the tile."""
+        """Call the widest tile that columns fill by more than half; returns its width."""
         b = self.builder
         width, other = b.constant(I64, lanes), b.address("narrow")
         for tile, name in ((medium, "medium"), (wide, "wide")):
             if tile is not None:
                 full = tile.vectors * lanes
-                fills = self.columns > full // 2
-                width, other = fills.select(full, width), fills.select(b.address(name), other)
+                fits = self.columns > full // 2
+                width, other = fits.select(full, width), fits.select(b.address(name), other)
         columns = smaller(self.columns, width)
         b_row = self.size[Field.B_ROW]
 
@@ -169,10 +169,12 @@ class _Panel:
 
         single = self.size[Field.COLUMNS].eq(1)
         panel = b.if_else(self.size[Field.B_COLUMN].eq(1) | single, lambda: [self.b, b_row], pack)
-        straight = single & self.a_column.eq(1) & b_row.eq(1)
-        kernel = straight.select(b.address("dot"), other)
-        lies = [self.a, self.a_row, self.a_column, *panel, self.packed, self.c]
+        contiguous = single & self.a_column.eq(1) & b_row.eq(1)
+        kernel = contiguous.select(b.address("dot"), other)
+        operands = [self.a, self.a_row, self.a_column, *panel, self.packed, self.c]
         b.call_pointer(
-            kernel, VOID, [self.table, self.depth, *lies, self.rows, columns, self.keep, *self.lists]
+            kernel,
+            VOID,
+            [self.table, self.depth, *operands, self.rows, columns, self.accumulate, *self.lists],
         )
         return width

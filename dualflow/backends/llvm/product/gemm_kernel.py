@@ -1,8 +1,8 @@
-"""The inner loops of a matrix product: a tile of C stays in registers while K goes by.
+"""The micro-kernels of a matrix product: loops over K with a tile of C in registers.
 
-Elements of A are read where they lie, each spread to all lanes; rows of B are read as vectors, the lanes past
-the last column masked. Past the last row of C a tile repeats that row, and writes the same numbers to the
-same place.
+Elements of A are loaded with their strides and broadcast to all lanes; rows of B are loaded as vectors,
+masked beyond the last column. Beyond the last row of C a tile repeats that row, and stores the same values
+twice.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dualflow.core.records import NamedTuple
 
 
 class Field(IntEnum):
-    """Where each integer stands in the table that describes a product; distances are in elements."""
+    """The index of each parameter in the table of a product; strides are in elements."""
 
     ROWS = 0
     COLUMNS = auto()
@@ -26,55 +26,55 @@ class Field(IntEnum):
     B_ROW = auto()
     B_COLUMN = auto()
     C_ROW = auto()
-    KEEP = auto()  # 1 to add to what C holds
+    ACCUMULATE = auto()  # 1 to add to C
     SCALE = auto()  # the bits of a float
-    EXCHANGED = auto()  # 1 where the caller's b stands for A, and a for B, both transposed
+    SWAPPED = auto()  # 1 if A is the caller's b, and B its a, both transposed
     BLOCK_ROWS = auto()
     BLOCK_COLUMNS = auto()
     BLOCK_DEPTH = auto()
-    ROW_BLOCKS = auto()  # how many blocks stand one below another
+    ROW_BLOCKS = auto()  # the number of blocks in a column of blocks
     BLOCKS = auto()
-    COPY_ROW = auto()  # distance of the rows of a transposed copy of A's block; 0 to read A where it lies
-    SLOT = auto()  # scratch of one thread
+    COPY_ROW = auto()  # row stride of a transposed copy of A's block; 0 to read A in place
+    SLOT = auto()  # scratch elements of one thread
 
 
 class WindowField(IntEnum):
-    """What stands behind that where A is windows of a tensor; distances in elements.
+    """The parameters after these if A is windows of a tensor; strides are in elements.
 
     Pieces of the tensor are copied: windows, or whole lines. Each of the fields from ``COUNT`` on has three
-    numbers, for the axes from the outermost in; those of places have four distances.
+    numbers, for the axes from the outermost in; a grid of offsets has four strides too.
     """
 
-    BY_WINDOW = len(Field)  # 1 where windows are rows of A, 0 where they are columns
-    LINES = BY_WINDOW + 1  # how many lines lie under a window; 0 where each window is copied by itself
-    IMAGE = BY_WINDOW + 2  # distance from one element of the batch to the next
+    BY_WINDOW = len(Field)  # 1 if windows are rows of A, 0 if they are columns
+    LINES = BY_WINDOW + 1  # the number of lines of a window; 0 if each window is copied separately
+    IMAGE = BY_WINDOW + 2  # the stride of the batch
     CHANNELS = BY_WINDOW + 3
-    SPAN = BY_WINDOW + 4  # neighbours on the last axis that a run of a piece has
+    SPAN = BY_WINDOW + 4  # contiguous positions on the last axis in a run of a piece
     COUNT = BY_WINDOW + 5
     SIZE = BY_WINDOW + 8
-    DISTANCE = BY_WINDOW + 11
+    AXIS_STRIDE = BY_WINDOW + 11
     STRIDE = BY_WINDOW + 14
     BEFORE = BY_WINDOW + 17
     LENGTH = BY_WINDOW + 20  # of a piece, counted in runs
     DILATION = BY_WINDOW + 23
-    WINDOW_PLACES = BY_WINDOW + 26  # where windows begin in the copy: three sizes, four distances
-    ELEMENT_PLACES = BY_WINDOW + 33  # where an element lies, from the begin of its window
+    WINDOW_OFFSETS = BY_WINDOW + 26  # offsets of windows in the copy: three sizes, four strides
+    ELEMENT_OFFSETS = BY_WINDOW + 33  # offsets of elements from the beginning of their window
 
 
 class ColumnRun(IntEnum):
-    """A list of where A's columns lie: they lie in runs, whose columns are equally far apart.
+    """The layout of the list of A's columns, which are grouped in runs of equally spaced columns.
 
-    The places of the runs' first columns stand from ``PLACES`` on.
+    The offsets of the runs' first columns are in the list from ``OFFSETS`` on.
     """
 
     FIRST = 0  # columns of the first run
-    EACH = auto()  # columns of the others
-    STEP = auto()  # the distance of a run's columns
-    PLACES = auto()
+    EACH = auto()  # columns of the other runs
+    STEP = auto()  # the stride of a run's columns
+    OFFSETS = auto()
 
 
 class Tile(NamedTuple):
-    """A piece of C: so many rows of so many vectors."""
+    """A register tile of C: ``rows`` rows of ``vectors`` vectors."""
 
     rows: int
     vectors: int
@@ -92,20 +92,20 @@ ARGUMENTS = (
     ("c", PTR),
     ("rows", I64),
     ("columns", I64),
-    ("keep", I64),
+    ("accumulate", I64),
 )
-"""What every kernel takes: pointers to the first elements, and how many rows and columns of C to write."""
+"""The arguments of every micro-kernel: pointers to the first elements, and the rows and columns of C."""
 LISTS = (("places", PTR), ("runs", PTR))
-"""What it takes besides where A is windows: where each row begins, and as :class:`ColumnRun` the columns."""
+"""More arguments if A is windows: offsets of rows, and of columns as :class:`ColumnRun`."""
 
 
 def field(b: Builder, table: EmittedValue, which: Field | WindowField, axis: int = 0) -> EmittedValue:
-    """An integer of the table."""
+    """Load a parameter of the table."""
     return b.load(table, int(which) + axis, I64)
 
 
 def scale(b: Builder, table: EmittedValue, element: Type) -> EmittedValue:
-    """The factor of the product."""
+    """Load the scale of the product."""
     return b.load(table, Field.SCALE * 64 // element.bits, element)
 
 
@@ -115,12 +115,12 @@ def smaller(left: EmittedValue, right: EmittedValue | int) -> EmittedValue:
 
 
 def multiply_add(left: EmittedValue, right: EmittedValue, term: EmittedValue) -> EmittedValue:
-    """One instruction where the processor has it, else two; never a call."""
+    """``left * right + term``: one instruction if the processor has FMA, else two; never a call."""
     return left.emitter.intrinsic("llvm.fmuladd", left, right, term)
 
 
 def opaque(value: EmittedValue) -> EmittedValue:
-    """The same integer, of whose making LLVM knows nothing: it looks long for cheaper ways to count it up."""
+    """The same integer, frozen: keeps LLVM from long searches for induction variables."""
     return value.emitter.emit(value.type, f"freeze {value.type} {value.text}")
 
 
@@ -134,21 +134,23 @@ def emit_tiles(
     packing: bool = False,
     windows: bool = False,
 ) -> None:
-    """Write ``c[:rows, :columns] = scale * (a @ b) + keep * c``, for at most a tile's columns.
+    """Emit ``c[:rows, :columns] = scale * (a @ b) + accumulate * c``, for at most a tile's columns.
 
-    A packing kernel also copies the rows of B to ``packed``, one right behind another and as wide as the
-    tile, while the first rows of C are computed, and the other rows read the copy; where ``b`` is ``packed``,
-    the copy is there already. Where A is ``windows``, lists tell where its rows and columns lie.
+    With ``packing``, the first tile of rows also copies the rows of B to ``packed``, contiguously and as wide
+    as the tile, and the other rows read the copy; if ``b`` is ``packed``, B is packed already. If A is
+    ``windows``, lists have the offsets of its rows and columns.
     """
     function = module.function(name, VOID, (*ARGUMENTS, *(LISTS if windows else ())), internal=True)
     b = function.builder
-    table, depth, a, a_row, a_column, source, b_row, packed, c, rows, columns, keep, *lists = function.args
+    table, depth, a, a_row, a_column, source, b_row, packed, c, rows, columns, accumulate, *lists = (
+        function.args
+    )
     onward = b.load(lists[1], ColumnRun.STEP, I64) if windows else a_column
     c_row, factor = field(b, table, Field.C_ROW), scale(b, table, element).splat(lanes)
     vector = element.vector(lanes)
     spans = [j * lanes for j in range(tile.vectors)]
     masks = [b.iota(I32.vector(lanes)) < columns.cast(I32) - span for span in spans]
-    kept = [keep.ne(0).select(mask, b.constant(BOOL.vector(lanes), False)) for mask in masks]
+    masks_of_old = [accumulate.ne(0).select(mask, b.constant(BOOL.vector(lanes), False)) for mask in masks]
     width = b.constant(I64, tile.vectors * lanes)
 
     def sums(
@@ -159,10 +161,10 @@ def emit_tiles(
         *,
         copy: bool,
     ) -> list[EmittedValue]:
-        """The sums of a tile, for rows of B that begin at ``line`` and are so far apart."""
+        """The sums of a tile, for rows of B from ``line`` on with a stride of ``distance``."""
 
         def run(first: EmittedValue, length: EmittedValue, begun: list[EmittedValue]) -> list[EmittedValue]:
-            """Go over columns of A at equal distances."""
+            """Accumulate over equally spaced columns of A."""
             with b.loop(0, length, carried=[first, *begun]) as step:
                 left, right, target, *terms = step.carried
                 parts = [b.load(right, span, vector, mask) for span, mask in zip(spans, masks, strict=True)]
@@ -190,7 +192,7 @@ def emit_tiles(
             across = [opaque(place * a_row) for place in places]
         down = [b.offset(c, opaque((iteration.index + place) * c_row), element) for place in places]
         targets = [b.offset(row, span, element) for row in down for span in spans]
-        for target in targets:  # they are there when their sums are
+        for target in targets:  # loaded by the time that the sums are computed
             b.prefetch(target)
         at_a = a if windows else b.offset(a, opaque(iteration.index * a_row), element)
         if packing:
@@ -201,8 +203,8 @@ def emit_tiles(
             )
         else:
             totals = sums(at_a, across, source, b_row, copy=False)
-        # All of C is read before any is written, for a row may stand here more than once.
-        before = [b.load(*at, vector, mask) for at, mask in _with_masks(targets, kept)]
+        # All of C is read before it is written, since a row may be repeated.
+        before = [b.load(*at, vector, mask) for at, mask in _with_masks(targets, masks_of_old)]
         after = [multiply_add(total, factor, old) for total, old in zip(totals, before, strict=True)]
         for value, (at, mask) in zip(after, _with_masks(targets, masks), strict=True):
             b.store(value, *at, mask)
@@ -218,13 +220,13 @@ def _over_runs(
     begin: list[EmittedValue],
     run: Callable[[EmittedValue, EmittedValue, list[EmittedValue]], list[EmittedValue]],
 ) -> list[EmittedValue]:
-    """Call ``run(first, length, carried)`` for each of the runs in which A's columns lie."""
+    """Call ``run(first, length, carried)`` for each run of A's columns."""
     each = b.load(runs, ColumnRun.EACH, I64)
     with b.while_loop([b.constant(I64, 0), b.load(runs, ColumnRun.FIRST, I64), runs, *begin]) as iteration:
         done, most, at, *carried = iteration.carried
         iteration.test(done < depth)
         length = smaller(depth - done, most)
-        first = b.offset(at_a, b.load(at, ColumnRun.PLACES, I64), element)
+        first = b.offset(at_a, b.load(at, ColumnRun.OFFSETS, I64), element)
         following = run(first, length, carried)
         iteration.next(done + length, each, b.offset(at, 1, I64), *following)
     return iteration.results[3:]
@@ -233,10 +235,10 @@ def _over_runs(
 def emit_dot(
     module: LlvmModule, name: str, rows_at_once: int, element: Type, lanes: int, *, windows: bool = False
 ) -> None:
-    """The same for one column, where neighbours in memory are neighbours in K in both A and B."""
+    """Emit the same for one column, where A and B are contiguous along K."""
     function = module.function(name, VOID, (*ARGUMENTS, *(LISTS if windows else ())), internal=True)
     b = function.builder
-    table, depth, a, a_row, _, source, _, _, c, rows, _, keep, *_ = function.args
+    table, depth, a, a_row, _, source, _, _, c, rows, _, accumulate, *_ = function.args
     c_row, factor = field(b, table, Field.C_ROW), scale(b, table, element)
     vector = element.vector(lanes)
     zeros = [b.constant(vector, 0.0)] * rows_at_once
@@ -250,7 +252,7 @@ def emit_dot(
             right = b.load(source, step.index, vector, mask)
             left = [b.load(line, step.index, vector, mask) for line in lines]
             step.next(*[multiply_add(x, right, total) for x, total in zip(left, step.carried, strict=True)])
-        before = [keep.ne(0).select(b.load(c, place * c_row, element), 0.0) for place in places]
+        before = [accumulate.ne(0).select(b.load(c, place * c_row, element), 0.0) for place in places]
         sums = [total.reduce(operator.add) for total in step.results]
         after = [multiply_add(total, factor, old) for total, old in zip(sums, before, strict=True)]
         for value, place in zip(after, places, strict=True):
@@ -261,5 +263,5 @@ def emit_dot(
 def _with_masks(
     addresses: list[EmittedValue], masks: list[EmittedValue]
 ) -> list[tuple[tuple[EmittedValue, int], EmittedValue]]:
-    """Addresses row by row, each with the mask of its columns."""
+    """The addresses of vectors, row by row, each with the mask of its columns."""
     return [((address, 0), masks[i % len(masks)]) for i, address in enumerate(addresses)]

@@ -1,4 +1,4 @@
-"""Copies of pieces of A and B, laid out as the inner loops read them."""
+"""Packing: copies of blocks of A and B in the layout of the micro-kernels."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ COPY = (("table", PTR), ("depth", I64), ("a", PTR), ("copy", PTR), ("rows", I64)
 
 
 def emit_pack(module: LlvmModule, name: str, element: Type, lanes: int) -> None:
-    """Write ``packed[k * width + j] = b[k, j]``; what stands past the last column is of no account.
+    """Emit ``packed[k * width + j] = b[k, j]``; the values beyond the last column are arbitrary.
 
-    Where neighbours in memory are neighbours in K, squares are transposed in registers. The rest goes one by
-    one.
+    If B is contiguous along K, square tiles are transposed in registers; the remaining elements are copied
+    one by one.
     """
     function = module.function(name, VOID, PANEL, internal=True)
     b = function.builder
@@ -23,8 +23,8 @@ def emit_pack(module: LlvmModule, name: str, element: Type, lanes: int) -> None:
     side = 128 // element.bits
     squares = down.eq(1).select(depth & -side, 0)
     with b.loop(0, columns, lanes) as part:
-        places = [opaque(smaller(columns - 1, part.index + i) * across) for i in range(lanes)]
-        lines = [b.offset(source, place, element) for place in places]
+        offsets = [opaque(smaller(columns - 1, part.index + i) * across) for i in range(lanes)]
+        lines = [b.offset(source, place, element) for place in offsets]
         with b.loop(0, squares, side) as step:
             k = opaque(step.index)
             pieces = [b.load(line, k, element.vector(side)) for line in lines]
@@ -37,9 +37,9 @@ def emit_pack(module: LlvmModule, name: str, element: Type, lanes: int) -> None:
 
 
 def emit_copy(module: LlvmModule, name: str, element: Type, lanes: int) -> None:
-    """Write ``copy[k * COPY_ROW + i] = a[i, k]``, for an A in which neighbours in memory are in one column.
+    """Emit ``copy[k * COPY_ROW + i] = a[i, k]``, for an A with contiguous columns.
 
-    Columns that are a large power of two apart compete for few places in a cache; those of the copy do not.
+    Columns whose stride is a large power of two conflict in a cache; those of the copy do not.
     """
     function = module.function(name, VOID, COPY, internal=True)
     b = function.builder

@@ -1,4 +1,4 @@
-"""Copies of windows of a tensor, or of the lines that they lie on, one behind another."""
+"""Copies windows of a tensor, or the lines that contain them, to contiguous memory."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ ARGUMENTS = (
 
 
 def emit_pieces(module: LlvmModule, name: str, element: Type, lanes: int) -> None:
-    """Copy ``count`` pieces of a tensor from ``first`` on; of each, ``length`` elements from ``low`` on.
+    """Emit a copy of ``count`` pieces of a tensor from ``first`` on, with ``length`` elements each.
 
-    A piece is a window, and begins in the copy ``COPY_ROW`` behind the one before. What lies around the
-    tensor is zero.
+    The elements of a piece are copied from ``low`` on. A piece is a window; ``COPY_ROW`` is the stride of
+    pieces in the copy. Elements outside of the tensor are zero.
     """
     function = module.function(name, VOID, ARGUMENTS, internal=True)
     b = function.builder
@@ -36,7 +36,7 @@ def emit_pieces(module: LlvmModule, name: str, element: Type, lanes: int) -> Non
     image = field(b, table, WindowField.IMAGE)
     runs = _Runs(b, table, element, lanes, low, low + length)
     distance = field(b, table, Field.COPY_ROW)
-    with b.loop(0, count, carried=places_of(first, counts)) as iteration:
+    with b.loop(0, count, carried=unravel_index(first, counts)) as iteration:
         batch, *places = iteration.carried
         begins = [p * s - a for p, s, a in zip(places, strides, before, strict=True)]
         runs.copy(
@@ -44,12 +44,12 @@ def emit_pieces(module: LlvmModule, name: str, element: Type, lanes: int) -> Non
             begins,
             b.offset(copy, iteration.index * distance, element),
         )
-        iteration.next(*following_places([batch, *places], counts))
+        iteration.next(*next_index([batch, *places], counts))
     b.ret()
 
 
 class _Runs:
-    """Copies what lies from element ``low`` to ``high`` of a piece, run by run."""
+    """Copies elements ``low`` to ``high`` of a piece, run by run."""
 
     def __init__(
         self,
@@ -65,102 +65,104 @@ class _Runs:
         axes = range(MOST_AXES)
         self.channels, self.span = (field(b, table, w) for w in (WindowField.CHANNELS, WindowField.SPAN))
         self.sizes = [field(b, table, WindowField.SIZE, i) for i in axes]
-        self.distances = [field(b, table, WindowField.DISTANCE, i) for i in axes]
+        self.distances = [field(b, table, WindowField.AXIS_STRIDE, i) for i in axes]
         self.lengths = [field(b, table, WindowField.LENGTH, i) for i in axes]
         self.dilations = [field(b, table, WindowField.DILATION, i) for i in axes]
         self.run = larger(self.span * self.channels, 1)
         self.first, self.end = low.quotient(self.run), (high + self.run - 1).quotient(self.run)
-        _, *self.taps = places_of(self.first, self.lengths)
+        _, *self.taps = unravel_index(self.first, self.lengths)
 
     def copy(self, image: EmittedValue, begins: Sequence[EmittedValue], line: EmittedValue) -> None:
-        """Copy a part of the piece whose first element is at ``begins`` of an element of the batch."""
+        """Copy a part of the piece whose first element has the indices ``begins`` in ``image``."""
         b = self.b
-        zero, whole = b.constant(I64, 0), self._inside(begins)
+        zero, fully_inside = b.constant(I64, 0), self._inside(begins)
         with b.loop(self.first, self.end, carried=self.taps) as iteration:
             base = iteration.index * self.run
             begin, end = larger(base, self.low), smaller(base + self.run, self.high)
             skipped, length = begin - base, end - begin
             positions = [p + t * d for p, t, d in zip(begins, iteration.carried, self.dilations, strict=True)]
-            between = partial(self._between, positions, skipped, length)
-            since, until = b.if_else(whole, partial(list, (zero, length)), between)
-            source = b.offset(image, place_inside(positions, self.distances) + skipped, self.element)
-            self._write(b.offset(line, begin - self.low, self.element), source, length, since, until)
-            _, *following = following_places([zero, *iteration.carried], self.lengths)
+            between = partial(self._valid_range, positions, skipped, length)
+            data_begin, data_end = b.if_else(fully_inside, partial(list, (zero, length)), between)
+            source = b.offset(image, linear_offset(positions, self.distances) + skipped, self.element)
+            self._copy_run(
+                b.offset(line, begin - self.low, self.element), source, length, data_begin, data_end
+            )
+            _, *following = next_index([zero, *iteration.carried], self.lengths)
             iteration.next(*following)
 
     def _inside(self, begins: Sequence[EmittedValue]) -> EmittedValue:
-        """Whether a piece lies inside of the tensor."""
+        """Whether a piece is completely inside of the tensor."""
         *outer, last = [(n - 1) * d + 1 for n, d in zip(self.lengths, self.dilations, strict=True)]
-        found = self.b.constant(BOOL, True)
+        inside = self.b.constant(BOOL, True)
         for begin, reach, size in zip(begins, (*outer, last + self.span - 1), self.sizes, strict=True):
-            found = found & (begin >= 0) & (begin + reach <= size)
-        return found
+            inside = inside & (begin >= 0) & (begin + reach <= size)
+        return inside
 
-    def _between(
+    def _valid_range(
         self, positions: Sequence[EmittedValue], skipped: EmittedValue, length: EmittedValue
     ) -> list[EmittedValue]:
-        """From where to where a run, whose first elements are skipped, lies inside of the tensor."""
+        """The part of a run, after its skipped elements, that is inside of the tensor: begin and end."""
         *outer, last = positions
         inside = self.b.constant(BOOL, True)
         for position, size in zip(outer, self.sizes, strict=False):
             inside = inside & (position >= 0) & (position < size)
-        since = larger(-last, 0) * self.channels - skipped
-        until = smaller(self.sizes[-1] - last, self.span) * self.channels - skipped
-        since = smaller(larger(since, 0), length)
-        return [since, inside.select(larger(smaller(until, length), since), since)]
+        data_begin = larger(-last, 0) * self.channels - skipped
+        data_end = smaller(self.sizes[-1] - last, self.span) * self.channels - skipped
+        data_begin = smaller(larger(data_begin, 0), length)
+        return [data_begin, inside.select(larger(smaller(data_end, length), data_begin), data_begin)]
 
-    def _write(
+    def _copy_run(
         self,
         target: EmittedValue,
         source: EmittedValue,
         length: EmittedValue,
-        since: EmittedValue,
-        until: EmittedValue,
+        data_begin: EmittedValue,
+        data_end: EmittedValue,
     ) -> None:
-        """Copy the elements from ``since`` to ``until`` of a run, between zeros."""
+        """Copy elements ``data_begin`` to ``data_end`` of a run; the others become zero."""
         b, lanes, vector = self.b, self.lanes, self.element.vector(self.lanes)
-        with b.if_then((since > 0) | (until < length)):
-            for low, high in ((b.constant(I64, 0), since), (until, length)):
+        with b.if_then((data_begin > 0) | (data_end < length)):
+            for low, high in ((b.constant(I64, 0), data_begin), (data_end, length)):
                 with b.loop(low, high, lanes) as step:
                     live = b.first_lanes(high - step.index, lanes)
                     b.store(b.constant(vector, 0.0), target, step.index, live)
-        full = since + ((until - since) & -lanes)
-        with b.loop(since, full, lanes) as step:
+        full = data_begin + ((data_end - data_begin) & -lanes)
+        with b.loop(data_begin, full, lanes) as step:
             b.store(b.load(source, step.index, vector), target, step.index)
-        with b.if_then(full < until):
-            live = b.first_lanes(until - full, lanes)
+        with b.if_then(full < data_end):
+            live = b.first_lanes(data_end - full, lanes)
             b.store(b.load(source, full, vector, live), target, full, live)
 
 
-def place_inside(places: Sequence[EmittedValue], distances: Sequence[EmittedValue]) -> EmittedValue:
-    """How far from the first element a place is."""
-    found = places[0] * distances[0]
-    for place, distance in zip(places[1:], distances[1:], strict=True):
-        found = found + place * distance
-    return found
+def linear_offset(index: Sequence[EmittedValue], strides: Sequence[EmittedValue]) -> EmittedValue:
+    """The offset of an index: the dot product with the strides."""
+    offset = index[0] * strides[0]
+    for i, stride in zip(index[1:], strides[1:], strict=True):
+        offset = offset + i * stride
+    return offset
 
 
-def places_of(first: EmittedValue, sizes: Sequence[EmittedValue]) -> list[EmittedValue]:
-    """The number ``first`` as a place on axes, and before that how often it goes through them all."""
-    found: list[EmittedValue] = []
+def unravel_index(first: EmittedValue, sizes: Sequence[EmittedValue]) -> list[EmittedValue]:
+    """The index of element number ``first`` on axes of ``sizes``, preceded by the number of passes."""
+    index: list[EmittedValue] = []
     for size in reversed(sizes):
         divisor = larger(size, 1)
         quotient = first.quotient(divisor)
-        found.insert(0, first - quotient * divisor)
+        index.insert(0, first - quotient * divisor)
         first = quotient
-    return [first, *found]
+    return [first, *index]
 
 
-def following_places(places: Sequence[EmittedValue], sizes: Sequence[EmittedValue]) -> list[EmittedValue]:
-    """The place behind one on axes of ``sizes``, whose first number counts how often it went through all."""
-    first, *rest = places
-    found: list[EmittedValue] = []
-    more = rest[-1] + 1
-    for place, size in zip(reversed([first, *rest[:-1]]), reversed(sizes), strict=True):
-        over = more >= size
-        found.insert(0, over.select(0, more))
-        more = over.select(place + 1, place)
-    return [more, *found]
+def next_index(index: Sequence[EmittedValue], sizes: Sequence[EmittedValue]) -> list[EmittedValue]:
+    """The index after ``index`` on axes of ``sizes``; the first number counts passes over all axes."""
+    first, *inner = index
+    following: list[EmittedValue] = []
+    carry = inner[-1] + 1
+    for i, size in zip(reversed([first, *inner[:-1]]), reversed(sizes), strict=True):
+        over = carry >= size
+        following.insert(0, over.select(0, carry))
+        carry = over.select(i + 1, i)
+    return [carry, *following]
 
 
 def larger(left: EmittedValue, right: EmittedValue | int) -> EmittedValue:

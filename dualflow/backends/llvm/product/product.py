@@ -1,7 +1,7 @@
-"""Matrix products called from machine code: our own, or those of the BLAS that NumPy brings.
+"""Matrix products that machine code calls: the backend's own, or those of NumPy's BLAS.
 
-Our own share the threads of the kernels, read operands as they lie, and start faster. They need wide vectors:
-on processors without them, NumPy's BLAS is called, if it can be found.
+The backend's own use the thread pool of the kernels, accept any strides, and have less overhead. They need
+wide vectors: on processors without them, NumPy's BLAS is called, if it is found.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ _BLAS = {"f": "cblas_sgemm", "d": "cblas_dgemm"}
 
 
 def blas_function(char: str) -> IrSource:
-    """A call of BLAS for matrices of a type, by the character of its dtype; it takes what our own takes."""
+    """A function that calls BLAS for a dtype character, with the signature of :class:`Gemm`'s function."""
     return _blas_call(char, _int_bits())
 
 
 def blas_symbols() -> dict[str, int]:
-    """The addresses of what :func:`blas_function` calls."""
-    found = blas.find()
-    return {} if found is None else dict(found.symbols)
+    """The addresses of the functions that :func:`blas_function` calls."""
+    library = blas.find()
+    return {} if library is None else dict(library.symbols)
 
 
 class Matrix(NamedTuple):
-    """How BLAS reads a matrix: as it is or transposed, and the distance of its rows."""
+    """A matrix operand of BLAS: its transposition and its leading dimension."""
 
     order: int
     leading: int
 
     @classmethod
     def of(cls, layout: Layout, rows: int, columns: int) -> Matrix:
-        """The reading of a matrix one of whose dims has neighbouring elements."""
+        """The operand for a matrix with one contiguous axis."""
         down, across = layout.strides[-2:]
         if across == 1:
             return cls(AS_IS, largest(down, largest(columns, 1)))
@@ -49,15 +49,15 @@ class Matrix(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Matrices to multiply: ``out = scale * (x @ y)``, or with ``keep`` ``out += scale * (x @ y)``.
+    """A batch of products ``out = scale * (x @ y)``, or with ``accumulate`` ``out += scale * (x @ y)``.
 
     Attributes:
         char: the character of the dtype.
         sizes: rows, columns and inner size of each product.
         axes: sizes of the batch.
-        layouts: those of x, y and out, with a stride for each axis of the batch.
-        windows: those that x has in place of a matrix.
-        by_window: whether they are rows; else they are columns.
+        layouts: the layouts of x, y and out, with a stride for each axis of the batch.
+        windows: the sliding windows of x, if x is no matrix.
+        by_window: whether windows are the rows of the factor; else its columns.
     """
 
     char: str
@@ -65,46 +65,48 @@ class Batch(NamedTuple):
     axes: tuple[int, ...]
     layouts: tuple[Layout, Layout, Layout]
     scale: float
-    keep: bool
+    accumulate: bool
     windows: SlidingWindows | None = None
     by_window: bool = True
 
     @property
     def element(self) -> Type:
-        """The machine's type of an element."""
+        """The IR type of an element."""
         return ELEMENTS[self.char]
 
     @property
     def gemm(self) -> Gemm:
-        """Our own machine code for them."""
+        """The backend's own implementation for these matrices."""
         return gemm(self.char, windows=self.windows is not None)
 
     def table(self, threads: int) -> list[int]:
-        """What describes one of the products to our own machine code."""
+        """The parameters of one product for the backend's own code."""
         x, y, out = (MatrixStrides(*layout.strides[-2:]) for layout in self.layouts)
-        made = self.gemm
+        routine = self.gemm
         if self.windows is not None:
-            return made.window_table(
+            return routine.window_table(
                 self.sizes,
                 (y, out),
                 self.windows,
                 by_window=self.by_window,
                 scale=self.scale,
-                keep=self.keep,
+                accumulate=self.accumulate,
                 threads=threads,
             )
-        return made.table(self.sizes, (x, y, out), scale=self.scale, keep=self.keep, threads=threads)
+        return routine.table(
+            self.sizes, (x, y, out), scale=self.scale, accumulate=self.accumulate, threads=threads
+        )
 
     def blas_table(self) -> list[int]:
-        """What describes one to :func:`blas_function`."""
+        """The parameters of one product for :func:`blas_function`."""
         rows, columns, inner = self.sizes
-        readings = Matrix.of(self.layouts[0], rows, inner), Matrix.of(self.layouts[1], inner, columns)
-        distances = *[r.leading for r in readings], largest(columns, 1)
-        factors = [bits_of(self.char, x) for x in (self.scale, float(self.keep))]
-        return [*[r.order for r in readings], *self.sizes, *distances, *factors]
+        operands = Matrix.of(self.layouts[0], rows, inner), Matrix.of(self.layouts[1], inner, columns)
+        leading = *[o.leading for o in operands], largest(columns, 1)
+        factors = [bits_of(self.char, x) for x in (self.scale, float(self.accumulate))]
+        return [*[o.order for o in operands], *self.sizes, *leading, *factors]
 
     def step(self, scratch: tuple[int, int], table: Sequence[int]) -> list[int]:
-        """The numbers of a step but for the function's address; see ``runtime/steps.ll``."""
+        """The parameters of a step after the function's address; see ``runtime/steps.ll``."""
         nbytes = self.element.nbytes
         places = [n for layout in self.layouts for n in (layout.buffer, layout.offset * nbytes)]
         axes = [
@@ -116,30 +118,30 @@ class Batch(NamedTuple):
 
 
 def _int_bits() -> int:
-    """The width of the integers that this BLAS takes."""
-    found = blas.find()
-    return 64 if found is None else found.int_bits
+    """The width of the integer arguments of this BLAS."""
+    library = blas.find()
+    return 64 if library is None else library.int_bits
 
 
 @functools.cache
 def _blas_call(char: str, int_bits: int) -> IrSource:
-    """A function that is called as our own is, and calls BLAS; the operands are in order for it.
+    """A function with the signature of :class:`Gemm`'s that calls BLAS; its operands have strides for BLAS.
 
     See :func:`dualflow.schedule.operands.readable_by_blas`.
     """
     module, name = LlvmModule(), f"{_BLAS[char]}_{int_bits}"
     element, integer = ELEMENTS[char], I64 if int_bits == 64 else I32
     arguments = [(a, PTR) for a in ("table", "x", "y", "out", "scratch", "pool", "pfor")]
-    made = module.function(name, VOID, arguments)
-    b, (table, x, y, out, *_) = made.builder, made.args
-    words = [b.load(table, i, I64) for i in range(8)]
-    orders = [word.cast(I32) for word in words[:2]]
-    rows, columns, inner, of_x, of_y, of_out = [word.cast(integer) for word in words[2:]]
+    function = module.function(name, VOID, arguments)
+    b, (table, x, y, out, *_) = function.builder, function.args
+    parameters = [b.load(table, i, I64) for i in range(8)]
+    orders = [word.cast(I32) for word in parameters[:2]]
+    rows, columns, inner, of_x, of_y, of_out = [word.cast(integer) for word in parameters[2:]]
     each = 8 // element.nbytes
     scale, keep = [b.load(table, i * each, element) for i in (8, 9)]
     head = [b.constant(I32, ROW_MAJOR), *orders, rows, columns, inner, scale]
-    given = [*head, x, of_x, y, of_y, keep, out, of_out]
-    module.declare(_BLAS[char], VOID, [value.type for value in given])
-    b.call(_BLAS[char], given)
+    blas_arguments = [*head, x, of_x, y, of_y, keep, out, of_out]
+    module.declare(_BLAS[char], VOID, [value.type for value in blas_arguments])
+    b.call(_BLAS[char], blas_arguments)
     b.ret()
     return IrSource(module.text(), (name,))

@@ -1,4 +1,4 @@
-"""Whose matrix products run: our own, or those of NumPy's BLAS."""
+"""Selects the implementation of matrix products: the backend's own, or NumPy's BLAS."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from dualflow.core.locks import imported
 
 @functools.cache
 def own() -> bool:
-    """Whether products run in our own machine code: where it is on, or there is no other."""
+    """Whether products use the backend's own code: it is available, or there is no BLAS."""
     return not unavailable_reason() or imported("dualflow.core.blas").find() is None
 
 
 @functools.cache
 def unavailable_reason() -> str:
-    """Why NumPy's BLAS is to be preferred to our own machine code; the empty string where it isn't."""
+    """The reason that NumPy's BLAS is preferred to the backend's own code; the empty string if it isn't."""
     if vector_bits() < 256:
         return "no wide vectors here: NumPy's BLAS is called"
     return switches.off("product")

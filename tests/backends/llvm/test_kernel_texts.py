@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow.backends.llvm import written
+from dualflow.backends.llvm import kernel_texts
 from dualflow.backends.llvm.executable import Executable
 from dualflow.backends.llvm.program import Program
 
@@ -85,18 +85,18 @@ def source_line(f: Function, text: str) -> int:
 
 
 def test_a_kernel_is_written_once_in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(written, "_remembered", {})
+    monkeypatch.setattr(kernel_texts, "_cached", {})
     f = lambda x: df.sin(x) * 0.5 + df.exp(x)  # noqa: E731
     executable(f, df.TensorSpec([100]))
-    before = dict(written._remembered)
+    before = dict(kernel_texts._cached)
     executable(f, df.TensorSpec([200, 3]))
-    assert written._remembered == before
+    assert kernel_texts._cached == before
 
 
 def test_a_process_does_not_remember_kernels_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(written, "_remembered", {})
-    monkeypatch.setattr(written, "KEPT", 8)
+    monkeypatch.setattr(kernel_texts, "_cached", {})
+    monkeypatch.setattr(kernel_texts, "MAX_CACHED", 8)
     ops = [df.exp, df.sin, df.cos, df.tan, df.tanh, df.log, df.sqrt, df.abs, df.square, df.sinh, df.cosh]
     for op in ops:
         executable(op, df.TensorSpec([10]))
-    assert 0 < len(written._remembered) <= 8
+    assert 0 < len(kernel_texts._cached) <= 8
