@@ -30,6 +30,7 @@ CLEAN = (
     "dtypes",
     "eager",
     "experimental",
+    "function/arguments",
     "function/batching",
     "function/calls",
     "function/control",

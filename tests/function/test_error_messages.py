@@ -153,7 +153,7 @@ CASES = {
         lambda: run(lambda d: d.update(y=d["x"]), {"x": V}),
         Invalid,
         r"<lambda>\(d\) should not modify .* modified: d\.",
-        "Return what is new",
+        "Return the new values",
     ),
     "a function without a name, pickled": (
         lambda: pickle.dumps(df.function(lambda x: x)),

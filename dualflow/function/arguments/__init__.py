@@ -1,1 +1,1 @@
-"""Arguments in, a trace's key out: what a call binds, which trace serves it, and why a new one is made."""
+"""Arguments of a call: binding, the key of the trace that serves the call, and the reasons for new traces."""

@@ -1,4 +1,4 @@
-"""A call's results: tensors, put into the structure that the traced function returned."""
+"""Puts the tensors of a call's result into the structure that the traced function returned."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dualflow.core.tree import Structure, rebuilder
 
 
 class Packer:
-    """Puts tensors into the structure of the results.
+    """Puts tensors into the structure of the result.
 
     Attributes:
-        form: ``tensor``, ``tuple`` (of tensors) or ``none`` where machine code can make the results itself,
+        form: ``tensor``, ``tuple`` (of tensors) or ``none`` if machine code can create the result itself,
             else ``packed``.
-        make: what makes the results of a sequence of tensors.
+        make: returns the result for a sequence of tensors.
     """
 
     __slots__ = ("form", "make")

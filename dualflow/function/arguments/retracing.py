@@ -1,4 +1,4 @@
-"""Why a function was traced again, in words, and a warning when that happens too often."""
+"""The reasons why a function was traced again, as text, and the warning about frequent retracing."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ TRACES: Final = 5
 CALLS: Final = 10
 WARNINGS: Final = 2
 _OPEN: Final = "leave sizes open with reduce_retracing=True or an input_signature, or pad to one size"
-_KEPT: Final = 256
+_MAX_EVENTS: Final = 256
 
 
 class Event(NamedTuple):
-    """One trace: what it takes, at which call it was made, and what differs from the nearest earlier one."""
+    """One trace: its arguments, the number of the call, and how it differs from the nearest earlier trace."""
 
     arguments: str
     call: int
@@ -30,27 +30,33 @@ class Event(NamedTuple):
 
 
 class TraceHistory:
-    """The traces of one function, the latest 256."""
+    """The latest 256 traces of one function, with the reason for each."""
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._events: deque[Event] = deque(maxlen=_KEPT)
+        self._events: deque[Event] = deque(maxlen=_MAX_EVENTS)
         self._recent: deque[int] = deque(maxlen=TRACES)
         self._warned = 0
         self.count = 0
         self.sizes_needed = ""
-        """Why sizes can't be left open; empty as long as they can."""
+        """The error of a trace with open sizes; empty if there was none."""
 
     def add(
-        self, signature: Signature, key: Key, made: Key, earlier: Sequence[Key], call: int, *, nested: bool
+        self, signature: Signature, key: Key, traced: Key, earlier: Sequence[Key], call: int, *, nested: bool
     ) -> None:
-        """Note a trace for ``made``: call number ``call`` had ``key``, which none for ``earlier`` fitted.
+        """Add a new trace, and issue a RetracingWarning if it is the fifth in ten calls, at most twice.
 
-        Warns with a RetracingWarning when this is the fifth trace in ten calls, twice at most; ``nested``
-        ones, made while the function itself is traced, unroll a recursion and do not count.
+        Args:
+            signature: the signature of the function.
+            key: the key of the call.
+            traced: the key of the trace, in which sizes may be open.
+            earlier: the keys of the earlier traces, none of which serves the call.
+            call: the number of the call.
+            nested: whether the function was being traced: such traces unroll a recursion, and don't count
+                for the warning.
         """
         names = signature.leaf_names(key[0])
-        shown = ", ".join(f"{n}: {leaf}" for n, leaf in zip(names, made[1], strict=True)) or "no arguments"
+        shown = ", ".join(f"{n}: {leaf}" for n, leaf in zip(names, traced[1], strict=True)) or "no arguments"
         reasons = tuple(_nearest(key, earlier, names, [p.name for p in signature.parameters]))
         self._events.append(Event(shown, call, reasons))
         self.count += 1
@@ -63,7 +69,7 @@ class TraceHistory:
             self._warn(call, reasons)
 
     def explain(self) -> str:
-        """One line for each trace."""
+        """The text of ``explain``: one line for each trace."""
         lines = [f"{self._name} was traced {self.count} time{'s' * (self.count != 1)}."]
         first = self.count - len(self._events) + 1
         for number, event in enumerate(self._events, start=first):
@@ -84,7 +90,7 @@ class TraceHistory:
 
 
 def _nearest(key: Key, earlier: Sequence[Key], names: Sequence[str], parameters: Sequence[str]) -> list[str]:
-    """The differences to the trace that has the fewest, one of the same structure if there is one."""
+    """The differences from the earlier key with the fewest, one of the same structure if there is one."""
     alike = [old for old in earlier if old[0] == key[0]]
     if alike:
         return min([_differences(old, key, names) for old in alike], key=len)
@@ -98,7 +104,7 @@ def _differences(old: Key, new: Key, names: Sequence[str]) -> list[str]:
 
 
 def _restructured(old: Structure, new: Structure, parameters: Sequence[str]) -> list[str]:
-    """Which arguments have another structure than earlier."""
+    """The arguments whose structure differs from that of an earlier key."""
     pairs = zip(parameters, old.children, new.children, strict=True)
     return [
         f"{name} went from {outline(before)} to {outline(now)} (another structure: keep to one)"

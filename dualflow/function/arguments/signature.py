@@ -1,4 +1,4 @@
-"""Arguments in canonical form: what a call binds, which trace it needs, which of its leaves are tensors."""
+"""Signatures: bind the arguments of a call, flatten them, and compute the key of the trace that they need."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CallArguments:
-    """The arguments of one call.
+    """The arguments of one call, flattened.
 
     Attributes:
-        structure: of the tuple that holds each parameter's value.
-        leaves: their leaves; arrays have become tensors.
-        key: what a trace must have been made for to serve the call.
+        structure: the structure of the tuple of all parameters' values.
+        leaves: its leaves, with arrays converted to tensors.
+        key: the key of the traces that serve the call.
     """
 
     structure: Structure
@@ -41,29 +41,29 @@ class CallArguments:
     @property
     def inputs(self) -> list[Any]:
         """The tensors and variables, each variable once."""
-        seen = -1
-        found = []
+        last_alias = -1
+        inputs = []
         for leaf, value in zip(self.key[1], self.leaves, strict=True):
             if isinstance(leaf, TensorLeaf):
-                found.append(value)
-            elif isinstance(leaf, VariableLeaf) and leaf.alias > seen:
-                seen = leaf.alias
-                found.append(value)
-        return found
+                inputs.append(value)
+            elif isinstance(leaf, VariableLeaf) and leaf.alias > last_alias:
+                last_alias = leaf.alias
+                inputs.append(value)
+        return inputs
 
 
 class Signature:
-    """How a Python function takes arguments.
+    """The parameters of a Python function, with the specs of an input signature.
 
     Args:
         function: the Python function.
-        specs: for each parameter a structure of TensorSpec that its argument is converted to; None to take
-            any.
+        specs: for each parameter a structure of TensorSpec that its argument is converted to; None accepts
+            any arguments.
         skip_first: whether the first parameter is the ``self`` of a method.
 
     Attributes:
-        parameters: those that a call gives.
-        python: the same as Python's own signature.
+        parameters: the parameters that a call passes.
+        python: the same as an :class:`inspect.Signature`.
 
     Raises:
         DTypeError: a parameter without a spec has no default either.
@@ -74,7 +74,7 @@ class Signature:
     ) -> None:
         self.name: str = getattr(function, "__name__", type(function).__name__)
         parameters = _parameters_of(function)
-        # As in TensorFlow, an input signature says nothing of what is called self: that is a method to be.
+        # As in TensorFlow, an input signature has no spec for a parameter self: the function is a method.
         unbound = specs is not None and bool(parameters) and parameters[0].name == "self"
         named = bool(parameters) and parameters[0].kind in _POSITIONAL  # else self is one of ``*args``
         self.parameters = tuple(parameters[(skip_first and named) or unbound :])
@@ -84,7 +84,7 @@ class Signature:
             _check_specs(self.name, self.specs, self.parameters)
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> CallArguments:
-        """The canonical form of ``f(*args, **kwargs)``.
+        """The flattened arguments of ``f(*args, **kwargs)``.
 
         Raises:
             DTypeError: the arguments do not fit the parameters or the input signature, or one has no hash.
@@ -95,7 +95,7 @@ class Signature:
         return self._as_specified(self.call(tuple(self._converted(values, args, kwargs))))
 
     def _as_specified(self, call: CallArguments) -> CallArguments:
-        """``call`` with the signature's specs in its key, which may leave sizes open; ranks are its own."""
+        """``call`` with the specs of the input signature in its key, which may have open sizes."""
         specs = [
             TensorLeaf(_of_rank(s, x)) for s, x in zip(flatten(self.specs)[0], call.leaves, strict=False)
         ]
@@ -103,10 +103,10 @@ class Signature:
         return CallArguments(call.structure, call.leaves, (structure, (*specs, *leaves[len(specs) :])))
 
     def call(self, values: tuple[Any, ...]) -> CallArguments:
-        """The canonical form of one value for each parameter."""
+        """The flattened arguments for one value of each parameter."""
         flat, structure = flatten(values)
-        seen: dict[int, int] = {}
-        pairs = [_leaf(value, seen) for value in flat]
+        aliases: dict[int, int] = {}
+        pairs = [_leaf(value, aliases) for value in flat]
         key = structure, tuple([leaf for leaf, _ in pairs])
         return CallArguments(structure, tuple([value for _, value in pairs]), key)
 
@@ -116,7 +116,7 @@ class Signature:
         kwargs: Mapping[str, Any],
         received: tuple[Sequence[Any], Mapping[str, Any]] | None = None,
     ) -> dict[str, Any]:
-        """Each parameter's value, defaults filled in; errors show what was ``received``, if that differs."""
+        """Each parameter's value, with defaults; errors show the arguments ``received``, if these differ."""
         try:
             bound = self.python.bind(*args, **kwargs)
         except TypeError as error:
@@ -129,7 +129,7 @@ class Signature:
         return bound.arguments
 
     def places(self, count: int, names: Sequence[str]) -> list[int]:
-        """The places of a call's values in the order of the parameters; the first ``count`` have no name.
+        """The numbers of a call's values in the order of the parameters; the first ``count`` are positional.
 
         >>> Signature(lambda x, y, z=0: x).places(1, ["z", "y"])
         [0, 2, 1]
@@ -140,24 +140,24 @@ class Signature:
         return flatten(tuple(self.python.bind(*range(count), **named).arguments.values()))[0]
 
     def completed(
-        self, args: Sequence[Any], kwargs: Mapping[str, Any], known: Mapping[str, Any]
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], static: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Each parameter's value, where those ``known`` may be left out, also before positional arguments."""
+        """Each parameter's value; a call may omit those that are ``static``, also before positional ones."""
         try:
-            given = self.python.bind_partial(*args, **kwargs).arguments
+            bound = self.python.bind_partial(*args, **kwargs).arguments
         except TypeError:
-            given = {}
+            bound = {}
         names = [p.name for p in self.parameters]
-        if all(n in given or n in known for n in names) and len(given) >= len(args) + len(kwargs):
-            return {n: given.get(n, known.get(n)) for n in names}
-        free = [p.name for p in self.parameters if p.kind in _POSITIONAL and p.name not in {*known, *kwargs}]
+        if all(n in bound or n in static for n in names) and len(bound) >= len(args) + len(kwargs):
+            return {n: bound.get(n, static.get(n)) for n in names}
+        free = [p.name for p in self.parameters if p.kind in _POSITIONAL and p.name not in {*static, *kwargs}]
         if len(args) > len(free):
             return self.arguments(args, kwargs)
-        completed = {**known, **dict(zip(free, args, strict=False)), **kwargs}
+        completed = {**static, **dict(zip(free, args, strict=False)), **kwargs}
         return self.arguments((), completed, (args, kwargs))
 
     def spread(self, values: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """The positional and keyword arguments with which Python calls the function."""
+        """The positional and keyword arguments of the Python function, for one value of each parameter."""
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
         for parameter, value in zip(self.parameters, values, strict=True):
@@ -172,10 +172,10 @@ class Signature:
         return args, kwargs
 
     def check_unmodified(self, values: Sequence[Any], structure: Structure, leaves: Sequence[Any]) -> None:
-        """Raise an error if the function has changed ``values``, which had this structure with these leaves.
+        """Raise an error if the function has modified ``values``, which had this structure and these leaves.
 
         Raises:
-            InvalidArgumentError: it has put something else into a list, a dict or an object.
+            InvalidArgumentError: a list, a dict or an object among them was modified.
         """
         remaining = iter(leaves)
         modified = []
@@ -186,12 +186,12 @@ class Signature:
             names = ", ".join(modified)
             raise InvalidArgumentError(
                 f"{self.name}{self.python} should not modify its Python input arguments. Modifying a copy "
-                f"is allowed. The following parameter(s) were modified: {names}. The caller would not see "
-                "it: what is traced has lists, dicts and objects of its own. Return what is new."
+                f"is allowed. The following parameter(s) were modified: {names}. The trace has copies of "
+                "lists, dicts and objects, so the caller's are unchanged. Return the new values."
             )
 
     def leaf_names(self, structure: Structure) -> list[str]:
-        """Where each leaf stands: ``x``, ``pair[0]``, ``options['rate']``."""
+        """The name of each leaf: ``x``, ``pair[0]``, ``options['rate']``."""
         names: list[str] = []
         for parameter, child in zip(self.parameters, structure.children, strict=True):
             _name_leaves(parameter.name, child, names)
@@ -202,8 +202,8 @@ class Signature:
         assert self.specs is not None, "called with an input signature"
         specs, structure = flatten(self.specs)
         try:
-            given = match_structure(structure, tuple(values[: len(self.specs)]))
-            head = unflatten(structure, [as_tensor(s, x) for s, x in zip(specs, given, strict=True)])
+            leaves = match_structure(structure, tuple(values[: len(self.specs)]))
+            head = unflatten(structure, [as_tensor(s, x) for s, x in zip(specs, leaves, strict=True)])
         except (DTypeError, InvalidArgumentError) as error:
             raise DTypeError(
                 f"Binding inputs to df.function failed due to `{error}`. Received args: {tuple(args)} and "
@@ -213,18 +213,18 @@ class Signature:
 
 
 def _of_rank(spec: TensorSpec, value: Any) -> TensorSpec:
-    """``spec``, with the number of axes that ``value`` has if it tells none, and their sizes open."""
+    """``spec``; if its rank is unknown, with the rank of ``value`` and open sizes."""
     if spec.shape is not UNKNOWN_RANK or value.shape is UNKNOWN_RANK:
         return spec
     return TensorSpec([None] * len(value.shape), spec.dtype, spec.name)
 
 
-def _leaf(value: Any, seen: dict[int, int]) -> tuple[Leaf, Any]:
-    """The leaf of an argument, and the argument with arrays made tensors."""
+def _leaf(value: Any, aliases: dict[int, int]) -> tuple[Leaf, Any]:
+    """The leaf of an argument, and the argument; an array is converted to a tensor."""
     if isinstance(value, AbstractTensor):
         return TensorLeaf(value.spec), value
     if isinstance(value, AbstractVariable):
-        return variable_leaf(value, seen), value
+        return variable_leaf(value, aliases), value
     if isinstance(value, TensorSpec):
         return TensorLeaf(value), value
     if isinstance(value, np.ndarray) or (hasattr(value, "__array__") and not isinstance(value, type)):
@@ -234,7 +234,7 @@ def _leaf(value: Any, seen: dict[int, int]) -> tuple[Leaf, Any]:
 
 
 def _by_parameter(specs: tuple[Any, ...], parameters: Sequence[inspect.Parameter]) -> tuple[Any, ...]:
-    """The specs of an input signature by parameter: those of ``*args`` are one tuple."""
+    """The specs of an input signature by parameter; ``*args`` have one tuple."""
     at = next((i for i, p in enumerate(parameters) if p.kind is inspect.Parameter.VAR_POSITIONAL), None)
     return specs if at is None or len(specs) <= at else (*specs[:at], specs[at:])
 
@@ -269,8 +269,8 @@ def _name_leaves(path: str, structure: Structure, names: list[str]) -> None:
 
 
 def _parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """The parameters of a function: of a ufunc its inputs, as calls may not pass its options' defaults."""
-    wrapped = inspect.unwrap(function)  # whose parameters inspect.signature returns
+    """The parameters of a function; for a ufunc its inputs, since calls can't pass its options' defaults."""
+    wrapped = inspect.unwrap(function)  # as inspect.signature does
     if isinstance(wrapped, np.ufunc):
         names = ["x"] if wrapped.nin == 1 else [f"x{i + 1}" for i in range(wrapped.nin)]
         inputs = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names]

@@ -1,6 +1,6 @@
-"""What a trace depends on in each argument: a tensor's shape and dtype, a Python value itself.
+"""The leaves of a trace's key: shape and dtype for a tensor, type and value for a Python value.
 
-Two calls share a trace when their arguments have the same structure and equal leaves.
+Two calls share a trace if their arguments have the same structure and equal leaves.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PLAIN: Final = frozenset({bool, int, float, complex, str, bytes, DType, type(..
 
 @dataclass(frozen=True, slots=True)
 class TensorLeaf:
-    """A tensor or array: any of this shape and dtype."""
+    """A tensor or array of this shape and dtype."""
 
     spec: TensorSpec
 
@@ -32,7 +32,7 @@ class TensorLeaf:
 
 @dataclass(frozen=True, slots=True)
 class VariableLeaf:
-    """A variable: any of this spec, where ``alias`` numbers the distinct variables among the arguments."""
+    """A variable of this spec; ``alias`` is its number among the distinct variables of the arguments."""
 
     spec: TensorSpec
     trainable: bool
@@ -44,7 +44,7 @@ class VariableLeaf:
 
 @dataclass(frozen=True, slots=True)
 class ValueLeaf:
-    """A Python value, type for type and bit for bit."""
+    """A Python value, equal if type and bits are."""
 
     key: Hashable
     value: Any = field(compare=False)
@@ -54,7 +54,7 @@ class ValueLeaf:
 
 
 class ObjectLeaf:
-    """Any other object: an equal one of its type, for as long as this one lives.
+    """Any other object, referenced weakly: equal objects of its type match as long as it is alive.
 
     Raises:
         DTypeError: the object has no hash.
@@ -68,7 +68,7 @@ class ObjectLeaf:
         except TypeError:
             raise DTypeError(
                 f"Could not generate a generic TraceType for {value!r}: an argument of type "
-                f"{type(value).__name__} has no hash, so calls with it can't be told apart. Pass a tuple, a "
+                f"{type(value).__name__} has no hash, so a trace can't be looked up for it. Pass a tuple, a "
                 "tensor, or an object with __eq__ and __hash__."
             ) from None
         self._kind = type(value)
@@ -76,11 +76,11 @@ class ObjectLeaf:
 
     @property
     def value(self) -> Any:
-        """The object, None once it is gone."""
+        """The object; None after its death."""
         return self._ref()
 
     def watch(self, gone: Callable[[], None]) -> object:
-        """A handle that calls ``gone`` when the object dies, for as long as the handle lives."""
+        """A handle: as long as it is alive, ``gone`` is called when the object dies."""
         value = self._ref()
         try:
             return weakref.ref(value, lambda _: gone())
@@ -105,18 +105,18 @@ Leaf = TensorLeaf | VariableLeaf | ValueLeaf | ObjectLeaf
 
 
 def static_leaf(value: Any) -> ValueLeaf | ObjectLeaf:
-    """The leaf of an argument that is no tensor."""
+    """The leaf of an argument that is neither tensor nor variable."""
     return ValueLeaf(exact(value), value) if type(value) in _PLAIN else ObjectLeaf(value)
 
 
-def variable_leaf(variable: AbstractVariable, seen: dict[int, int]) -> VariableLeaf:
-    """The leaf of a variable; ``seen`` numbers the distinct ones met so far."""
-    alias = seen.setdefault(id(variable), len(seen))
+def variable_leaf(variable: AbstractVariable, aliases: dict[int, int]) -> VariableLeaf:
+    """The leaf of a variable; ``aliases`` has the numbers of the earlier ones by id, and gets its own."""
+    alias = aliases.setdefault(id(variable), len(aliases))
     return VariableLeaf(TensorSpec.of(variable.shape, variable.dtype), variable.trainable, alias)
 
 
 def _reference(value: Any) -> Callable[[], Any]:
-    """A weak reference where the type has them, else one that keeps the object."""
+    """A weak reference if the type supports them, else a strong one."""
     if isinstance(value, MethodType):
         return weakref.WeakMethod(value)
     try:

@@ -324,7 +324,7 @@ def test_an_open_size_taken_for_a_number_is_named(function):
 
 
 def test_a_size_that_data_decide_taken_for_a_number_names_what_made_it():
-    with pytest.raises(TypeError, match=r"what boolean_mask returns in line \d+ is known only at run time"):
+    with pytest.raises(TypeError, match=r"the result of boolean_mask in line \d+ is known only at run time"):
         df.function(lambda x: df.boolean_mask(x, x > 0.0) * df.boolean_mask(x, x > 0.0).shape[0])(
             df.ones([3])
         )
