@@ -139,6 +139,7 @@ def mnist(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     return run_example("mnist.py", *options, "--checkpoints", str(folder)), folder
 
 
+@pytest.mark.exhaustive
 def test_a_convolutional_network_learns_the_same_in_three_ways(mnist: tuple[str, Path]) -> None:
     cells = re.search(r"^held-out accuracy +([\d.]+)% +([\d.]+)% +([\d.]+)%$", mnist[0], re.MULTILINE)
     assert cells is not None
@@ -150,6 +151,7 @@ def test_a_convolutional_network_learns_the_same_in_three_ways(mnist: tuple[str,
     assert (mnist[1] / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.exhaustive
 def test_a_convolutional_network_goes_on_to_the_same_losses(mnist: tuple[str, Path], tmp_path: Path) -> None:
     """As if the process had died in the third epoch."""
     for way in ("eager", "graph", "fit"):
@@ -163,6 +165,7 @@ def test_a_convolutional_network_goes_on_to_the_same_losses(mnist: tuple[str, Pa
         assert losses_in(tmp_path / way) == losses_in(mnist[1] / way)
 
 
+@pytest.mark.exhaustive
 def test_mnist_is_read_from_its_file(tmp_path: Path) -> None:
     path, random = tmp_path / "mnist.npz", np.random.default_rng(0)
     images, digits = random.integers(0, 256, (40, 12, 12), np.uint8), random.integers(0, 10, 40)
@@ -172,6 +175,7 @@ def test_mnist_is_read_from_its_file(tmp_path: Path) -> None:
     assert "1 batch of 32 digits, 12 x 12, to train on; 7 held out" in output
 
 
+@pytest.mark.exhaustive
 def test_a_file_that_is_not_mnist_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "images.npz"
     np.savez(path, x_train=np.zeros([32, 8, 8]))
@@ -183,6 +187,7 @@ def test_a_file_that_is_not_mnist_is_refused(tmp_path: Path) -> None:
     assert "y_train is not a file in the archive" in done.stderr
 
 
+@pytest.mark.exhaustive
 def test_colours_are_guessed_from_their_names_the_same_both_ways() -> None:
     output = run_example("rnn_colorbot.py", "--epochs", "2", "--words", "light green,dark red")
     losses = re.findall(r"^(?:eager|graph)  epoch +\d/2  loss ([\d.]+)$", output, re.MULTILINE)
@@ -194,6 +199,7 @@ def test_colours_are_guessed_from_their_names_the_same_both_ways() -> None:
     assert re.search(r"^light green +eager #[0-9a-f]{6}  graph #[0-9a-f]{6}$", output, re.MULTILINE)
 
 
+@pytest.mark.exhaustive
 def test_a_residual_network_is_measured_in_every_mode() -> None:
     sizes = ["--size", "8", "--batch", "2", "--steps", "1", "--blocks", "1"]
     output = run_example("resnet_benchmark.py", *sizes, "--backends", "dualflow")

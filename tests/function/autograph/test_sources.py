@@ -377,26 +377,38 @@ def f(x, n):
 x = df.constant([1.0, 2.0])
 print(df.convert_to_tensor(df.function(f)(x, 3) == f(x, 3)).numpy().all())
 """
+BODIES = [
+    "return x * 2.0 if n else x",
+    "return [x][0] if n in (1, 2) else x",
+    "if x.shape[0] > 1 and x.dtype == df.float32:\n        x = x + 1.0\n    return x",
+    "for w in [x, x]:\n        x = x * w\n    return x",
+    "if x is None or len(x) == 5 or isinstance(x, int):\n        return n\n    return x",
+    "y = df.reduce_sum(x)\n    for i in range(n):\n        y = y + i\n    return y",
+    "return sum([w * 2.0 for w in (x, x)], 0.0)",
+    "assert n, 'n'\n    return x",
+]
+EACH_IN_A_CHILD = """
+import os, runpy, sys
+import dualflow
+
+for path in sys.argv[1:]:
+    child = os.fork()
+    if not child:
+        runpy.run_path(path)
+        sys.stdout.flush()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0, path
+"""
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "return x * 2.0 if n else x",
-        "return [x][0] if n in (1, 2) else x",
-        "if x.shape[0] > 1 and x.dtype == df.float32:\n        x = x + 1.0\n    return x",
-        "for w in [x, x]:\n        x = x * w\n    return x",
-        "if x is None or len(x) == 5 or isinstance(x, int):\n        return n\n    return x",
-        "y = df.reduce_sum(x)\n    for i in range(n):\n        y = y + i\n    return y",
-        "return sum([w * 2.0 for w in (x, x)], 0.0)",
-        "assert n, 'n'\n    return x",
-    ],
-)
-def test_code_whose_tests_are_pythons_gives_what_python_gives(body, tmp_path):
-    path = tmp_path / "program.py"
-    path.write_text(PYTHONS_TESTS.format(body=body), encoding="utf-8")
-    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=True)
-    assert done.stdout == "True\n"
+def test_code_whose_tests_are_pythons_gives_what_python_gives(tmp_path):
+    """Each program runs in a child of a process that has converted nothing."""
+    paths = [tmp_path / f"program{number}.py" for number in range(len(BODIES))]
+    for path, body in zip(paths, BODIES, strict=True):
+        path.write_text(PYTHONS_TESTS.format(body=body), encoding="utf-8")
+    command = [sys.executable, "-c", EACH_IN_A_CHILD, *map(str, paths)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n" * len(BODIES)
 
 
 TABLE = {"larger": lambda x: x if x > 0 else -x, "smaller": lambda x: x if x < 0 else -x}
