@@ -21,7 +21,13 @@ def worker() -> Iterator[Worker]:
 
 
 @settings(deadline=None, max_examples=settings.default.max_examples * TIMES)
-@given(st.sampled_from(functions()), ARGUMENTS, st.integers(-1, 1), st.booleans(), st.integers(0, 11))
+@given(
+    st.deferred(lambda: st.sampled_from(functions())),
+    ARGUMENTS,
+    st.integers(-1, 1),
+    st.booleans(),
+    st.integers(0, 11),
+)
 def test_functions_of_wrong_arguments(
     worker: Worker, function: tuple[str, str, int], values: list[str], more: int, is_open: bool, seed: int
 ) -> None:
@@ -41,7 +47,13 @@ def test_expressions_of_wrong_values(
 
 
 @settings(deadline=None, max_examples=settings.default.max_examples * TIMES)
-@given(st.sampled_from(functions(FURTHER)), ARGUMENTS, st.integers(-1, 1), st.booleans(), st.integers(0, 11))
+@given(
+    st.deferred(lambda: st.sampled_from(functions(FURTHER))),
+    ARGUMENTS,
+    st.integers(-1, 1),
+    st.booleans(),
+    st.integers(0, 11),
+)
 def test_functions_of_further_namespaces_fail_with_errors_for_users(
     worker: Worker, function: tuple[str, str, int], values: list[str], more: int, is_open: bool, seed: int
 ) -> None:

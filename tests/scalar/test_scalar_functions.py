@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from op_cases import named
 
 from dualflow.core.dtypes import DType, bool_, float32, float64, int32, int64
 from dualflow.eager.engine import EAGER
@@ -41,6 +43,12 @@ def element_cases() -> Iterator[Case]:
     for op in REGISTRY.values():
         if isinstance(op.kind, Elementwise) and not op.kind.parts:
             yield from (c for c in cases(op) if c.inputs and is_real(c))
+
+
+def by_op(op_cases: Iterable[Case]) -> list[Any]:
+    """The cases of each op, as the parameter of one test."""
+    groups = groupby(op_cases, key=lambda case: case.op.name)
+    return [pytest.param(list(group), id=name) for name, group in groups]
 
 
 class TestTracing:
@@ -152,8 +160,14 @@ def test_one_of_several_results_keeps_what_it_needs() -> None:
     assert both.returning([1]) == trace(lambda m, x, y: m.log(y), (float32, float64))
 
 
-@pytest.mark.parametrize("case", list(element_cases()), ids=str)
-def test_a_traced_op_computes_what_its_code_does(case: Case) -> None:
+@pytest.mark.parametrize("op_cases", by_op(element_cases()))
+def test_a_traced_op_computes_what_its_code_does(op_cases: list[Case]) -> None:
+    for case in op_cases:
+        with named(case):
+            check_element(case)
+
+
+def check_element(case: Case) -> None:
     kind = case.op.kind
     assert isinstance(kind, Elementwise)
     arrays = [np.asarray(x) for x in case.op.prepare(case.inputs, EAGER)]
@@ -175,8 +189,14 @@ def fold_cases() -> Iterator[Case]:
             yield from (c for c in cases(op) if is_real(c))
 
 
-@pytest.mark.parametrize("case", list(fold_cases()), ids=str)
-def test_a_traced_reduction_computes_what_its_fold_does(case: Case) -> None:
+@pytest.mark.parametrize("op_cases", by_op(fold_cases()))
+def test_a_traced_reduction_computes_what_its_fold_does(op_cases: list[Case]) -> None:
+    for case in op_cases:
+        with named(case):
+            check_fold(case)
+
+
+def check_fold(case: Case) -> None:
     """Over all elements in two parts, which are combined."""
     (x,) = case.op.prepare(case.inputs, EAGER)
     node = Node(case.op, [Value(x.spec)], case.attrs, case.op.specs([x.spec], case.attrs))
