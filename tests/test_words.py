@@ -23,6 +23,7 @@ CLEAN = (
     "backends/llvm",
     "backends/runtime",
     "cli",
+    "compat",
     "config",
     "contrib",
     "core",

@@ -51,7 +51,7 @@ class Network(Layer):
                 "Network.track_layer() takes a layer, a network or a df.Module, not a "
                 f"{type(layer).__name__}."
             )
-        name = layer._given_name if isinstance(layer, Layer) else None
+        name = layer._requested_name if isinstance(layer, Layer) else None
         if name is not None and any(name == other.name for other in self._layers):
             raise InvalidArgumentError(
                 f"Attempted to add two layers with the name '{name}' to the same Network; choose another "

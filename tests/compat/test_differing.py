@@ -72,7 +72,7 @@ def test_arguments_have_their_older_places(found, expected):
 
 
 def test_arguments_by_place_are_counted():
-    with pytest.raises(TypeError, match=r"size\(\) takes 3 arguments by place, not 4"):
+    with pytest.raises(TypeError, match=r"size\(\) takes 3 positional arguments, not 4"):
         v1.size(X, "n", v1.int32, 0)
 
 

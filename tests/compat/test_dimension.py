@@ -76,7 +76,7 @@ def test_compatible_sizes_merge() -> None:
 CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "negative": (lambda: v1.Dimension(-1), ValueError, "Dimension -1 must be >= 0; None is"),
     "no integer": (lambda: v1.Dimension(3.5), TypeError, "an integer or None, not 3.5"),
-    "unknown": (lambda: int(v1.Dimension(None)), TypeError, r"unknown dimension .* ask df.shape\(x\)"),
+    "unknown": (lambda: int(v1.Dimension(None)), TypeError, r"unknown dimension .* use df.shape\(x\)"),
     "incompatible": (
         lambda: v1.Dimension(3).merge_with(4),
         ValueError,

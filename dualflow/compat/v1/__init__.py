@@ -1,7 +1,7 @@
 """TensorFlow 1's names: ``from dualflow.compat import v1 as tf``.
 
-A name that is not here is dualflow's own, as ``v1.float32`` and ``v1.matmul``. In a graph the ``name`` that a
-function is given names what it adds.
+Names that this package doesn't define are dualflow's own, such as ``v1.float32`` and ``v1.matmul``. In a
+graph, the argument ``name`` of a function is the name of the operation that it adds.
 """
 
 from __future__ import annotations
@@ -171,15 +171,15 @@ self_adjoint_eigvals eigvalsh
 svd                  svd
 """
 _OF_LINALG = dict(line.split() for line in _OLDER_LINALG.splitlines())
-"""Functions of ``df.linalg`` under their names here; they are imported when asked for."""
+"""Names of TensorFlow 1 for functions of ``df.linalg``, which are imported at their first use."""
 
 
 def _own(name: str) -> Any:
-    """dualflow's own value of a name, as TensorFlow 1 has it."""
+    """dualflow's own value of a name, with TensorFlow 1's arguments."""
     if name in _OF_LINALG:
         return named(getattr(dualflow.linalg, _OF_LINALG[name]))
-    found = getattr(dualflow, name, ABSENT)
-    return found if found is ABSENT else named(found)
+    value = getattr(dualflow, name, ABSENT)
+    return value if value is ABSENT else named(value)
 
 
 _publish(

@@ -1,4 +1,4 @@
-"""Adadelta, an optimizer that measures its own steps."""
+"""The Adadelta optimizer."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from dualflow.ops.powers import sqrt
 
 
 class AdadeltaOptimizer(Optimizer):
-    """Steps of the size of recent steps: ``v -= learning_rate * gradient * sqrt(u + epsilon) / sqrt(s +
-    epsilon)``, with the decaying means ``s`` of the gradient's square and ``u`` of the steps' squares.
+    """Adadelta, whose steps have the size of recent steps.
+
+    ``v -= learning_rate * gradient * sqrt(u + epsilon) / sqrt(s + epsilon)``, with the decaying means ``s``
+    of the gradient's square and ``u`` of the steps' squares.
 
     Zeiler, "Adadelta: an adaptive learning rate method", 2012.
 

@@ -1,4 +1,4 @@
-"""The arguments of TensorFlow 1's functions where version 2 has other names for them, or another order."""
+"""Translates arguments of TensorFlow 1's functions that have other names or another order in version 2."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ OLDER: Final = {
     "tensor": "input",
     "value": "input",
 }
-"""Names of arguments in TensorFlow 1, where a function doesn't have them, and those that it has instead."""
+"""TensorFlow 1's names of arguments, and version 2's names for functions that only have these."""
 
 DROPPED: Final = frozenset(
     {"optimize", "partition_strategy", "strict", "use_cudnn_on_gpu", "validate_indices", "verify_shape"}
 )
-"""Arguments of TensorFlow 1 that decide nothing here."""
+"""Arguments of TensorFlow 1 that are ignored."""
 
 
 class ArgumentTranslation:
-    """How TensorFlow 1's arguments become those of ``function``.
+    """The translation of TensorFlow 1's arguments to those of ``function``.
 
     Args:
         function: of dualflow.
-        order: TensorFlow 1's arguments, with spaces between, where they stand in another order.
+        order: TensorFlow 1's arguments, separated by spaces, if their order differs.
 
     Attributes:
-        alike: how many arguments given by their places need no translation.
-        names: the keywords that do.
+        alike: the number of leading positional arguments that need no translation.
+        names: the keywords that need it.
     """
 
     def __init__(self, function: Callable[..., Any], order: str = "") -> None:
@@ -62,25 +62,25 @@ class ArgumentTranslation:
     def translated(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments by the names that the function has; None for an old one is nothing given.
+        """The arguments with the names that the function has; an old argument that is None is dropped.
 
         Raises:
-            DTypeError: an argument is given twice, or there are too many.
+            DTypeError: an argument is passed twice, or there are too many.
         """
         own = self._function.__name__
         if len(args) > self.alike:
             if len(args) > len(self._order):
-                raise DTypeError(f"{own}() takes {len(self._order)} arguments by place, not {len(args)}.")
-            placed = dict(zip(self._order, args, strict=False))
-            twice = sorted(placed.keys() & kwargs.keys())
+                raise DTypeError(f"{own}() takes {len(self._order)} positional arguments, not {len(args)}.")
+            positional = dict(zip(self._order, args, strict=False))
+            twice = sorted(positional.keys() & kwargs.keys())
             if twice:
-                raise DTypeError(f"{own}() got {twice[0]!r} twice: by its place and by its name.")
-            args, kwargs = (), {**placed, **kwargs}
-        found = {name: value for name, value in kwargs.items() if name not in self.names}
+                raise DTypeError(f"{own}() got {twice[0]!r} twice: by position and by keyword.")
+            args, kwargs = (), {**positional, **kwargs}
+        keywords = {name: value for name, value in kwargs.items() if name not in self.names}
         for old, value in kwargs.items():
             new = self._older.get(old)
             if new is not None and value is not None:
-                if new in found:
+                if new in keywords:
                     raise DTypeError(f"{own}() got {new!r} and {old!r}, an older name for it.")
-                found[new] = value
-        return args, found
+                keywords[new] = value
+        return args, keywords

@@ -1,4 +1,4 @@
-"""The default graph's collections: lists under names."""
+"""The default graph's collections: lists of values by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dualflow.graph_mode import (
 
 
 class GraphKeys:
-    """The names of collections that the library itself fills or reads, and some that programs agree on.
+    """The names of the collections that the library uses, and of others that programs share.
 
     >>> GraphKeys.TRAINABLE_VARIABLES
     'trainable_variables'
@@ -33,7 +33,7 @@ class GraphKeys:
 
 
 def add_to_collection(name: str, value: Any) -> None:
-    """Put ``value``, anything, into a collection of the default graph.
+    """Add ``value``, of any type, to a collection of the default graph.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default():
@@ -45,7 +45,7 @@ def add_to_collection(name: str, value: Any) -> None:
 
 
 def get_collection(key: str, scope: str | None = None) -> list[Any]:
-    """What is in a collection of the default graph; see :meth:`Graph.get_collection`.
+    """The values of a collection of the default graph; see :meth:`Graph.get_collection`.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default():
@@ -57,7 +57,7 @@ def get_collection(key: str, scope: str | None = None) -> list[Any]:
 
 
 def local_variables(scope: str | None = None) -> list[Any]:
-    """The default graph's variables that were put into the collection of local ones.
+    """The variables in the default graph's collection of local variables.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default():
@@ -69,7 +69,7 @@ def local_variables(scope: str | None = None) -> list[Any]:
 
 
 def local_variables_initializer() -> Operation | None:
-    """The operation that gives the local variables their first values, as for the global ones.
+    """The operation that assigns the initial values of the local variables.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default(), v1.Session() as session:

@@ -1,4 +1,4 @@
-"""Functions that TensorFlow 1 had otherwise, or that version 2 has no more."""
+"""Functions that differ between TensorFlow 1 and version 2, or that version 2 doesn't have."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from dualflow.ops.selection import where as where_broadcasting
 
 
 def div(x: Any, y: Any, name: str | None = None) -> Any:
-    """``x / y``, which for integers is rounded down, as Python 2's.
+    """``x / y``, rounded down for integers, as in Python 2.
 
     >>> from dualflow.compat import v1
     >>> int(v1.div(7, 2)), float(v1.div(7.0, 2.0))
     (3, 3.5)
     """
     x, y = convert_to_tensor(x), convert_to_tensor(y)
-    whole = not (x.dtype.is_inexact or y.dtype.is_inexact)
-    return floordiv(x, y) if whole else divide(x, y)
+    integers = not (x.dtype.is_inexact or y.dtype.is_inexact)
+    return floordiv(x, y) if integers else divide(x, y)
 
 
 def to_float(x: Any, name: str | None = "ToFloat") -> Any:
@@ -64,7 +64,7 @@ def to_double(x: Any, name: str | None = "ToDouble") -> Any:
 
 
 def to_int32(x: Any, name: str | None = "ToInt32") -> Any:
-    """``x`` as int32, cut towards zero.
+    """``x`` as int32, truncated.
 
     >>> from dualflow.compat import v1
     >>> int(v1.to_int32(2.7))
@@ -74,7 +74,7 @@ def to_int32(x: Any, name: str | None = "ToInt32") -> Any:
 
 
 def to_int64(x: Any, name: str | None = "ToInt64") -> Any:
-    """``x`` as int64, cut towards zero.
+    """``x`` as int64, truncated.
 
     >>> from dualflow.compat import v1
     >>> v1.to_int64(2.7).dtype
@@ -84,7 +84,7 @@ def to_int64(x: Any, name: str | None = "ToInt64") -> Any:
 
 
 def poisson(lam: Any, shape: Any, dtype: Any = float32, seed: int | None = None, name: Any = None) -> Any:
-    """Poisson numbers of mean ``lam``, of shape ``shape + lam.shape``; version 2 asks for the shape first.
+    """Poisson numbers of mean ``lam``, of shape ``shape + lam.shape``; version 2 has the shape first.
 
     >>> from dualflow.compat import v1
     >>> v1.random.poisson(3.0, [2, 2]).shape
@@ -101,14 +101,14 @@ def dropout(
     name: str | None = None,
     rate: Any = None,
 ) -> Any:
-    """``x`` with each element kept at a chance of ``keep_prob`` and divided by it, else 0.
+    """``x`` with each element kept with probability ``keep_prob`` and divided by it, else 0.
 
     Args:
-        x: floats of any shape, in a graph also of open sizes.
-        keep_prob: the chance to keep an element, in (0, 1]; or else
-        rate: the chance to drop it, in [0, 1).
-        noise_shape: the shape of the draws, which broadcast to ``x``; by default that of ``x``.
-        seed: a stream of draws of its own.
+        x: floats of any shape, in a graph also of dynamic sizes.
+        keep_prob: the probability to keep an element, in (0, 1]; or else
+        rate: the probability to drop it, in [0, 1).
+        noise_shape: the shape of the random numbers, which broadcast to ``x``; by default that of ``x``.
+        seed: the seed of a random stream for this call.
         name: of the result, in a graph.
 
     Raises:
@@ -120,7 +120,9 @@ def dropout(
     4.0
     """
     if (keep_prob is None) == (rate is None):
-        raise InvalidArgumentError("dropout takes either keep_prob or rate, the chance to keep or to drop.")
+        raise InvalidArgumentError(
+            "dropout takes either keep_prob or rate, the probability to keep or to drop an element."
+        )
     dropped = 1 - keep_prob if rate is None else rate
     check_is_number(dropped)
     x = convert_to_tensor(x)
@@ -130,12 +132,12 @@ def dropout(
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
-    """``x`` where ``condition`` holds, else ``y``; version 2 broadcasts, and has no choice of rows.
+    """``x`` where ``condition`` is true, else ``y``; version 2 broadcasts, and doesn't select rows.
 
     Args:
         condition: a bool tensor of the shape of ``x``, a scalar for all of it, or a vector with an element
             for each row of ``x``.
-        x: by default the indices of the elements that hold are returned, as by :func:`dualflow.where`.
+        x: by default the indices of true elements are returned, as by :func:`dualflow.where`.
         y: of the shape of ``x``.
         name: of the result, in a graph.
 
@@ -156,8 +158,8 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         )
     if shape and not _alike(shape, x.shape) and not (len(shape) == 1 and _alike(shape, x.shape[:1])):
         raise InvalidArgumentError(
-            f"The condition of v1.where has shape {shape}, and neither the shape {x.shape} of what is chosen "
-            "from, nor one element for each row of it; df.where broadcasts."
+            f"The condition of v1.where has shape {shape}, which is neither the shape {x.shape} of its "
+            "operands, nor one element for each of their rows; df.where broadcasts."
         )
     if len(shape) == 1:
         for _ in range(len(x.shape) - 1):
@@ -166,7 +168,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 
 
 def _alike(a: Any, b: Any) -> bool:
-    """Whether two shapes may be one."""
+    """Whether two shapes may be equal."""
     return len(a) == len(b) and all(m == n or None in (m, n) for m, n in zip(a, b, strict=True))
 
 
@@ -182,17 +184,17 @@ def while_loop(
     maximum_iterations: Any = None,
     return_same_structure: bool = False,
 ) -> Any:
-    """``loop_vars = body(*loop_vars)`` while ``cond(*loop_vars)`` holds, as :func:`dualflow.while_loop`.
+    """``loop_vars = body(*loop_vars)`` while ``cond(*loop_vars)`` is true, as :func:`dualflow.while_loop`.
 
     Args:
-        cond: of the loop variables, returns a scalar.
-        body: returns their new values.
+        cond: a function of the loop variables that returns a scalar.
+        body: a function of the loop variables that returns their new values.
         loop_vars: tensors, or structures of them.
-        maximum_iterations: the most iterations; any number by default.
-        return_same_structure: whether the only one of ``loop_vars`` is returned in a list, too; without it a
-            graph returns it bare, and eagerly so does a loop whose body does.
+        maximum_iterations: the most iterations; no limit by default.
+        return_same_structure: whether a single loop variable is returned in a list. If not, a graph returns
+            it alone; so does an eager loop whose body does.
 
-    The other arguments are as there.
+    The other arguments are those of :func:`dualflow.while_loop`.
 
     >>> from dualflow.compat import v1
     >>> int(v1.while_loop(lambda i: i < 10, lambda i: i + 3, [0]))
@@ -200,13 +202,13 @@ def while_loop(
     """
     bare = not dispatch.current().eager
 
-    def iteration(*given: Any) -> Any:
+    def iteration(*values: Any) -> Any:
         nonlocal bare
-        found = body(*given)
-        bare = bare or not isinstance(found, list | tuple)
-        return found
+        new_values = body(*values)
+        bare = bare or not isinstance(new_values, list | tuple)
+        return new_values
 
-    found = repeat(
+    results = repeat(
         cond,
         iteration,
         loop_vars,
@@ -215,10 +217,10 @@ def while_loop(
         back_prop=back_prop,
     )
     alone = isinstance(loop_vars, list | tuple) and len(loop_vars) == 1
-    return found[0] if alone and bare and not return_same_structure else found
+    return results[0] if alone and bare and not return_same_structure else results
 
 
-# Of the sizes of another tensor, which only a run may tell: shape=shape(x)
+# Functions whose shape may be another tensor's, which may be dynamic: shape=shape(x)
 
 
 def random_normal(
@@ -229,7 +231,7 @@ def random_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Normal numbers, as :func:`dualflow.random.normal`; ``shape`` may be that of a tensor of open sizes.
+    """Normal numbers, as :func:`dualflow.random.normal`; ``shape`` may be that of a tensor of dynamic sizes.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default(), v1.Session() as session:
@@ -237,10 +239,10 @@ def random_normal(
     ...     print(session.run(v1.random_normal(v1.shape(x)), {x: [[1.0, 2.0]]}).shape)
     (1, 2)
     """
-    x, wanted = _sized(shape), as_dtype(dtype)
-    if x is None or not wanted.is_floating:
+    x, drawn_dtype = _sized(shape), as_dtype(dtype)
+    if x is None or not drawn_dtype.is_floating:
         return normal(shape, mean, stddev, dtype, seed)
-    return _drawn(_NORMAL_LIKE, x, wanted, seed) * stddev + mean
+    return _drawn(_NORMAL_LIKE, x, drawn_dtype, seed) * stddev + mean
 
 
 def random_uniform(
@@ -251,16 +253,16 @@ def random_uniform(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Numbers of equal chance, as :func:`dualflow.random.uniform`; see :func:`random_normal` for ``shape``.
+    """Uniform numbers, as :func:`dualflow.random.uniform`; see :func:`random_normal` for ``shape``.
 
     >>> from dualflow.compat import v1
     >>> v1.random_uniform([2, 3]).shape
     (2, 3)
     """
-    x, wanted = _sized(shape), as_dtype(dtype)
-    if x is None or not wanted.is_floating:
+    x, drawn_dtype = _sized(shape), as_dtype(dtype)
+    if x is None or not drawn_dtype.is_floating:
         return uniform(shape, minval, maxval, dtype, seed)
-    return _drawn(_UNIFORM_LIKE, x, wanted, seed) * ((1 if maxval is None else maxval) - minval) + minval
+    return _drawn(_UNIFORM_LIKE, x, drawn_dtype, seed) * ((1 if maxval is None else maxval) - minval) + minval
 
 
 def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
@@ -286,7 +288,7 @@ def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
 
 
 def _sized(shape: Any) -> SymbolicTensor | None:
-    """The tensor of open sizes whose ``shape(x)`` this is; None for any other shape."""
+    """The tensor ``x`` if ``shape`` is ``shape(x)`` with dynamic sizes; else None."""
     node = shape._value.node if isinstance(shape, SymbolicTensor) else None
     return shape._tracer.tensor_of(node.inputs[0]) if node is not None and node.op is SHAPE else None
 
@@ -296,7 +298,7 @@ def _drawn(op: Op, x: Any, dtype: DType, seed: int | None) -> Any:
 
 
 def _like(name: str, doc: str, draw: Callable[[np.random.Generator], Callable[..., Any]]) -> Op:
-    """An op that draws floats of the sizes of its input."""
+    """An op that draws floats of the shape of its input."""
 
     def kernel(x: np.ndarray[Any, Any], dtype: DType, generator: Source) -> Any:
         width = np.float64 if dtype.size == 8 else np.float32
@@ -316,11 +318,11 @@ def _like(name: str, doc: str, draw: Callable[[np.random.Generator], Callable[..
 
 _UNIFORM_LIKE: Final = _like(
     "random_uniform_like",
-    """Numbers of equal chance in [0, 1), of the sizes that ``x`` has when it runs.""",
+    """Uniform numbers in [0, 1), of the shape that ``x`` has at run time.""",
     lambda philox: philox.random,
 )
 _NORMAL_LIKE: Final = _like(
     "random_normal_like",
-    """Numbers of mean 0 and variance 1, of the sizes that ``x`` has when it runs.""",
+    """Normal numbers of mean 0 and variance 1, of the shape that ``x`` has at run time.""",
     lambda philox: philox.standard_normal,
 )

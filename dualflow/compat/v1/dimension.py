@@ -1,4 +1,4 @@
-"""``Dimension``: a size of TensorFlow 1's shapes, which are integers and None here."""
+"""``Dimension``: a size of a shape in TensorFlow 1; dualflow's shapes have integers and None."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from dualflow.core.tracebacks import entry
 
 
 class Dimension:
-    """A size that may be unknown: arithmetic with an unknown size gives one, and comparison gives None.
+    """A size that may be unknown: arithmetic with it returns an unknown size, and comparison returns None.
 
-    Shapes have integers and None in its place, and take it where it is known.
+    dualflow's shapes have integers and None instead, and accept dimensions that are known.
 
     Args:
         value: an integer, None for an unknown size, or a dimension.
 
     Raises:
-        DTypeError: ``value`` is no integer.
+        DTypeError: ``value`` is not an integer.
         InvalidArgumentError: ``value`` is negative.
 
     >>> from dualflow.compat import v1
@@ -43,7 +43,7 @@ class Dimension:
 
     @entry
     def assert_is_compatible_with(self, other: Any) -> None:
-        """Refuse another size than this one.
+        """Raise unless ``other`` may be the same size.
 
         Raises:
             InvalidArgumentError: both are known, and differ.
@@ -58,7 +58,7 @@ class Dimension:
         return Dimension(other if self.value is None else self)
 
     def _with(self, other: Any, compute: Callable[[int, int], Any]) -> Any:
-        """What ``compute`` gives for two known sizes, else None."""
+        """``compute`` of two known sizes; None if one is unknown."""
         theirs = _value(other)
         return None if self.value is None or theirs is None else compute(self.value, theirs)
 
@@ -112,7 +112,7 @@ class Dimension:
     @entry
     def __index__(self) -> int:
         if self.value is None:
-            raise DTypeError("An unknown dimension is no integer; ask df.shape(x) when the graph runs.")
+            raise DTypeError("An unknown dimension is no integer; use df.shape(x), which is dynamic.")
         return self.value
 
     __int__ = __index__

@@ -1,4 +1,4 @@
-"""The variable that counts training steps: one for each graph, in a collection, and one where ops run now."""
+"""The global step, a variable that counts training steps: one per graph, and one for eager execution."""
 
 from __future__ import annotations
 
@@ -16,53 +16,53 @@ GLOBAL_STEP: Final = "global_step"
 
 
 class _Eager:
-    """The count where ops run now, which all threads share."""
+    """The global step of eager execution, which all threads share."""
 
     step: Any = None
 
 
 def get_global_step(graph: ExplicitGraph | None = None) -> Any:
-    """The graph's variable that counts steps, or the process's where ops run now; None before it is made.
+    """The global step of the graph, or eagerly that of the process; None if it has not been created.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default():
     ...     v1.train.get_global_step() is None
     True
     """
-    found = graph or graph_recording()
-    return _Eager.step if found is None else next(iter(found.get_collection(GLOBAL_STEP)), None)
+    owner = graph or graph_recording()
+    return _Eager.step if owner is None else next(iter(owner.get_collection(GLOBAL_STEP)), None)
 
 
 def create_global_step(graph: ExplicitGraph | None = None) -> Any:
     """A new variable ``global_step`` of int64, for ``minimize(loss, global_step=...)`` to count up.
 
     Raises:
-        InvalidArgumentError: there is one.
+        InvalidArgumentError: it exists already.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default():
     ...     v1.train.create_global_step().name
     'global_step:0'
     """
-    where = graph or graph_recording()
-    if get_global_step(where) is not None:
+    owner = graph or graph_recording()
+    if get_global_step(owner) is not None:
         raise InvalidArgumentError('"global_step" already exists: get_or_create_global_step() returns it.')
-    if where is None:
+    if owner is None:
         with dispatch.using(EAGER):
             _Eager.step = VariableV1(0, dtype=int64, trainable=False, name=GLOBAL_STEP)
         return _Eager.step
     collections = [GLOBAL_VARIABLES, GLOBAL_STEP]
-    with where.as_default(), where.name_scope(None), _root_scope():
+    with owner.as_default(), owner.name_scope(None), _root_scope():
         return get_variable(GLOBAL_STEP, [], int64, Zeros(), trainable=False, collections=collections)
 
 
 def _root_scope() -> Any:
-    """The block outside of all variable scopes."""
+    """A block outside of all variable scopes."""
     return variable_scope(VariableScope(), auxiliary_name_scope=False)
 
 
 def get_or_create_global_step(graph: ExplicitGraph | None = None) -> Any:
-    """The graph's variable that counts steps, new if there is none.
+    """The global step of the graph, which is created if there is none.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default(), v1.Session() as session:
@@ -73,10 +73,10 @@ def get_or_create_global_step(graph: ExplicitGraph | None = None) -> Any:
     ...     print(v1.train.global_step(session, steps))
     1
     """
-    found = get_global_step(graph)
-    return create_global_step(graph) if found is None else found
+    step = get_global_step(graph)
+    return create_global_step(graph) if step is None else step
 
 
 def global_step(sess: Any, global_step_tensor: Any) -> int:
-    """The count in a session, as a Python int."""
+    """The value of the global step in a session, as a Python int."""
     return int(sess.run(global_step_tensor))

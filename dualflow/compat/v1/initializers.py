@@ -1,4 +1,4 @@
-"""How variables begin: functions of a shape and a dtype, with TensorFlow 1's defaults."""
+"""Initializers of variables, functions of a shape and a dtype, with TensorFlow 1's defaults."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from dualflow.ops.initializers.orthogonal import Orthogonal as Orthogonal
 @entry
 @dataclass(frozen=True)
 class ConstantV1(fixed.Constant):
-    """A value, or one number everywhere: 0 by default. ``verify_shape`` is ignored: shapes are checked.
+    """A tensor, or one number for all elements; 0 by default. ``verify_shape`` is ignored.
 
     >>> import dualflow as df
     >>> df.compat.v1.constant_initializer(3.0)([2]).numpy().tolist()
@@ -80,7 +80,7 @@ class TruncatedNormalV1(drawn.TruncatedNormal):
 @entry
 @dataclass(frozen=True)
 class RandomUniformV1(drawn.RandomUniform):
-    """Numbers of equal chance, from 0 up to 1 by default.
+    """Uniform numbers, from 0 up to 1 by default.
 
     >>> import dualflow as df
     >>> bool(df.compat.v1.random_uniform_initializer()([100]).numpy().min() >= 0.0)

@@ -1,7 +1,7 @@
-"""Learning rates that fall with the count of steps.
+"""Learning rates that decay with the number of steps.
 
-In an explicit graph a rate is a tensor; where ops run now it is a function without arguments, which
-optimizers call in each step.
+In an explicit graph a rate is a tensor; eagerly it is a function without arguments, which optimizers call in
+each step.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ Rate = Any
 
 
 def _rate(compute: Callable[[], Any]) -> Rate:
-    """A graph's tensor now, or else the function that computes the rate of the step that it is called in."""
+    """The rate as a tensor in a graph; eagerly ``compute``, which returns the rate of the current step."""
     return compute if graph_recording() is None else compute()
 
 
 def _tensors(learning_rate: Any, *others: Any) -> tuple[Any, ...]:
     """The rate as a tensor, and the others as tensors of its dtype; functions are called."""
-    rate, *rest = (convert_to_tensor(x() if callable(x) else x) for x in (learning_rate, *others))
-    return rate, *(x if x.dtype is rate.dtype else cast(x, rate.dtype) for x in rest)
+    rate, *parameters = (convert_to_tensor(x() if callable(x) else x) for x in (learning_rate, *others))
+    return rate, *(x if x.dtype is rate.dtype else cast(x, rate.dtype) for x in parameters)
 
 
 def _required(global_step: Any, what: str) -> None:
     if global_step is None:
-        raise InvalidArgumentError(f"`global_step` is required for {what}: give the variable of the count.")
+        raise InvalidArgumentError(f"`global_step` is required for {what}: pass the variable of steps.")
 
 
 @entry
@@ -57,15 +57,15 @@ def exponential_decay(
 
     Args:
         learning_rate: the rate of step 0.
-        global_step: the count of steps: a variable, a tensor or a number.
-        decay_steps: after how many steps the rate has been multiplied by
-        decay_rate: once.
+        global_step: the number of steps: a variable, a tensor or a number.
+        decay_steps: the number of steps after which the rate has been multiplied by ``decay_rate``.
+        decay_rate: the factor.
         staircase: whether the exponent is rounded down.
-        name: ignored; as in TensorFlow.
+        name: TensorFlow's, and ignored.
 
     Returns:
-        In an explicit graph a scalar tensor; elsewhere a function without arguments that returns the rate of
-        the present step, which optimizers take.
+        In an explicit graph a scalar tensor; eagerly a function without arguments that returns the rate of
+        the current step, which optimizers accept.
 
     Raises:
         InvalidArgumentError: ``global_step`` is None.
@@ -147,17 +147,16 @@ def polynomial_decay(
     cycle: bool = False,
     name: str | None = None,
 ) -> Rate:
-    """From ``learning_rate`` down to ``end_learning_rate``, where ``decay_steps`` are done.
+    """Polynomial decay from ``learning_rate`` to ``end_learning_rate``, which step ``decay_steps`` reaches.
 
     Args:
         learning_rate: the rate of step 0.
-        global_step: the count of steps: a variable, a tensor or a number.
-        decay_steps: how long the way down is.
+        global_step: the number of steps: a variable, a tensor or a number.
+        decay_steps: the number of steps of the decay.
         end_learning_rate: the last rate.
-        power: of the share of the way that is left.
-        cycle: whether the rate goes up again beyond, with a way down to the next multiple of
-            ``decay_steps``.
-        name: ignored; as in TensorFlow.
+        power: the exponent of the remaining fraction of steps.
+        cycle: whether the rate then decays again, until the next multiple of ``decay_steps``.
+        name: TensorFlow's, and ignored.
 
     Returns:
         As :func:`exponential_decay`.
@@ -185,7 +184,7 @@ def polynomial_decay(
 def cosine_decay(
     learning_rate: Any, global_step: Any, decay_steps: Any, alpha: float = 0.0, name: str | None = None
 ) -> Rate:
-    """From ``learning_rate`` down to ``alpha * learning_rate`` along half a cosine.
+    """Cosine decay from ``learning_rate`` to ``alpha * learning_rate``.
 
     Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts", 2017. See
     :func:`exponential_decay` for arguments and result.
@@ -198,8 +197,8 @@ def cosine_decay(
 
     def compute() -> Any:
         rate, step, steps = _tensors(learning_rate, global_step, decay_steps)
-        share = 0.5 * (1 + cos(math.pi * minimum(step, steps) / steps))
-        return rate * ((1 - alpha) * share + alpha)
+        fraction = 0.5 * (1 + cos(math.pi * minimum(step, steps) / steps))
+        return rate * ((1 - alpha) * fraction + alpha)
 
     return _rate(compute)
 
@@ -214,16 +213,16 @@ def cosine_decay_restarts(
     alpha: float = 0.0,
     name: str | None = None,
 ) -> Rate:
-    """:func:`cosine_decay` again and again.
+    """:func:`cosine_decay` with warm restarts.
 
     Args:
         learning_rate: the rate of step 0.
-        global_step: the count of steps.
-        first_decay_steps: how long the first way down is.
-        t_mul: how many times as long as the one before each is.
-        m_mul: how many times as high it begins.
-        alpha: the least rate, as a share of ``learning_rate``.
-        name: ignored; as in TensorFlow.
+        global_step: the number of steps.
+        first_decay_steps: the number of steps of the first decay.
+        t_mul: the factor by which the number of steps grows at a restart.
+        m_mul: the factor by which the initial rate changes at a restart.
+        alpha: the smallest rate, as a fraction of ``learning_rate``.
+        name: TensorFlow's, and ignored.
 
     Returns:
         As :func:`exponential_decay`.
@@ -243,8 +242,8 @@ def cosine_decay_restarts(
         else:
             restarts = floor(log(1 - done * (1 - t_mul)) / math.log(t_mul))
             within = (done - (1 - t_mul**restarts) / (1 - t_mul)) / t_mul**restarts
-        share = 0.5 * m_mul**restarts * (1 + cos(math.pi * within))
-        return rate * ((1 - alpha) * share + alpha)
+        fraction = 0.5 * m_mul**restarts * (1 + cos(math.pi * within))
+        return rate * ((1 - alpha) * fraction + alpha)
 
     return _rate(compute)
 
@@ -259,17 +258,17 @@ def linear_cosine_decay(
     beta: float = 0.001,
     name: str | None = None,
 ) -> Rate:
-    """A line that falls to 0, times a cosine: ``rate * ((alpha + line) * cosine + beta)``.
+    """Linear decay to 0 times a cosine: ``rate * ((alpha + line) * cosine + beta)``.
 
     Bello et al., "Neural optimizer search with reinforcement learning", 2017.
 
     Args:
         learning_rate: the rate of step 0.
-        global_step: the count of steps.
-        decay_steps: how long the way down is.
-        num_periods: how many periods the cosine has.
+        global_step: the number of steps.
+        decay_steps: the number of steps of the decay.
+        num_periods: the number of periods of the cosine.
         alpha, beta: see the formula.
-        name: ignored; as in TensorFlow.
+        name: TensorFlow's, and ignored.
 
     Returns:
         As :func:`exponential_decay`.
@@ -295,13 +294,13 @@ def noisy_linear_cosine_decay(
     beta: float = 0.001,
     name: str | None = None,
 ) -> Rate:
-    """:func:`linear_cosine_decay` with noise on the line.
+    """:func:`linear_cosine_decay` with normal noise on the line.
 
     Args:
-        initial_variance: of the noise at step 0.
-        variance_decay: the power of ``1 + global_step`` that the variance is divided by.
+        initial_variance: the variance of the noise at step 0.
+        variance_decay: the variance is divided by ``(1 + global_step) ** variance_decay``.
 
-    The other arguments and the result are as there.
+    The other arguments and the result are those of :func:`linear_cosine_decay`.
 
     >>> from dualflow.compat import v1
     >>> v1.train.noisy_linear_cosine_decay(0.5, 5, 10)().shape
@@ -324,19 +323,20 @@ def noisy_linear_cosine_decay(
 def piecewise_constant(
     x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
 ) -> Rate:
-    """The value of the stretch that ``x`` lies in: the first up to the first boundary, and so on.
+    """A piecewise constant rate: the first value up to and including the first boundary, and so on.
 
     Args:
-        x: the count of steps.
-        boundaries: increasing numbers, the last of each stretch but the last.
-        values: one for each stretch.
-        name: ignored; as in TensorFlow.
+        x: the number of steps.
+        boundaries: increasing numbers, the last step of each interval except the last interval.
+        values: the rate of each interval.
+        name: TensorFlow's, and ignored.
 
     Returns:
         As :func:`exponential_decay`.
 
     Raises:
-        InvalidArgumentError: not one value more than boundaries, or boundaries that don't increase.
+        InvalidArgumentError: the number of values is not one more than that of boundaries, or boundaries
+            don't increase.
 
     >>> from dualflow.compat import v1
     >>> [float(v1.train.piecewise_constant(step, [10, 20], [1.0, 0.5, 0.25])()) for step in (10, 11, 21)]
@@ -352,10 +352,10 @@ def piecewise_constant(
 
     def compute() -> Any:
         step = convert_to_tensor(x() if callable(x) else x)
-        found = convert_to_tensor(values[-1])
+        rate = convert_to_tensor(values[-1])
         for boundary, value in reversed(list(zip(boundaries, values[:-1], strict=True))):
-            found = where(step <= boundary, convert_to_tensor(value), found)
-        return found
+            rate = where(step <= boundary, convert_to_tensor(value), rate)
+        return rate
 
     return _rate(compute)
 

@@ -17,13 +17,13 @@ from dualflow.ops.creation import convert_to_tensor, zeros_like
 
 @entry
 class ExponentialMovingAverage:
-    """Keeps for each variable a shadow: ``shadow -= (1 - decay) * (shadow - variable)``.
+    """Moving averages of variables: ``shadow -= (1 - decay) * (shadow - variable)``, a shadow variable each.
 
     Args:
-        decay: the share of the shadow that is kept; near 1.
-        num_updates: a count of steps; the decay is then at most ``(1 + n) / (10 + n)``.
-        zero_debias: whether averages of tensors, which begin at 0, are divided by what they are too small.
-        name: stands in the names of the shadows.
+        decay: the weight of the old average; near 1.
+        num_updates: the number of steps ``n``; the decay is then at most ``(1 + n) / (10 + n)``.
+        zero_debias: whether averages of tensors, whose initial value is 0, are corrected for that bias.
+        name: the last part of the names of the shadow variables.
 
     >>> from dualflow.compat import v1
     >>> v, averages = v1.Variable(1.0, name="v"), v1.train.ExponentialMovingAverage(0.5)
@@ -50,23 +50,23 @@ class ExponentialMovingAverage:
 
     @property
     def name(self) -> str:
-        """What stands in the names of the shadows."""
+        """The last part of the names of the shadow variables."""
         return self._name
 
     def apply(self, var_list: Sequence[Any] | None = None) -> Operation | None:
-        """Move the shadows, which begin with their variables' values; those of a graph's tensors with 0.
+        """Update the averages, whose initial values are those of the variables, or 0 for a graph's tensors.
 
         Args:
             var_list: variables or a graph's tensors of floats; by default the graph's trainable variables.
 
         Returns:
-            In an explicit graph the operation that moves them, else None.
+            In an explicit graph the operation that updates them, else None.
 
         Raises:
             DTypeError: one of ``var_list`` is not of floats.
         """
-        wanted = trainable_variables() if var_list is None else list(var_list)
-        for each in wanted:
+        averaged = trainable_variables() if var_list is None else list(var_list)
+        for each in averaged:
             if not each.dtype.is_floating:
                 raise DTypeError(
                     f"The variables must be half, float, or double: {each.name} is {each.dtype.name}."
@@ -75,42 +75,43 @@ class ExponentialMovingAverage:
                 self._shadows[id(each)] = each, self._shadow(each)
         graph = graph_recording()
         if graph is None:
-            self._move(wanted)
+            self._update(averaged)
             return None
-        with graph.name_scope(self._name) as scope, graph.assignments() as made:
-            self._move(wanted)
-        return graph.engine.group(scope, made)
+        with graph.name_scope(self._name) as scope, graph.assignments() as assignments:
+            self._update(averaged)
+        return graph.engine.group(scope, assignments)
 
     def average(self, var: Any) -> Any:
-        """The shadow of ``var``; None if :meth:`apply` has not seen it."""
-        found = self._shadows.get(id(var))
-        return None if found is None else found[1]
+        """The shadow variable of ``var``; None if it has none yet."""
+        pair = self._shadows.get(id(var))
+        return None if pair is None else pair[1]
 
     def average_name(self, var: Any) -> str:
-        """The name of the shadow that ``var`` has or would get."""
-        found = self.average(var)
-        full = f"{_name_of(var)}/{self._name}" if found is None else found.name
+        """The name of the shadow variable that ``var`` has or would get."""
+        shadow = self.average(var)
+        full = f"{_name_of(var)}/{self._name}" if shadow is None else shadow.name
         return full.partition(":")[0]
 
     def variables_to_restore(self, moving_avg_variables: Sequence[Any] | None = None) -> dict[str, Any]:
-        """Names under which a checkpoint has averages, and the variables that are to get them.
+        """The names of averages in a checkpoint, and the variables to restore from them.
 
         Args:
-            moving_avg_variables: those that are to get averages; by default the graph's trainable ones.
+            moving_avg_variables: the variables to restore from averages; by default the graph's trainable
+                variables. The graph's other variables are restored from their own values.
         """
         averaged = trainable_variables() if moving_avg_variables is None else list(moving_avg_variables)
-        found = {self.average_name(v): v for v in averaged}
+        by_name = {self.average_name(v): v for v in averaged}
         graph = graph_recording()
-        known = {id(v) for v in averaged}
+        ids = {id(v) for v in averaged}
         others = [] if graph is None else graph.get_collection(GraphKeys.GLOBAL_VARIABLES)
-        return {_name_of(v): v for v in others if id(v) not in known} | found
+        return {_name_of(v): v for v in others if id(v) not in ids} | by_name
 
     def _trackable_children(self) -> dict[str, Any]:
-        """What a checkpoint finds beside the slots: nothing."""
+        """The children of this object in a checkpoint, without slots: none."""
         return {}
 
     def _slot_variables(self) -> list[tuple[Any, str, Any]]:
-        """The shadows for a checkpoint, as slots of their variables."""
+        """The shadow variables for a checkpoint, as slots of their variables."""
         pairs = [(v, shadow) for v, shadow in self._shadows.values() if isinstance(v, AbstractVariable)]
         return [(v, self._name, shadow) for v, shadow in pairs]
 
@@ -118,7 +119,7 @@ class ExponentialMovingAverage:
         first = of.initial_value if getattr(of, "_graph", None) is not None else convert_to_tensor(of)
         is_variable = isinstance(of, AbstractVariable)
         with name_scope(""):
-            made = VariableV1(
+            shadow = VariableV1(
                 first if is_variable else zeros_like(of),
                 trainable=False,
                 name=f"{_name_of(of)}/{self._name}",
@@ -126,23 +127,23 @@ class ExponentialMovingAverage:
             if self._zero_debias and not is_variable:
                 zero, name = convert_to_tensor(0.0, of.dtype), f"{_name_of(of)}/{self._name}/weight"
                 self._weights[id(of)] = VariableV1(zero, trainable=False, name=name)
-        return made
+        return shadow
 
-    def _move(self, wanted: list[Any]) -> None:
+    def _update(self, averaged: list[Any]) -> None:
         decay = convert_to_tensor(self._decay() if callable(self._decay) else self._decay)
         if self._num_updates is not None:
             count = cast(convert_to_tensor(self._num_updates), decay.dtype)
             decay = minimum(decay, (1 + count) / (10 + count))
-        for each in wanted:
-            shadow, share = self._shadows[id(each)][1], 1 - cast(decay, each.dtype)
+        for each in averaged:
+            shadow, rate = self._shadows[id(each)][1], 1 - cast(decay, each.dtype)
             weight = self._weights.get(id(each))
             if weight is None:
-                shadow.assign_sub((shadow - each) * share)
+                shadow.assign_sub((shadow - each) * rate)
             else:
                 before = weight.value()
-                now = before + (1 - before) * share
+                now = before + (1 - before) * rate
                 weight.assign(now)
-                shadow.assign((shadow * before * (1 - share) + each * share) / now)
+                shadow.assign((shadow * before * (1 - rate) + each * rate) / now)
 
 
 def _name_of(x: Any) -> str:

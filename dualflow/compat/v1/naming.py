@@ -1,8 +1,8 @@
-"""dualflow's functions as TensorFlow 1 takes them: with old names of arguments, and with names in a graph.
+"""Wraps dualflow's functions for TensorFlow 1: with old names of arguments, and with names of operations.
 
-In an explicit graph a function's ``name`` names what it adds. What is only done, as printing, returns its
-operation there, for a session to run. Where ops run at once nothing has a name, and the functions are
-dualflow's own behind one check.
+In an explicit graph the argument ``name`` of a function is the name of the operation that it adds. A function
+without a result, such as print, returns its operation there, for a session to run. Eagerly nothing has a
+name, and a call costs one check more than dualflow's own function.
 """
 
 from __future__ import annotations
@@ -22,31 +22,32 @@ from dualflow.graph_mode.names import checked
 from dualflow.graph_mode.unknown_rank import postpone, takes_unknown
 
 
-def named(found: Any, order: str = "") -> Any:
-    """A function that takes a ``name`` as one that uses it, a module as one of such functions.
+def named(value: Any, order: str = "") -> Any:
+    """A function with an argument ``name`` that names its operation, or a module of such functions.
 
-    ``order`` has TensorFlow 1's arguments of the function, where they stand in another order.
+    Other values are returned unchanged. ``order`` has TensorFlow 1's arguments of the function, if their
+    order differs.
     """
-    if isinstance(found, ModuleType):
-        return Namespace(found)
-    if not isinstance(found, FunctionType):
-        return found
-    parameters = inspect.signature(found).parameters
+    if isinstance(value, ModuleType):
+        return Namespace(value)
+    if not isinstance(value, FunctionType):
+        return value
+    parameters = inspect.signature(value).parameters
     optional = "name" in parameters and isinstance(parameters["name"].default, str | None)
-    if not optional:  # another name is no op's
-        return found
+    if not optional:  # a required name is not that of an op
+        return value
     positional = parameters["name"].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
     return _naming(
-        found, list(parameters).index("name") if positional else None, ArgumentTranslation(found, order)
+        value, list(parameters).index("name") if positional else None, ArgumentTranslation(value, order)
     )
 
 
 class Namespace(ModuleType):
-    """A module of dualflow whose functions name what they add to a graph.
+    """A module of dualflow whose functions name the operations that they add to a graph.
 
     Args:
         module: of dualflow.
-        others: named functions in the place of its own.
+        others: named functions that replace its own.
     """
 
     def __init__(self, module: ModuleType, **others: Any) -> None:
@@ -56,9 +57,9 @@ class Namespace(ModuleType):
 
     @entry
     def __getattr__(self, name: str) -> Any:
-        found = self._others.get(name) or named(getattr(self._module, name))
-        setattr(self, name, found)
-        return found
+        function = self._others.get(name) or named(getattr(self._module, name))
+        setattr(self, name, function)
+        return function
 
     def __dir__(self) -> list[str]:
         return dir(self._module)
@@ -67,10 +68,10 @@ class Namespace(ModuleType):
 def _naming(
     function: Callable[..., Any], place: int | None, older: ArgumentTranslation
 ) -> Callable[..., Any]:
-    """``function``, whose argument at ``place`` is the name; without a place it is given by keyword."""
+    """``function``, whose positional argument ``place`` is the name; None if that is a keyword argument."""
 
     @wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         try:
             if len(args) > older.alike or (kwargs and not older.names.isdisjoint(kwargs)):
                 args, kwargs = older.translated(args, kwargs)
@@ -79,14 +80,14 @@ def _naming(
                 return function(*args, **kwargs)
             before = len(graph.engine.builder.nodes)
             name = args[place] if place is not None and len(args) > place else kwargs.get("name")
-            made = _postponing(function) if takes_unknown(args, kwargs) else function
-            result = made(*args, **kwargs) if name is None else _call(graph, name, made, args, kwargs)
-            return _done(graph, before) if result is None else result
+            call = _postponing(function) if takes_unknown(args, kwargs) else function
+            result = call(*args, **kwargs) if name is None else _call(graph, name, call, args, kwargs)
+            return _last_effect(graph, before) if result is None else result
         except Exception as error:
             hide_frames(error)
             raise
 
-    return call
+    return wrapper
 
 
 def _postponing(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -94,7 +95,7 @@ def _postponing(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _call(graph: ExplicitGraph, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """What ``function`` adds is in the scope ``name``, and the node of its result has that name itself."""
+    """Call ``function`` in the scope ``name``, and give that name to the node of its result."""
     names = graph.engine.open.names
     before = len(graph.engine.builder.nodes)
     full = names.unique(checked(name, names.scope))
@@ -102,16 +103,16 @@ def _call(graph: ExplicitGraph, name: str, function: Callable[..., Any], args: A
         result = function(*args, **kwargs)
     added = graph.engine.builder.nodes[before:]
     results = result if isinstance(result, list | tuple) else [result]
-    makers = {x._value.node for x in results if isinstance(x, SymbolicTensor)} or set(_effects(added))
-    if len(makers) == 1:
-        (node,) = makers
+    producers = {x._value.node for x in results if isinstance(x, SymbolicTensor)} or set(_effects(added))
+    if len(producers) == 1:
+        (node,) = producers
         if node is not None and node in added:
             graph.engine.rename(node, full)
     return result
 
 
-def _done(graph: ExplicitGraph, before: int) -> Operation | None:
-    """The operation of what a function that returns nothing has added to the graph."""
+def _last_effect(graph: ExplicitGraph, before: int) -> Operation | None:
+    """The operation of the last node with an effect that was added after ``before`` nodes; None if none."""
     effects = _effects(graph.engine.builder.nodes[before:])
     return graph.engine.operation_of(effects[-1]) if effects else None
 

@@ -1,4 +1,4 @@
-"""``v1.nn``: the functions of neural networks as TensorFlow 1 takes them."""
+"""``v1.nn``: the functions of neural networks with TensorFlow 1's arguments."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Te
 def dilated(
     input: Any, filters: Any, strides: Any, dilations: Any, padding: Any, name: str | None = None
 ) -> Tensor:
-    """:func:`dualflow.nn.dilation2d` with the arguments in another order."""
+    """:func:`dualflow.nn.dilation2d` with TensorFlow 1's order of arguments."""
     return nn2.dilation2d(input, filters, strides, padding, "NHWC", dilations)
 
 
 def eroded(
     value: Any, filters: Any, strides: Any, dilations: Any, padding: Any, name: str | None = None
 ) -> Tensor:
-    """:func:`dualflow.nn.erosion2d` with the arguments in another order."""
+    """:func:`dualflow.nn.erosion2d` with TensorFlow 1's order of arguments."""
     return nn2.erosion2d(value, filters, strides, padding, "NHWC", dilations)
 
 

@@ -1,4 +1,4 @@
-"""Optimizers that keep weights small or zero by penalties of their own."""
+"""Optimizers with penalties that make weights small or zero."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from dualflow.ops.powers import sqrt
 from dualflow.ops.selection import where
 
 
-def _require_penalties(**given: float) -> None:
-    for name, value in given.items():
+def _require_penalties(**penalties: float) -> None:
+    for name, value in penalties.items():
         if value < 0:
             raise InvalidArgumentError(f"{name} needs to be greater than or equal to zero, not {value}.")
 
 
 def _shrunk(x: Any, rate: Any, l1: float, l2: float) -> Any:
-    """``x`` moved towards 0 by ``rate * l1``, then divided by ``1 + rate * l2``."""
+    """``x`` shrunk towards 0 by ``rate * l1``, then divided by ``1 + rate * l2``: the proximal operator."""
     return sign(x) * maximum(abs(x) - rate * l1, 0.0) / (1 + rate * l2)
 
 
 class ProximalGradientDescentOptimizer(Optimizer):
-    """Gradient descent, after each step of which a variable is moved towards 0 by the penalties.
+    """Proximal gradient descent: after each step, the penalties shrink the variables towards 0.
 
     Duchi and Singer, "Efficient learning using forward-backward splitting", 2009.
 
@@ -56,12 +56,12 @@ class ProximalGradientDescentOptimizer(Optimizer):
 
 
 class ProximalAdagradOptimizer(Optimizer):
-    """Adagrad, after each step of which a variable is moved towards 0 by the penalties.
+    """Proximal Adagrad: after each step, the penalties shrink the variables towards 0.
 
     Duchi and Singer, "Efficient learning using forward-backward splitting", 2009.
 
     Raises:
-        InvalidArgumentError: a negative penalty, or a first accumulator that is not positive.
+        InvalidArgumentError: a negative penalty, or an initial accumulator that is not positive.
 
     >>> import dualflow as df
     >>> v = df.Variable(3.0)
@@ -97,19 +97,19 @@ class ProximalAdagradOptimizer(Optimizer):
 
 
 class FtrlOptimizer(Optimizer):
-    """ "Follow the regularized leader": a variable is what minimizes all gradients so far and the penalties.
+    """Follow the regularized leader (FTRL): a variable minimizes the sum of past gradients and penalties.
 
     McMahan et al., "Ad click prediction: a view from the trenches", 2013.
 
     Args:
         learning_rate: a number, a tensor, a variable, or a function that returns one.
-        learning_rate_power: at most 0; how the rate falls with the sum of squares; 0 for a fixed rate.
-        initial_accumulator_value: where the sum of the gradients' squares begins; 0 or more.
+        learning_rate_power: the power of the sum of squares in the rate; at most 0, which is a fixed rate.
+        initial_accumulator_value: the initial sum of the gradients' squares; 0 or more.
         l1_regularization_strength, l2_regularization_strength: the penalties; 0 or more.
         name: of the slots.
-        l2_shrinkage_regularization_strength: of a penalty of the weights' size, which changes gradients only.
-        beta: is added to the square root of the sum of squares, as in the paper; 0 by default.
-        use_locking, accum_name, linear_name: ignored.
+        l2_shrinkage_regularization_strength: an L2 penalty that is added to the gradients only.
+        beta: added to the square root of the sum of squares, as in the paper; 0 by default.
+        use_locking, accum_name, linear_name: TensorFlow's, and ignored.
 
     Raises:
         InvalidArgumentError: an argument out of its range.
@@ -159,5 +159,5 @@ class FtrlOptimizer(Optimizer):
         total.assign(now)
         linear.assign(sum_)
         curvature = now**self._power / rate + 2 * self._l2 + self._beta / rate
-        found = (self._l1 * sign(sum_) - sum_) / curvature
-        variable.assign(where(abs(sum_) > self._l1, found, zeros_like(found)))
+        minimum = (self._l1 * sign(sum_) - sum_) / curvature
+        variable.assign(where(abs(sum_) > self._l1, minimum, zeros_like(minimum)))

@@ -1,8 +1,7 @@
-"""Variables by name: ``get_variable`` creates them once in a store and finds them again where a scope says
-so.
+"""Variables by name: ``get_variable`` creates a variable, or returns it from a store if the scope reuses.
 
 Each graph has a store. Eagerly there is none unless an ``EagerVariableStore`` or a template is active, and
-every ``get_variable`` creates.
+every ``get_variable`` creates a variable.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ REGULARIZATION_LOSSES: Final = "regularization_losses"
 
 
 class Reuse(Enum):
-    """Whether ``get_variable`` finds variables or creates them."""
+    """Whether ``get_variable`` reuses variables or creates them."""
 
-    AUTO = "finds those that are there, creates the others"
+    AUTO = "reuse existing variables, create the others"
 
     def __bool__(self) -> bool:
         return True
@@ -40,12 +39,12 @@ AUTO_REUSE: Final = Reuse.AUTO
 
 
 class VariableScope:
-    """A prefix of variables' names, and what ``get_variable`` does inside of it.
+    """A prefix of variables' names, and defaults for ``get_variable``.
 
     Attributes:
         name: the prefix, without a ``/`` at its end.
-        original_name_scope: the scope of ops' names that it was opened with.
-        reuse: False to create, True to find, ``AUTO_REUSE`` to do either.
+        original_name_scope: the name scope of ops that it was opened with.
+        reuse: False to create variables, True to reuse existing ones, ``AUTO_REUSE`` for either.
         initializer: the default initializer.
         regularizer: the default regularizer.
         constraint: the default constraint.
@@ -71,7 +70,7 @@ class VariableScope:
         self.original_name_scope = original_name_scope
 
     def reuse_variables(self) -> None:
-        """Let ``get_variable`` find variables from now on, and create none."""
+        """Make ``get_variable`` reuse variables, and create none."""
         self.reuse = True
 
     def get_variable(self, name: str, *args: Any, **kwargs: Any) -> Any:
@@ -85,7 +84,7 @@ class VariableScope:
         return [v for name, v in store_here().variables.items() if name.startswith(prefix)]
 
     def trainable_variables(self) -> list[Any]:
-        """Those of :meth:`global_variables` that optimizers change by themselves."""
+        """The variables among :meth:`global_variables` that optimizers update by default."""
         return [v for v in self.global_variables() if v.trainable]
 
     def __repr__(self) -> str:
@@ -97,9 +96,9 @@ class VariableStore:
 
     Attributes:
         variables: by name.
-        lines: that created them.
-        opened: how often each scope has been opened since the one around it was.
-        root: the scope around all.
+        lines: the lines of the program that created them, by name.
+        opened: the number of times each scope has been opened since its outer scope was.
+        root: the outermost scope.
     """
 
     def __init__(self) -> None:
@@ -109,11 +108,11 @@ class VariableStore:
         self.root = VariableScope()
 
     def open(self, name: str) -> None:
-        """Note that the scope ``name`` begins."""
+        """Record that the scope ``name`` is opened."""
         self.opened[name] = self.opened.get(name, 0) + 1
 
     def close(self, name: str) -> None:
-        """Let the scopes inside of ``name`` be numbered from the start when it is opened again."""
+        """Reset the numbers of the scopes inside ``name``."""
         for inner in self.opened:
             if inner.startswith(f"{name}/"):
                 self.opened[inner] = 0
@@ -121,15 +120,15 @@ class VariableStore:
     def unused(self, name: str) -> str:
         """``name``, or the first ``name_1``, ``name_2``, ... that has not been opened."""
         count = 0
-        found = name
-        while self.opened.get(found, 0):
+        unused = name
+        while self.opened.get(unused, 0):
             count += 1
-            found = f"{name}_{count}"
-        return found
+            unused = f"{name}_{count}"
+        return unused
 
 
 class EagerVariableStore:
-    """Lets ``get_variable`` find variables again where ops run now.
+    """A store with which ``get_variable`` can reuse variables eagerly.
 
     >>> from dualflow.compat import v1
     >>> store = v1.EagerVariableStore()
@@ -144,7 +143,7 @@ class EagerVariableStore:
 
     @contextmanager
     def as_default(self) -> Iterator[EagerVariableStore]:
-        """The block that uses this store."""
+        """A block that uses this store."""
         token = _eager_store.set(self.store)
         try:
             yield self
@@ -152,11 +151,11 @@ class EagerVariableStore:
             _eager_store.reset(token)
 
     def variables(self) -> list[Any]:
-        """What has been created, by name."""
+        """The variables of the store, sorted by name."""
         return [self.store.variables[name] for name in sorted(self.store.variables)]
 
     def trainable_variables(self) -> list[Any]:
-        """Those of :meth:`variables` that optimizers change by themselves."""
+        """The variables among :meth:`variables` that optimizers update by default."""
         return [v for v in self.variables() if v.trainable]
 
 
@@ -169,10 +168,10 @@ def get_variable_scope() -> VariableScope:
     <variable scope 'layer' reuse=False>
     """
     store = store_here()
-    found = _innermost.get()
-    if found is not None and found[0] is store:
-        return found[1]
-    return VariableScope() if store is _UNKEPT else store.root
+    innermost = _innermost.get()
+    if innermost is not None and innermost[0] is store:
+        return innermost[1]
+    return VariableScope() if store is _NO_STORE else store.root
 
 
 @contextmanager
@@ -191,19 +190,20 @@ def variable_scope(
     constraint: Any = None,
     auxiliary_name_scope: bool = True,
 ) -> Iterator[VariableScope]:
-    """The block in which ``get_variable`` puts ``name/`` before names; ops' names get that scope too.
+    """A block in which names of ``get_variable``, and of ops, begin with ``name/``.
 
     Args:
-        name_or_scope: a name, in the scope that is open, or a scope to enter again.
-        default_name: the name if there is no other, with a number where it has been used.
-        initializer, regularizer, constraint, dtype: defaults of ``get_variable``; by default those around.
-        reuse: True to find variables that are there, ``AUTO_REUSE`` to create the others; by default as
-            around.
-        auxiliary_name_scope: whether ops' names get a scope.
-        values, caching_device, partitioner, custom_getter, use_resource: ignored.
+        name_or_scope: a name, in the open scope, or a scope to enter again.
+        default_name: the name if ``name_or_scope`` is None, with a number if it has been used.
+        initializer, regularizer, constraint, dtype: defaults of ``get_variable``; those of the outer scope
+            by default.
+        reuse: True to reuse existing variables, ``AUTO_REUSE`` to create missing ones; by default as in the
+            outer scope.
+        auxiliary_name_scope: whether the block is a name scope of ops too.
+        values, caching_device, partitioner, custom_getter, use_resource: TensorFlow's, and ignored.
 
     Raises:
-        InvalidArgumentError: no name at all, or ``reuse=True`` under a name that is made up.
+        InvalidArgumentError: no name, or ``reuse=True`` with a default name.
 
     >>> from dualflow.compat import v1
     >>> def layer(x):
@@ -237,7 +237,7 @@ def variable_scope(
         )
         counts = dict(store.opened)
         token = _innermost.set((store, scope))
-        if store is not _UNKEPT:
+        if store is not _NO_STORE:
             store.open(full)
         try:
             yield scope
@@ -265,26 +265,26 @@ def get_variable(
     custom_getter: Any = None,
     constraint: Any = None,
 ) -> Any:
-    """The variable ``name`` of the open variable scope, new or found as the scope's ``reuse`` says.
+    """The variable ``name`` of the open variable scope, which is created or reused by the scope's ``reuse``.
 
     Args:
-        name: in the scope.
-        shape: of a new variable; every size must be known. A found one must have it.
-        dtype: float32, or the scope's, by default.
-        initializer: a function of shape and dtype, as ``zeros_initializer()``, or the value itself, which
-            needs no shape. By default the scope's, else Glorot's uniform numbers; zeros for integers and
-            bools.
-        regularizer: a function of the new variable, whose result joins the graph's collection of
+        name: the name in the scope.
+        shape: of a new variable, with static sizes; an existing variable must have it.
+        dtype: by default the scope's, which is float32 by default.
+        initializer: a function of shape and dtype, such as ``zeros_initializer()``, or the value, for which
+            the shape is omitted. By default the scope's, else Glorot's uniform numbers; zeros for integers
+            and bools.
+        regularizer: a function of the new variable, whose result is added to the graph's collection
             ``REGULARIZATION_LOSSES``.
-        trainable: whether optimizers change it by themselves.
-        collections: the names of the graph's collections to put it in.
+        trainable: whether optimizers update it by default.
+        collections: the names of the graph's collections to add it to.
         constraint: a function that optimizers apply to the value after each update.
-        caching_device, partitioner, validate_shape, use_resource, custom_getter: ignored.
+        caching_device, partitioner, validate_shape, use_resource, custom_getter: TensorFlow's, and ignored.
 
     Raises:
-        InvalidArgumentError: the variable is there and may not be used again, or is not there and has to be;
-            it has another shape or dtype; a new one has no shape.
-        FailedPreconditionError: eagerly, variables are to be found where no store keeps them.
+        InvalidArgumentError: the variable exists and may not be reused, or does not exist and must be
+            reused; it has another shape or dtype; a new one has no shape.
+        FailedPreconditionError: eagerly, variables are to be reused, but there is no store.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default(), v1.Session() as session:
@@ -294,16 +294,16 @@ def get_variable(
     w:0 [[1.0, 1.0], [1.0, 1.0]]
     """
     scope, store = get_variable_scope(), store_here()
-    kept = store is not _UNKEPT
+    has_store = store is not _NO_STORE
     full = _joined(scope, name)
-    if scope.reuse and not kept:
+    if scope.reuse and not has_store:
         raise FailedPreconditionError(
             "When eager execution is enabled variable reuse is only supported when an EagerVariableStore is "
-            "active or inside of a template: with EagerVariableStore().as_default(). Keep variables in an "
-            "object instead."
+            "active or inside of a template: with EagerVariableStore().as_default(). Or hold variables in an "
+            "object."
         )
-    if kept and full in store.variables:
-        return _found(store, full, scope, shape, dtype)
+    if has_store and full in store.variables:
+        return _existing(store, full, scope, shape, dtype)
     if scope.reuse is True:
         raise InvalidArgumentError(
             f"Variable {full} does not exist, or was not created with "
@@ -311,35 +311,35 @@ def get_variable(
             "reuse=df.compat.v1.AUTO_REUSE in VarScope?"
         )
     with outside_of_bodies():
-        made = _created(full, scope, shape, dtype, initializer, trainable, collections, constraint)
-        if kept:
-            store.variables[full], store.lines[full] = made, caller()
+        variable = _created(full, scope, shape, dtype, initializer, trainable, collections, constraint)
+        if has_store:
+            store.variables[full], store.lines[full] = variable, caller()
         penalty = scope.regularizer if regularizer is None else regularizer
         graph = graph_recording()
         if penalty is not None and graph is not None:
             with graph.name_scope(None), graph.name_scope(f"{full}/Regularizer"):
-                graph.add_to_collection(REGULARIZATION_LOSSES, penalty(made))
-        return made
+                graph.add_to_collection(REGULARIZATION_LOSSES, penalty(variable))
+        return variable
 
 
-def _found(store: VariableStore, full: str, scope: VariableScope, shape: Any, dtype: Any) -> Any:
-    found = store.variables[full]
+def _existing(store: VariableStore, full: str, scope: VariableScope, shape: Any, dtype: Any) -> Any:
+    variable = store.variables[full]
     if not scope.reuse:
         raise InvalidArgumentError(
             f"Variable {full} already exists, disallowed. Did you mean to set reuse=True or "
             f"reuse=df.compat.v1.AUTO_REUSE in VarScope? Originally defined at:\n  {store.lines[full]}"
         )
-    if shape is not None and as_shape(shape) != found.shape:
+    if shape is not None and as_shape(shape) != variable.shape:
         raise InvalidArgumentError(
             f"Trying to share variable {full}, but specified shape {as_shape(shape)} and found shape "
-            f"{found.shape}. Originally defined at:\n  {store.lines[full]}"
+            f"{variable.shape}. Originally defined at:\n  {store.lines[full]}"
         )
-    if dtype is not None and as_dtype(dtype) is not found.dtype:
+    if dtype is not None and as_dtype(dtype) is not variable.dtype:
         raise InvalidArgumentError(
             f"Trying to share variable {full}, but specified dtype {as_dtype(dtype).name} and found dtype "
-            f"{found.dtype.name}. Originally defined at:\n  {store.lines[full]}"
+            f"{variable.dtype.name}. Originally defined at:\n  {store.lines[full]}"
         )
-    return found
+    return variable
 
 
 def _created(
@@ -352,10 +352,10 @@ def _created(
     collections: Any,
     constraint: Any,
 ) -> Any:
-    wanted = scope.dtype if dtype is None else as_dtype(dtype)
+    value_dtype = scope.dtype if dtype is None else as_dtype(dtype)
     first = scope.initializer if initializer is None else initializer
     if first is None:
-        first = GlorotUniform() if wanted.is_inexact and not wanted.is_complex else Zeros()
+        first = GlorotUniform() if value_dtype.is_inexact and not value_dtype.is_complex else Zeros()
     if isinstance(first, type):
         first = first()
     sizes = None if shape is None else as_shape(shape)
@@ -364,7 +364,7 @@ def _created(
             raise InvalidArgumentError(
                 f"If initializer is a constant, do not specify shape: variable {full}."
             )
-        value, wanted = first, dtype
+        value, value_dtype = first, dtype
     elif sizes is None or not sizes.is_static:
         raise InvalidArgumentError(
             f"Shape of a new variable ({full}) must be fully defined, but instead was "
@@ -373,7 +373,7 @@ def _created(
     else:
         unordered = dispatch.current().unordered()
         with unordered, name_scope(""), name_scope(f"{full}/Initializer"):
-            value = first(tuple(sizes), dtype=wanted)
+            value = first(tuple(sizes), dtype=value_dtype)
 
     with name_scope(""):
         return VariableV1(
@@ -381,7 +381,7 @@ def _created(
             trainable,
             collections,
             name=full,
-            dtype=wanted,
+            dtype=value_dtype,
             constraint=scope.constraint if constraint is None else constraint,
         )
 
@@ -394,9 +394,9 @@ def store_here() -> VariableStore:
     """The store of the graph that is being built, or the eager one."""
     graph = enclosing_graph()
     if graph is None:
-        return _eager_store.get() or _UNKEPT
-    kept: list[VariableStore] = graph.engine.collections.setdefault(_STORE, [VariableStore()])
-    return kept[0]
+        return _eager_store.get() or _NO_STORE
+    stores: list[VariableStore] = graph.engine.collections.setdefault(_STORE, [VariableStore()])
+    return stores[0]
 
 
 _STORE: Final = "variable_store"
@@ -404,5 +404,5 @@ _eager_store: Final[ContextVar[VariableStore | None]] = ContextVar("dualflow_var
 _innermost: Final[ContextVar[tuple[VariableStore, VariableScope] | None]] = ContextVar(
     "dualflow_variable_scope", default=None
 )
-_UNKEPT: Final = VariableStore()
-"""Stands for the eager store where there is none: it stays empty."""
+_NO_STORE: Final = VariableStore()
+"""The eager store if there is none; it stays empty."""

@@ -1,6 +1,6 @@
-"""Settings of TensorFlow 1's sessions, which programs fill in and hand over: nothing here depends on them.
+"""Settings of TensorFlow 1's sessions, which are accepted and ignored.
 
-There is one device, whose memory is taken as it is needed, and ``DUALFLOW_NUM_THREADS`` sets the threads.
+There is one device, whose memory is allocated on demand; ``DUALFLOW_NUM_THREADS`` sets the number of threads.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class GPUOptions:
-    """How TensorFlow uses GPUs. There are none.
+    """TensorFlow's options for GPUs, which are ignored.
 
     >>> from dualflow.compat import v1
     >>> v1.GPUOptions(allow_growth=True).allow_growth
@@ -25,7 +25,7 @@ class GPUOptions:
 
 @dataclass(slots=True)
 class OptimizerOptions:
-    """How TensorFlow optimises graphs. Here a run compiles what it needs."""
+    """TensorFlow's options for the optimisation of graphs, which are ignored."""
 
     do_common_subexpression_elimination: bool = True
     do_constant_folding: bool = True
@@ -42,7 +42,7 @@ class OptimizerOptions:
 
 @dataclass(slots=True)
 class GraphOptions:
-    """How TensorFlow builds and optimises graphs."""
+    """TensorFlow's options for graphs, which are ignored."""
 
     enable_bfloat16_sendrecv: bool = False
     infer_shapes: bool = False
@@ -51,7 +51,7 @@ class GraphOptions:
 
 @dataclass(slots=True)
 class ConfigProto:
-    """What TensorFlow's sessions are configured by; ``Session(config=...)`` takes it and ignores it.
+    """The configuration of TensorFlow's sessions, which ``Session(config=...)`` accepts and ignores.
 
     >>> from dualflow.compat import v1
     >>> config = v1.ConfigProto(allow_soft_placement=True)

@@ -1,4 +1,4 @@
-"""Templates: functions whose ``get_variable`` creates on the first call and finds on the later ones."""
+"""Templates: functions whose variables are created by the first call and reused by later ones."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ def make_template(
     custom_getter_: Any = None,
     **kwargs: Any,
 ) -> Template:
-    """``func_`` as a function whose variables are created by its first call and shared by all.
+    """``func_`` as a function whose variables are created by its first call and shared by all calls.
 
-    In each graph the template has variables of its own; eagerly it keeps one set.
+    The template has separate variables in each graph, and one set of eager variables.
 
     Args:
-        name_: of the variable scope, with a number where it has been used.
-        func_: takes anything, and calls ``get_variable`` for its variables.
-        create_scope_now_: whether the scope's name is chosen now, and not by the first call.
-        unique_name_: of the scope in the place of ``name_``, without a number.
-        custom_getter_: ignored.
-        kwargs: arguments of ``func_`` that every call gets.
+        name_: of the variable scope, with a number if it has been used.
+        func_: a function that creates its variables with ``get_variable``.
+        create_scope_now_: whether the scope's name is chosen now rather than by the first call.
+        unique_name_: the name of the scope instead of ``name_``, without a number.
+        custom_getter_: TensorFlow's, and ignored.
+        kwargs: arguments of ``func_`` in every call.
 
     Raises:
         InvalidArgumentError: a later call creates a variable.
@@ -53,10 +53,10 @@ def make_template(
 
 
 class Template:
-    """What :func:`make_template` gives.
+    """The result of :func:`make_template`.
 
     Attributes:
-        name: of the scope that was asked for.
+        name: the requested name of the scope.
     """
 
     def __init__(
@@ -69,19 +69,19 @@ class Template:
         self._scopes: WeakKeyDictionary[VariableStore, VariableScope] = WeakKeyDictionary()
         self._lines: WeakKeyDictionary[VariableStore, Origin | None] = WeakKeyDictionary()
         if create_scope_now:
-            with self._kept(), variable_scope(unique_name, name, auxiliary_name_scope=False) as scope:
+            with self._with_store(), variable_scope(unique_name, name, auxiliary_name_scope=False) as scope:
                 self._scopes[store_here()] = scope
 
     @property
     def var_scope(self) -> VariableScope | None:
         """The variable scope in the graph that is being built, or eagerly; None before the first call."""
-        with self._kept():
+        with self._with_store():
             return self._scopes.get(store_here())
 
     @property
     def variables(self) -> list[Any]:
-        """The variables that calls have created here."""
-        with self._kept():
+        """The variables that calls have created in the graph that is being built, or eagerly."""
+        with self._with_store():
             scope = self._scopes.get(store_here())
             return [] if scope is None else scope.global_variables()
 
@@ -89,11 +89,11 @@ class Template:
 
     @property
     def trainable_variables(self) -> list[Any]:
-        """Those of :attr:`variables` that optimizers change by themselves."""
+        """The variables among :attr:`variables` that optimizers update by default."""
         return [v for v in self.variables if v.trainable]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        with self._kept():
+        with self._with_store():
             store = store_here()
             if store in self._lines:
                 return self._again(store, args, kwargs)
@@ -104,7 +104,7 @@ class Template:
             return result
 
     def _again(self, store: VariableStore, args: Any, kwargs: Any) -> Any:
-        """A call after the first in this graph, or eagerly: it finds its variables."""
+        """A call after the first one in this graph, or eagerly, which reuses its variables."""
         graph = graph_recording()
         before = 0 if graph is None else len(graph.engine.variables)
         try:
@@ -122,6 +122,6 @@ class Template:
             )
         return result
 
-    def _kept(self) -> Any:
-        """The block in which variables are kept: eagerly in the template's own store."""
+    def _with_store(self) -> Any:
+        """A block with a store of variables: eagerly the template's own."""
         return self._eager.as_default() if graph_recording() is None else nullcontext()

@@ -1,8 +1,8 @@
 """The optimizers of TensorFlow 1: ``v1.train``.
 
-They update variables by ops, so that a whole training step can be traced into one graph; the state they keep
-for a variable (its slots) is made when they first see it. In an explicit graph an update is an operation, for
-sessions to run.
+They update variables by ops, so that a training step can be traced into one graph. The state of a variable
+(its slots) is created by its first update. In an explicit graph an update is an operation, for sessions to
+run.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ _POWERS: Final = "beta1_power", "beta2_power"
 
 @entry
 class Optimizer:
-    """The base of optimizers: how gradients come to variables.
+    """The base class of optimizers: computes gradients and applies them to variables.
 
     Args:
         learning_rate: a number, a tensor, a variable, or a function that returns one.
-        name: stands in the names of the slots, as in ``w/Momentum`` of the variable ``w``.
+        name: the last part of the names of slots, such as ``w/Momentum`` for the variable ``w``.
     """
 
     def __init__(self, learning_rate: Any, name: str) -> None:
@@ -76,19 +76,19 @@ class Optimizer:
         Args:
             loss: a function without arguments, or a graph's tensor.
             var_list: variables.
-            gate_gradients, aggregation_method, colocate_gradients_with_ops: ignored; as in TensorFlow.
+            gate_gradients, aggregation_method, colocate_gradients_with_ops: TensorFlow's, and ignored.
             grad_loss: the cotangent of the loss, ones by default.
 
         Raises:
-            FailedPreconditionError: ``loss`` is no function, where ops run now.
+            FailedPreconditionError: eagerly, ``loss`` is not a function.
             InvalidArgumentError: the graph has no variables to train.
         """
         if graph_recording() is not None and not callable(loss):
-            wanted = trainable_variables() if var_list is None else list(var_list)
-            if not wanted:
+            variables = trainable_variables() if var_list is None else list(var_list)
+            if not variables:
                 raise InvalidArgumentError("No variables to optimize: the graph has no trainable variables.")
             cotangents = None if grad_loss is None else [grad_loss]
-            return list(zip(gradients(loss, wanted, cotangents), wanted, strict=True))
+            return list(zip(gradients(loss, variables, cotangents), variables, strict=True))
         if not callable(loss):
             raise FailedPreconditionError(
                 "`loss` passed to Optimizer.compute_gradients should be a function when eager execution is "
@@ -102,22 +102,22 @@ class Optimizer:
     def apply_gradients(
         self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
     ) -> Operation | None:
-        """Update each variable by its gradient; pairs without a gradient are left out.
+        """Update each variable by its gradient; pairs without a gradient are skipped.
 
-        In an explicit graph this returns the operation that does so; elsewhere it happens at once.
+        Eagerly the update runs at once. In an explicit graph the result is the operation that runs it.
 
         Args:
             grads_and_vars: pairs of a gradient, or None, and a variable.
-            global_step: a variable to count up by one.
+            global_step: a variable to increment.
             name: of the operation, by default the optimizer's.
 
         Raises:
-            InvalidArgumentError: there is no gradient at all.
+            InvalidArgumentError: there is no gradient.
         """
-        given = list(grads_and_vars)
-        pairs = [(g, v) for g, v in given if g is not None]
+        all_pairs = list(grads_and_vars)
+        pairs = [(g, v) for g, v in all_pairs if g is not None]
         if not pairs:
-            names = [v.name for _, v in given]
+            names = [v.name for _, v in all_pairs]
             raise InvalidArgumentError(f"No gradients provided for any variable: {names}.")
         graph = graph_recording()
         if graph is None:
@@ -127,9 +127,9 @@ class Optimizer:
 
     def _operation(self, graph: ExplicitGraph, pairs: Pairs, global_step: Any, name: str) -> Operation:
         """The assignments of :meth:`_update` as one operation of a graph."""
-        with graph.name_scope(name) as scope, graph.assignments() as made:
+        with graph.name_scope(name) as scope, graph.assignments() as assignments:
             self._update(pairs, global_step)
-        return graph.engine.group(scope, made)
+        return graph.engine.group(scope, assignments)
 
     def _update(self, pairs: Pairs, global_step: Any) -> None:
         rate = self._rate()
@@ -157,20 +157,20 @@ class Optimizer:
         return self.apply_gradients(pairs, global_step, name)
 
     def variables(self) -> list[Variable]:
-        """The slots made so far."""
+        """The slots that exist so far."""
         return [slot for _, slot in self._slots.values()]
 
     def get_slot(self, var: Any, name: str) -> Variable | None:
         """The slot ``name`` of a variable; None if there is none (yet)."""
-        found = self._slots.get((name, id(var)))
-        return None if found is None else found[1]
+        pair = self._slots.get((name, id(var)))
+        return None if pair is None else pair[1]
 
     def get_slot_names(self) -> list[str]:
-        """The names that :meth:`get_slot` knows, sorted."""
+        """The names of slots, sorted."""
         return sorted({name for name, _ in self._slots})
 
     def _trackable_children(self) -> dict[str, Variable]:
-        """What a checkpoint finds in the optimizer, beside its slots."""
+        """The children of the optimizer in a checkpoint, without slots."""
         return {}
 
     def _slot_variables(self) -> list[tuple[Variable, str, Variable]]:
@@ -180,14 +180,14 @@ class Optimizer:
     def _slot(self, variable: Any, name: str, initial: Callable[[Any], Any] = zeros_like) -> Variable:
         key = name, id(variable)
         if key not in self._slots:
-            # the variable is kept beside its slot, so that no other gets its id
+            # the variable is stored with its slot, so that its id is not reused
             full = self._slot_name(variable)
             with name_scope(""):
                 self._slots[key] = variable, Variable(lambda: initial(variable), trainable=False, name=full)
         return self._slots[key][1]
 
     def _slot_name(self, variable: Any) -> str:
-        """``w/Adam``, then ``w/Adam_1``; a graph numbers by itself."""
+        """The name of a new slot: ``w/Adam``, then ``w/Adam_1``; a graph adds numbers itself."""
         name = f"{variable.name.partition(':')[0]}/{self._name}"
         if graph_recording() is not None:
             return name
@@ -203,7 +203,7 @@ class Optimizer:
         raise NotImplementedError
 
     def _finish(self) -> None:
-        """What follows when all variables have been updated."""
+        """Runs after all variables have been updated."""
 
 
 class GradientDescentOptimizer(Optimizer):
@@ -250,12 +250,11 @@ class MomentumOptimizer(Optimizer):
 
 
 class AdamOptimizer(Optimizer):
-    """Adam (Kingma and Ba, "Adam: a method for stochastic optimization", 2015), in the order of its section
-    2's end.
+    """Adam (Kingma and Ba, "Adam: a method for stochastic optimization", 2015).
 
-    ``rate = learning_rate * sqrt(1 - beta2**t) / (1 - beta1**t)`` at step ``t``, and
-    ``v -= rate * m / (sqrt(n) + epsilon)`` with the decaying means ``m`` of the gradient and ``n`` of its
-    square.
+    It is the variant at the end of the paper's section 2: ``v -= rate * m / (sqrt(n) + epsilon)`` with the
+    decaying means ``m`` of the gradient and ``n`` of its square, and at step ``t``
+    ``rate = learning_rate * sqrt(1 - beta2**t) / (1 - beta1**t)``.
     """
 
     def __init__(
@@ -337,12 +336,12 @@ class AdagradOptimizer(Optimizer):
 
 
 class RMSPropOptimizer(Optimizer):
-    """``s`` is the decaying mean of ``gradient ** 2``; ``a = momentum * a + learning_rate * gradient / sqrt(s
-    + epsilon)``, then ``v -= a``.
+    """RMSProp: ``a = momentum * a + learning_rate * gradient / sqrt(s + epsilon)``, then ``v -= a``.
 
-    With ``centered``, the decaying mean of the gradient, squared, is taken from ``s`` under the root. ``s``
-    begins at one. Tieleman and Hinton, "Lecture 6.5: RMSProp", 2012; Graves, "Generating sequences with
-    recurrent neural networks", 2013, equations 38 to 41.
+    ``s`` is the decaying mean of ``gradient ** 2``, with the initial value 1. With ``centered``, the square
+    of the decaying mean of the gradient is subtracted from ``s`` under the root. Tieleman and Hinton,
+    "Lecture 6.5: RMSProp", 2012; Graves, "Generating sequences with recurrent neural networks", 2013,
+    equations 38 to 41.
 
     >>> import dualflow as df
     >>> v = df.Variable(3.0)
@@ -367,16 +366,16 @@ class RMSPropOptimizer(Optimizer):
 
     def _apply(self, gradient: Any, variable: Any, rate: Any) -> None:
         square, velocity = self._slot(variable, "rms", ones_like), self._slot(variable, "momentum")
-        spread = self._moved(square, gradient * gradient)
+        spread = self._updated_mean(square, gradient * gradient)
         if self._centered:
-            mean = self._moved(self._slot(variable, "mg"), gradient)
+            mean = self._updated_mean(self._slot(variable, "mg"), gradient)
             spread = spread - mean * mean
         step = self._momentum * velocity + rate * gradient / sqrt(spread + self._epsilon)
         velocity.assign(step)
         variable.assign_sub(step)
 
-    def _moved(self, mean: Variable, value: Any) -> Any:
-        """The decaying mean after ``value``, which it is assigned."""
+    def _updated_mean(self, mean: Variable, value: Any) -> Any:
+        """Update a decaying mean by ``value``; returns the new mean."""
         now = self._decay * mean + (1 - self._decay) * value
         mean.assign(now)
         return now

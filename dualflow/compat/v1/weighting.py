@@ -1,4 +1,4 @@
-"""What losses and metrics do with labels, predictions and weights before they compute."""
+"""Checks and conversions of labels, predictions and weights, for losses and metrics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dualflow.ops.creation import convert_to_tensor, ones_like
 from dualflow.ops.shapes import shape as shape_of
 
 
-def given(value: Any, what: str) -> Any:
+def required_tensor(value: Any, what: str) -> Any:
     """``value`` as a tensor.
 
     Raises:
@@ -30,20 +30,20 @@ def as_numbers(x: Any) -> Any:
 
 
 def require_one_shape(labels: Any, predictions: Any) -> None:
-    """Refuse labels and predictions of different shapes.
+    """Raise unless labels and predictions may have equal shapes.
 
     Raises:
-        InvalidArgumentError: they can't have one shape.
+        InvalidArgumentError: their shapes differ.
     """
     if not labels.shape.is_compatible_with(predictions.shape):
         raise InvalidArgumentError(
-            f"Shapes {predictions.shape} and {labels.shape} are incompatible: predictions and labels have "
-            "one shape; reshape the one or the other."
+            f"Shapes {predictions.shape} and {labels.shape} are incompatible: predictions and labels must "
+            "have equal shapes; reshape one of them."
         )
 
 
 def aligned(labels: Any, predictions: Any) -> tuple[Any, Any]:
-    """Labels and predictions of one shape: a last axis of size 1 that only one of them has is dropped.
+    """Labels and predictions of equal shape: a last axis of size 1 that only one of them has is dropped.
 
     Raises:
         InvalidArgumentError: they still differ.
@@ -58,10 +58,10 @@ def aligned(labels: Any, predictions: Any) -> tuple[Any, Any]:
 
 
 def fitting(weights: Any, values: Any) -> Any:
-    """Weights as a tensor that broadcasts to ``values``: a scalar, or with the same or one axes along each.
+    """Weights as a tensor that broadcasts to ``values``: a scalar, or for each axis of its size or 1.
 
     Raises:
-        InvalidArgumentError: it does not.
+        InvalidArgumentError: weights don't broadcast to ``values``.
     """
     w = convert_to_tensor(weights)
     more = len(w.shape) - len(values.shape)
@@ -75,13 +75,13 @@ def fitting(weights: Any, values: Any) -> Any:
     ):
         raise InvalidArgumentError(
             f"weights can not be broadcast to values: weights of shape {convert_to_tensor(weights).shape}, "
-            f"values of shape {values.shape}. Weights are a scalar, or have for each axis its size or 1."
+            f"values of shape {values.shape}. Weights are a scalar, or have the size of each axis or 1."
         )
     return w
 
 
 def spread(weights: Any, values: Any) -> Any:
-    """Weights of the shape of ``values``; see :func:`fitting`."""
+    """Weights broadcast to the shape of ``values``; see :func:`fitting`."""
     w = as_numbers(fitting(weights, values))
     if values.shape.is_static:
         return broadcast_to(w, values.shape)

@@ -1,4 +1,4 @@
-"""Layers: ``v1.layers``. A layer is an object with variables; a function makes one and calls it."""
+"""Layers: ``v1.layers``. A layer is an object with variables; a function creates one and calls it."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The base of ``v1.layers``: when a layer's variables are made, how they are named, and what it collects."""
+"""The base class of ``v1.layers``: creates and names a layer's variables, and collects its losses."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from dualflow.ops.creation import convert_to_tensor
 class Layer(Module):
     """The base of layers: ``build`` creates variables for the first inputs, ``call`` computes the outputs.
 
-    The variables live in a variable scope of the layer's name, and every call uses the same.
+    The variables are in a variable scope of the layer's name, and are shared by all calls.
 
     Args:
-        trainable: whether optimizers change the layer's variables by themselves.
-        name: of the scope, by default the class's in snake_case, with a number where it is taken.
+        trainable: whether optimizers update the layer's variables by default.
+        name: of the scope, by default the class's in snake_case, with a number if it is taken.
         dtype: of the variables, float32 by default.
-        activity_regularizer: a function of the outputs whose result joins :attr:`losses`.
-        _reuse: whether variables are found, as ``reuse`` of :func:`variable_scope`.
+        activity_regularizer: a function of the outputs whose result is added to :attr:`losses`.
+        _reuse: whether variables are reused, as ``reuse`` of :func:`variable_scope`.
 
     >>> from dualflow.compat import v1
     >>> class Scale(v1.layers.Layer):
@@ -73,18 +73,18 @@ class Layer(Module):
         self._penalties: list[Callable[[], Any]] = []
         self._added: list[Any] = []
         self._updates: list[Any] = []
-        self._given_name = name
+        self._requested_name = name
         self._reuse = _reuse
         self._scope: VariableScope | None = None
 
-    # For the classes of layers
+    # For subclasses
 
     def build(self, input_shape: Any) -> None:
         """Create the variables for inputs of ``input_shape``; a structure of inputs has one of shapes."""
         self.built = True
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """The outputs for ``inputs``: by default the inputs themselves."""
+        """The outputs for ``inputs``; by default the inputs."""
         return inputs
 
     def add_weight(
@@ -101,25 +101,25 @@ class Layer(Module):
         """A variable of the layer.
 
         Args:
-            name: in the layer's scope.
+            name: the name in the layer's scope.
             shape: of the variable, a scalar by default.
             dtype: the layer's by default.
             initializer: as for :func:`get_variable`.
-            regularizer: a function of the variable whose result joins :attr:`losses`.
-            trainable: whether optimizers change it by themselves, if they do the layer's.
+            regularizer: a function of the variable whose result is added to :attr:`losses`.
+            trainable: whether optimizers update it by default, if the layer is trainable.
             constraint: a function that optimizers apply to the value after each update.
             ignored: ``use_resource``, ``synchronization``, ``aggregation`` and ``partitioner``.
 
         Raises:
             DTypeError: another argument.
         """
-        strange = ignored.keys() - {"use_resource", "synchronization", "aggregation", "partitioner"}
-        if strange:
-            raise DTypeError(f"add_weight() got an unexpected keyword argument {min(strange)!r}.")
+        unexpected = ignored.keys() - {"use_resource", "synchronization", "aggregation", "partitioner"}
+        if unexpected:
+            raise DTypeError(f"add_weight() got an unexpected keyword argument {min(unexpected)!r}.")
         graph = graph_recording()
         before = 0 if graph is None else len(graph.get_collection(REGULARIZATION_LOSSES))
         with self._within():
-            made = get_variable(
+            variable = get_variable(
                 name,
                 () if shape is None and (initializer is None or callable(initializer)) else shape,
                 self.dtype if dtype is None else dtype,
@@ -128,38 +128,38 @@ class Layer(Module):
                 self.trainable and trainable is not False,
                 constraint=constraint,
             )
-        self._own[name] = made
+        self._own[name] = variable
         if graph is not None:
             for penalty in graph.get_collection(REGULARIZATION_LOSSES)[before:]:
                 self._penalties.append(functools.partial(_same, penalty))
         elif regularizer is not None:
-            self._penalties.append(functools.partial(regularizer, made))
-        return made
+            self._penalties.append(functools.partial(regularizer, variable))
+        return variable
 
     add_variable = add_weight
 
     def add_loss(self, losses: Any, inputs: Any = None) -> None:
-        """Let a loss, or several, join :attr:`losses`; eagerly until the next call of the layer.
+        """Add a loss, or several, to :attr:`losses`; eagerly until the next call of the layer.
 
         Args:
             losses: a tensor, a function without arguments that returns one, or a list of them.
-            inputs: ignored; as in TensorFlow.
+            inputs: TensorFlow's, and ignored.
         """
         graph = graph_recording()
         for loss in losses if isinstance(losses, list | tuple) else [losses]:
             if graph is not None:
-                found = loss() if callable(loss) else loss
-                graph.add_to_collection(REGULARIZATION_LOSSES, found)
-                self._penalties.append(functools.partial(_same, found))
+                tensor = loss() if callable(loss) else loss
+                graph.add_to_collection(REGULARIZATION_LOSSES, tensor)
+                self._penalties.append(functools.partial(_same, tensor))
             elif callable(loss):
                 self._penalties.append(loss)
             else:
                 self._added.append(loss)
 
     def add_update(self, updates: Any, inputs: Any = None) -> None:
-        """Let a graph's operation, or several, join :attr:`updates` and ``GraphKeys.UPDATE_OPS``.
+        """Add a graph's operation, or several, to :attr:`updates` and ``GraphKeys.UPDATE_OPS``.
 
-        Where ops run now an update has happened, and is not kept.
+        Eagerly the update has run already, and is not stored.
         """
         graph = graph_recording()
         if graph is not None:
@@ -171,10 +171,10 @@ class Layer(Module):
 
     @property
     def weights(self) -> list[Any]:
-        """The variables of the layer in the order of their creation, then those of objects it holds."""
+        """The variables of the layer in the order of their creation, then those of its submodules."""
         inner = [m for m in self.submodules if isinstance(m, Layer)]
-        found = [*self._own.values(), *(v for m in inner for v in m._own.values()), *super().variables]
-        return list({id(v): v for v in found}.values())
+        weights = [*self._own.values(), *(v for m in inner for v in m._own.values()), *super().variables]
+        return list({id(v): v for v in weights}.values())
 
     @property
     def variables(self) -> tuple[Any, ...]:
@@ -183,23 +183,23 @@ class Layer(Module):
 
     @property
     def trainable_weights(self) -> list[Any]:
-        """Those of :attr:`weights` that optimizers change by themselves."""
+        """The variables among :attr:`weights` that optimizers update by default."""
         return [v for v in self.weights if v.trainable]
 
     @property
     def non_trainable_weights(self) -> list[Any]:
-        """Those of :attr:`weights` that optimizers leave alone."""
+        """The variables among :attr:`weights` that optimizers don't update by default."""
         return [v for v in self.weights if not v.trainable]
 
     @property
     def losses(self) -> list[Any]:
-        """What the regularizers of this layer and of the layers it holds say, as tensors."""
+        """The losses of the regularizers of this layer and of its sublayers, as tensors."""
         layers = [self, *(m for m in self.submodules if isinstance(m, Layer))]
         return [loss for layer in layers for loss in (*(p() for p in layer._penalties), *layer._added)]
 
     @property
     def updates(self) -> list[Any]:
-        """A graph's operations that are to be run in each step of training."""
+        """The operations of a graph that each training step should run."""
         layers = [self, *(m for m in self.submodules if isinstance(m, Layer))]
         return [update for layer in layers for update in layer._updates]
 
@@ -215,7 +215,7 @@ class Layer(Module):
         return self._scope.name
 
     def count_params(self) -> int:
-        """How many numbers the layer's variables have.
+        """The number of elements of the layer's variables.
 
         Raises:
             InvalidArgumentError: before the first call.
@@ -233,15 +233,15 @@ class Layer(Module):
         The other arguments are those of the layer's ``call``.
 
         Raises:
-            InvalidArgumentError: inputs that the layer does not take.
+            InvalidArgumentError: the layer does not support the shape of the inputs.
         """
-        given = _as_tensors(inputs)
-        self._require_axes(given)
+        tensors = _as_tensors(inputs)
+        self._require_axes(tensors)
         if not self.built:
-            self._build_for(given)
+            self._build_for(tensors)
         self._added.clear()
         with name_scope(self.name):
-            outputs = self.call(given, *args, **kwargs)
+            outputs = self.call(tensors, *args, **kwargs)
         if self.activity_regularizer is not None:
             self.add_loss([self.activity_regularizer(x) for x in tree.leaves(outputs)])
         return outputs
@@ -260,10 +260,10 @@ class Layer(Module):
         self.built = True
 
     def _within(self) -> Any:
-        """The block of the layer's variable scope, whose name is chosen by the first who asks."""
+        """A block in the layer's variable scope, whose name is chosen by the first call."""
         if self._scope is None:
             chosen = variable_scope(
-                self._given_name, self._name, reuse=self._reuse, auxiliary_name_scope=False
+                self._requested_name, self._name, reuse=self._reuse, auxiliary_name_scope=False
             )
             with chosen as self._scope:
                 self._name = self._scope.name.rpartition("/")[2]
@@ -273,9 +273,9 @@ class Layer(Module):
         if self.least_axes and len(inputs.shape) < self.least_axes:
             self._refuse_rank(f"min_ndim={self.least_axes}", inputs.shape)
 
-    def _refuse_rank(self, wanted: str, shape: Any) -> NoReturn:
+    def _refuse_rank(self, expected: str, shape: Any) -> NoReturn:
         raise InvalidArgumentError(
-            f"Input 0 of layer {self.name} is incompatible with the layer: expected {wanted}, found "
+            f"Input 0 of layer {self.name} is incompatible with the layer: expected {expected}, found "
             f"ndim={len(shape)}. Full shape received: {shape}"
         )
 
@@ -284,7 +284,7 @@ class Layer(Module):
 
 
 def _snake_case(name: str) -> str:
-    """``Conv2DTranspose`` as ``conv2d_transpose``: a digit and the letter behind it stay together."""
+    """``name`` in snake case, where a digit and the next letter are one: ``conv2d_transpose``."""
     return re.sub("([a-z])([A-Z])", r"\1_\2", re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)).lower()
 
 
@@ -293,7 +293,7 @@ def _same(value: Any) -> Any:
 
 
 def _as_tensors(inputs: Any) -> Any:
-    """Inputs as tensors: a structure that holds some stays one, anything else is one tensor."""
+    """Inputs as tensors: a structure with tensors or arrays as a structure, anything else as one tensor."""
     if isinstance(inputs, TENSORS):
         return inputs
     if isinstance(inputs, list | tuple | dict) and any(
@@ -304,7 +304,7 @@ def _as_tensors(inputs: Any) -> Any:
 
 
 def named_activation(activation: Callable[[Any], Any] | str | None) -> Callable[[Any], Any] | None:
-    """The activation that is given, by its name in ``nn`` too; "linear" is none."""
+    """The activation function, which may be a name in ``nn``; None for "linear" and None."""
     if not isinstance(activation, str):
         return activation
     if activation == "linear":
@@ -313,51 +313,51 @@ def named_activation(activation: Callable[[Any], Any] | str | None) -> Callable[
         raise InvalidArgumentError(
             f"{activation!r} names no function of df.nn; give a name such as 'relu', or a function."
         )
-    found: Callable[[Any], Any] = getattr(nn, activation)
-    return found
+    function: Callable[[Any], Any] = getattr(nn, activation)
+    return function
 
 
 def several(value: Any, axes: int, what: str) -> tuple[int, ...]:
-    """An integer for each of the axes, from one for all or a sequence.
+    """An integer for each axis, from a sequence or from one integer for all axes.
 
     Raises:
         InvalidArgumentError: another number of integers, or one below 1.
     """
-    given = tuple(value) if isinstance(value, Sequence) else (value,) * axes
-    if len(given) != axes or not all(isinstance(n, int | np.integer) and n > 0 for n in given):
+    integers = tuple(value) if isinstance(value, Sequence) else (value,) * axes
+    if len(integers) != axes or not all(isinstance(n, int | np.integer) and n > 0 for n in integers):
         raise InvalidArgumentError(f"The `{what}` argument must be {axes} positive integers, not {value!r}.")
-    return tuple(map(int, given))
+    return tuple(map(int, integers))
 
 
 def is_channels_first(data_format: str) -> bool:
-    """Whether images have their channels behind the batch.
+    """Whether the axis of channels comes right after the batch.
 
     Raises:
-        InvalidArgumentError: another word than "channels_last" and "channels_first".
+        InvalidArgumentError: ``data_format`` is neither "channels_last" nor "channels_first".
     """
-    found = data_format.lower() if isinstance(data_format, str) else data_format
-    if found not in ("channels_first", "channels_last"):
+    word = data_format.lower() if isinstance(data_format, str) else data_format
+    if word not in ("channels_first", "channels_last"):
         raise InvalidArgumentError(
             'The `data_format` argument must be one of "channels_first", "channels_last", not '
             f"{data_format!r}."
         )
-    return found == "channels_first"
+    return word == "channels_first"
 
 
 def checked_padding(padding: str) -> str:
-    """The padding as functions of ``nn`` take it.
+    """The padding in upper case, as functions of ``nn`` require it.
 
     Raises:
-        InvalidArgumentError: another word than "valid" and "same".
+        InvalidArgumentError: ``padding`` is neither "valid" nor "same".
     """
-    found = padding.lower() if isinstance(padding, str) else padding
-    if found not in ("valid", "same"):
+    word = padding.lower() if isinstance(padding, str) else padding
+    if word not in ("valid", "same"):
         raise InvalidArgumentError(f'The `padding` argument must be "valid" or "same", not {padding!r}.')
-    return str(found).upper()
+    return str(word).upper()
 
 
 def as_function(layer: type[Layer], name: str, example: str) -> Callable[..., Any]:
-    """The function that calls a new layer of a class: it takes the inputs, then what the class takes.
+    """A function that creates a layer and calls it: its arguments are the inputs, then those of the class.
 
     Args:
         layer: the class.
@@ -368,25 +368,25 @@ def as_function(layer: type[Layer], name: str, example: str) -> Callable[..., An
     own = [p for p in own if p.kind is p.POSITIONAL_OR_KEYWORD and p.name not in ("dtype", "_reuse")]
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     inputs = inspect.Parameter("inputs", kind, annotation=Any)
-    reuse = inspect.Parameter("reuse", kind, default=None, annotation="bool | Reuse | None")
-    signature = inspect.Signature([inputs, *own, reuse], return_annotation=Any)
+    last = inspect.Parameter("reuse", kind, default=None, annotation="bool | Reuse | None")
+    signature = inspect.Signature([inputs, *own, last], return_annotation=Any)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            given = signature.bind(*args, **kwargs).arguments
+            arguments = signature.bind(*args, **kwargs).arguments
         except TypeError as error:
             raise DTypeError(f"{name}() {error}") from None
-        x = convert_to_tensor(given.pop("inputs"))
-        found = given.pop("reuse", None)
-        return layer(**given, dtype=x.dtype if x.dtype.is_inexact else float32, _reuse=found)(x)
+        x = convert_to_tensor(arguments.pop("inputs"))
+        reuse = arguments.pop("reuse", None)
+        return layer(**arguments, dtype=x.dtype if x.dtype.is_inexact else float32, _reuse=reuse)(x)
 
     call.__name__ = call.__qualname__ = name
     call.__module__ = layer.__module__
     call.__signature__ = signature  # type: ignore[attr-defined]  # functions take any attribute
-    call.__doc__ = f"""A new :class:`{layer.__name__}` layer's result for ``inputs``.
+    call.__doc__ = f"""The outputs of a new :class:`{layer.__name__}` layer for ``inputs``.
 
     The other arguments are those of the class. In a scope that reuses variables, or with ``reuse``, the
-    variables of the layer of that name are used again.
+    layer uses the variables of the layer of that name.
 
     {example}
     """

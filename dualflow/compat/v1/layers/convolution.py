@@ -1,4 +1,4 @@
-"""Convolutions as layers."""
+"""Layers of convolutions."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from dualflow.ops.arrangement import reshape
 
 
 class ConvolutionLayer(Layer):
-    """The base of layers that convolve: ``activation(convolution(inputs, kernel) + bias)``.
+    """The base of layers of convolutions: ``activation(convolution(inputs, kernel) + bias)``.
 
-    The kernel has the shape ``[*kernel_size, channels of the inputs, filters]``; the arguments are those of
+    The kernel has the shape ``[*kernel_size, channels of the inputs, filters]``. The arguments are those of
     :class:`Conv2D`.
 
     Raises:
-        InvalidArgumentError: a size, a padding or a format that is none.
+        InvalidArgumentError: an invalid size, padding or format.
     """
 
     axes: ClassVar[int] = 2
-    """How many axes the window has."""
+    """The number of axes of the window."""
 
     def __init__(
         self,
@@ -71,16 +71,17 @@ class ConvolutionLayer(Layer):
         self._bias_options = first, bias_regularizer, True, bias_constraint
 
     def build(self, input_shape: Any) -> None:
-        """Create the variables for inputs with as many channels as ``input_shape`` has."""
+        """Create the variables for inputs with the channels of ``input_shape``."""
         channels = self._channels(input_shape)
         self.kernel = self.add_weight("kernel", self._kernel_shape(channels), None, *self._kernel_options)
         self._build_bias(input_shape)
 
     def call(self, inputs: Any) -> Any:
-        """The outputs for ``inputs``, ``[batch, *axes, channels]`` or as ``data_format`` says.
+        """The outputs for ``inputs``, whose layout is ``data_format``, such as ``[batch, *axes, channels]``.
 
         Raises:
-            InvalidArgumentError: inputs of another rank, or with other channels than the first call's.
+            InvalidArgumentError: inputs of another rank, or of another number of channels than in the first
+                call.
         """
         self._channels(inputs.shape)
         return self._finished(self._convolved(self._in_own_dtype(inputs)))
@@ -94,7 +95,7 @@ class ConvolutionLayer(Layer):
         )
 
     def _format(self) -> str:
-        """``data_format`` as functions of ``nn`` take it."""
+        """``data_format`` as functions of ``nn`` require it, such as "NHWC"."""
         spatial = "DHW"[3 - self.axes :] if self.axes > 1 else "W"
         return f"NC{spatial}" if self.channels_first else f"N{spatial}C"
 
@@ -103,33 +104,34 @@ class ConvolutionLayer(Layer):
             self.bias = self.add_weight("bias", [self.filters], None, *self._bias_options)
         super().build(input_shape)
 
-    def _finished(self, found: Any) -> Any:
+    def _finished(self, outputs: Any) -> Any:
+        """``activation(outputs + bias)``."""
         if self.use_bias:
             by = [1, self.filters, *[1] * self.axes]
-            found = found + (reshape(self.bias, by) if self.channels_first else self.bias)
-        return found if self.activation is None else self.activation(found)
+            outputs = outputs + (reshape(self.bias, by) if self.channels_first else self.bias)
+        return outputs if self.activation is None else self.activation(outputs)
 
     def _channels(self, shape: Any) -> int:
-        """How many channels inputs of a shape have."""
+        """The number of channels of inputs of a shape."""
         if len(shape) != self.axes + 2:
             self._refuse_rank(f"ndim={self.axes + 2}", shape)
         place = 1 if self.channels_first else self.axes + 1
-        found = tuple(shape)[place]
-        if found is None:
+        channels = tuple(shape)[place]
+        if channels is None:
             raise InvalidArgumentError(
                 "The channel dimension of the inputs should be defined. Found None: give the placeholder "
                 "the size of that axis."
             )
-        known = self._channels_of_kernel()
-        if known not in (None, found):
+        expected = self._channels_of_kernel()
+        if expected not in (None, channels):
             raise InvalidArgumentError(
                 f"Input 0 of layer {self.name} is incompatible with the layer: expected axis {place} of "
-                f"input shape to have value {known} but received input with shape {shape}"
+                f"input shape to have value {expected} but received input with shape {shape}"
             )
-        return int(found)
+        return int(channels)
 
     def _channels_of_kernel(self) -> int | None:
-        """How many channels the inputs of the first call had; None before."""
+        """The number of channels of the inputs of the first call; None before it."""
         return None if self.kernel is None else self.kernel.shape[-2]
 
 
@@ -148,12 +150,12 @@ class Conv2D(ConvolutionLayer):
     """A convolution of images ``[batch, height, width, channels]``.
 
     Args:
-        filters: how many channels the outputs have.
+        filters: the number of channels of the outputs.
         kernel_size: the size of the window: an integer for each axis, or one for all.
-        strides: the window's steps.
+        strides: the distance between windows.
         padding: "valid", or "same" for outputs of the inputs' size divided by the strides.
         data_format: "channels_last", or "channels_first" for ``[batch, channels, height, width]``.
-        dilation_rate: the distance of the window's elements.
+        dilation_rate: the distance between the elements of a window.
 
     The other arguments are those of :class:`Dense`.
 

@@ -1,4 +1,4 @@
-"""Layers over the last axis, and those without variables."""
+"""Dense layers, and layers without variables."""
 
 from __future__ import annotations
 
@@ -22,20 +22,21 @@ from dualflow.ops.shapes import shape as shape_of
 class Dense(Layer):
     """A fully connected layer: ``activation(inputs @ kernel + bias)``.
 
-    The variables are created by the first call, in a variable scope of the layer's name, and used by all.
+    The variables are created by the first call, in a variable scope of the layer's name, and shared by all
+    calls.
 
     Args:
-        units: the size of the last axis of the results.
-        activation: a function of the sum, as ``nn.relu``, or the name of one of ``nn``; none by default.
+        units: the size of the last axis of the outputs.
+        activation: a function such as ``nn.relu``, or its name in ``nn``; none by default.
         use_bias: whether there is a bias.
         kernel_initializer, bias_initializer: by default the scope's or Glorot's uniform numbers, and zeros.
         kernel_regularizer, bias_regularizer: see :func:`get_variable`.
-        activity_regularizer: a function of the results whose value joins the layer's losses.
+        activity_regularizer: a function of the outputs whose result is added to the layer's losses.
         kernel_constraint, bias_constraint: see :func:`get_variable`.
-        trainable: whether optimizers change the variables by themselves.
+        trainable: whether optimizers update the variables by default.
         name: of the scope, by default ``dense``, ``dense_1``, ...
         dtype: of the variables, float32 by default; inputs are cast to it.
-        _reuse: whether the first call finds variables, as ``reuse`` of :func:`variable_scope`.
+        _reuse: whether the first call reuses variables, as ``reuse`` of :func:`variable_scope`.
 
     >>> from dualflow.compat import v1
     >>> layer = v1.layers.Dense(1, kernel_initializer=v1.ones_initializer())
@@ -75,7 +76,7 @@ class Dense(Layer):
         self._bias_options = first, bias_regularizer, True, bias_constraint
 
     def build(self, input_shape: Any) -> None:
-        """Create the variables for inputs whose last axis has the last size of ``input_shape``."""
+        """Create the variables for inputs with the last size of ``input_shape``."""
         width = tuple(input_shape)[-1] if len(input_shape) else None
         if width is None:
             raise InvalidArgumentError(
@@ -104,19 +105,19 @@ class Dense(Layer):
                 f"Input 0 of layer {self.name} is incompatible with the layer: expected axis -1 of input "
                 f"shape to have value {self.kernel.shape[0]} but received input with shape {inputs.shape}"
             )
-        found = matmul(self._in_own_dtype(inputs), self.kernel)
+        outputs = matmul(self._in_own_dtype(inputs), self.kernel)
         if self.use_bias:
-            found = found + self.bias
-        return found if self.activation is None else self.activation(found)
+            outputs = outputs + self.bias
+        return outputs if self.activation is None else self.activation(outputs)
 
 
 class Flatten(Layer):
-    """All axes behind the batch as one.
+    """Flattens all axes after the batch to one.
 
     Args:
-        trainable, dtype: ignored, as there are no variables.
+        trainable, dtype: ignored, since there are no variables.
         name: of the layer, by default ``flatten``.
-        data_format: "channels_last", or "channels_first": then channels become the last axis before.
+        data_format: "channels_last", or "channels_first", with which channels are first made the last axis.
 
     >>> from dualflow.compat import v1
     >>> v1.layers.Flatten()(v1.ones([2, 3, 4])).shape
@@ -142,21 +143,22 @@ class Flatten(Layer):
             return expand_dims(inputs, -1)
         if self._channels_first and len(inputs.shape) > 2:
             inputs = transpose(inputs, [0, *range(2, len(inputs.shape)), 1])
-        batch, rest = inputs.shape[0], inputs.shape[1:]
-        if rest.is_static and rest.num_elements():
-            return reshape(inputs, [-1 if batch is None else batch, rest.num_elements()])
+        batch, element = inputs.shape[0], inputs.shape[1:]
+        if element.is_static and element.num_elements():
+            return reshape(inputs, [-1 if batch is None else batch, element.num_elements()])
         return reshape(inputs, [shape_of(inputs)[0] if batch is None else batch, -1 if batch != 0 else 0])
 
 
 class Dropout(Layer):
-    """Inputs of which a share is 0 in training, the others scaled up; else the inputs themselves.
+    """Dropout: sets a fraction of the inputs to 0 in training, and scales up the others.
 
     Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting", 2014.
 
     Args:
-        rate: the chance of an element to be dropped, in [0, 1).
-        noise_shape: the shape of the draws, which broadcast to the inputs; by default that of the inputs.
-        seed: a stream of draws of its own.
+        rate: the probability that an element is dropped, in [0, 1).
+        noise_shape: the shape of the random numbers, which broadcast to the inputs; by default that of the
+            inputs.
+        seed: the seed of a random stream for the layer.
         name: of the layer, by default ``dropout``.
 
     >>> from dualflow.compat import v1
@@ -179,7 +181,7 @@ class Dropout(Layer):
         self.seed = seed
 
     def call(self, inputs: Any, training: Any = False) -> Any:
-        """``inputs``, of which a share is dropped where ``training``, a bool or a scalar tensor, holds."""
+        """``inputs``, with dropout if ``training``, a bool or a scalar tensor, is true."""
         return chosen(training, lambda: self._dropped(inputs), lambda: convert_to_tensor(inputs))
 
     def _dropped(self, inputs: Any) -> Any:
@@ -187,7 +189,7 @@ class Dropout(Layer):
 
 
 def chosen(training: Any, one: Callable[[], Any], other: Callable[[], Any]) -> Any:
-    """``one()`` in training, else ``other()``; a tensor decides when it is known."""
+    """``one()`` in training, else ``other()``; a conditional if ``training`` is a tensor."""
     if isinstance(training, TENSORS):
         return cond(training, one, other)
     return one() if training else other()
@@ -204,7 +206,7 @@ dense = as_function(
 
 @entry
 def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Any:
-    """All axes of ``inputs`` behind the batch as one; see :class:`Flatten`.
+    """``inputs`` with all axes after the batch flattened to one; see :class:`Flatten`.
 
     >>> from dualflow.compat import v1
     >>> v1.layers.flatten(v1.ones([2, 3, 4])).shape
@@ -222,7 +224,7 @@ def dropout(
     training: Any = False,
     name: str | None = None,
 ) -> Any:
-    """``inputs``, of which a share is dropped where ``training`` holds; see :class:`Dropout`.
+    """``inputs``, with dropout if ``training`` is true; see :class:`Dropout`.
 
     >>> from dualflow.compat import v1
     >>> v1.layers.dropout(v1.constant([1.0, 2.0])).numpy().tolist()

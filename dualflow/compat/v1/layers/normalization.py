@@ -1,4 +1,4 @@
-"""Batch normalization as a layer and a function."""
+"""Layers of batch normalization."""
 
 from __future__ import annotations
 
@@ -21,28 +21,29 @@ from dualflow.ops.creation import convert_to_tensor, ones_like
 
 
 class BatchNormalization(Layer):
-    """``gamma * (inputs - mean) / sqrt(variance + epsilon) + beta``, with the batch's mean and variance in
-    training, and their moving averages otherwise.
+    """Batch normalization: ``gamma * (inputs - mean) / sqrt(variance + epsilon) + beta``.
+
+    In training, mean and variance are the batch's; otherwise they are moving averages. In an explicit graph
+    the operations that update the averages are in :attr:`updates` and in ``GraphKeys.UPDATE_OPS``, for a
+    session to run; eagerly a call in training updates them.
 
     Ioffe and Szegedy, "Batch normalization: accelerating deep network training by reducing internal
-    covariate shift", 2015. In an explicit graph the operations that move the averages are in
-    :attr:`updates` and in ``GraphKeys.UPDATE_OPS``, for a session to run; elsewhere a call in training
-    moves them.
+    covariate shift", 2015.
 
     Args:
-        axis: of the channels, or several.
-        momentum: the share of a moving average that is kept.
+        axis: the axis of the channels, or several.
+        momentum: the weight of the old moving average in an update.
         epsilon: added to the variance.
         center, scale: whether there are ``beta`` and ``gamma``.
         beta_initializer, gamma_initializer, moving_mean_initializer, moving_variance_initializer: by default
             zeros, ones, zeros and ones.
         beta_regularizer, gamma_regularizer, beta_constraint, gamma_constraint: see :func:`get_variable`.
         fused: whether the moving average is that of the unbiased variance; by default for inputs of four
-            axes, as TensorFlow's fused kernel has it.
-        trainable: whether optimizers change ``gamma`` and ``beta`` by themselves.
+            axes, as in TensorFlow's fused kernel.
+        trainable: whether optimizers update ``gamma`` and ``beta`` by default.
         name: of the scope, by default ``batch_normalization``.
         dtype: of the variables, float32 by default; inputs are cast to it.
-        renorm, virtual_batch_size, adjustment: are refused.
+        renorm, virtual_batch_size, adjustment: not supported.
         renorm_clipping, renorm_momentum: ignored without ``renorm``.
 
     Raises:
@@ -84,8 +85,8 @@ class BatchNormalization(Layer):
         _reuse: bool | Reuse | None = None,
     ) -> None:
         super().__init__(trainable, name, dtype, None, _reuse)
-        given = {"renorm": renorm, "virtual_batch_size": virtual_batch_size, "adjustment": adjustment}
-        for option, value in given.items():
+        unsupported = {"renorm": renorm, "virtual_batch_size": virtual_batch_size, "adjustment": adjustment}
+        for option, value in unsupported.items():
             if value:
                 raise InvalidArgumentError(
                     f"BatchNormalization has no {option}; leave it out, or normalize with "
@@ -105,8 +106,8 @@ class BatchNormalization(Layer):
         self._center, self._scale = center, scale
 
     def build(self, input_shape: Any) -> None:
-        """Create the variables for inputs whose channels have the sizes of ``input_shape``."""
-        sizes, channels = tuple(input_shape), self._places(len(input_shape))
+        """Create the variables for inputs with the channels of ``input_shape``."""
+        sizes, channels = tuple(input_shape), self._channel_axes(len(input_shape))
         if any(sizes[a] is None for a in channels):
             raise InvalidArgumentError(
                 f"BatchNormalization needs the size of axis {channels} of the inputs, whose shape is "
@@ -124,51 +125,53 @@ class BatchNormalization(Layer):
         super().build(input_shape)
 
     def call(self, inputs: Any, training: Any = False) -> Any:
-        """The normalized inputs, by the batch where ``training``, a bool or a scalar tensor, holds.
+        """The normalized inputs.
 
         Args:
-            inputs: floats of the rank that the first inputs had.
-            training: whether the batch's mean and variance are taken, and move the averages.
+            inputs: floats of the rank of the first inputs.
+            training: a bool or a scalar tensor: whether to normalize by the batch's mean and variance, and to
+                update the moving averages.
         """
         x = self._in_own_dtype(inputs)
         rank = len(x.shape)
-        channels = self._places(rank)
-        rest = [a for a in range(rank) if a not in channels]
+        channels = self._channel_axes(rank)
+        reduced = [a for a in range(rank) if a not in channels]
         by = [x.shape[a] if a in channels else 1 for a in range(rank)]
         alone = len(channels) == 1
         mean, variance = chosen(
             training,
-            lambda: nn.moments(x, rest, keepdims=not alone),
+            lambda: nn.moments(x, reduced, keepdims=not alone),
             lambda: (self.moving_mean.value(), self.moving_variance.value()),
         )
         if isinstance(training, TENSORS) or training:
-            self._move(self.moving_mean, mean, training)
-            count = reduce_sum(ones_like(x), rest, keepdims=not alone) if self._unbiased(rank) else None
-            wide = variance if count is None else variance * (count / maximum(count - 1, 1))
-            self._move(self.moving_variance, wide, training)
+            self._update(self.moving_mean, mean, training)
+            count = reduce_sum(ones_like(x), reduced, keepdims=not alone) if self._unbiased(rank) else None
+            unbiased = variance if count is None else variance * (count / maximum(count - 1, 1))
+            self._update(self.moving_variance, unbiased, training)
         mean, variance, beta, gamma = (
             value if value is None or not alone else reshape(value, by)
             for value in (mean, variance, self.beta, self.gamma)
         )
-        found = nn.batch_normalization(x, mean, variance, beta, gamma, self.epsilon)
-        return cast(found, inputs.dtype) if inputs.dtype.is_floating else found
+        outputs = nn.batch_normalization(x, mean, variance, beta, gamma, self.epsilon)
+        return cast(outputs, inputs.dtype) if inputs.dtype.is_floating else outputs
 
-    def _move(self, average: Any, value: Any, training: Any) -> None:
-        share = chosen(
+    def _update(self, average: Any, value: Any, training: Any) -> None:
+        """Update a moving average by the batch's value in training."""
+        rate = chosen(
             training,
             lambda: convert_to_tensor(1 - self.momentum, self.dtype),
             lambda: convert_to_tensor(0.0, self.dtype),
         )
-        self.add_update(average.assign_sub((average - value) * share))
+        self.add_update(average.assign_sub((average - value) * rate))
 
     def _unbiased(self, rank: int) -> bool:
         return rank == 4 if self.fused is None else self.fused
 
-    def _places(self, rank: int) -> list[int]:
-        places = [a + rank if a < 0 else a for a in self.axis]
-        if any(not 0 <= a < rank for a in places):
+    def _channel_axes(self, rank: int) -> list[int]:
+        axes = [a + rank if a < 0 else a for a in self.axis]
+        if any(not 0 <= a < rank for a in axes):
             raise InvalidArgumentError(f"Invalid axis {self.axis} of inputs of {rank} axes.")
-        return places
+        return axes
 
 
 @entry
@@ -198,7 +201,7 @@ def batch_normalization(
     virtual_batch_size: int | None = None,
     adjustment: Any = None,
 ) -> Any:
-    """A new :class:`BatchNormalization` layer's result for ``inputs``; the arguments are the layer's.
+    """The outputs of a new :class:`BatchNormalization` layer for ``inputs``; the arguments are the layer's.
 
     >>> from dualflow.compat import v1
     >>> v1.layers.batch_normalization(v1.constant([[1.0], [3.0]]), training=True).numpy().round(3).tolist()

@@ -1,4 +1,4 @@
-"""Pooling as layers and functions."""
+"""Layers of pooling."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from dualflow.compat.v1.scopes import Reuse
 
 
 class PoolingLayer(Layer):
-    """The base of layers that take the largest or the mean element of each window.
+    """The base of layers that compute the maximum or the mean of each window.
 
     Raises:
-        InvalidArgumentError: a size, a padding or a format that is none.
+        InvalidArgumentError: an invalid size, padding or format.
     """
 
     axes: ClassVar[int] = 2
-    """How many axes the window has."""
+    """The number of axes of the window."""
     takes_largest: ClassVar[bool] = True
-    """Whether the result is the largest element, or else the mean."""
+    """Whether the result is the maximum rather than the mean."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class PoolingLayer(Layer):
         self.channels_first = is_channels_first(data_format)
 
     def call(self, inputs: Any) -> Any:
-        """The pooled inputs, ``[batch, *axes, channels]`` or as ``data_format`` says.
+        """The pooled inputs, whose layout is ``data_format``, such as ``[batch, *axes, channels]``.
 
         Raises:
             InvalidArgumentError: inputs of another rank.
@@ -58,7 +58,7 @@ class PoolingLayer(Layer):
 
 
 class MaxPooling1D(PoolingLayer):
-    """The largest elements of windows of ``[batch, length, channels]``, as :class:`MaxPooling2D`.
+    """The maxima of windows of ``[batch, length, channels]``, as :class:`MaxPooling2D`.
 
     >>> from dualflow.compat import v1
     >>> v1.layers.MaxPooling1D(2, 2)(v1.constant([[[1.0], [3.0], [2.0], [0.0]]])).numpy().ravel().tolist()
@@ -69,12 +69,12 @@ class MaxPooling1D(PoolingLayer):
 
 
 class MaxPooling2D(PoolingLayer):
-    """The largest elements of windows of images ``[batch, height, width, channels]``.
+    """The maxima of windows of images ``[batch, height, width, channels]``.
 
     Args:
-        pool_size: the window's size: an integer for each axis, or one for all.
-        strides: the window's steps; None for its size.
-        padding: "valid", or "same" for windows that go over the edge.
+        pool_size: the size of the window: an integer for each axis, or one for all.
+        strides: the distance between windows; by default their size.
+        padding: "valid", or "same" for windows that extend over the edge.
         data_format: "channels_last", or "channels_first" for ``[batch, channels, height, width]``.
         name: of the layer, by default the class's in snake_case.
 
@@ -87,7 +87,7 @@ class MaxPooling2D(PoolingLayer):
 
 
 class MaxPooling3D(PoolingLayer):
-    """The largest elements of windows of ``[batch, depth, height, width, channels]``.
+    """The maxima of windows of ``[batch, depth, height, width, channels]``.
 
     The arguments are those of :class:`MaxPooling2D`.
 

@@ -1,4 +1,4 @@
-"""Convolutions of each channel by itself, whose results are then mixed, as layers."""
+"""Layers of separable convolutions: a depthwise convolution, then a pointwise one."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dualflow.ops.arrangement import expand_dims, squeeze
 
 
 class SeparableLayer(ConvolutionLayer):
-    """The base of layers that convolve each channel by itself, then mix the channels at each place.
+    """The base of layers of separable convolutions, depthwise and then pointwise.
 
     Chollet, "Xception: deep learning with depthwise separable convolutions", 2017.
 
     Raises:
-        InvalidArgumentError: strides that differ, or a size, a padding or a format that is none.
+        InvalidArgumentError: strides that differ, or an invalid size, padding or format.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class SeparableLayer(ConvolutionLayer):
         self._pointwise_options = pointwise_initializer, pointwise_regularizer, True, pointwise_constraint
 
     def build(self, input_shape: Any) -> None:
-        """Create the variables for inputs with as many channels as ``input_shape`` has."""
+        """Create the variables for inputs with the channels of ``input_shape``."""
         channels = self._channels(input_shape)
         spread = [*self.kernel_size, channels, self.depth_multiplier]
         mixed = [*[1] * self.axes, channels * self.depth_multiplier, self.filters]
@@ -95,7 +95,7 @@ class SeparableLayer(ConvolutionLayer):
             inputs = expand_dims(inputs, along)
             depthwise, pointwise = expand_dims(depthwise, 0), expand_dims(pointwise, 0)
         step = [self.strides[0]] * 2
-        found = nn.separable_conv2d(
+        outputs = nn.separable_conv2d(
             inputs,
             depthwise,
             pointwise,
@@ -104,7 +104,7 @@ class SeparableLayer(ConvolutionLayer):
             "NCHW" if self.channels_first else "NHWC",
             [1] * (2 - self.axes) + list(self.dilation_rate),
         )
-        return squeeze(found, [along]) if self.axes == 1 else found
+        return squeeze(outputs, [along]) if self.axes == 1 else outputs
 
 
 class SeparableConv1D(SeparableLayer):
@@ -119,15 +119,15 @@ class SeparableConv1D(SeparableLayer):
 
 
 class SeparableConv2D(SeparableLayer):
-    """A convolution of each channel of ``[batch, height, width, channels]`` by itself, then a mix of them.
+    """A separable convolution of images ``[batch, height, width, channels]``.
 
     Args:
-        depth_multiplier: how many channels each channel of the inputs becomes before they are mixed.
-        depthwise_initializer, depthwise_regularizer, depthwise_constraint: of the kernel
+        depth_multiplier: the number of channels that the depthwise convolution computes from each channel.
+        depthwise_initializer, depthwise_regularizer, depthwise_constraint: of the depthwise kernel
             ``[*kernel_size, channels, depth_multiplier]``.
-        pointwise_initializer, pointwise_regularizer, pointwise_constraint: of the kernel that mixes.
+        pointwise_initializer, pointwise_regularizer, pointwise_constraint: of the pointwise kernel.
 
-    The other arguments are those of :class:`Conv2D`; all strides are one number.
+    The other arguments are those of :class:`Conv2D`; all strides must be equal.
 
     >>> from dualflow.compat import v1
     >>> v1.layers.SeparableConv2D(8, 3, depth_multiplier=2)(v1.ones([2, 10, 10, 4])).shape

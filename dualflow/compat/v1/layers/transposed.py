@@ -1,4 +1,4 @@
-"""Transposed convolutions as layers: outputs are larger than inputs."""
+"""Layers of transposed convolutions, whose outputs are larger than their inputs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from dualflow.core.errors import InvalidArgumentError
 
 
 class TransposedConvolutionLayer(ConvolutionLayer):
-    """The base of layers that spread inputs by a kernel ``[*kernel_size, filters, channels of the inputs]``.
+    """The base of layers of transposed convolutions.
 
-    The outputs have ``size * stride`` places along an axis, or ``size * stride + max(kernel - stride, 0)``
-    with "valid" padding.
+    The kernel has the shape ``[*kernel_size, filters, channels of the inputs]``. The size of an axis of the
+    outputs is ``size * stride``, or ``size * stride + max(kernel - stride, 0)`` with "valid" padding.
 
     Raises:
-        InvalidArgumentError: a size, a padding or a format that is none.
+        InvalidArgumentError: an invalid size, padding or format.
     """
 
     def __init__(
@@ -73,13 +73,14 @@ class TransposedConvolutionLayer(ConvolutionLayer):
 
     def _convolved(self, inputs: Any) -> Any:
         start = 2 if self.channels_first else 1
-        given = tuple(inputs.shape)[start : start + self.axes]
-        if None in given:
+        input_sizes = tuple(inputs.shape)[start : start + self.axes]
+        if None in input_sizes:
             raise InvalidArgumentError(
                 f"Layer {self.name} takes inputs whose axes have known sizes, not {inputs.shape}: give the "
-                "placeholder the sizes behind the batch."
+                "placeholder the sizes of all axes after the batch."
             )
-        sizes = [self._size(*each) for each in zip(given, self.kernel_size, self.strides, strict=True)]
+        axes = zip(input_sizes, self.kernel_size, self.strides, strict=True)
+        sizes = [self._size(*axis) for axis in axes]
         target = [-1, self.filters, *sizes] if self.channels_first else [-1, *sizes, self.filters]
         return nn.conv_transpose(inputs, self.kernel, target, self.strides, self.padding, self._format())
 

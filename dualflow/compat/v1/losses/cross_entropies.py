@@ -7,7 +7,7 @@ from typing import Any
 from dualflow import nn
 from dualflow.compat.v1.collection import GraphKeys
 from dualflow.compat.v1.losses.weighted import Reduction, compute_weighted_loss
-from dualflow.compat.v1.weighting import given, require_one_shape
+from dualflow.compat.v1.weighting import require_one_shape, required_tensor
 from dualflow.core.tracebacks import entry
 from dualflow.graph_mode import name_scope
 from dualflow.ops.arrangement import squeeze
@@ -28,8 +28,8 @@ def sigmoid_cross_entropy(
     """:func:`dualflow.nn.sigmoid_cross_entropy_with_logits` as a loss.
 
     Args:
-        multi_class_labels, logits: of one shape.
-        label_smoothing: how far labels are moved to one half.
+        multi_class_labels, logits: of equal shape.
+        label_smoothing: the fraction by which labels are moved towards 0.5.
 
     See :func:`compute_weighted_loss` for the other arguments.
 
@@ -41,12 +41,12 @@ def sigmoid_cross_entropy(
     0.6931
     """
     with name_scope(scope, "sigmoid_cross_entropy_loss") as inner:
-        guess = given(logits, "logits")
-        right = cast(given(multi_class_labels, "multi_class_labels"), guess.dtype)
-        require_one_shape(right, guess)
+        y_pred = required_tensor(logits, "logits")
+        y_true = cast(required_tensor(multi_class_labels, "multi_class_labels"), y_pred.dtype)
+        require_one_shape(y_true, y_pred)
         if label_smoothing > 0:
-            right = right * (1 - label_smoothing) + 0.5 * label_smoothing
-        losses = nn.sigmoid_cross_entropy_with_logits(right, guess)
+            y_true = y_true * (1 - label_smoothing) + 0.5 * label_smoothing
+        losses = nn.sigmoid_cross_entropy_with_logits(y_true, y_pred)
         return compute_weighted_loss(losses, weights, inner, loss_collection, reduction)
 
 
@@ -63,8 +63,8 @@ def softmax_cross_entropy(
     """:func:`dualflow.nn.softmax_cross_entropy_with_logits` as a loss; no gradient flows to the labels.
 
     Args:
-        onehot_labels, logits: ``[..., classes]``, of one shape.
-        label_smoothing: how far labels are moved to equal shares.
+        onehot_labels, logits: ``[..., classes]``, of equal shape.
+        label_smoothing: the fraction by which labels are moved towards a uniform distribution.
 
     See :func:`compute_weighted_loss` for the other arguments.
 
@@ -76,13 +76,13 @@ def softmax_cross_entropy(
     0.6931
     """
     with name_scope(scope, "softmax_cross_entropy_loss") as inner:
-        guess = given(logits, "logits")
-        right = cast(given(onehot_labels, "onehot_labels"), guess.dtype)
-        require_one_shape(right, guess)
+        y_pred = required_tensor(logits, "logits")
+        y_true = cast(required_tensor(onehot_labels, "onehot_labels"), y_pred.dtype)
+        require_one_shape(y_true, y_pred)
         if label_smoothing > 0:
-            classes = cast(shape_of(right)[-1], guess.dtype)
-            right = right * (1 - label_smoothing) + label_smoothing / classes
-        losses = nn.softmax_cross_entropy_with_logits(stop_gradient(right), guess)
+            classes = cast(shape_of(y_true)[-1], y_pred.dtype)
+            y_true = y_true * (1 - label_smoothing) + label_smoothing / classes
+        losses = nn.softmax_cross_entropy_with_logits(stop_gradient(y_true), y_pred)
         return compute_weighted_loss(losses, weights, inner, loss_collection, reduction)
 
 
@@ -98,7 +98,7 @@ def sparse_softmax_cross_entropy(
     """:func:`dualflow.nn.sparse_softmax_cross_entropy_with_logits` as a loss.
 
     Args:
-        labels: indices of classes: of the shape of ``logits`` without its last axis, or with one of size 1.
+        labels: class indices, of the shape of ``logits`` without the last axis, or with size 1 there.
         logits: ``[..., classes]``.
 
     See :func:`compute_weighted_loss` for the other arguments.
@@ -108,8 +108,8 @@ def sparse_softmax_cross_entropy(
     0.6931
     """
     with name_scope(scope, "sparse_softmax_cross_entropy_loss") as inner:
-        right, guess = given(labels, "labels"), given(logits, "logits")
-        if len(right.shape) == len(guess.shape) and right.shape[-1:] == (1,):
-            right = squeeze(right, [-1])
-        losses = nn.sparse_softmax_cross_entropy_with_logits(right, guess)
+        y_true, y_pred = required_tensor(labels, "labels"), required_tensor(logits, "logits")
+        if len(y_true.shape) == len(y_pred.shape) and y_true.shape[-1:] == (1,):
+            y_true = squeeze(y_true, [-1])
+        losses = nn.sparse_softmax_cross_entropy_with_logits(y_true, y_pred)
         return compute_weighted_loss(losses, weights, inner, loss_collection, reduction)

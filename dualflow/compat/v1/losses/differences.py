@@ -1,4 +1,4 @@
-"""Losses of predictions that differ from their labels."""
+"""Losses that compare predictions with labels."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from dualflow import nn
 from dualflow.compat.v1.collection import GraphKeys
 from dualflow.compat.v1.losses.weighted import Reduction, add_loss, compute_weighted_loss, present
-from dualflow.compat.v1.weighting import as_numbers, fitting, given, require_one_shape
+from dualflow.compat.v1.weighting import as_numbers, fitting, require_one_shape, required_tensor
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.graph_mode import name_scope
@@ -19,10 +19,13 @@ from dualflow.ops.selection import where
 
 
 def _of_pairs(labels: Any, predictions: Any, what: str = "predictions") -> tuple[Any, Any]:
-    """Both as float32, of one shape."""
-    right, guess = as_numbers(given(labels, "labels")), as_numbers(given(predictions, what))
-    require_one_shape(right, guess)
-    return right, guess
+    """Both as float32, of equal shape."""
+    y_true, y_pred = (
+        as_numbers(required_tensor(labels, "labels")),
+        as_numbers(required_tensor(predictions, what)),
+    )
+    require_one_shape(y_true, y_pred)
+    return y_true, y_pred
 
 
 @entry
@@ -44,8 +47,8 @@ def absolute_difference(
     1.5
     """
     with name_scope(scope, "absolute_difference") as inner:
-        right, guess = _of_pairs(labels, predictions)
-        return compute_weighted_loss(abs(guess - right), weights, inner, loss_collection, reduction)
+        y_true, y_pred = _of_pairs(labels, predictions)
+        return compute_weighted_loss(abs(y_pred - y_true), weights, inner, loss_collection, reduction)
 
 
 @entry
@@ -67,8 +70,8 @@ def mean_squared_error(
     4.5
     """
     with name_scope(scope, "mean_squared_error") as inner:
-        right, guess = _of_pairs(labels, predictions)
-        difference = guess - right
+        y_true, y_pred = _of_pairs(labels, predictions)
+        difference = y_pred - y_true
         return compute_weighted_loss(difference * difference, weights, inner, loss_collection, reduction)
 
 
@@ -83,16 +86,16 @@ def cosine_distance(
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
     dim: int | None = None,
 ) -> Any:
-    """``1 - sum(labels * predictions)`` along an axis, of vectors that have been made of length 1.
+    """``1 - sum(labels * predictions)`` along an axis; the vectors must be normalised to length 1.
 
     Args:
-        labels, predictions: of one shape.
-        axis: of the vectors; ``dim`` is an older name for it.
+        labels, predictions: of equal shape.
+        axis: the axis of the vectors; ``dim`` is its older name.
 
     See :func:`compute_weighted_loss` for the other arguments.
 
     Raises:
-        InvalidArgumentError: labels and predictions of different shapes, no axis, or two.
+        InvalidArgumentError: labels and predictions of different shapes; no axis, or both names of it.
 
     >>> from dualflow.compat import v1
     >>> float(v1.losses.cosine_distance([[1.0, 0.0]], [[0.0, 1.0]], axis=1))
@@ -101,8 +104,8 @@ def cosine_distance(
     if (axis is None) == (dim is None):
         raise InvalidArgumentError("You must specify `axis`, or else its older name `dim`.")
     with name_scope(scope, "cosine_distance_loss") as inner:
-        right, guess = _of_pairs(labels, predictions)
-        losses = 1 - reduce_sum(guess * right, dim if axis is None else axis, keepdims=True)
+        y_true, y_pred = _of_pairs(labels, predictions)
+        losses = 1 - reduce_sum(y_pred * y_true, dim if axis is None else axis, keepdims=True)
         return compute_weighted_loss(losses, weights, inner, loss_collection, reduction)
 
 
@@ -127,8 +130,8 @@ def hinge_loss(
     0.25
     """
     with name_scope(scope, "hinge_loss") as inner:
-        right, guess = _of_pairs(labels, logits, "logits")
-        losses = nn.relu(1 - (2 * right - 1) * guess)
+        y_true, y_pred = _of_pairs(labels, logits, "logits")
+        losses = nn.relu(1 - (2 * y_true - 1) * y_pred)
         return compute_weighted_loss(losses, weights, inner, loss_collection, reduction)
 
 
@@ -142,7 +145,7 @@ def huber_loss(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Any:
-    """Half the square of an error up to ``delta``, and beyond it a line that goes on from there.
+    """The Huber loss: half the square of errors up to ``delta``, and linear for larger errors.
 
     Huber, "Robust estimation of a location parameter", 1964. See :func:`compute_weighted_loss` for the other
     arguments.
@@ -155,8 +158,8 @@ def huber_loss(
     1.5
     """
     with name_scope(scope, "huber_loss") as inner:
-        right, guess = _of_pairs(labels, predictions)
-        error = abs(guess - right)
+        y_true, y_pred = _of_pairs(labels, predictions)
+        error = abs(y_pred - y_true)
         within = minimum(error, delta)
         losses = 0.5 * within * within + delta * (error - within)
         return compute_weighted_loss(losses, weights, inner, loss_collection, reduction)
@@ -175,8 +178,8 @@ def log_loss(
     """The cross entropy of probabilities: ``-log(predictions)`` where the label is 1.
 
     Args:
-        labels, predictions: in [0, 1], of one shape.
-        epsilon: added to what the logarithm is taken of.
+        labels, predictions: in [0, 1], of equal shape.
+        epsilon: added to the arguments of the logarithms.
 
     See :func:`compute_weighted_loss` for the other arguments.
 
@@ -188,8 +191,8 @@ def log_loss(
     0.6931
     """
     with name_scope(scope, "log_loss") as inner:
-        right, guess = _of_pairs(labels, predictions)
-        losses = -right * log(guess + epsilon) - (1 - right) * log(1 - guess + epsilon)
+        y_true, y_pred = _of_pairs(labels, predictions)
+        losses = -y_true * log(y_pred + epsilon) - (1 - y_true) * log(1 - y_pred + epsilon)
         return compute_weighted_loss(losses, weights, inner, loss_collection, reduction)
 
 
@@ -201,12 +204,12 @@ def mean_pairwise_squared_error(
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
 ) -> Any:
-    """The mean square of the errors of differences between the elements of each sample, summed over samples.
+    """The mean squared error of the differences between elements of a sample, summed over samples.
 
     Args:
-        labels, predictions: ``[batch, ...]``, of one shape.
+        labels, predictions: ``[batch, ...]``, of equal shape.
         weights: a scalar, or one for each sample.
-        scope, loss_collection: as of :func:`compute_weighted_loss`.
+        scope, loss_collection: as for :func:`compute_weighted_loss`.
 
     Raises:
         InvalidArgumentError: labels and predictions of different shapes, or without a second axis.
@@ -216,13 +219,13 @@ def mean_pairwise_squared_error(
     4.0
     """
     with name_scope(scope, "mean_pairwise_squared_error"):
-        right, guess = _of_pairs(labels, predictions)
-        if len(guess.shape) < 2:
+        y_true, y_pred = _of_pairs(labels, predictions)
+        if len(y_pred.shape) < 2:
             raise InvalidArgumentError(
-                f"mean_pairwise_squared_error takes [batch, ...], not shape {guess.shape}, without pairs."
+                f"mean_pairwise_squared_error takes [batch, ...], not shape {y_pred.shape} without pairs."
             )
-        w = as_numbers(given(weights, "weights"))
-        difference = guess - right
+        w = as_numbers(required_tensor(weights, "weights"))
+        difference = y_pred - y_true
         w = fitting(w, difference)
         axes = list(range(1, len(difference.shape)))
         count = reduce_sum(present(difference, w), axes, keepdims=True)
@@ -231,6 +234,6 @@ def mean_pairwise_squared_error(
         first = 2 * divide_no_nan(squares, maximum(count - 1, 0))
         second = 2 * divide_no_nan(total * total, maximum(count * (count - 1), 0))
         loss = reduce_sum((first - second) * w)
-        found = where(reduce_sum(count) > 0, loss, zeros_like(loss))
-        add_loss(found, loss_collection)
-        return found
+        loss = where(reduce_sum(count) > 0, loss, zeros_like(loss))
+        add_loss(loss, loss_collection)
+        return loss

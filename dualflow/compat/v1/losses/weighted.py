@@ -1,11 +1,11 @@
-"""How weighted losses of elements become one, and the losses of a graph: ``v1.losses``."""
+"""Reductions of weighted losses, and the collection of a graph's losses: ``v1.losses``."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from dualflow.compat.v1.collection import GraphKeys, get_collection
-from dualflow.compat.v1.weighting import as_numbers, fitting, given, spread
+from dualflow.compat.v1.weighting import as_numbers, fitting, required_tensor, spread
 from dualflow.core.dtypes import float32
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
@@ -18,10 +18,11 @@ from dualflow.ops.shapes import size
 
 
 class Reduction:
-    """How the losses of elements become one: by their weighted sum, divided by something or not.
+    """Reductions of the losses of elements to one loss.
 
-    ``MEAN`` divides by the sum of the weights, ``SUM_OVER_BATCH_SIZE`` by the number of elements,
-    ``SUM_BY_NONZERO_WEIGHTS`` by the number of those whose weight is not 0; ``NONE`` adds nothing up.
+    ``SUM`` is their weighted sum. ``MEAN`` divides it by the sum of the weights, ``SUM_OVER_BATCH_SIZE`` by
+    the number of elements, ``SUM_BY_NONZERO_WEIGHTS`` by the number of elements whose weight is not 0.
+    ``NONE`` doesn't reduce.
 
     >>> from dualflow.compat import v1
     >>> v1.losses.Reduction.SUM
@@ -37,15 +38,15 @@ class Reduction:
 
     @classmethod
     def all(cls) -> tuple[str, ...]:
-        """All of them."""
+        """All reductions."""
         return cls.NONE, cls.SUM, cls.MEAN, cls.SUM_OVER_BATCH_SIZE, cls.SUM_BY_NONZERO_WEIGHTS
 
     @classmethod
     def validate(cls, key: str) -> None:
-        """Refuse what is none of them.
+        """Raise unless ``key`` is a reduction.
 
         Raises:
-            InvalidArgumentError: ``key`` is none.
+            InvalidArgumentError: ``key`` is not a reduction.
         """
         if key not in cls.all():
             raise InvalidArgumentError(f"Invalid Reduction Key {key}; it is one of {', '.join(cls.all())}.")
@@ -59,20 +60,20 @@ def compute_weighted_loss(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Any:
-    """The losses of elements times their weights, as one loss.
+    """The losses of elements times their weights, reduced to one loss.
 
     Args:
         losses: numbers of any shape.
-        weights: a scalar, or for each axis of the losses its size or 1.
-        scope: of the names that a graph gets.
-        loss_collection: the graph's collection that the loss joins; None for no one.
+        weights: a scalar, or a tensor with the size of each axis of the losses or 1.
+        scope: the name scope of the added ops.
+        loss_collection: the graph's collection to which the loss is added; None for none.
         reduction: see :class:`Reduction`.
 
     Returns:
         A scalar of the dtype of ``losses``; with ``Reduction.NONE`` a tensor of their shape.
 
     Raises:
-        InvalidArgumentError: weights that don't fit, or an unknown reduction.
+        InvalidArgumentError: weights don't broadcast to the losses, or an unknown reduction.
 
     >>> from dualflow.compat import v1
     >>> float(v1.losses.compute_weighted_loss([1.0, 2.0, 6.0], [1.0, 1.0, 0.0]))
@@ -80,16 +81,16 @@ def compute_weighted_loss(
     """
     Reduction.validate(reduction)
     with name_scope(scope, "weighted_loss"):
-        values = given(losses, "losses")
-        w = fitting(given(weights, "weights"), values)
+        values = required_tensor(losses, "losses")
+        w = fitting(required_tensor(weights, "weights"), values)
         computed = values if values.dtype.size == 8 and values.dtype.is_floating else as_numbers(values)
         w = cast(w, computed.dtype)
-        found = computed * w
+        loss = computed * w
         if reduction != Reduction.NONE:
-            found = _reduced(reduce_sum(found), computed, w, reduction)
-        found = cast(found, values.dtype)
-        add_loss(found, loss_collection)
-        return found
+            loss = _reduced(reduce_sum(loss), computed, w, reduction)
+        loss = cast(loss, values.dtype)
+        add_loss(loss, loss_collection)
+        return loss
 
 
 def _reduced(total: Any, losses: Any, weights: Any, reduction: str) -> Any:
@@ -110,7 +111,7 @@ def present(losses: Any, weights: Any) -> Any:
 
 
 def add_loss(loss: Any, loss_collection: str | None = GraphKeys.LOSSES) -> None:
-    """Put a loss into a graph's collection; nothing where ops run now.
+    """Add a loss to a graph's collection; does nothing eagerly.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default():
@@ -124,26 +125,26 @@ def add_loss(loss: Any, loss_collection: str | None = GraphKeys.LOSSES) -> None:
 
 
 def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES) -> list[Any]:
-    """The losses in a collection of the default graph, of names that begin with ``scope``."""
+    """The losses in a collection of the default graph whose names begin with ``scope``."""
     return get_collection(loss_collection, scope)
 
 
 def get_regularization_losses(scope: str | None = None) -> list[Any]:
-    """What regularizers have added to the default graph."""
+    """The losses that regularizers have added to the default graph."""
     return get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 
 @entry
 def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Any:
-    """The sum of what regularizers have added to the default graph; 0 if there is nothing.
+    """The sum of the losses that regularizers have added to the default graph; 0 if there are none.
 
     >>> from dualflow.compat import v1
     >>> float(v1.losses.get_regularization_loss())
     0.0
     """
-    found = get_regularization_losses(scope)
+    losses = get_regularization_losses(scope)
     with name_scope(name):
-        return add_n(found) if found else constant(0.0)
+        return add_n(losses) if losses else constant(0.0)
 
 
 @entry
@@ -153,9 +154,9 @@ def get_total_loss(
     """The sum of the default graph's losses.
 
     Args:
-        add_regularization_losses: whether those of regularizers are among them.
+        add_regularization_losses: whether losses of regularizers are included.
         name: of the sum.
-        scope: only losses whose names begin so.
+        scope: selects the losses whose names begin with it.
 
     Raises:
         InvalidArgumentError: there are no losses.
@@ -166,13 +167,13 @@ def get_total_loss(
     ...     print(session.run(v1.losses.get_total_loss()))
     6.0
     """
-    found = get_losses(scope)
+    losses = get_losses(scope)
     if add_regularization_losses:
-        found += get_regularization_losses(scope)
-    if not found:
+        losses += get_regularization_losses(scope)
+    if not losses:
         raise InvalidArgumentError(
-            "There are no losses in the default graph; where ops run now, add the losses that the functions "
-            "return."
+            "There are no losses in the default graph; in eager execution, add up the losses that the "
+            "functions return."
         )
     with name_scope(name):
-        return add_n(found)
+        return add_n(losses)

@@ -1,4 +1,4 @@
-"""Metrics as a value and an operation that updates it, in a graph: ``v1.metrics``."""
+"""Metrics of graphs, each a value and an operation that updates it: ``v1.metrics``."""
 
 from typing import TYPE_CHECKING
 

@@ -1,11 +1,11 @@
-"""Metrics of classes, which labels and predictions give by number."""
+"""Metrics of classification, with labels and predictions as class indices."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from dualflow.compat.v1.metrics.state import Pair, collected, metric_scope, metric_variable
-from dualflow.compat.v1.weighting import as_numbers, given, require_one_shape, spread
+from dualflow.compat.v1.weighting import as_numbers, require_one_shape, required_tensor, spread
 from dualflow.core.dtypes import float32, float64, int64
 from dualflow.core.tracebacks import entry
 from dualflow.ops.arithmetic import divide_no_nan, maximum
@@ -23,11 +23,11 @@ from dualflow.ops.statistics import reduce_mean
 
 def _flat(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Any, Any]:
     """Labels and predictions as vectors of int64, and weights as one of float32, or None."""
-    right = cast(given(labels, "labels"), int64)
-    guess = cast(given(predictions, "predictions"), int64)
-    require_one_shape(right, guess)
-    w = None if weights is None else reshape(spread(weights, right), [-1])
-    return reshape(right, [-1]), reshape(guess, [-1]), w
+    y_true = cast(required_tensor(labels, "labels"), int64)
+    y_pred = cast(required_tensor(predictions, "predictions"), int64)
+    require_one_shape(y_true, y_pred)
+    w = None if weights is None else reshape(spread(weights, y_true), [-1])
+    return reshape(y_true, [-1]), reshape(y_pred, [-1]), w
 
 
 @entry
@@ -40,14 +40,15 @@ def mean_iou(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """The mean, over the classes that occur, of the elements of a class in both over those in either.
+    """The mean intersection over union (IoU), over the classes that occur.
 
     Args:
-        labels, predictions: numbers of classes, of one shape.
-        num_classes: how many classes there may be.
+        labels, predictions: class indices, of equal shape.
+        num_classes: the number of classes.
 
     Returns:
-        The mean, and an operation that gives the confusion matrix; see :func:`mean` for the other arguments.
+        The mean, and an operation that returns the confusion matrix; see :func:`mean` for the other
+        arguments.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default(), v1.Session() as session:
@@ -57,14 +58,14 @@ def mean_iou(
     [[1.0, 1.0], [0.0, 2.0]] 0.5833
     """
     with metric_scope(name, "mean_iou"):
-        right, guess, w = _flat(labels, predictions, weights)
+        y_true, y_pred, w = _flat(labels, predictions, weights)
         matrix = metric_variable([num_classes, num_classes], "total_confusion_matrix", float64)
-        update = matrix.assign_add(confusion_matrix(right, guess, num_classes, w, dtype=float64))
+        update = matrix.assign_add(confusion_matrix(y_true, y_pred, num_classes, w, dtype=float64))
         both = cast(tensor_diag_part(matrix), float32)
         either = cast(reduce_sum(matrix, 0), float32) + cast(reduce_sum(matrix, 1), float32) - both
         count = reduce_sum(as_numbers(not_equal(either, 0)))
-        shares = both / where(greater(either, 0), either, ones_like(either))
-        value = where(greater(count, 0), reduce_sum(shares) / maximum(count, 1), 0.0)
+        ratios = both / where(greater(either, 0), either, ones_like(either))
+        value = where(greater(count, 0), reduce_sum(ratios) / maximum(count, 1), 0.0)
         return collected((value, update), metrics_collections, updates_collections)
 
 
@@ -78,14 +79,14 @@ def mean_per_class_accuracy(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """The mean over classes of the share of a class's labels that are predicted, 0 for one without labels.
+    """The mean over classes of the accuracy for labels of the class, which is 0 for a class without labels.
 
     Args:
-        labels, predictions: numbers of classes, of one shape.
-        num_classes: how many classes there are.
+        labels, predictions: class indices, of equal shape.
+        num_classes: the number of classes.
 
     Returns:
-        The mean, and an operation that gives the share for each class; see :func:`mean` for the other
+        The mean, and an operation that returns the accuracy of each class; see :func:`mean` for the other
         arguments.
 
     >>> from dualflow.compat import v1
@@ -96,13 +97,13 @@ def mean_per_class_accuracy(
     [0.5, 1.0] 0.75
     """
     with metric_scope(name, "mean_accuracy"):
-        right, guess, w = _flat(labels, predictions, weights)
+        y_true, y_pred, w = _flat(labels, predictions, weights)
         total, count = metric_variable([num_classes], "total"), metric_variable([num_classes], "count")
-        found = as_numbers(equal(right, guess))
-        share = ones_like(found) if w is None else w
+        correct = as_numbers(equal(y_true, y_pred))
+        weight = ones_like(correct) if w is None else w
         updates = (
-            count.assign_add(unsorted_segment_sum(found * share, right, num_classes)),
-            total.assign_add(unsorted_segment_sum(share, right, num_classes)),
+            count.assign_add(unsorted_segment_sum(correct * weight, y_true, num_classes)),
+            total.assign_add(unsorted_segment_sum(weight, y_true, num_classes)),
         )
         pair = reduce_mean(divide_no_nan(count, total)), divide_no_nan(*updates)
         return collected(pair, metrics_collections, updates_collections)

@@ -1,10 +1,17 @@
-"""Metrics that count how predictions and labels, taken as bools, meet."""
+"""Counts of true and false positives and negatives, with labels and predictions as bools."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from dualflow.compat.v1.metrics.state import Pair, collected, compared, metric_scope, metric_variable, of_both
+from dualflow.compat.v1.metrics.state import (
+    Pair,
+    collected,
+    compared,
+    map_pairs,
+    metric_scope,
+    metric_variable,
+)
 from dualflow.compat.v1.weighting import as_numbers, spread
 from dualflow.core.dtypes import bool_
 from dualflow.core.tracebacks import entry
@@ -14,17 +21,17 @@ from dualflow.ops.comparison import equal, logical_and
 from dualflow.ops.conversion import cast
 
 
-def _meeting(
+def _count_of(
     labels: Any, predictions: Any, weights: Any, label: bool, prediction: bool, name: str | None, default: str
 ) -> Pair:
-    """The weight of the elements that have this label and this prediction."""
+    """The weight of the elements with this label and this prediction."""
     with metric_scope(name, default):
-        right, guess, w = compared(labels, predictions, weights)
-        met = logical_and(equal(cast(right, bool_), label), equal(cast(guess, bool_), prediction))
-        count, found = metric_variable([], "count"), as_numbers(met)
+        y_true, y_pred, w = compared(labels, predictions, weights)
+        matches = logical_and(equal(cast(y_true, bool_), label), equal(cast(y_pred, bool_), prediction))
+        count, counted = metric_variable([], "count"), as_numbers(matches)
         if w is not None:
-            found = found * spread(w, found)
-        return count.value(), count.assign_add(reduce_sum(found))
+            counted = counted * spread(w, counted)
+        return count.value(), count.assign_add(reduce_sum(counted))
 
 
 @entry
@@ -36,7 +43,7 @@ def true_positives(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """How many predictions hold, as their labels do; see :func:`mean` for arguments and result.
+    """The number of true predictions whose labels are true; see :func:`mean` for arguments and result.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default(), v1.Session() as session:
@@ -45,7 +52,7 @@ def true_positives(
     ...     print(session.run(update))
     1.0
     """
-    pair = _meeting(labels, predictions, weights, True, True, name, "true_positives")
+    pair = _count_of(labels, predictions, weights, True, True, name, "true_positives")
     return collected(pair, metrics_collections, updates_collections)
 
 
@@ -58,8 +65,8 @@ def false_positives(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """How many predictions hold though their labels don't; see :func:`mean`."""
-    pair = _meeting(labels, predictions, weights, False, True, name, "false_positives")
+    """The number of true predictions whose labels are false; see :func:`mean`."""
+    pair = _count_of(labels, predictions, weights, False, True, name, "false_positives")
     return collected(pair, metrics_collections, updates_collections)
 
 
@@ -72,8 +79,8 @@ def true_negatives(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """How many predictions don't hold, as their labels; see :func:`mean`."""
-    pair = _meeting(labels, predictions, weights, False, False, name, "true_negatives")
+    """The number of false predictions whose labels are false; see :func:`mean`."""
+    pair = _count_of(labels, predictions, weights, False, False, name, "true_negatives")
     return collected(pair, metrics_collections, updates_collections)
 
 
@@ -86,8 +93,8 @@ def false_negatives(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """How many predictions don't hold though their labels do; see :func:`mean`."""
-    pair = _meeting(labels, predictions, weights, True, False, name, "false_negatives")
+    """The number of false predictions whose labels are true; see :func:`mean`."""
+    pair = _count_of(labels, predictions, weights, True, False, name, "false_negatives")
     return collected(pair, metrics_collections, updates_collections)
 
 
@@ -100,7 +107,7 @@ def precision(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """Of the predictions that hold, the share whose labels do; 0 if none holds. See :func:`mean`.
+    """The fraction of true predictions whose labels are true; 0 if there are none. See :func:`mean`.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default(), v1.Session() as session:
@@ -112,7 +119,7 @@ def precision(
     with metric_scope(name, "precision"):
         right = true_positives(labels, predictions, weights)
         wrong = false_positives(labels, predictions, weights)
-        return collected(of_both(_share, right, wrong), metrics_collections, updates_collections)
+        return collected(map_pairs(_fraction, right, wrong), metrics_collections, updates_collections)
 
 
 @entry
@@ -124,12 +131,12 @@ def recall(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """Of the labels that hold, the share whose predictions do; 0 if none holds. See :func:`mean`."""
+    """The fraction of true labels whose predictions are true; 0 if there are none. See :func:`mean`."""
     with metric_scope(name, "recall"):
         right = true_positives(labels, predictions, weights)
         missed = false_negatives(labels, predictions, weights)
-        return collected(of_both(_share, right, missed), metrics_collections, updates_collections)
+        return collected(map_pairs(_fraction, right, missed), metrics_collections, updates_collections)
 
 
-def _share(one: Any, other: Any) -> Any:
+def _fraction(one: Any, other: Any) -> Any:
     return divide_no_nan(one, one + other)

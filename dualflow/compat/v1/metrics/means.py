@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from dualflow.compat.v1.metrics.state import Pair, collected, compared, metric_scope, metric_variable, of_both
-from dualflow.compat.v1.weighting import aligned, as_numbers, given, spread
+from dualflow.compat.v1.metrics.state import (
+    Pair,
+    collected,
+    compared,
+    map_pairs,
+    metric_scope,
+    metric_variable,
+)
+from dualflow.compat.v1.weighting import aligned, as_numbers, required_tensor, spread
 from dualflow.core.dtypes import float32
 from dualflow.core.tracebacks import entry
 from dualflow.ops.arithmetic import divide_no_nan
@@ -26,22 +33,22 @@ def mean(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """The mean of all values seen, weighted where weights are given.
+    """The weighted mean of all values of past updates.
 
     Args:
         values: numbers of any shape.
-        weights: a scalar, or for each axis of the values its size or 1; 1 by default.
-        metrics_collections: names of the graph's collections that the value joins.
-        updates_collections: names of those that the operation joins.
+        weights: a scalar, or a tensor with the size of each axis of the values or 1; 1 by default.
+        metrics_collections: the names of the graph's collections to which the value is added.
+        updates_collections: the names of the graph's collections to which the operation is added.
         name: of the scope of the variables, by default the function's.
 
     Returns:
-        A float32 tensor of what was seen up to now, 0 if that is nothing; and an operation that lets the
-        metric see the values and gives the result after that.
+        A float32 tensor with the current result, 0 before the first update; and an operation that updates
+        the metric by the values and returns the new result.
 
     Raises:
-        FailedPreconditionError: ops run now; :mod:`dualflow.eager.metrics` is for that.
-        InvalidArgumentError: weights that don't fit.
+        FailedPreconditionError: in eager execution; use :mod:`dualflow.eager.metrics`.
+        InvalidArgumentError: weights don't broadcast to the values.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default(), v1.Session() as session:
@@ -53,12 +60,12 @@ def mean(
     """
     with metric_scope(name, "mean"):
         total, count = metric_variable([], "total"), metric_variable([], "count")
-        numbers = as_numbers(given(values, "values"))
+        numbers = as_numbers(required_tensor(values, "values"))
         if weights is None:
             weight = cast(size(numbers), float32)
         else:
-            shares = spread(weights, numbers)
-            numbers, weight = numbers * shares, reduce_sum(shares)
+            broadcast_weights = spread(weights, numbers)
+            numbers, weight = numbers * broadcast_weights, reduce_sum(broadcast_weights)
         updates = total.assign_add(reduce_sum(numbers)), count.assign_add(weight)
         pair = divide_no_nan(total, count), divide_no_nan(*updates)
         return collected(pair, metrics_collections, updates_collections)
@@ -72,11 +79,11 @@ def mean_tensor(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """The mean of each element over all tensors seen; see :func:`mean`.
+    """The mean of each element over the tensors of past updates; see :func:`mean`.
 
     Args:
-        values: numbers of a shape that is known.
-        weights: what broadcasts to it.
+        values: numbers of a static shape.
+        weights: numbers that broadcast to it.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default(), v1.Session() as session:
@@ -88,11 +95,11 @@ def mean_tensor(
     [2.0, 4.0]
     """
     with metric_scope(name, "mean"):
-        numbers = as_numbers(given(values, "values"))
+        numbers = as_numbers(required_tensor(values, "values"))
         total = metric_variable(numbers.shape, "total_tensor")
         count = metric_variable(numbers.shape, "count_tensor")
-        shares = ones_like(numbers) if weights is None else spread(weights, numbers)
-        updates = total.assign_add(numbers * shares), count.assign_add(shares)
+        broadcast_weights = ones_like(numbers) if weights is None else spread(weights, numbers)
+        updates = total.assign_add(numbers * broadcast_weights), count.assign_add(broadcast_weights)
         pair = divide_no_nan(total, count), divide_no_nan(*updates)
         return collected(pair, metrics_collections, updates_collections)
 
@@ -106,10 +113,10 @@ def accuracy(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """The share of predictions that equal their labels; see :func:`mean`.
+    """The fraction of predictions that equal their labels; see :func:`mean`.
 
     Raises:
-        InvalidArgumentError: labels, predictions or weights that don't fit.
+        InvalidArgumentError: the shapes of labels, predictions or weights don't match.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default(), v1.Session() as session:
@@ -118,9 +125,9 @@ def accuracy(
     ...     print(session.run(update))
     0.5
     """
-    right, guess, w = compared(labels, predictions, weights)
-    found = equal(guess, right if right.dtype is guess.dtype else cast(right, guess.dtype))
-    return mean(found, w, metrics_collections, updates_collections, name or "accuracy")
+    y_true, y_pred, w = compared(labels, predictions, weights)
+    correct = equal(y_pred, y_true if y_true.dtype is y_pred.dtype else cast(y_true, y_pred.dtype))
+    return mean(correct, w, metrics_collections, updates_collections, name or "accuracy")
 
 
 @entry
@@ -133,8 +140,8 @@ def mean_absolute_error(
     name: str | None = None,
 ) -> Pair:
     """The mean of ``abs(predictions - labels)``; see :func:`mean`."""
-    right, guess, w = compared(labels, predictions, weights)
-    error = abs(as_numbers(guess) - as_numbers(right))
+    y_true, y_pred, w = compared(labels, predictions, weights)
+    error = abs(as_numbers(y_pred) - as_numbers(y_true))
     return mean(error, w, metrics_collections, updates_collections, name or "mean_absolute_error")
 
 
@@ -148,8 +155,8 @@ def mean_squared_error(
     name: str | None = None,
 ) -> Pair:
     """The mean of ``(predictions - labels) ** 2``; see :func:`mean`."""
-    right, guess, w = compared(labels, predictions, weights)
-    error = as_numbers(guess) - as_numbers(right)
+    y_true, y_pred, w = compared(labels, predictions, weights)
+    error = as_numbers(y_pred) - as_numbers(y_true)
     return mean(error * error, w, metrics_collections, updates_collections, name or "mean_squared_error")
 
 
@@ -164,7 +171,7 @@ def root_mean_squared_error(
 ) -> Pair:
     """The square root of the mean of ``(predictions - labels) ** 2``; see :func:`mean`."""
     pair = mean_squared_error(labels, predictions, weights, None, None, name or "root_mean_squared_error")
-    return collected(of_both(sqrt, pair), metrics_collections, updates_collections)
+    return collected(map_pairs(sqrt, pair), metrics_collections, updates_collections)
 
 
 @entry
@@ -177,15 +184,15 @@ def mean_relative_error(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """The mean of ``abs(predictions - labels) / normalizer``, 0 where that is 0; see :func:`mean`.
+    """The mean of ``abs(predictions - labels) / normalizer``, 0 where that divides by 0; see :func:`mean`.
 
     Args:
         normalizer: of the shape of ``predictions``.
     """
-    right, guess, w = compared(labels, predictions, weights)
-    by, _ = aligned(given(normalizer, "normalizer"), guess)
+    y_true, y_pred, w = compared(labels, predictions, weights)
+    by, _ = aligned(required_tensor(normalizer, "normalizer"), y_pred)
     by = as_numbers(by)
-    ratio = where(equal(by, 0.0), zeros_like(by), abs(as_numbers(right) - as_numbers(guess)) / by)
+    ratio = where(equal(by, 0.0), zeros_like(by), abs(as_numbers(y_true) - as_numbers(y_pred)) / by)
     return mean(ratio, w, metrics_collections, updates_collections, name or "mean_relative_error")
 
 
@@ -202,13 +209,13 @@ def mean_cosine_distance(
     """1 minus the mean of ``sum(labels * predictions)`` along an axis; see :func:`mean`.
 
     Args:
-        dim: the axis of the vectors, which have been made of length 1.
-        weights: what broadcasts to one number for each vector, with that axis of size 1.
+        dim: the axis of the vectors, which must be normalised to length 1.
+        weights: numbers that broadcast to one number for each vector, with that axis of size 1.
     """
-    right, guess, _ = compared(labels, predictions, None)
-    along = reduce_sum(as_numbers(right) * as_numbers(guess), dim, keepdims=True)
+    y_true, y_pred, _ = compared(labels, predictions, None)
+    along = reduce_sum(as_numbers(y_true) * as_numbers(y_pred), dim, keepdims=True)
     pair = mean(along, weights, None, None, name or "mean_cosine_distance")
-    return collected(of_both(lambda x: 1 - x, pair), metrics_collections, updates_collections)
+    return collected(map_pairs(lambda x: 1 - x, pair), metrics_collections, updates_collections)
 
 
 @entry
@@ -220,8 +227,8 @@ def percentage_below(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """The share of values below a threshold; see :func:`mean`."""
-    below = less(as_numbers(given(values, "values")), threshold)
+    """The fraction of values below a threshold; see :func:`mean`."""
+    below = less(as_numbers(required_tensor(values, "values")), threshold)
     return mean(
         below, weights, metrics_collections, updates_collections, name or "percentage_below_threshold"
     )

@@ -1,4 +1,4 @@
-"""Metrics of scores in [0, 1], which hold where they are above one of several thresholds."""
+"""Metrics of scores in [0, 1] for several thresholds: a score above the threshold is a true prediction."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _AUC_EPSILON: Final = 1e-6
 
 
 class Counts(NamedTuple):
-    """For each threshold how labels and predictions meet: true or false, positives or negatives."""
+    """The numbers of true and false positives and negatives, vectors with an element for each threshold."""
 
     tp: Any
     fn: Any
@@ -43,27 +43,27 @@ _NAMES: Final = Counts("true_positives", "false_negatives", "true_negatives", "f
 def _counts(
     labels: Any, predictions: Any, thresholds: Any, weights: Any, needed: str = "tp fn tn fp"
 ) -> tuple[Counts, Counts]:
-    """Those counts that are needed up to now, and the operations that let them see more."""
-    right, guess, w = compared(labels, predictions, weights)
-    score = reshape(as_numbers(guess), [1, -1])
-    holds = reshape(cast(right, bool_), [1, -1])
+    """The current counts among ``needed``, and the operations that update them; the others are None."""
+    y_true, y_pred, w = compared(labels, predictions, weights)
+    score = reshape(as_numbers(y_pred), [1, -1])
+    is_true = reshape(cast(y_true, bool_), [1, -1])
     above = score > reshape(constant(np.float32(thresholds)), [-1, 1])
-    share = None if w is None else reshape(spread(w, guess), [1, -1])
+    weight = None if w is None else reshape(spread(w, y_pred), [1, -1])
     values, updates = {}, {}
     for key in needed.split():
         count = metric_variable([len(thresholds)], getattr(_NAMES, key))
-        right_label = holds if key in ("tp", "fn") else logical_not(holds)
-        found = as_numbers(logical_and(right_label, above if key[1] == "p" else logical_not(above)))
+        label = is_true if key in ("tp", "fn") else logical_not(is_true)
+        matches = as_numbers(logical_and(label, above if key[1] == "p" else logical_not(above)))
         values[key] = count.value()
-        updates[key] = count.assign_add(reduce_sum(found if share is None else found * share, 1))
-    nothing = Counts(None, None, None, None)
-    return nothing._replace(**values), nothing._replace(**updates)
+        updates[key] = count.assign_add(reduce_sum(matches if weight is None else matches * weight, 1))
+    no_counts = Counts(None, None, None, None)
+    return no_counts._replace(**values), no_counts._replace(**updates)
 
 
 def _at_thresholds(
     name: str, scope: str, doc: str, needed: str, what: Callable[[Counts], Any]
 ) -> Callable[..., Pair]:
-    """The metric of a value for each threshold."""
+    """A metric with a value for each threshold; ``what`` computes it from the counts."""
 
     def metric(
         labels: Any,
@@ -82,11 +82,11 @@ def _at_thresholds(
     metric.__doc__ = f"""{doc}, for each of several thresholds.
 
     Args:
-        labels: taken as bools.
-        predictions: scores of the shape of ``labels``, which hold above a threshold.
+        labels: converted to bools.
+        predictions: scores of the shape of ``labels``; a prediction is true if it is above the threshold.
         thresholds: a list of floats in [0, 1].
 
-    See :func:`mean` for the other arguments, the errors and the result, a vector here.
+    See :func:`mean` for the other arguments and the errors. The result is a vector.
     """
     return entry(metric)
 
@@ -94,49 +94,49 @@ def _at_thresholds(
 true_positives_at_thresholds = _at_thresholds(
     "true_positives_at_thresholds",
     "true_positives",
-    "How many scores hold, as their labels do",
+    "The number of true predictions whose labels are true",
     "tp",
     lambda c: c.tp,
 )
 false_negatives_at_thresholds = _at_thresholds(
     "false_negatives_at_thresholds",
     "false_negatives",
-    "How many scores don't hold though their labels do",
+    "The number of false predictions whose labels are true",
     "fn",
     lambda c: c.fn,
 )
 true_negatives_at_thresholds = _at_thresholds(
     "true_negatives_at_thresholds",
     "true_negatives",
-    "How many scores don't hold, as their labels",
+    "The number of false predictions whose labels are false",
     "tn",
     lambda c: c.tn,
 )
 false_positives_at_thresholds = _at_thresholds(
     "false_positives_at_thresholds",
     "false_positives",
-    "How many scores hold though their labels don't",
+    "The number of true predictions whose labels are false",
     "fp",
     lambda c: c.fp,
 )
 precision_at_thresholds = _at_thresholds(
     "precision_at_thresholds",
     "precision_at_thresholds",
-    "Of the scores that hold, the share whose labels do",
+    "The fraction of true predictions whose labels are true",
     "tp fp",
     lambda c: c.tp / (_EPSILON + c.tp + c.fp),
 )
 recall_at_thresholds = _at_thresholds(
     "recall_at_thresholds",
     "recall_at_thresholds",
-    "Of the labels that hold, the share whose scores do",
+    "The fraction of true labels whose predictions are true",
     "tp fn",
     lambda c: c.tp / (_EPSILON + c.tp + c.fn),
 )
 
 
 def _even(count: int) -> list[float]:
-    """Thresholds of equal distance, the first below 0 and the last above 1."""
+    """``count`` evenly spaced thresholds, the first below 0 and the last above 1."""
     if count < 2:
         raise InvalidArgumentError(f"num_thresholds must be at least 2, not {count}.")
     inner = [(i + 1) / (count - 1) for i in range(count - 2)]
@@ -156,23 +156,22 @@ def auc(
     summation_method: str = "trapezoidal",
     thresholds: Any = None,
 ) -> Pair:
-    """The area under a curve of two rates over all thresholds, approximately.
+    """The approximate area under the curve (AUC) of two rates over all thresholds.
 
     Args:
-        labels: taken as bools.
+        labels: converted to bools.
         predictions: scores in [0, 1], of the shape of ``labels``.
-        num_thresholds: how many thresholds there are.
-        curve: "ROC", true positives by false ones, or "PR", precision by recall.
+        num_thresholds: the number of thresholds.
+        curve: "ROC", the rates of true and false positives, or "PR", precision and recall.
         summation_method: "trapezoidal"; "minoring" or "majoring" for the lower or the upper sum; or
             "careful_interpolation" of the curve "PR" (Davis and Goadrich, "The relationship between
             Precision-Recall and ROC curves", 2006).
-        thresholds: in the place of even ones; 0 and 1 are added.
+        thresholds: replace the evenly spaced ones; 0 and 1 are added.
 
     See :func:`mean` for the other arguments and the result.
 
     Raises:
-        InvalidArgumentError: another curve or method, fewer than two thresholds, scores that are known to be
-            outside of [0, 1].
+        InvalidArgumentError: another curve or method, or fewer than two thresholds.
 
     >>> from dualflow.compat import v1
     >>> with v1.Graph().as_default(), v1.Session() as session:
@@ -230,7 +229,7 @@ _AREAS: Final[dict[str, Callable[[Any, Any], Any]]] = {
 
 
 def _interpolated_area(counts: Counts) -> Any:
-    """The area under precision by recall, with true positives linear in false ones between thresholds."""
+    """The area under the PR curve, with true positives linear in false positives between thresholds."""
     tp, fn, _, fp = counts
     step = tp[:-1] - tp[1:]
     positives = tp + fp
@@ -252,14 +251,15 @@ def sensitivity_at_specificity(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """The share of labels that are found, at the threshold whose specificity is closest to ``specificity``.
+    """The sensitivity at the threshold whose specificity is closest to ``specificity``.
 
-    Specificity is the share of false labels whose scores don't hold. See :func:`auc` for the arguments.
+    Sensitivity is the fraction of true labels whose predictions are true, specificity the fraction of false
+    labels whose predictions are false. See :func:`auc` for the arguments.
 
     Raises:
-        InvalidArgumentError: ``specificity`` is outside of [0, 1].
+        InvalidArgumentError: ``specificity`` is outside [0, 1].
     """
-    _require_share(specificity, "specificity")
+    _require_fraction(specificity, "specificity")
 
     def compute(counts: Counts) -> Any:
         tp, fn, tn, fp = counts
@@ -282,15 +282,14 @@ def specificity_at_sensitivity(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Pair:
-    """The share of false labels whose scores don't hold, at the threshold of the sensitivity closest to that
-    given.
+    """The specificity at the threshold whose sensitivity is closest to ``sensitivity``.
 
-    Sensitivity is the share of true labels whose scores hold. See :func:`auc` for the arguments.
+    See :func:`sensitivity_at_specificity` for the terms, and :func:`auc` for the arguments.
 
     Raises:
-        InvalidArgumentError: ``sensitivity`` is outside of [0, 1].
+        InvalidArgumentError: ``sensitivity`` is outside [0, 1].
     """
-    _require_share(sensitivity, "sensitivity")
+    _require_fraction(sensitivity, "sensitivity")
 
     def compute(counts: Counts) -> Any:
         tp, fn, tn, fp = counts
@@ -304,6 +303,6 @@ def specificity_at_sensitivity(
         return collected((compute(values), compute(updates)), metrics_collections, updates_collections)
 
 
-def _require_share(value: float, what: str) -> None:
+def _require_fraction(value: float, what: str) -> None:
     if not 0 <= value <= 1:
         raise InvalidArgumentError(f"`{what}` must be in the range [0, 1], not {value!r}.")
