@@ -42,7 +42,7 @@ from dualflow.eager import executing_eagerly as executing_eagerly
 from dualflow.eager.devices import device as device
 from dualflow.eager.kernel_slot import KERNELS as _KERNELS
 from dualflow.eager.tape import GradientTape as GradientTape
-from dualflow.eager.tape import UnconnectedGradients as UnconnectedGradients
+from dualflow.eager.unconnected import UnconnectedGradients as UnconnectedGradients
 from dualflow.eager.variable import Variable as Variable
 from dualflow.function import function as function
 from dualflow.gradient.custom import custom_gradient as custom_gradient

@@ -117,3 +117,34 @@ def test_the_methods_of_a_public_class_document_their_arguments(path: str) -> No
 def test_the_first_line_of_a_docstring_is_a_sentence(path: str) -> None:
     first = inspect.cleandoc(FUNCTIONS[path].__doc__ or "").splitlines()[0]
     assert first.endswith((".", ":"))
+
+
+READ_FIRST = (df.Tensor, type(df.constant(1)), df.Variable, df.random.Generator, df.GradientTape)
+"""The classes that users meet first: their methods have the contract of functions."""
+
+
+def _methods() -> dict[str, types.FunctionType]:
+    """The public methods of these classes, with those of their bases, by class and name."""
+    methods: dict[str, types.FunctionType] = {}
+    for cls in READ_FIRST:
+        for base in cls.__mro__:
+            for name, value in vars(base).items():
+                method = getattr(value, "__func__", value)
+                if isinstance(method, types.FunctionType) and name[0] != "_":
+                    methods.setdefault(f"{cls.__name__}.{name}", method)
+    return methods
+
+
+METHODS = _methods()
+
+
+@pytest.mark.parametrize("path", METHODS)
+def test_a_method_of_a_first_class_documents_arguments_result_errors_and_an_example(path: str) -> None:
+    assert [missing for missing in missing_sections(METHODS[path]) if missing != "cls"] == []
+
+
+@pytest.mark.parametrize("value", [*READ_FIRST[2:], df.function], ids=lambda value: value.__name__)
+def test_what_users_meet_first_documents_its_arguments_and_an_example(value: Callable[..., Any]) -> None:
+    text = inspect.cleandoc(value.__doc__ or "")
+    assert ">>> " in text
+    assert missing_arguments(value, text) == []

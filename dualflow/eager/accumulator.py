@@ -11,7 +11,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.core.warning import warn_user
 from dualflow.eager.tangents import push_forward
-from dualflow.eager.tape import Unconnected, UnconnectedGradients, unconnected_choice
+from dualflow.eager.unconnected import Unconnected, UnconnectedGradients, unconnected_choice
 from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.record import Op
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import threading
 from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.core import dispatch
@@ -11,7 +10,6 @@ from dualflow.core.dtypes import as_dtype, float32, int32, int64, uint64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import Shape, check_size
 from dualflow.core.tracebacks import entry
-from dualflow.eager.engine import EAGER
 from dualflow.eager.variable import Variable
 from dualflow.ops.arrangement import reshape
 from dualflow.ops.conversion import cast
@@ -20,7 +18,6 @@ from dualflow.ops.joining import concat, stack, unstack
 from dualflow.ops.random_numbers.distributions import floating, normals, placed, uniform
 from dualflow.ops.random_numbers.rejection import binomials, truncated_normals
 from dualflow.ops.random_numbers.states import DrawState, check_algorithm
-from dualflow.ops.random_numbers.streams import STREAMS
 from dualflow.ops.reduction import reduce_prod
 from dualflow.ops.static import known_value, open_shape
 
@@ -68,10 +65,10 @@ class Generator:
     TensorFlow's.
 
     Args:
-        copy_from: a generator whose state is copied.
+        copy_from: a generator whose state is copied; None by default.
         state: the initial state, instead: three integers, a counter of two and a key; a variable is used
             itself.
-        alg: "philox", the only algorithm.
+        alg: "philox", the only algorithm, by default.
 
     >>> import dualflow as df
     >>> g, h = df.random.Generator.from_seed(3), df.random.Generator.from_seed(3)
@@ -96,25 +93,86 @@ class Generator:
     @classmethod
     @entry
     def from_state(cls, state: Any, alg: Any = "philox") -> Generator:
-        """A generator with the initial state ``state``, as of :attr:`state`."""
+        """A generator with the initial state ``state``, as of :attr:`state`.
+
+        Args:
+            state: three integers, a counter of two and a key, as of :attr:`state`; a variable is used itself.
+            alg: "philox", the only algorithm, by default.
+
+        Returns:
+            A generator.
+
+        Raises:
+            InvalidArgumentError: ``state`` has another shape, or the algorithm is not supported.
+
+        >>> import dualflow as df
+        >>> df.random.Generator.from_state([0, 0, 3]).state.numpy()
+        array([0, 0, 3])
+        """
         return cls(state=state, alg=alg)
 
     @classmethod
     @entry
     def from_seed(cls, seed: Any, alg: Any = None) -> Generator:
-        """A generator seeded with one or more integers; see :func:`create_rng_state`."""
+        """A generator seeded with one or more integers; see :func:`create_rng_state`.
+
+        Args:
+            seed: an integer or a vector of integers.
+            alg: "philox", the only algorithm, by default.
+
+        Returns:
+            A generator.
+
+        Raises:
+            DTypeError: ``seed`` is not of integers.
+            InvalidArgumentError: the algorithm is not supported.
+
+        >>> import dualflow as df
+        >>> df.random.Generator.from_seed(3).state.numpy()
+        array([3, 0, 0])
+        """
         return cls(state=create_rng_state(seed), alg=alg)
 
     @classmethod
     @entry
     def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
-        """A generator seeded by the operating system."""
+        """A generator seeded by the operating system.
+
+        Args:
+            alg: "philox", the only algorithm, by default.
+
+        Returns:
+            A generator.
+
+        Raises:
+            InvalidArgumentError: the algorithm is not supported.
+
+        >>> import dualflow as df
+        >>> df.random.Generator.from_non_deterministic_state().normal([2]).shape
+        (2,)
+        """
         return cls(state=create_rng_state(secrets.randbits(64 * _SIZE)), alg=alg)
 
     @classmethod
     @entry
     def from_key_counter(cls, key: Any, counter: Any, alg: Any = "philox") -> Generator:
-        """A generator with a key and a counter of two integers."""
+        """A generator with a key and a counter of two integers.
+
+        Args:
+            key: an integer.
+            counter: a vector of two integers.
+            alg: "philox", the only algorithm, by default.
+
+        Returns:
+            A generator.
+
+        Raises:
+            InvalidArgumentError: ``counter`` has another shape, or the algorithm is not supported.
+
+        >>> import dualflow as df
+        >>> df.random.Generator.from_key_counter(5, [1, 0]).state.numpy()
+        array([1, 0, 5])
+        """
         return cls(state=_from_parts(key, counter), alg=alg)
 
     @property
@@ -137,19 +195,81 @@ class Generator:
         return self._algorithm
 
     def reset(self, state: Any) -> None:
-        """Set the state."""
+        """Set the state.
+
+        Args:
+            state: three integers, a counter of two and a key.
+
+        Returns:
+            None.
+
+        Raises:
+            InvalidArgumentError: ``state`` has another shape.
+
+        >>> import dualflow as df
+        >>> g = df.random.Generator.from_seed(3)
+        >>> g.reset([0, 0, 5])
+        >>> g.state.numpy()
+        array([0, 0, 5])
+        """
         self._state.assign(_as_state(state))
 
     def reset_from_seed(self, seed: Any) -> None:
-        """Set the state to that of a seed."""
+        """Set the state to that of a seed; see :func:`create_rng_state`.
+
+        Args:
+            seed: an integer or a vector of integers.
+
+        Returns:
+            None.
+
+        Raises:
+            DTypeError: ``seed`` is not of integers.
+
+        >>> import dualflow as df
+        >>> g = df.random.Generator.from_seed(3)
+        >>> g.reset_from_seed(5)
+        >>> g.state.numpy()
+        array([5, 0, 0])
+        """
         self._state.assign(create_rng_state(seed))
 
     def reset_from_key_counter(self, key: Any, counter: Any) -> None:
-        """Set the key, and the counter of two integers."""
+        """Set the key and the counter.
+
+        Args:
+            key: an integer.
+            counter: a vector of two integers.
+
+        Returns:
+            None.
+
+        Raises:
+            InvalidArgumentError: ``counter`` has another shape.
+
+        >>> import dualflow as df
+        >>> g = df.random.Generator.from_seed(3)
+        >>> g.reset_from_key_counter(5, [1, 0])
+        >>> g.state.numpy()
+        array([1, 0, 5])
+        """
         self._state.assign(_from_parts(key, counter))
 
     def skip(self, delta: Any) -> Tensor:
-        """Advance the state as if ``delta`` numbers were drawn, and return the previous state."""
+        """Advance the state as if ``delta`` numbers were drawn.
+
+        Raises nothing.
+
+        Args:
+            delta: an integer, 0 or more.
+
+        Returns:
+            The previous state, an int64 tensor of shape [3].
+
+        >>> import dualflow as df
+        >>> df.random.Generator.from_seed(3).skip(10).numpy()
+        array([3, 0, 0])
+        """
         before: Any = None
 
         def advanced(state: Any) -> Any:
@@ -176,40 +296,153 @@ class Generator:
     def normal(
         self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, name: str | None = None
     ) -> Tensor:
-        """Normal numbers; see :func:`dualflow.random.normal`."""
+        """Normal numbers; see :func:`dualflow.random.normal`.
+
+        Args:
+            shape: the shape, a list of integers or an integer tensor.
+            mean: the mean, numbers that broadcast to ``shape``; 0 by default.
+            stddev: the standard deviation, as ``mean``; 1 by default.
+            dtype: a floating dtype; float32 by default.
+
+        Returns:
+            A tensor of the shape and dtype.
+
+        Raises:
+            DTypeError: ``dtype`` is not floating.
+
+        >>> import dualflow as df
+        >>> df.random.Generator.from_seed(3).normal([2, 3]).shape
+        (2, 3)
+        """
         kind = floating(dtype)
         return placed(normals(self._next(shape), shape, kind), mean, stddev)
 
     def truncated_normal(
         self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, name: str | None = None
     ) -> Tensor:
-        """Normal numbers within two standard deviations; see :func:`dualflow.random.truncated_normal`."""
+        """Normal numbers within two standard deviations; see :func:`dualflow.random.truncated_normal`.
+
+        Args:
+            shape: the shape, a list of integers or an integer tensor.
+            mean: the mean, numbers that broadcast to ``shape``; 0 by default.
+            stddev: the standard deviation, as ``mean``; 1 by default.
+            dtype: a floating dtype; float32 by default.
+
+        Returns:
+            A tensor of the shape and dtype.
+
+        Raises:
+            DTypeError: ``dtype`` is not floating.
+
+        >>> import dualflow as df
+        >>> df.random.Generator.from_seed(3).truncated_normal([2, 3]).shape
+        (2, 3)
+        """
         kind = floating(dtype)
         return placed(truncated_normals(self._next(shape), shape, kind), mean, stddev)
 
     def uniform(
         self, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32, name: str | None = None
     ) -> Tensor:
-        """Uniform numbers in ``[minval, maxval)``; see :func:`dualflow.random.stateless_uniform`."""
+        """Uniform numbers in ``[minval, maxval)``; see :func:`dualflow.random.stateless_uniform`.
+
+        Args:
+            shape: the shape, a list of integers or an integer tensor.
+            minval: the lower bound, which is included; 0 by default. None, with ``maxval`` None, for all
+                integers.
+            maxval: the upper bound, which is excluded; 1 by default for floats.
+            dtype: a floating or integer dtype; float32 by default.
+
+        Returns:
+            A tensor of the shape and dtype.
+
+        Raises:
+            DTypeError: ``dtype`` is neither floating nor of integers.
+            InvalidArgumentError: ``minval`` is not below ``maxval``, or integers have no ``maxval``.
+
+        >>> import dualflow as df
+        >>> df.random.Generator.from_seed(3).uniform([2, 3], maxval=10, dtype=df.int32).dtype
+        dualflow.int32
+        """
         return uniform(lambda: self._next(shape), shape, minval, maxval, dtype)
 
     def uniform_full_int(self, shape: Any, dtype: Any = uint64, name: str | None = None) -> Tensor:
-        """Uniform integers from the whole range of ``dtype``."""
+        """Uniform integers from the whole range of ``dtype``.
+
+        Args:
+            shape: the shape, a list of integers or an integer tensor.
+            dtype: an integer dtype; uint64 by default.
+
+        Returns:
+            A tensor of the shape and dtype.
+
+        Raises:
+            DTypeError: ``dtype`` is not of integers.
+
+        >>> import dualflow as df
+        >>> df.random.Generator.from_seed(3).uniform_full_int([2]).dtype
+        dualflow.uint64
+        """
         return self.uniform(shape, None, None, dtype)
 
     def binomial(
         self, shape: Any, counts: Any, probs: Any, dtype: Any = int32, name: str | None = None
     ) -> Tensor:
-        """Binomial numbers of ``counts`` trials and probability ``probs``, which broadcast to ``shape``."""
+        """Binomial numbers: successes among ``counts`` trials of probability ``probs``.
+
+        Args:
+            shape: the shape, a list of integers or an integer tensor.
+            counts: the numbers of trials, which broadcast to ``shape``.
+            probs: the probabilities of success, which broadcast to ``shape``.
+            dtype: the dtype; int32 by default.
+
+        Returns:
+            A tensor of the shape and dtype.
+
+        Raises:
+            InvalidArgumentError: ``counts`` or ``probs`` doesn't broadcast to ``shape``.
+
+        >>> import dualflow as df
+        >>> df.random.Generator.from_seed(3).binomial([2, 3], 10.0, 0.5).shape
+        (2, 3)
+        """
         return binomials(self._next(shape), shape, counts, probs, as_dtype(dtype))
 
     def make_seeds(self, count: Any = 1) -> Tensor:
-        """Seeds for the stateless functions, of shape [2, count]: one per column."""
+        """Seeds for the stateless functions, one per column.
+
+        Args:
+            count: how many; 1 by default.
+
+        Returns:
+            An int64 tensor of shape [2, count].
+
+        Raises:
+            InvalidArgumentError: ``count`` is negative.
+
+        >>> import dualflow as df
+        >>> df.random.Generator.from_seed(3).make_seeds(2).shape
+        (2, 2)
+        """
         keys = self.uniform_full_int([count], int64)
         return stack([keys, zeros_like(keys)])
 
     def split(self, count: int = 1) -> list[Generator]:
-        """``count`` new generators, with streams independent of each other and of this one."""
+        """New generators, with streams independent of each other and of this one.
+
+        Args:
+            count: how many; 1 by default.
+
+        Returns:
+            A list of ``count`` generators.
+
+        Raises:
+            InvalidArgumentError: ``count`` is negative.
+
+        >>> import dualflow as df
+        >>> len(df.random.Generator.from_seed(3).split(2))
+        2
+        """
         keys = unstack(self.uniform_full_int([count], int64))
         return [Generator(state=stack([0 * key, 0 * key, key]), alg="philox") for key in keys]
 
@@ -239,69 +472,3 @@ def _check_state(state: Any) -> None:
 def _from_parts(key: Any, counter: Any) -> Any:
     low, high = unstack(cast(convert_to_tensor(counter), int64), 2)
     return stack([low, high, cast(key, int64)])
-
-
-class _Global:
-    """The global generator, and whether it was created here, so that :func:`set_seed` resets it."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.generator: Generator | None = None
-        self.own = True
-
-
-_global: Final = _Global()
-
-
-@entry
-def get_global_generator() -> Generator:
-    """The global generator; :func:`set_seed` resets it."""
-    with _global.lock:
-        if _global.generator is None:
-            with dispatch.using(EAGER):
-                seed = STREAMS.seed
-                generator = (
-                    Generator.from_non_deterministic_state() if seed is None else Generator.from_seed(seed)
-                )
-            _global.generator = generator
-        return _global.generator
-
-
-@entry
-def set_global_generator(generator: Generator) -> None:
-    """Replace the global generator; :func:`set_seed` doesn't reset the new one."""
-    with _global.lock:
-        _global.generator, _global.own = generator, False
-
-
-@entry
-def set_seed(seed: int | None) -> None:
-    """Reset all random streams of ``df.random`` to those of ``seed``.
-
-    In the block of an explicit graph it sets the graph's seed, for ops that are added later. None removes the
-    seed: the operating system seeds the stream of ops without a ``seed=``.
-
-    Eager calls with the same ``seed=`` share a stream. In a compiled function each op with a ``seed=`` has
-    its own stream, which begins with the number of the first eager call and continues from call to call; a
-    new trace, and a call in another traced function, restarts it. Ops without a ``seed=`` draw from the
-    shared stream, both eagerly and compiled.
-
-    >>> import dualflow as df
-    >>> df.random.set_seed(7)
-    >>> a = df.random.normal([3])
-    >>> df.random.set_seed(7)
-    >>> bool(df.reduce_all(a == df.random.normal([3])))
-    True
-    >>> same = df.function(lambda: [df.random.uniform([3], seed=1) for _ in range(2)])
-    >>> bool(df.reduce_all(same()[0] == df.random.uniform([3], seed=1)))
-    True
-    """
-    if dispatch.current().innermost.set_own_seed(seed):
-        return
-    STREAMS.reset(seed)
-    if seed is None:
-        return
-    with _global.lock:
-        if _global.generator is not None and _global.own:
-            with dispatch.using(EAGER):
-                _global.generator.reset_from_seed(seed)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import enum
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -11,20 +9,20 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
 import numpy as np
 
-from dualflow.core import dispatch, tree
+from dualflow.core import tree
 from dualflow.core.dispatch import TENSORS, AbstractComposite, AbstractTensor, AbstractVariable
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.core.warning import warn_user
 from dualflow.eager import recording
 from dualflow.eager.engine import fit
+from dualflow.eager.jacobians import gradient_columns
 from dualflow.eager.recording import Tape
 from dualflow.eager.tensor import EagerTensor
-from dualflow.gradient.vmap_slot import VMAP
+from dualflow.eager.unconnected import Unconnected, UnconnectedGradients, unconnected_choice
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.cotangent_shapes import matched
 from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
-from dualflow.ops.joining import stack
 
 if TYPE_CHECKING:
     from dualflow.eager.variable import Variable
@@ -33,18 +31,6 @@ if TYPE_CHECKING:
 Source = AbstractTensor | AbstractVariable
 S = TypeVar("S", bound=Source)
 K = TypeVar("K")
-_FEW: Final = 8
-"""Up to this number of elements, a Jacobian takes one sweep each; more are batched, which needs a trace."""
-
-
-class UnconnectedGradients(enum.Enum):
-    """The gradient for a source on which the target does not depend."""
-
-    NONE = "none"
-    ZERO = "zero"
-
-
-Unconnected = UnconnectedGradients | str
 
 
 @entry
@@ -56,7 +42,8 @@ class GradientTape:
 
     Args:
         persistent: whether several gradients can be computed; otherwise the first one frees the records.
-        watch_accessed_variables: whether reading a trainable variable watches it.
+            False by default.
+        watch_accessed_variables: whether reading a trainable variable watches it; True by default.
 
     >>> import dualflow as df
     >>> x = df.constant(3.0)
@@ -99,11 +86,26 @@ class GradientTape:
         self._recording = False
 
     def watch(self, tensor: Any) -> None:
-        """Record computations that depend on ``tensor``, a tensor or variable or a structure of them.
+        """Record computations that depend on ``tensor``.
+
+        Args:
+            tensor: a tensor or variable of floats or complex numbers, or a structure of them.
+
+        Returns:
+            None.
 
         Raises:
             InvalidArgumentError: ``tensor`` has a leaf that is neither, such as a number or an array.
             FailedPreconditionError: the tape is not recording.
+
+        >>> import dualflow as df
+        >>> x = df.constant(2.0)
+        >>> tape = df.GradientTape()
+        >>> with tape:
+        ...     tape.watch(x)
+        ...     y = x * x
+        >>> float(tape.gradient(y, x))
+        4.0
         """
         for x in _numbers(tensor)[0]:
             if not isinstance(x, TENSORS):
@@ -123,10 +125,21 @@ class GradientTape:
                 self._tape.watch(x)
 
     def stop_recording(self) -> AbstractContextManager[None]:
-        """``with tape.stop_recording():`` ops in this block are not recorded.
+        """A context manager: ops in its block are not recorded.
+
+        Returns:
+            A context manager.
 
         Raises:
             InvalidArgumentError: the tape is not recording.
+
+        >>> import dualflow as df
+        >>> x = df.Variable(2.0)
+        >>> tape = df.GradientTape()
+        >>> with tape, tape.stop_recording():
+        ...     y = x * x
+        >>> print(tape.gradient(y, x))
+        None
         """
         if not self._recording:
             raise InvalidArgumentError("Tape is not recording. Stop it in its with block.")
@@ -141,7 +154,21 @@ class GradientTape:
             self._start()
 
     def reset(self) -> None:
-        """Clear all records and watched tensors, as if the tape began here."""
+        """Clear all records and watched tensors, as if the tape began here.
+
+        Raises nothing.
+
+        Returns:
+            None.
+
+        >>> import dualflow as df
+        >>> x = df.Variable(2.0)
+        >>> with df.GradientTape() as tape:
+        ...     y = x * x
+        ...     tape.reset()
+        >>> print(tape.gradient(y, x))
+        None
+        """
         running = self._recording
         if running:
             self._pause()
@@ -150,7 +177,20 @@ class GradientTape:
             self._start()
 
     def watched_variables(self) -> tuple[Variable, ...]:
-        """The variables watched so far, in the order of their creation."""
+        """The variables watched so far, in the order of their creation.
+
+        Raises nothing.
+
+        Returns:
+            A tuple of variables.
+
+        >>> import dualflow as df
+        >>> v = df.Variable(2.0)
+        >>> with df.GradientTape() as tape:
+        ...     y = v * v
+        >>> len(tape.watched_variables())
+        1
+        """
         return recording.by_creation(self._watched if self._tape is None else self._tape.variables.values())
 
     # The types omit None, which is the gradient only for a source that the target doesn't depend on.
@@ -204,17 +244,24 @@ class GradientTape:
             sources: tensors and variables, in any structure.
             output_gradients: weights of the targets' elements, in the structure of ``target``; ones by
                 default.
-            unconnected_gradients: "none" or "zero": the result for a source that ``target`` does not depend
-                on.
+            unconnected_gradients: the result for a source on which ``target`` does not depend, "none" or
+                "zero"; "none" by default.
 
         Returns:
             In the structure of ``sources``: tensors of the shape and dtype of each source, or None; always
-            None
-                for integers.
+            None for integers.
 
         Raises:
             FailedPreconditionError: the tape has been used, and is not persistent.
             InvalidArgumentError: ``unconnected_gradients`` has another value.
+            DTypeError: ``target`` is None, or has a leaf that is neither a tensor nor a variable.
+
+        >>> import dualflow as df
+        >>> x = df.Variable([1.0, 2.0])
+        >>> with df.GradientTape() as tape:
+        ...     y = x * x
+        >>> tape.gradient(y, x).numpy()
+        array([2., 4.], dtype=float32)
         """
         unconnected = unconnected_choice(unconnected_gradients)
         if target is None:
@@ -247,18 +294,31 @@ class GradientTape:
         Args:
             target: a tensor of static shape.
             sources: tensors and variables, in any structure.
-            unconnected_gradients: as in :meth:`gradient`.
-            parallel_iterations: ignored; as in TensorFlow.
-            experimental_use_pfor: False takes one sweep for each element of the target.
+            unconnected_gradients: as in :meth:`gradient`; "none" by default.
+            parallel_iterations: ignored, as in TensorFlow; None by default.
+            experimental_use_pfor: whether to batch the sweeps; True by default.
 
         Returns:
-            In the structure of ``sources``: tensors of shape ``target.shape + source.shape``, or None.
+            In the structure of ``sources``: tensors of shape ``target.shape + source.shape`` and the dtype of
+            the source, or None.
+
+        Raises:
+            FailedPreconditionError: the tape has been used, and is not persistent.
+            InvalidArgumentError: ``unconnected_gradients`` has another value, or a size of ``target`` is
+                dynamic.
+
+        >>> import dualflow as df
+        >>> x = df.Variable([1.0, 2.0])
+        >>> with df.GradientTape() as tape:
+        ...     y = x * x
+        >>> tape.jacobian(y, x).numpy().tolist()
+        [[2.0, 0.0], [0.0, 4.0]]
         """
         unconnected = unconnected_choice(unconnected_gradients)
         tape, target = self._use(), _number(target)
         _check_target(target)
         flat, rebuild = _numbers(sources)
-        columns = _columns(tape, target, target.shape, flat, at_once=experimental_use_pfor)
+        columns = gradient_columns(tape, target, target.shape, flat, at_once=experimental_use_pfor)
         jacobians = [
             None if column is None else reshape(column, (*target.shape, *source.shape))
             for column, source in zip(columns, flat, strict=True)
@@ -282,13 +342,27 @@ class GradientTape:
 
         Sweeps are as in :meth:`jacobian`, for the elements of a row of the target.
 
+        Args:
+            target: a tensor of static shape [batch, ...].
+            source: a tensor or variable of shape [batch, ...].
+            unconnected_gradients: ignored: the result is zeros; "none" by default.
+            parallel_iterations: ignored, as in TensorFlow; None by default.
+            experimental_use_pfor: whether to batch the sweeps; True by default.
+
         Returns:
-            A tensor of shape ``[batch] + target.shape[1:] + source.shape[1:]``: zeros of the target's dtype
-            if
-                the target does not depend on the source, for any ``unconnected_gradients``.
+            A tensor of shape ``[batch] + target.shape[1:] + source.shape[1:]``; zeros of the target's dtype
+            if the target does not depend on the source.
 
         Raises:
             InvalidArgumentError: the first sizes differ, or a tensor has no axes.
+            FailedPreconditionError: the tape has been used, and is not persistent.
+
+        >>> import dualflow as df
+        >>> x = df.Variable([[1.0], [2.0]])
+        >>> with df.GradientTape() as tape:
+        ...     y = x * x
+        >>> tape.batch_jacobian(y, x).numpy().tolist()
+        [[[2.0]], [[4.0]]]
         """
         unconnected_choice(unconnected_gradients)
         target, source = _number(target), _number(source)
@@ -300,7 +374,7 @@ class GradientTape:
         _check_target(target)
         tape = self._use()
         inner = target.shape[1:]
-        (column,) = _columns(tape, target, inner, [source], at_once=experimental_use_pfor)
+        (column,) = gradient_columns(tape, target, inner, [source], at_once=experimental_use_pfor)
         shape = (target.shape[0], *inner, *source.shape[1:])
         if column is None:
             dtype = target.dtype if inner.num_elements() else source.dtype
@@ -413,55 +487,3 @@ def _connected(gradients: list[Any], sources: Sequence[Any], unconnected: Unconn
     if unconnected is UnconnectedGradients.NONE:
         return gradients
     return [zeros_like(s) if g is None else g for g, s in zip(gradients, sources, strict=True)]
-
-
-def _columns(tape: Tape, target: Any, shape: Any, sources: Sequence[Any], *, at_once: bool) -> Sequence[Any]:
-    """For each source the gradients of the elements of a row of ``target`` of ``shape``, stacked.
-
-    None for a source that the target doesn't depend on.
-    """
-    units = _units(target, shape)
-
-    def swept(unit: Any) -> list[Any]:
-        return recording.gradients(tape, [target], [unit], sources, keep=True)
-
-    if at_once and len(units) > _FEW:
-        batched = VMAP.value(swept, convert_to_tensor(units))
-        if batched is not None:
-            return batched
-    engine = dispatch.current()
-    rows = [swept(engine.constant(unit)) for unit in units]
-    columns = zip(*rows, strict=True) if rows else [(None,)] * len(sources)
-    return [_stacked(column, source) for column, source in zip(columns, sources, strict=True)]
-
-
-def _units(target: Any, shape: Any) -> Any:
-    """Unit cotangents for the elements of a row of ``target`` of ``shape``, stacked."""
-    if not target.shape.is_static:
-        raise InvalidArgumentError(
-            f"A jacobian needs a target of static shape, not {target.shape}; give static shapes."
-        )
-    count = math.prod(shape)
-    lead = target.shape[: len(target.shape) - len(shape)]
-    one = np.eye(count, dtype=target.dtype.dtype).reshape(count, *(1,) * len(lead), *shape)
-    return np.ascontiguousarray(np.broadcast_to(one, (count, *target.shape)))
-
-
-def _stacked(column: Sequence[Any], source: Any) -> Any:
-    if all(g is None for g in column):
-        return None
-    return stack([zeros_like(source) if g is None else g for g in column])
-
-
-def unconnected_choice(value: Unconnected) -> UnconnectedGradients:
-    """``value`` as an :class:`UnconnectedGradients`.
-
-    Raises:
-        InvalidArgumentError: another value.
-    """
-    try:
-        return UnconnectedGradients(value)
-    except ValueError:
-        raise InvalidArgumentError(
-            f"Unknown value for unconnected_gradients: {value!r}; use 'none' or 'zero'."
-        ) from None

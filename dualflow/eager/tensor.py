@@ -58,23 +58,63 @@ class EagerTensor(Tensor):
         """The value as a read-only NumPy array, or as a NumPy scalar for a tensor without axes.
 
         The array shares the tensor's memory: to change it, take a ``.copy()``.
+
+        Raises nothing.
+
+        Returns:
+            An array with the shape and dtype of the tensor.
+
+        >>> import dualflow as df
+        >>> df.constant([1, 2]).numpy()
+        array([1, 2], dtype=int32)
         """
         return _readonly(self._array) if self._array.ndim else self._array[()]
 
     def static_value(self) -> Array:
-        """The static value; of an eager tensor always known."""
+        """The static value; of an eager tensor always known.
+
+        Raises nothing.
+
+        Returns:
+            An array with the shape and dtype of the tensor, which must not be written to.
+
+        >>> import dualflow as df
+        >>> df.constant([1, 2]).static_value()
+        array([1, 2], dtype=int32)
+        """
         return self._array
 
     def cpu(self) -> EagerTensor:
-        """The tensor itself, which is in the CPU's memory."""
+        """The tensor itself, whose elements are in the CPU's memory.
+
+        Raises nothing.
+
+        Returns:
+            The tensor itself.
+
+        >>> import dualflow as df
+        >>> x = df.constant([1, 2])
+        >>> x.cpu() is x
+        True
+        """
         return self
 
     @entry
     def gpu(self, gpu_index: int = 0) -> NoReturn:
-        """Raises, since there is no GPU.
+        """Raises an error: there is no GPU.
+
+        Args:
+            gpu_index: the number of a GPU; 0 by default.
+
+        Returns:
+            Nothing.
 
         Raises:
             FailedPreconditionError: always.
+
+        >>> import dualflow as df
+        >>> df.test.is_gpu_available()
+        False
         """
         raise FailedPreconditionError(
             f"GPU:{gpu_index} unknown device: there is no GPU; leave out the call, or check "
@@ -82,20 +122,48 @@ class EagerTensor(Tensor):
         )
 
     def ref(self) -> Reference:
-        """A hashable reference for dicts and sets; equal to references to the same tensor only."""
+        """A hashable reference for dicts and sets; equal to references to the same tensor only.
+
+        Raises nothing.
+
+        Returns:
+            A :class:`Reference`, whose ``deref()`` is the tensor.
+
+        >>> import dualflow as df
+        >>> x = df.constant([1, 2])
+        >>> x.ref() == x.ref(), x.ref().deref() is x
+        (True, True)
+        """
         return Reference(self)
 
     @entry
     def item(self) -> Any:
         """The only element, as a Python number.
 
+        Returns:
+            A Python bool, int, float or complex.
+
         Raises:
             InvalidArgumentError: there isn't exactly one element.
+
+        >>> import dualflow as df
+        >>> df.constant([[5]]).item()
+        5
         """
         return self._only("a Python number").item()
 
     def tolist(self) -> Any:
-        """The elements as nested lists of Python numbers."""
+        """The elements as nested lists of Python numbers.
+
+        Raises nothing.
+
+        Returns:
+            Nested lists of the shape of the tensor; a Python number for a tensor without axes.
+
+        >>> import dualflow as df
+        >>> df.constant([[1, 2]]).tolist()
+        [[1, 2]]
+        """
         return self._array.tolist()
 
     def _only(self, target: str) -> Array:
@@ -210,7 +278,17 @@ class EagerTensor(Tensor):
         return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={self.shown()}>"
 
     def shown(self) -> str:
-        """The value as ``repr`` shows it."""
+        """The value as ``repr`` shows it.
+
+        Raises nothing.
+
+        Returns:
+            A string; values of several lines begin on a line of their own.
+
+        >>> import dualflow as df
+        >>> df.constant([1, 2]).shown()
+        'array([1, 2], dtype=int32)'
+        """
         return _on_own_line(repr(self._array) if self._array.ndim else str(self._array))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NoReturn
 
 from dualflow.core import dispatch
-from dualflow.core.dispatch import AbstractTensor, AbstractVariable
+from dualflow.core.dispatch import AbstractTensor
 from dualflow.core.dtypes import DType
 from dualflow.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from dualflow.core.naming import prefix
@@ -17,17 +17,16 @@ from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry, hide_frames
 from dualflow.eager.tensor import EagerTensor, Reference
 from dualflow.eager.updates import value_of
-from dualflow.ops.arithmetic import add, negative, subtract
+from dualflow.eager.variable_parts import VariableParts
+from dualflow.ops.arithmetic import add, subtract
 from dualflow.ops.creation import convert_to_tensor
-from dualflow.ops.indexing import getitem, replace
-from dualflow.ops.scattering import gather_nd, tensor_scatter_nd_add, tensor_scatter_nd_update
-from dualflow.ops.taking import gather
-from dualflow.ops.tensor import Operators, Tensor
+from dualflow.ops.indexing import getitem
+from dualflow.ops.tensor import Tensor
 
 _created: Final = itertools.count()
 
 
-class Variable(Operators, AbstractVariable):
+class Variable(VariableParts):
     """A mutable tensor: its value can be replaced by another of its shape and dtype.
 
     Ops accept a variable as a tensor, and read its present value; tapes watch a trainable one when it is
@@ -42,8 +41,8 @@ class Variable(Operators, AbstractVariable):
         constraint: a function that optimizers apply to the value after each update.
         shape: the shape that values must have, by default that of ``initial_value``; ``None`` entries allow
             any size.
-
-    The other arguments are TensorFlow's, and ignored.
+        validate_shape, caching_device, variable_def, import_scope: ignored, as in TensorFlow.
+        synchronization, aggregation, experimental_enable_variable_lifting: ignored, as in TensorFlow.
 
     Raises:
         InvalidArgumentError: ``initial_value`` is missing, or does not fit ``shape``.
@@ -106,20 +105,52 @@ class Variable(Operators, AbstractVariable):
         return self._spec
 
     def ref(self) -> Reference:
-        """A hashable reference for dicts and sets; equal to references to the same variable only."""
+        """A hashable reference for dicts and sets; equal to references to the same variable only.
+
+        Raises nothing.
+
+        Returns:
+            A :class:`Reference`, whose ``deref()`` is the variable.
+
+        >>> import dualflow as df
+        >>> v = df.Variable(1.0)
+        >>> v.ref() == v.ref()
+        True
+        """
         return Reference(self)
 
     # Reading
 
     def value(self) -> Tensor:
-        """The present value as a tensor."""
+        """The present value as a tensor.
+
+        Raises nothing.
+
+        Returns:
+            A tensor with the variable's shape and dtype; later assignments don't change it.
+
+        >>> import dualflow as df
+        >>> df.Variable([1.0, 2.0]).value().numpy()
+        array([1., 2.], dtype=float32)
+        """
         present: Tensor = dispatch.current().read(self)
         return present
 
     read_value = value
 
     def numpy(self) -> Any:
-        """The present value as a read-only NumPy array, or as a NumPy scalar."""
+        """The present value as a read-only NumPy array, or as a NumPy scalar.
+
+        Returns:
+            An array with the variable's shape and dtype.
+
+        Raises:
+            SymbolicValueError: the variable is read in a traced function.
+
+        >>> import dualflow as df
+        >>> df.Variable([1.0, 2.0]).numpy()
+        array([1., 2.], dtype=float32)
+        """
         return self._now().numpy()
 
     def _now(self) -> Any:
@@ -132,11 +163,30 @@ class Variable(Operators, AbstractVariable):
         return None
 
     def is_initialized(self) -> bool:
-        """True: a variable always has a value."""
+        """True: a variable always has a value.
+
+        Raises nothing.
+
+        Returns:
+            True.
+
+        >>> import dualflow as df
+        >>> df.Variable(1.0).is_initialized()
+        True
+        """
         return True
 
     def static_value(self) -> None:
-        """None: the value of a variable is dynamic."""
+        """None: the value of a variable is dynamic.
+
+        Raises nothing.
+
+        Returns:
+            None.
+
+        >>> import dualflow as df
+        >>> df.Variable(1.0).static_value()
+        """
 
     # Assigning
 
@@ -146,13 +196,20 @@ class Variable(Operators, AbstractVariable):
         """Assign a value to the variable. Assignments are not differentiable.
 
         Args:
-            value: the new value, converted to a tensor of the variable's dtype; of the variable's shape.
-            use_locking: ignored; as in TensorFlow.
-            name: ignored; as in TensorFlow.
-            read_value: whether to return the variable.
+            value: the new value, of the variable's shape; converted to its dtype, unless it is a tensor.
+            use_locking: ignored, as in TensorFlow; False by default.
+            name: ignored, as in TensorFlow; None by default.
+            read_value: whether to return the variable; True by default.
+
+        Returns:
+            The variable, or None; in an explicit graph the tensor to fetch.
 
         Raises:
             InvalidArgumentError: ``value`` has another shape, or is a tensor of another dtype.
+
+        >>> import dualflow as df
+        >>> df.Variable([1.0, 2.0]).assign([3.0, 4.0]).numpy()
+        array([3., 4.], dtype=float32)
         """
         try:
             engine = dispatch.current()
@@ -167,7 +224,23 @@ class Variable(Operators, AbstractVariable):
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Add ``delta``, of the variable's shape, to the value; see :meth:`assign`."""
+        """Add ``delta`` to the value; see :meth:`assign`.
+
+        Args:
+            delta: numbers of the variable's shape.
+            use_locking, name: ignored, as in TensorFlow.
+            read_value: whether to return the variable; True by default.
+
+        Returns:
+            The variable, or None; in an explicit graph the tensor to fetch.
+
+        Raises:
+            InvalidArgumentError: ``delta`` has another shape, or is a tensor of another dtype.
+
+        >>> import dualflow as df
+        >>> df.Variable([1.0, 2.0]).assign_add([3.0, 4.0]).numpy()
+        array([4., 6.], dtype=float32)
+        """
         try:
             return self._update(add, delta, read_value)
         except Exception as error:
@@ -177,7 +250,23 @@ class Variable(Operators, AbstractVariable):
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Subtract ``delta``, of the variable's shape, from the value; see :meth:`assign`."""
+        """Subtract ``delta`` from the value; see :meth:`assign`.
+
+        Args:
+            delta: numbers of the variable's shape.
+            use_locking, name: ignored, as in TensorFlow.
+            read_value: whether to return the variable; True by default.
+
+        Returns:
+            The variable, or None; in an explicit graph the tensor to fetch.
+
+        Raises:
+            InvalidArgumentError: ``delta`` has another shape, or is a tensor of another dtype.
+
+        >>> import dualflow as df
+        >>> df.Variable([1.0, 2.0]).assign_sub([1.0, 1.0]).numpy()
+        array([0., 1.], dtype=float32)
+        """
         try:
             return self._update(subtract, delta, read_value)
         except Exception as error:
@@ -230,48 +319,6 @@ class Variable(Operators, AbstractVariable):
         except Exception as error:
             hide_frames(error)
             raise
-
-    @entry
-    def assign_part(
-        self, key: Any, value: Any, change: Callable[[Any, Any], Any] = lambda part, value: value
-    ) -> Any:
-        """``v[key] = change(v[key], value)``; the value broadcasts to the part.
-
-        ``key`` has integers, slices, ``...`` and ``None``.
-        """
-        operand = convert_to_tensor(value, self.dtype)
-        return self._replaced(lambda present: replace(present, key, change(getitem(present, key), operand)))
-
-    @entry
-    def gather_nd(self, indices: Any, name: str | None = None) -> Any:
-        """The elements (or parts) at ``indices``, as :func:`dualflow.gather_nd`."""
-        return gather_nd(self, indices)
-
-    @entry
-    def sparse_read(self, indices: Any, name: str | None = None) -> Any:
-        """The rows at ``indices``, as :func:`dualflow.gather`."""
-        return gather(self, indices)
-
-    @entry
-    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """Replace the parts at ``indices`` by ``updates``, as :func:`dualflow.tensor_scatter_nd_update`."""
-        tensor = self._alike(updates)
-        return self._replaced(lambda present: tensor_scatter_nd_update(present, indices, tensor))
-
-    @entry
-    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """Add ``updates`` to the parts at ``indices``, as :func:`dualflow.tensor_scatter_nd_add`."""
-        tensor = self._alike(updates)
-        return self._replaced(lambda present: tensor_scatter_nd_add(present, indices, tensor))
-
-    @entry
-    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """Subtract ``updates`` from the parts at ``indices``."""
-        tensor = self._alike(updates)
-        return self._replaced(lambda present: tensor_scatter_nd_add(present, indices, negative(tensor)))
-
-    def _alike(self, value: Any) -> Any:
-        return convert_to_tensor(value, self.dtype)
 
     def _replaced(self, rule: Callable[[Any], Any]) -> Any:
         with dispatch.using(dispatch.current().unrecorded) as engine:

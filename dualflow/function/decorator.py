@@ -449,8 +449,8 @@ def function(
             waits for the threads. What the compile raises is raised by the call that comes next. A process
             that ends waits for the trace that is being compiled, a forked child compiles for itself.
         name: shown in errors and graphs; by default the function's.
-
-    The other arguments are TensorFlow's, and ignored.
+        experimental_implements, experimental_autograph_options, experimental_attributes: ignored.
+        experimental_compile, experimental_follow_type_hints: ignored.
 
     Returns:
         A :class:`Function`, called like ``func``.

@@ -13,7 +13,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import as_shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
-from dualflow.eager.tape import UnconnectedGradients
+from dualflow.eager.unconnected import UnconnectedGradients
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.function.tracing.tracer import Tracer
 from dualflow.gradient.sweep import Record, sweep

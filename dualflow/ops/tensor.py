@@ -102,7 +102,17 @@ class Operators:
         return self.shape.num_elements()
 
     def get_shape(self) -> Shape:
-        """TensorFlow's other name of ``shape``."""
+        """The static shape: TensorFlow's other name of ``shape``.
+
+        Raises nothing.
+
+        Returns:
+            A :class:`dualflow.TensorShape`, with None for sizes that are known at run time only.
+
+        >>> import dualflow as df
+        >>> df.constant([1, 2]).get_shape()
+        (2,)
+        """
         return self.shape
 
     @property
@@ -119,10 +129,15 @@ class Operators:
             stream: None.
 
         Returns:
-            This tensor.
+            The tensor itself.
 
         Raises:
             InvalidArgumentError: another device, or a stream.
+
+        >>> import dualflow as df
+        >>> x = df.constant([1, 2])
+        >>> x.to_device("cpu") is x
+        True
         """
         check_device(device, stream)
         return self
@@ -147,8 +162,15 @@ class Operators:
     def T(self) -> Tensor:
         """The transpose of a matrix.
 
+        Returns:
+            A matrix with the rows and columns exchanged, and the same dtype.
+
         Raises:
             InvalidArgumentError: not a matrix; :attr:`mT` swaps the last two axes of any rank.
+
+        >>> import dualflow as df
+        >>> df.constant([[1, 2], [3, 4]]).T.numpy().tolist()
+        [[1, 3], [2, 4]]
         """
         if len(self.shape) != 2:
             raise InvalidArgumentError(
@@ -161,8 +183,15 @@ class Operators:
     def mT(self) -> Tensor:
         """The tensor with its last two axes swapped.
 
+        Returns:
+            A tensor with the last two sizes exchanged, and the same dtype.
+
         Raises:
             InvalidArgumentError: fewer than two axes.
+
+        >>> import dualflow as df
+        >>> df.constant([[1, 2], [3, 4]]).mT.numpy().tolist()
+        [[1, 3], [2, 4]]
         """
         rank = len(self.shape)
         if rank < 2:
@@ -347,14 +376,20 @@ class Tensor(Operators, AbstractTensor):
 
     @entry
     def set_shape(self, shape: ShapeLike) -> None:
-        """Check the static shape, as far as ``shape`` has known sizes; the tensor stays as it is.
+        """Check the static shape against ``shape``; the tensor stays as it is.
 
         Args:
             shape: the sizes; None for any size.
 
+        Returns:
+            None.
+
         Raises:
             InvalidArgumentError: the tensor has another shape, or ``shape`` has sizes that are unknown in the
                 tensor, which :func:`dualflow.ensure_shape` checks at run time.
+
+        >>> import dualflow as df
+        >>> df.constant([1, 2]).set_shape([None])
         """
         new_shape = as_shape(shape)
         if self.shape.merge_with(new_shape) != self.shape:
@@ -364,11 +399,31 @@ class Tensor(Operators, AbstractTensor):
             )
 
     def static_value(self) -> np.ndarray[Any, Any] | None:
-        """The value, if it is known while tracing; None for symbolic tensors, whose class overrides this."""
+        """The value as an array, if it is known while tracing; None for symbolic tensors.
+
+        Raises nothing.
+
+        Returns:
+            An array with the shape and dtype of the tensor, or None.
+
+        >>> import dualflow as df
+        >>> df.constant([1, 2]).static_value()
+        array([1, 2], dtype=int32)
+        """
         return np.asarray(self)
 
     def static_elements(self) -> np.ndarray[Any, Any] | None:
-        """Integers as objects, with None for symbolic ones; None where all are symbolic."""
+        """The elements as objects, with None for symbolic ones; None if all are symbolic.
+
+        Raises nothing.
+
+        Returns:
+            An array of objects with the shape of the tensor, or None.
+
+        >>> import dualflow as df
+        >>> df.constant([1, 2]).static_elements()
+        array([1, 2], dtype=object)
+        """
         value = self.static_value()
         return None if value is None else value.astype(object)
 

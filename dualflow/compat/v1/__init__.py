@@ -38,7 +38,7 @@ from dualflow.compat.v1.settings import OptimizerOptions as OptimizerOptions
 from dualflow.compat.v1.template import make_template as make_template
 from dualflow.core.namespace import ABSENT
 from dualflow.core.namespace import publish as _publish
-from dualflow.eager.generator import set_seed
+from dualflow.eager.global_generator import set_seed
 from dualflow.graph_mode import ExplicitGraph, VariableV1
 from dualflow.graph_mode import GraphGrowthWarning as GraphGrowthWarning
 from dualflow.graph_mode import InteractiveSession as InteractiveSession

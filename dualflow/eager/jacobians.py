@@ -1,0 +1,60 @@
+"""Jacobians: gradients of all elements of a target, batched or one after another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from dualflow.core import dispatch
+from dualflow.core.errors import InvalidArgumentError
+from dualflow.eager import recording
+from dualflow.eager.recording import Tape
+from dualflow.gradient.vmap_slot import VMAP
+from dualflow.ops.creation import convert_to_tensor, zeros_like
+from dualflow.ops.joining import stack
+
+_FEW: Final = 8
+"""Up to this number of elements, a Jacobian takes one sweep each; more are batched, which needs a trace."""
+
+
+def gradient_columns(
+    tape: Tape, target: Any, shape: Any, sources: Sequence[Any], *, at_once: bool
+) -> Sequence[Any]:
+    """For each source the gradients of the elements of a row of ``target`` of ``shape``, stacked.
+
+    None for a source that the target doesn't depend on.
+    """
+    units = _units(target, shape)
+
+    def swept(unit: Any) -> list[Any]:
+        return recording.gradients(tape, [target], [unit], sources, keep=True)
+
+    if at_once and len(units) > _FEW:
+        batched = VMAP.value(swept, convert_to_tensor(units))
+        if batched is not None:
+            return batched
+    engine = dispatch.current()
+    rows = [swept(engine.constant(unit)) for unit in units]
+    columns = zip(*rows, strict=True) if rows else [(None,)] * len(sources)
+    return [_stacked(column, source) for column, source in zip(columns, sources, strict=True)]
+
+
+def _units(target: Any, shape: Any) -> Any:
+    """Unit cotangents for the elements of a row of ``target`` of ``shape``, stacked."""
+    if not target.shape.is_static:
+        raise InvalidArgumentError(
+            f"A jacobian needs a target of static shape, not {target.shape}; give static shapes."
+        )
+    count = math.prod(shape)
+    lead = target.shape[: len(target.shape) - len(shape)]
+    one = np.eye(count, dtype=target.dtype.dtype).reshape(count, *(1,) * len(lead), *shape)
+    return np.ascontiguousarray(np.broadcast_to(one, (count, *target.shape)))
+
+
+def _stacked(column: Sequence[Any], source: Any) -> Any:
+    if all(g is None for g in column):
+        return None
+    return stack([zeros_like(source) if g is None else g for g in column])
