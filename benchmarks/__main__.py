@@ -1,11 +1,12 @@
-"""Time eager, graph and NumPy beside each other on this machine.
+"""Compare the times of eager code, graphs and NumPy on this machine.
 
     python -m benchmarks                        # everything: about a minute
     python -m benchmarks --only gelu,softmax    # some rows
     python -m benchmarks --json figures.json
-    python -m benchmarks --peers                # beside TensorFlow, jax and torch, with the memory of each
+    python -m benchmarks --peers                # TensorFlow, jax and torch, with the memory of each
 
-Engines take turns in one process, and the fastest block of calls counts; first calls run in new processes.
+Engines are interleaved in one process, and the fastest block of calls counts; first calls run in new
+processes.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 DISTORTING = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "PYTHONDONTWRITEBYTECODE")
-"""What must not be set: with it OpenBLAS takes other routines than this processor's, at down to half the
-speed, and Python compiles every module anew. Both are read at the start, so only a new process is free of it.
+"""Environment variables that are removed: with them OpenBLAS uses routines for another processor, at down to
+half the speed, and Python compiles every module again. They are read at startup, so that a new process is
+started without them.
 """
 
 
@@ -33,7 +35,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="tiny sizes and one round: does it run at all?")
     parser.add_argument("--no-first-call", action="store_true", help="leave out what compiling costs")
     parser.add_argument("--no-numba", action="store_true", help="leave out the Numba backend")
-    parser.add_argument("--peers", action="store_true", help="beside other libraries, and nothing else")
+    parser.add_argument("--peers", action="store_true", help="compare with other libraries only")
     parser.add_argument("--json", type=Path, help="also write the figures here")
     options = parser.parse_args()
     if [os.environ.pop(name) for name in DISTORTING if name in os.environ]:
@@ -48,7 +50,7 @@ def show(table: str) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Measure what the options ask for, and print it."""
+    """Run the measurements that the options select, and print them."""
     from benchmarks import backends, first_call, peers, pipelines, report, steady
     from benchmarks.derivatives import derivative_workloads
     from benchmarks.matrices import matrix_workloads
@@ -58,10 +60,10 @@ def run(options: argparse.Namespace) -> None:
     print(report.describe(about), end="\n\n", flush=True)
     words = [word.strip() for word in options.only.split(",")]
     if options.peers:
-        beside = peers.compare(words, options.quick, 1 if options.quick else min(options.rounds, 2))
-        show(report.peer_table(beside))
-        show(report.peer_memory_table(beside))
-        save(options.json, {"machine": about, "peers": {r: costs_of(c) for r, c in beside.items()}})
+        costs = peers.compare(words, options.quick, 1 if options.quick else min(options.rounds, 2))
+        show(report.peer_table(costs))
+        show(report.peer_memory_table(costs))
+        save(options.json, {"machine": about, "peers": {r: costs_of(c) for r, c in costs.items()}})
         return
     rounds, block = (1, 1e-4) if options.quick else (options.rounds, 0.05)
     quick = options.quick
@@ -70,32 +72,32 @@ def run(options: argparse.Namespace) -> None:
     rows = [steady.measure(workload, rounds, block) for workload in chosen]
     for table in (report.steady_table(rows), report.memory_table(rows)):
         show(table)
-    found = {"machine": about, "steady": [dataclasses.asdict(row) for row in rows]}
+    figures = {"machine": about, "steady": [dataclasses.asdict(row) for row in rows]}
     piped = pipelines.measure(words, options.quick, rounds, block)
     show(report.pipeline_table(piped))
-    found["pipelines"] = [dataclasses.asdict(row) for row in piped]
+    figures["pipelines"] = [dataclasses.asdict(row) for row in piped]
     if not options.no_first_call:
-        found["first call"] = cases = first_call.first_calls(1 if options.quick else 3)
+        figures["first call"] = cases = first_call.first_calls(1 if options.quick else 3)
         show(report.first_call_table(cases))
     if not options.no_numba and backends.installed():
         compared = backends.compare(words, options.quick, rounds, block)
         show(report.backend_table(compared))
-        found["backends"] = [dataclasses.asdict(row) for row in compared]
+        figures["backends"] = [dataclasses.asdict(row) for row in compared]
         if not options.no_first_call:
-            found["backends' first call"] = firsts = backends.first_calls(1 if options.quick else 3)
+            figures["backends' first call"] = firsts = backends.first_calls(1 if options.quick else 3)
             show(report.backend_first_call_table(firsts))
-    save(options.json, found)
+    save(options.json, figures)
 
 
 def costs_of(costs: dict[str, Any]) -> dict[str, Any]:
-    """Plain data of what each library takes."""
+    """The costs of each library as plain data."""
     return {library: dataclasses.asdict(cost) for library, cost in costs.items()}
 
 
-def save(path: Path | None, found: dict[str, Any]) -> None:
-    """Write the figures, if a file is asked for."""
+def save(path: Path | None, figures: dict[str, Any]) -> None:
+    """Write the figures as JSON, if there is a path."""
     if path is not None:
-        path.write_text(json.dumps(found, indent=2), encoding="utf-8")
+        path.write_text(json.dumps(figures, indent=2), encoding="utf-8")
 
 
 if __name__ == "__main__":

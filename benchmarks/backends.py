@@ -1,4 +1,4 @@
-"""The Numba backend beside the default one: calls once everything is compiled, and first calls."""
+"""Compares the Numba backend with the default one: calls after compilation, and first calls."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FIRST: Final = ("gelu", "MLP step")
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Seconds of a call on each backend, of the fastest block."""
+    """Seconds of a call on each backend, in the fastest block."""
 
     name: str
     default: float
@@ -31,12 +31,12 @@ class Compared:
 
 
 def installed() -> bool:
-    """Whether there is a Numba."""
+    """Whether Numba is installed."""
     return importlib.util.find_spec("numba") is not None
 
 
 def compare(words: Sequence[str], quick: bool, rounds: int, block: float) -> list[Compared]:
-    """Time the rows whose names contain one of ``words`` on both backends, which must agree."""
+    """The times of the rows whose names contain one of ``words`` on both backends; results must agree."""
     rows = []
     for name, function, inputs in _cases(quick):
         if not any(word in name for word in words):
@@ -49,8 +49,8 @@ def compare(words: Sequence[str], quick: bool, rounds: int, block: float) -> lis
         results = [leaves(subject()) for subject in subjects.values()]
         for x, y in zip(*results, strict=True):
             np.testing.assert_allclose(x, y, rtol=1e-3, atol=1e-4, err_msg=name)
-        found = fastest(subjects, rounds, block)
-        rows.append(Compared(name, found["default"], found["Numba"]))
+        seconds = fastest(subjects, rounds, block)
+        rows.append(Compared(name, seconds["default"], seconds["Numba"]))
     return rows
 
 
@@ -60,7 +60,7 @@ def first_calls(rounds: int) -> dict[str, dict[str, dict[str, CompileStats]]]:
 
 
 def _cases(quick: bool) -> Iterator[tuple[str, Callable[..., Any], tuple[Any, ...]]]:
-    """Kernels of each kind: elements, reductions of rows, of columns and of all, indices."""
+    """Kernels of each kind: elementwise, reductions over rows, columns and all axes, gathers."""
     rng = np.random.default_rng(0)
     rows, columns = (64, 128) if quick else (4096, 1024)
     matrix = rng.standard_normal((rows, columns)).astype(np.float32)

@@ -1,11 +1,12 @@
-"""Derivatives beside jax and torch.func, those that are installed, each in a process of its own.
+"""Compares the times of derivatives with jax and torch.func, if they are installed.
 
     python -m benchmarks.derivative_peers
     python -m benchmarks.derivative_peers --peers dualflow,jax --json figures.json
 
-Every row is one compiled call of a network of tanh layers, in ms: the fastest of many, the processes taking
-turns. Results must agree with those of the first peer. "checkpoint" is a gradient that keeps the inputs of
-layers alone: ``recompute_grad``, ``jax.checkpoint``, ``torch.utils.checkpoint``.
+Every row is one compiled call of a network of tanh layers, in ms: the fastest of many. Each library runs in
+processes of its own, which are interleaved. Results must agree with those of the first peer. "checkpoint" is
+a gradient that stores only the inputs of layers: ``recompute_grad``, ``jax.checkpoint``,
+``torch.utils.checkpoint``.
 """
 
 from __future__ import annotations
@@ -132,8 +133,8 @@ def of_torch(matrices: list[Array], x: Array) -> Calls:
 
     def gradient(kind: Any) -> Any:
         def computed() -> Any:
-            own = [w.clone().requires_grad_() for w in ws]
-            return torch.autograd.grad(loss(own, xs, kind), own)
+            leaves = [w.clone().requires_grad_() for w in ws]
+            return torch.autograd.grad(loss(leaves, xs, kind), leaves)
 
         return computed
 
@@ -157,7 +158,7 @@ MAKERS: Final[dict[str, Callable[[list[Array], Array], Calls]]] = {
 
 def measure(peer: str, quick: bool) -> dict[str, list[float]]:
     """For each row its time in ms, and the sum of the absolute values of its result, in this process."""
-    found = {}
+    figures = {}
     for name, call in MAKERS[peer](*numbers(quick)).items():
         result = call()
         leaves = result if isinstance(result, list | tuple) else [result]
@@ -167,8 +168,8 @@ def measure(peer: str, quick: bool) -> dict[str, list[float]]:
             start = time.perf_counter()
             call()
             times.append(time.perf_counter() - start)
-        found[name] = [min(times) * 1e3, total]
-    return found
+        figures[name] = [min(times) * 1e3, total]
+    return figures
 
 
 def in_process(peer: str, quick: bool) -> dict[str, list[float]]:
@@ -183,9 +184,9 @@ def in_process(peer: str, quick: bool) -> dict[str, list[float]]:
 
 
 def table(figures: dict[str, dict[str, float]]) -> str:
-    """A line for each row, a column for each peer."""
+    """The text of a table with a line for each row, and a column for each peer."""
     lines = [f"{'ms':30}" + "".join(f"{peer:>12}" for peer in figures)]
-    lines += [f"{name:30}" + "".join(f"{found[name]:12.3f}" for found in figures.values()) for name in ROWS]
+    lines += [f"{name:30}" + "".join(f"{times[name]:12.3f}" for times in figures.values()) for name in ROWS]
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""What is timed of derivatives: maps over rows and jacobians beside NumPy written by hand."""
+"""Workloads of derivatives: vmap, jacobians and hessians, compared with NumPy code written by hand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ autodiff = df.autodiff
 
 
 def derivative_workloads(quick: bool = False) -> Iterator[Workload]:
-    """A row for each kind of derivative; ``quick`` has sizes at which nothing can be learned."""
+    """A workload for each kind of derivative; ``quick`` selects tiny sizes, for tests of the benchmark."""
     rng = np.random.default_rng(0)
 
     def normal(*shape: int) -> Array:
@@ -50,7 +50,7 @@ def loss(first: Any, second: Any, x: Any, y: Any) -> Any:
 
 
 def square_root(x: Any) -> Any:
-    """By Newton's method, which takes a row more turns the larger its number is."""
+    """A square root by Newton's method, which needs more iterations for larger numbers."""
     root, _ = df.while_loop(
         lambda root, x: df.abs(root * root - x) > 1e-5 * x,
         lambda root, x: (0.5 * (root + x / root), x),

@@ -1,6 +1,6 @@
-"""What compiling costs: fresh processes, first with an empty object cache, then with the one that run left.
+"""Times of first calls in fresh processes: with an empty object cache, then with the cache of that process.
 
-A child of this module, ``python -m benchmarks.first_call CASE``, prints its figures as JSON.
+``python -m benchmarks.first_call CASE`` is the process that is measured; it prints its figures as JSON.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ def first_calls(
 ) -> dict[str, dict[str, CompileStats]]:
     """Seconds by case and by ``cold`` or ``warm``, each the best of several processes.
 
-    The figures are ``import`` (of dualflow, after NumPy's), ``first`` (trace, compile and call) and ``other
-    sizes`` (the first calls at ten other sizes, together).
+    The figures are ``import`` (of dualflow, after NumPy), ``first`` (trace, compile and call) and ``other
+    sizes`` (the total of the first calls at ten other sizes).
     """
-    found: dict[str, dict[str, CompileStats]] = {case: {} for case in cases}
-    _child(cases[0], "", backend)  # leaves the modules' bytecode behind, which an installed package has
+    results: dict[str, dict[str, CompileStats]] = {case: {} for case in cases}
+    _child(cases[0], "", backend)  # writes the bytecode of the modules, which an installed package has
     for _ in range(rounds):
         for case in cases:
             with tempfile.TemporaryDirectory() as cache:
                 for state in ("cold", "warm"):
                     figures = _child(case, cache, backend)
-                    best = found[case].setdefault(state, figures)
-                    found[case][state] = {k: min(best[k], v) for k, v in figures.items()}
-    return found
+                    best = results[case].setdefault(state, figures)
+                    results[case][state] = {k: min(best[k], v) for k, v in figures.items()}
+    return results
 
 
 def _child(case: str, cache: str, backend: str) -> CompileStats:
@@ -53,7 +53,7 @@ def _child(case: str, cache: str, backend: str) -> CompileStats:
 
 
 def _prepare(case: str) -> tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]]]:
-    """The compiled function of a case, and its arguments at sizes that ``i`` numbers."""
+    """The compiled function of a case, and a function that returns its arguments at the ``i``-th size."""
     import numpy as np
 
     import dualflow as df
@@ -71,21 +71,21 @@ def _prepare(case: str) -> tuple[Callable[..., Any], Callable[[int], tuple[Any, 
 
 
 def _measure(case: str) -> CompileStats:
-    import numpy as np  # noqa: F401  # its own import is not what is measured
+    import numpy as np  # noqa: F401  # its import is not measured
 
-    begun = time.perf_counter()
+    start = time.perf_counter()
     import dualflow  # noqa: F401
 
-    imported = time.perf_counter() - begun
+    imported = time.perf_counter() - start
     function, arguments = _prepare(case)
     first, *others = (arguments(i) for i in range(OTHER_SIZES + 1))
-    begun = time.perf_counter()
+    start = time.perf_counter()
     function(*first)
-    called = time.perf_counter() - begun
-    begun = time.perf_counter()
+    called = time.perf_counter() - start
+    start = time.perf_counter()
     for other in others:
         function(*other)
-    return {"import": imported, "first": called, "other sizes": time.perf_counter() - begun}
+    return {"import": imported, "first": called, "other sizes": time.perf_counter() - start}
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""How time grows with the number of steps: programs of n equal steps, compiled, beside eager calls and jax.
+"""Growth of times with the number of steps: compiled programs of n equal steps, eager calls and jax.
 
     python -m benchmarks.growth                          # every row at 200 and 400 steps
     python -m benchmarks.growth --gradient --rows softmax,columns --sizes 100,200 --json figures.json
 
 A row is a step on a [64, 8] value. Each program is compiled and called in a process of its own, which ends at
-the time limit. Seconds of the first call and microseconds of the fastest later call are those of the larger
-size; an exponent is that of the growth from the smaller size (1 is linear, 2 quadratic). jax is left out
-where it is not installed.
+the time limit. The seconds of the first call and the microseconds of the fastest later call are those of the
+larger size; an exponent is that of the growth from the smaller size (1 is linear, 2 quadratic). jax is
+omitted if it is not installed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ STEPS: Final[dict[str, Step]] = {}
 
 
 def step(function: Step) -> Step:
-    """Enter a step: of a namespace with NumPy's names, a value of shape [64, 8] and the step's number."""
+    """Register a step: a function of a namespace with NumPy's names, a [64, 8] value and the step number."""
     STEPS[function.__name__] = function
     return function
 
@@ -102,7 +102,7 @@ def reused(m: Any, x: Any, i: int) -> Any:
 
 
 class _Dualflow:
-    """The names of jax.numpy that the steps use, of dualflow."""
+    """The functions of dualflow under the names of jax.numpy that the steps use."""
 
     def __init__(self) -> None:
         import dualflow as df
@@ -114,7 +114,7 @@ class _Dualflow:
 
 
 def program(name: str, n: int, m: Any = None, *, gradient: bool = False) -> Callable[[Any], Any]:
-    """A program of ``n`` steps, or its gradient, of dualflow's ops unless ``m`` has others."""
+    """A program of ``n`` steps, or its gradient; of dualflow's ops unless ``m`` is another namespace."""
     import dualflow as df
 
     step, names = STEPS[name], m or _Dualflow()
@@ -136,7 +136,7 @@ def program(name: str, n: int, m: Any = None, *, gradient: bool = False) -> Call
 
 @dataclasses.dataclass(frozen=True)
 class Timed:
-    """Seconds of the first call and of the fastest later one, and the sum of what they return."""
+    """Seconds of the first call and of the fastest later one, and the sum of the result."""
 
     first: float
     later: float
@@ -144,7 +144,7 @@ class Timed:
 
 
 def measure(engine: str, name: str, n: int, gradient: bool, calls: int) -> Timed:
-    """Time a program in this process."""
+    """The times of a program in this process."""
     x: Any = (np.random.default_rng(0).standard_normal((64, 8)) * 0.1).astype(np.float32)
     if engine == "jax":
         import jax
@@ -156,20 +156,20 @@ def measure(engine: str, name: str, n: int, gradient: bool, calls: int) -> Timed
 
         x, f = df.constant(x), program(name, n, gradient=gradient)
         f = df.function(f) if engine == "graph" else f
-    begun = time.perf_counter()
+    start = time.perf_counter()
     result = np.asarray(f(x))
-    first, best = time.perf_counter() - begun, math.inf
+    first, best = time.perf_counter() - start, math.inf
     for _ in range(calls):
-        begun = time.perf_counter()
+        start = time.perf_counter()
         np.asarray(f(x))
-        best = min(best, time.perf_counter() - begun)
+        best = min(best, time.perf_counter() - start)
     return Timed(first, best, float(np.abs(result).sum()))
 
 
 def measured(engine: str, name: str, n: int, gradient: bool, calls: int, limit: float) -> Timed | None:
-    """Time a program in a process of its own, without machine code on disk.
+    """The times of a program in a process of its own, with an empty object cache.
 
-    None where that fails or takes longer than the limit.
+    None if it fails or takes longer than the limit.
     """
     command = [sys.executable, "-m", "benchmarks.growth", "--one", engine, "--rows", name, "--sizes", str(n)]
     command += ["--calls", str(calls), *(["--gradient"] if gradient else [])]
@@ -186,7 +186,7 @@ def measured(engine: str, name: str, n: int, gradient: bool, calls: int, limit: 
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """A program at the larger size: times, how they grow, and ratios to other engines; None is unknown."""
+    """A program at the larger size: times, their growth, and ratios to other engines; None is unknown."""
 
     name: str
     first: float
@@ -200,10 +200,10 @@ class Row:
 
 
 def row(name: str, options: argparse.Namespace) -> Row | None:
-    """One row of the table; None where the compiled program fails or takes longer than the limit."""
+    """One row of the table; None if the compiled program fails or takes longer than the limit."""
 
     def timed(engine: str, n: int) -> Timed | None:
-        """The least times of some processes: others may want the processor meanwhile."""
+        """The least times of several processes, to reduce noise from other load."""
         arguments = engine, name, n, options.gradient, options.calls, options.limit
         runs = [measured(*arguments) for _ in range(1 if engine == "eager" else options.processes)]
         done = [run for run in runs if run is not None]
@@ -245,7 +245,7 @@ HEADER: Final = f"| {'row':10} | {' | '.join(COLUMNS)} |\n| {':':-<10} | {' | '.
 
 
 def line(name: str, row: Row | None) -> str:
-    """A row of the Markdown table; "-" is what is unknown, or over the limit."""
+    """A row of the Markdown table; "-" is a figure that is unknown, or over the limit."""
     cells = ["-"] * len(COLUMNS)
     if row is not None:
         ratios = (row.by_eager, row.by_jax, row.first_by_jax)

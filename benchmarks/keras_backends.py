@@ -1,11 +1,12 @@
-"""Train and run Keras models on dualflow and on the other backends of Keras that are installed.
+"""Compare dualflow with the other installed backends of Keras on training and inference.
 
     python -m benchmarks.keras_backends                       # every backend, every model: some minutes
     python -m benchmarks.keras_backends --models mlp,lstm --backends dualflow,torch
     python -m benchmarks.keras_backends --json figures.json
 
-Each backend trains each model in a process of its own, and the backends take turns; the fastest of the rounds
-counts. "first epoch" is the time from before ``import keras`` to the end of the first epoch of ``fit``.
+Each backend trains each model in a process of its own; the backends are interleaved, and the fastest of the
+rounds counts. "first epoch" is the time from before ``import keras`` to the end of the first epoch of
+``fit``.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ FIGURES: Final = {
 
 
 class Problem(NamedTuple):
-    """A model, its data, and how it is trained."""
+    """A model, the shape of its data, and the size of its batches."""
 
     build: Callable[[Any], Any]
     inputs: tuple[int, ...]
@@ -152,19 +153,19 @@ def in_process(backend: str, name: str, quick: bool) -> dict[str, float]:
     """The figures of one model on one backend, in a new process."""
     command = [sys.executable, "-m", "benchmarks.keras_backends", "--measure", name, *["--quick"] * quick]
     quiet = {"KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
-    found = subprocess.run(command, env=os.environ | quiet, capture_output=True, text=True, check=False)
-    if found.returncode:
-        raise SystemExit(f"{name} on {backend}:\n{found.stderr[-2000:]}")
-    figures: dict[str, float] = json.loads(found.stdout.splitlines()[-1])
+    ended = subprocess.run(command, env=os.environ | quiet, capture_output=True, text=True, check=False)
+    if ended.returncode:
+        raise SystemExit(f"{name} on {backend}:\n{ended.stderr[-2000:]}")
+    figures: dict[str, float] = json.loads(ended.stdout.splitlines()[-1])
     return figures
 
 
 def table(rows: dict[str, dict[str, dict[str, float]]], backends: list[str]) -> str:
-    """A line for each model and figure, a column for each backend."""
+    """The text of a table with a line for each model and figure, and a column for each backend."""
     lines = [f"{'':30}" + "".join(f"{backend:>12}" for backend in backends)]
-    for name, found in rows.items():
+    for name, row in rows.items():
         for key, title in FIGURES.items():
-            figures = "".join(f"{found[backend][key]:12.3f}" for backend in backends)
+            figures = "".join(f"{row[backend][key]:12.3f}" for backend in backends)
             lines.append(f"{name + ': ' + title:30}{figures}")
     return "\n".join(lines)
 

@@ -1,4 +1,4 @@
-"""What is timed of linear algebra: LAPACK through dualflow beside NumPy's and SciPy's own functions."""
+"""Workloads of linear algebra: LAPACK in dualflow, compared with NumPy and SciPy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.workloads import Array, Workload
 
 
 def matrix_workloads(quick: bool = False) -> Iterator[Workload]:
-    """A row for each kind of call; ``quick`` has sizes at which nothing can be learned."""
+    """A workload for each kind of call; ``quick`` selects tiny sizes, for tests of the benchmark."""
     rng = np.random.default_rng(0)
 
     def normal(*shape: int) -> Array:
@@ -50,7 +50,7 @@ def matrix_workloads(quick: bool = False) -> Iterator[Workload]:
 
 
 def svd_numpy(x: Array) -> Array:
-    """With the singular vectors, as ``df.linalg.svd`` computes them."""
+    """Singular values, computed with the singular vectors, as in ``df.linalg.svd``."""
     return np.linalg.svd(x, full_matrices=False).S
 
 
@@ -65,7 +65,7 @@ def likelihood(covariance: Any, y: Any) -> tuple[Any, Any]:
 
 
 def likelihood_numpy(covariance: Array, y: Array) -> tuple[Array, Array]:
-    """The same, its gradient written by hand."""
+    """:func:`likelihood` in NumPy, with a gradient written by hand."""
     factor = np.linalg.cholesky(covariance)
     inverse = scipy.linalg.cho_solve((factor, True), np.eye(len(y), dtype=np.float32))
     solved = inverse @ y

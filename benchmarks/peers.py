@@ -1,12 +1,12 @@
-"""Workloads beside TensorFlow, jax and torch, those that are installed: time and memory of a call.
+"""Compares the time and memory of calls with TensorFlow, jax and torch, if they are installed.
 
     python -m benchmarks --peers
     python -m benchmarks --peers --only softmax --rounds 1
 
-Each library runs each row in a process of its own; they take turns, and the fastest call of all counts.
-TensorFlow and jax compile what they are given, torch runs it op by op. Results must agree with dualflow's.
-The memory is what the process takes at most during the first two calls, results and compiling included,
-beside what it had before, where Linux tells. All of it takes some minutes.
+Each library runs each row in a process of its own; the libraries are interleaved, and the fastest call of all
+counts. TensorFlow and jax compile the function, torch runs it op by op. Results must agree with dualflow's.
+The memory is the growth of the process during the first two calls, including results and compiling; it is
+measured on Linux only. The benchmark takes some minutes.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Row:
     """One line of both tables.
 
     Attributes:
-        name: what it is called.
+        name: the name of the row.
         inputs: the arguments, as arrays.
-        body: computes it, given a library's functions and its tensors.
+        body: a function of a library's functions and its tensors.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a library takes for a row: seconds of a call, and MiB at its peak, None where nobody tells."""
+    """The cost of a row in a library: seconds of a call, MiB at its peak, and the sum of its result."""
 
     seconds: float
     mebibytes: float | None
@@ -58,7 +58,7 @@ class Cost:
 
 
 def rows(quick: bool) -> Iterator[Row]:
-    """Every row; ``quick`` has sizes at which nothing can be learned."""
+    """Every row; ``quick`` selects tiny sizes, for tests of the benchmark."""
     rng = np.random.default_rng(0)
 
     def normal(*shape: int) -> Array:
@@ -183,8 +183,8 @@ def of_torch() -> SimpleNamespace:
         return torch.nn.functional.conv2d(*channels_first, padding="same").permute(0, 2, 3, 1)
 
     def slopes(loss: Body, weights: Sequence[Any]) -> Any:
-        own = [w.detach().requires_grad_() for w in weights]
-        return torch.autograd.grad(loss(*own), own)
+        leaves = [w.detach().requires_grad_() for w in weights]
+        return torch.autograd.grad(loss(*leaves), leaves)
 
     return SimpleNamespace(
         tanh=torch.tanh,
@@ -215,47 +215,47 @@ LIBRARIES: Final[dict[str, Callable[[], SimpleNamespace]]] = {
 
 
 def installed() -> list[str]:
-    """The libraries that are here; ``"eager"`` is dualflow without compiling."""
+    """The installed libraries; ``"eager"`` is dualflow without compiling."""
     return [name for name in LIBRARIES if name == "eager" or find_spec(name)]
 
 
 def measure(library: str, name: str, quick: bool) -> Cost:
-    """What the row of this name costs, in this process."""
+    """The cost of the row of this name, in this process."""
     m = LIBRARIES[library]()
     call_ready(m, m.compiled(lambda x: m.tanh(x) * 2.0), [m.tensor(np.ones(3, np.float32))])
     (row,) = (row for row in rows(quick) if row.name == name)
-    given = [m.tensor(x) for x in row.inputs]
-    call = m.compiled(lambda *given: row.body(m, *given))
+    inputs = [m.tensor(x) for x in row.inputs]
+    call = m.compiled(lambda *tensors: row.body(m, *tensors))
     gc.collect()
     before = resident("VmRSS", begin=True)
-    results = [call_ready(m, call, given) for _ in range(2)][-1]
+    results = [call_ready(m, call, inputs) for _ in range(2)][-1]
     peak = resident("VmHWM")
     memory = None if before is None or peak is None else max(0.0, peak - before)
     leaves = results if isinstance(results, list | tuple) else [results]
     total = float(sum(np.abs(np.asarray(leaf)).sum(dtype=np.float64) for leaf in leaves))
     del results, leaves
-    return Cost(fastest(lambda: call_ready(m, call, given), quick), memory, total)
+    return Cost(fastest(lambda: call_ready(m, call, inputs), quick), memory, total)
 
 
-def call_ready(m: SimpleNamespace, call: Body, given: Sequence[Any]) -> Any:
-    """What the call returns, once it has been computed."""
-    return m.ready(call(*given))
+def call_ready(m: SimpleNamespace, call: Body, inputs: Sequence[Any]) -> Any:
+    """The result of the call, after the end of its computation."""
+    return m.ready(call(*inputs))
 
 
 def fastest(call: Callable[[], Any], quick: bool) -> float:
     """Seconds of the fastest of many calls, over half a second."""
     best, end = float("inf"), time.perf_counter() + (0.0 if quick else 0.5)
     while True:
-        begun = time.perf_counter()
+        start = time.perf_counter()
         call()
         done = time.perf_counter()
-        best = min(best, done - begun)
+        best = min(best, done - start)
         if done > end:
             return best
 
 
 def resident(which: str, *, begin: bool = False) -> float | None:
-    """MiB of memory: what the process has (``VmRSS``), or has had at most since ``begin`` (``VmHWM``)."""
+    """The memory of the process in MiB: current (``VmRSS``), or the peak since ``begin`` (``VmHWM``)."""
     with suppress(OSError):
         if begin:
             Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
@@ -266,9 +266,9 @@ def resident(which: str, *, begin: bool = False) -> float | None:
 
 
 def in_process(library: str, name: str, quick: bool) -> Cost:
-    """What a row costs in one library, in a new process."""
+    """The cost of a row in one library, in a new process."""
     command = [sys.executable, "-m", "benchmarks.peers", library, name, *["quick"] * quick]
-    with tempfile.TemporaryDirectory() as cache:  # so that all compile what they run
+    with tempfile.TemporaryDirectory() as cache:  # so that each library compiles
         env = os.environ | {
             "CUDA_VISIBLE_DEVICES": "-1",
             "TF_CPP_MIN_LOG_LEVEL": "3",
@@ -281,17 +281,17 @@ def in_process(library: str, name: str, quick: bool) -> Cost:
 
 
 def compare(words: Sequence[str], quick: bool, rounds: int) -> dict[str, dict[str, Cost]]:
-    """For each row whose name has one of ``words`` what each library takes, the fastest of so many processes.
+    """The costs of each row whose name has one of ``words``, by library: the fastest of ``rounds`` processes.
 
     Raises:
-        SystemExit: a library fails, or its result is another.
+        SystemExit: a library fails, or its result differs.
     """
     names = [row.name for row in rows(quick) if any(word in row.name for word in words)]
-    return {name: beside_each_other(name, quick, rounds) for name in names}
+    return {name: interleaved(name, quick, rounds) for name in names}
 
 
-def beside_each_other(name: str, quick: bool, rounds: int) -> dict[str, Cost]:
-    """What a row takes in each library; the libraries take turns."""
+def interleaved(name: str, quick: bool, rounds: int) -> dict[str, Cost]:
+    """The costs of a row by library; the processes of the libraries are interleaved."""
     libraries = installed()
     runs = [{library: in_process(library, name, quick) for library in libraries} for _ in range(rounds)]
     expected = runs[0]["dualflow"].total
@@ -302,5 +302,5 @@ def beside_each_other(name: str, quick: bool, rounds: int) -> dict[str, Cost]:
 
 
 if __name__ == "__main__":
-    _, chosen, wanted, *more = sys.argv
-    print(json.dumps(astuple(measure(chosen, wanted, bool(more)))))
+    _, library_name, row_name, *flags = sys.argv
+    print(json.dumps(astuple(measure(library_name, row_name, bool(flags)))))

@@ -1,4 +1,4 @@
-"""Input pipelines beside the same loops in plain NumPy, and beside tf.data where TensorFlow is installed."""
+"""Times of input pipelines, compared with loops in NumPy, and with tf.data if TensorFlow is installed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BATCH = 32
 
 @dataclass(frozen=True, slots=True)
 class Piped:
-    """Seconds of an element or a batch of one pipeline in its fastest block, by what makes it."""
+    """Seconds of an element or a batch of one pipeline in its fastest block, by library."""
 
     name: str
     seconds: dict[str, float]
@@ -33,8 +33,8 @@ class Pipeline:
 
     Attributes:
         name: the row's name.
-        build: makes the dataset, for ``df`` or for ``tensorflow``.
-        reference: makes the same elements in NumPy.
+        build: creates the dataset, with ``df`` or ``tensorflow``.
+        reference: iterates over the same elements in NumPy.
     """
 
     name: str
@@ -56,8 +56,8 @@ def pipelines(quick: bool) -> Iterator[Pipeline]:
         def gathered(data: Any = (rows, labels)) -> Iterator[Any]:
             order = rng.permutation(len(data[1]))
             for i in range(0, len(order), BATCH):
-                places = order[i : i + BATCH]
-                yield data[0][places], data[1][places]
+                indices = order[i : i + BATCH]
+                yield data[0][indices], data[1][indices]
 
         def each(data: Any = (rows, labels)) -> Iterator[Any]:
             yield from zip(*data, strict=True)
@@ -100,9 +100,9 @@ def double(x: Any, label: Any) -> Any:
 
 
 def measure(words: Sequence[str], quick: bool, rounds: int, block: float) -> list[Piped]:
-    """Time the rows whose names contain one of ``words``; what makes them takes turns."""
+    """The times of the rows whose names contain one of ``words``; the libraries are interleaved."""
     others = [importlib.import_module("tensorflow")] if importlib.util.find_spec("tensorflow") else []
-    found = []
+    measured = []
     for pipeline in pipelines(quick):
         if not any(word in pipeline.name for word in words):
             continue
@@ -114,16 +114,16 @@ def measure(words: Sequence[str], quick: bool, rounds: int, block: float) -> lis
             for name, begin in subjects.items():
                 time.sleep(SETTLE)
                 best[name] = min(best[name], _per_item(begin(), block))
-        found.append(Piped(pipeline.name, best))
-    return found
+        measured.append(Piped(pipeline.name, best))
+    return measured
 
 
 def _per_item(items: Iterator[Any], block: float) -> float:
-    """Seconds of an item, but for the first, over a block of about this length or up to the end."""
+    """Seconds of an item, except the first, over a block of about this length or up to the end."""
     next(items)
-    count, begun = 0, time.perf_counter()
+    count, start = 0, time.perf_counter()
     for _ in items:
         count += 1
-        if not count % 16 and time.perf_counter() - begun > block:
+        if not count % 16 and time.perf_counter() - start > block:
             break
-    return (time.perf_counter() - begun) / max(count, 1)
+    return (time.perf_counter() - start) / max(count, 1)

@@ -1,4 +1,4 @@
-"""The machine and the figures, as Markdown tables."""
+"""Formats the machine and the figures as Markdown tables."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ LARGE = 100_000
 
 
 def machine() -> dict[str, str]:
-    """What the figures depend on."""
-    found = blas.find()
+    """The properties of the machine and the versions of the software."""
+    library = blas.find()
     return {
         "processor": f"{_processor()}, {os.cpu_count()} logical",
         "system": platform.platform(),
         "threads": str(threads.max_threads()),
         "versions": f"Python {platform.python_version()}, NumPy {np.__version__}, "
         f"llvmlite {llvmlite.__version__}, dualflow {df.version.DUALFLOW}",
-        "BLAS": found.name if found is not None else "none that compiled code can call",
+        "BLAS": library.name if library is not None else "none that compiled code can call",
     }
 
 
@@ -51,7 +51,7 @@ def describe(about: dict[str, str]) -> str:
 
 
 def steady_table(rows: Sequence[Measured]) -> str:
-    """Microseconds per call, and how they compare."""
+    """A table of microseconds per call, with their ratios."""
     lines = []
     for row in rows:
         eager, graph, reference = (row.seconds[engine] for engine in ENGINES)
@@ -61,14 +61,14 @@ def steady_table(rows: Sequence[Measured]) -> str:
 
 
 def memory_table(rows: Sequence[Measured]) -> str:
-    """Megabytes at the peak of a call, beside its inputs; calls that hardly need any are left out."""
+    """A table of the peak memory of calls in MiB, without their inputs; small ones are omitted."""
     large = [row for row in rows if max(row.peak.values()) >= LARGE]
     lines = [[row.name, *(f"{row.peak[engine] / MIB:.1f}" for engine in ENGINES)] for row in large]
     return markdown(["MiB at the peak of a call", "eager", "graph", "NumPy"], lines)
 
 
 def peer_table(rows: dict[str, dict[str, Cost]]) -> str:
-    """Milliseconds per call by library, and dualflow's time as a part of the best peer's."""
+    """A table of milliseconds per call by library, with the ratio of dualflow's to the best peer's."""
     lines = []
     for name, costs in rows.items():
         others = [cost.seconds for library, cost in costs.items() if library not in ("dualflow", "eager")]
@@ -80,21 +80,21 @@ def peer_table(rows: dict[str, dict[str, Cost]]) -> str:
 
 
 def peer_memory_table(rows: dict[str, dict[str, Cost]]) -> str:
-    """MiB at the peak of the first calls by library."""
-    told = {n: costs for n, costs in rows.items() if all(c.mebibytes is not None for c in costs.values())}
-    lines = [[name, *(f"{cost.mebibytes:.1f}" for cost in costs.values())] for name, costs in told.items()]
-    return markdown(["MiB at the peak", *next(iter(told.values()), {})], lines)
+    """A table of the peak memory of the first calls in MiB, by library."""
+    measured = {n: costs for n, costs in rows.items() if all(c.mebibytes is not None for c in costs.values())}
+    lines = [[name, *(f"{c.mebibytes:.1f}" for c in costs.values())] for name, costs in measured.items()]
+    return markdown(["MiB at the peak", *next(iter(measured.values()), {})], lines)
 
 
 def pipeline_table(rows: Sequence[Piped]) -> str:
-    """Microseconds per element or batch."""
-    makers = list(dict.fromkeys(maker for row in rows for maker in row.seconds))
-    lines = [[row.name, *(_microseconds(row.seconds[maker]) for maker in makers)] for row in rows]
-    return markdown(["us per element or batch", *makers], lines)
+    """A table of microseconds per element or batch."""
+    libraries = list(dict.fromkeys(library for row in rows for library in row.seconds))
+    lines = [[row.name, *(_microseconds(row.seconds[library]) for library in libraries)] for row in rows]
+    return markdown(["us per element or batch", *libraries], lines)
 
 
 def first_call_table(cases: dict[str, dict[str, CompileStats]]) -> str:
-    """Milliseconds of the first calls, in a process with an empty object cache and in the next one."""
+    """A table of first calls in milliseconds, with an empty object cache and in the next process."""
     states = ("cold", "warm")
     lines = []
     for name, case in cases.items():
@@ -106,25 +106,25 @@ def first_call_table(cases: dict[str, dict[str, CompileStats]]) -> str:
 
 
 def backend_table(rows: Sequence[Compared]) -> str:
-    """Microseconds per call on each backend, and how they compare."""
+    """A table of microseconds per call on each backend, with their ratio."""
     lines = [
         [r.name, _microseconds(r.default), _microseconds(r.numba), f"{r.numba / r.default:.2f}"] for r in rows
     ]
     return markdown(["us per call", "default", "Numba", "Numba / default"], lines)
 
 
-def backend_first_call_table(found: dict[str, dict[str, dict[str, CompileStats]]]) -> str:
-    """Milliseconds of first calls on each backend, in a process with an empty cache and in the next one."""
+def backend_first_call_table(calls: dict[str, dict[str, dict[str, CompileStats]]]) -> str:
+    """A table of first calls in milliseconds on each backend, with an empty cache and with a full one."""
     lines = []
-    for case in found["default"]:
-        figures = [found[backend][case][s]["first"] for backend in found for s in ("cold", "warm")]
+    for case in calls["default"]:
+        figures = [calls[backend][case][s]["first"] for backend in calls for s in ("cold", "warm")]
         lines.append([f"first call, {case}", *map(_milliseconds, figures)])
-    heads = [f"{backend}, {state}" for backend in found for state in ("cold", "warm")]
+    heads = [f"{backend}, {state}" for backend in calls for state in ("cold", "warm")]
     return markdown(["ms", *heads], lines)
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table whose columns also line up as plain text, all but the first numbers; "" without rows."""
+    """A Markdown table with aligned columns, the first left-aligned; "" without rows."""
     if not rows:
         return ""
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]

@@ -1,4 +1,4 @@
-"""How long a call takes once everything is compiled, and how much memory it needs at its peak."""
+"""Measures the time and the peak memory of calls after compilation."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ class Subject:
         return self.function(*self.inputs)
 
     def compile(self) -> None:
-        """Trace and compile, where that is asked for, without a call."""
+        """Trace and compile a :func:`dualflow.function`, without a call."""
         if isinstance(self.function, Function):
             _ = self.function.get_concrete_function(*self.inputs).parts
 
 
 def measure(workload: Workload, rounds: int, block: float) -> Measured:
-    """Time ``workload`` on each engine, which take turns; the results must agree.
+    """The time and memory of ``workload`` on each engine; the results must agree.
 
     Args:
-        workload: what to time.
-        rounds: blocks of calls per engine, of which the fastest counts.
-        block: how long a block should take, in seconds.
+        workload: the workload.
+        rounds: the number of blocks of calls per engine, of which the fastest counts.
+        block: the duration of a block in seconds.
     """
     subjects = {engine: Subject.of(workload, engine) for engine in ENGINES}
     _check(workload.name, {engine: subject() for engine, subject in subjects.items()})
@@ -69,7 +69,7 @@ def measure(workload: Workload, rounds: int, block: float) -> Measured:
 
 
 def fastest(subjects: dict[str, Subject], rounds: int, block: float) -> dict[str, float]:
-    """Seconds of a call in the fastest of so many blocks of each subject; the subjects take turns."""
+    """Seconds of a call in the fastest of ``rounds`` blocks of each subject; the subjects are interleaved."""
     counts = {engine: _calls_per_block(subject, block) for engine, subject in subjects.items()}
     best = dict.fromkeys(subjects, float("inf"))
     for _ in range(rounds):
@@ -80,7 +80,7 @@ def fastest(subjects: dict[str, Subject], rounds: int, block: float) -> dict[str
 
 
 def _check(name: str, results: dict[str, Any]) -> None:
-    """Fail if an engine is fast and wrong."""
+    """Raise an error if the results of an engine differ from NumPy's."""
     expected = leaves(results["numpy"])
     for engine in ("eager", "graph"):
         for x, y in zip(leaves(results[engine]), expected, strict=True):
@@ -94,16 +94,16 @@ def _calls_per_block(subject: Subject, block: float) -> int:
 
 
 def _block(subject: Subject, count: int) -> float:
-    begun = time.perf_counter()
+    start = time.perf_counter()
     for _ in range(count):
         subject()
-    return time.perf_counter() - begun
+    return time.perf_counter() - start
 
 
 def _peak(subject: Subject) -> int:
-    """The most bytes that calls needed beside their inputs, in the allocators of Python and NumPy.
+    """The peak memory of calls without their inputs, in bytes, in the allocators of Python and NumPy.
 
-    Compiling is not counted; what a graph keeps for its next call (its arena) is.
+    It includes the arena that a graph keeps between calls, but not the memory of the compiler.
     """
     subject.compile()
     tracemalloc.start()

@@ -1,4 +1,4 @@
-"""What is timed: each workload as a function of dualflow tensors and in plain NumPy, on the same inputs."""
+"""The workloads: each as a function of dualflow tensors and in NumPy, on the same inputs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Workload:
     Attributes:
         name: the row's name.
         inputs: the arguments, as NumPy arrays.
-        build: makes the function of tensors and its variables; timed as it is and under ``df.function``.
-        reference: makes the same function of arrays, in plain NumPy.
+        build: creates the function of tensors and its variables; timed eagerly and under ``df.function``.
+        reference: creates the same function of arrays, in NumPy.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Workload:
 
 
 def workloads(quick: bool = False) -> Iterator[Workload]:
-    """Every workload; ``quick`` has sizes at which nothing can be learned, to try the benchmark itself."""
+    """Every workload; ``quick`` selects tiny sizes, for tests of the benchmark."""
     rng = np.random.default_rng(0)
 
     def normal(*shape: int) -> Array:
@@ -175,19 +175,21 @@ def gradient_of(layers: list[tuple[Array, Array]]) -> Callable[..., Any]:
 
 
 def gradient_of_numpy(layers: list[tuple[Array, Array]]) -> Callable[..., Any]:
-    """The same, its backward pass written by hand."""
+    """:func:`gradient_of` in NumPy, with a backward pass written by hand."""
 
     def gradient(x: Array) -> list[Array]:
-        kept = [x]
+        activations = [x]
         for weight, bias in layers:
-            kept.append(np.tanh(kept[-1] @ weight + bias))
-        found: list[Array] = []
-        flow = kept[-1] * np.float32(2 / kept[-1].size)
-        for (weight, _), before, after in zip(layers[::-1], kept[-2::-1], kept[:0:-1], strict=True):
-            flow = flow * (1 - after * after)
-            found = [before.T @ flow, flow.sum(axis=0), *found]
-            flow = flow @ weight.T
-        return found
+            activations.append(np.tanh(activations[-1] @ weight + bias))
+        slopes: list[Array] = []
+        cotangent = activations[-1] * np.float32(2 / activations[-1].size)
+        for (weight, _), before, after in zip(
+            layers[::-1], activations[-2::-1], activations[:0:-1], strict=True
+        ):
+            cotangent = cotangent * (1 - after * after)
+            slopes = [before.T @ cotangent, cotangent.sum(axis=0), *slopes]
+            cotangent = cotangent @ weight.T
+        return slopes
 
     return gradient
 
@@ -196,7 +198,7 @@ LEARNING_RATE = 0.01
 
 
 def sgd_step(name: str, rng: np.random.Generator, widths: Sequence[int], batch: int) -> Workload:
-    """One step of gradient descent on a classifier; it answers the loss and updates the weights."""
+    """One step of gradient descent on a classifier; it returns the loss and updates the weights."""
     layers = parameters(rng, widths)
     images = rng.random((batch, widths[0]), dtype=np.float32)
     labels = rng.integers(0, widths[-1], batch).astype(np.int32)
@@ -223,27 +225,27 @@ def descent(layers: list[tuple[Array, Array]]) -> Callable[..., Any]:
 
 
 def descent_numpy(layers: list[tuple[Array, Array]]) -> Callable[..., Any]:
-    """The same, its backward pass written by hand."""
+    """:func:`descent` in NumPy, with a backward pass written by hand."""
     weights = [w.copy() for w, _ in layers]
     biases = [b.copy() for _, b in layers]
 
     def step(x: Array, labels: Array) -> Array:
-        kept = [x]
+        activations = [x]
         for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
-            kept.append(np.maximum(kept[-1] @ weight + bias, 0))
-        logits = kept[-1] @ weights[-1] + biases[-1]
+            activations.append(np.maximum(activations[-1] @ weight + bias, 0))
+        logits = activations[-1] @ weights[-1] + biases[-1]
         logits -= logits.max(axis=1, keepdims=True)
         e = np.exp(logits)
         sums = e.sum(axis=1, keepdims=True)
         rows = np.arange(len(labels))
         loss = np.mean(np.log(sums[:, 0]) - logits[rows, labels])
-        flow = e / sums
-        flow[rows, labels] -= 1
-        flow /= np.float32(len(labels))
+        cotangent = e / sums
+        cotangent[rows, labels] -= 1
+        cotangent /= np.float32(len(labels))
         for i in reversed(range(len(weights))):
-            slope, shift = kept[i].T @ flow, flow.sum(axis=0)
+            slope, shift = activations[i].T @ cotangent, cotangent.sum(axis=0)
             if i:
-                flow = (flow @ weights[i].T) * (kept[i] > 0)
+                cotangent = (cotangent @ weights[i].T) * (activations[i] > 0)
             weights[i] -= LEARNING_RATE * slope
             biases[i] -= LEARNING_RATE * shift
         return loss
@@ -252,7 +254,7 @@ def descent_numpy(layers: list[tuple[Array, Array]]) -> Callable[..., Any]:
 
 
 def sin_loop(iterations: Any) -> Any:
-    """A loop of cheap steps, each of which waits for the one before."""
+    """A loop of cheap steps, each of which depends on the one before."""
     x = df.constant(1.0)
     for _ in df.range(iterations):
         x = x + df.sin(x) * 1e-3
@@ -260,7 +262,7 @@ def sin_loop(iterations: Any) -> Any:
 
 
 def sin_loop_python(iterations: Array) -> float:
-    """The same in plain Python, whose floats are faster than NumPy's."""
+    """:func:`sin_loop` in plain Python, whose floats are faster than NumPy's."""
     x = 1.0
     for _ in range(int(iterations)):
         x += math.sin(x) * 1e-3
@@ -268,7 +270,7 @@ def sin_loop_python(iterations: Array) -> float:
 
 
 def collatz(n: Any) -> Any:
-    """How many steps lead from ``n`` to 1: a loop with a choice in it."""
+    """The number of steps from ``n`` to 1: a loop with a conditional."""
     count = df.constant(0)
     while n != 1:
         n = n // 2 if n % 2 == 0 else 3 * n + 1

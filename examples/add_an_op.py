@@ -1,7 +1,7 @@
 """Add an op in one place: hypot(x, y), the length of the vector (x, y), without overflow.
 
-One record says everything the engines need: they compute the op now, differentiate it to any order, compile
-it into fused machine code, and test it. Nothing else in dualflow knows its name.
+One record contains everything that the engines need: they run the op eagerly, differentiate it to any order,
+compile it into fused machine code, and test it. No other file of dualflow contains its name.
 
     python examples/add_an_op.py
 """
@@ -30,17 +30,17 @@ def element(m: Any, x: Any, y: Any) -> Any:
 hypot = elementwise(
     "hypot",
     """``sqrt(x ** 2 + y ** 2)``, without overflow.""",
-    dtype=as_real_float,  # integers become floats, complex numbers are refused
-    eager=np.hypot,  # how it runs now
-    code=element,  # how a graph compiles it: m writes vector instructions
-    vjp=(lambda g, out, x, y: g * x / out, lambda g, out, x, y: g * y / out),  # in ops, so of any order
-    samples=(reals(0.5, 50), reals(-50, -0.5)),  # where it may be tested
+    dtype=as_real_float,  # integers become floats, complex numbers are errors
+    eager=np.hypot,  # the eager kernel
+    code=element,  # the compiled code: m emits vector instructions
+    vjp=(lambda g, out, x, y: g * x / out, lambda g, out, x, y: g * y / out),  # ops: of any order
+    samples=(reals(0.5, 50), reals(-50, -0.5)),  # the inputs of tests
     cost=12,  # the work of an element, in additions
 )
 
 
 def runs_now() -> None:
-    """As any other op: it broadcasts, promotes, takes what tensors are made of, and explains itself."""
+    """As any other op: it broadcasts, promotes dtypes, converts arguments, and explains errors."""
     print("hypot(3, [4, 0]) =", hypot(3, [4, 0]).numpy())
     x = df.constant([1e20, 3e30])
     print("sqrt(x * x + x * x) =", df.sqrt(x * x + x * x).numpy(), "   hypot(x, x) =", hypot(x, x).numpy())
@@ -51,7 +51,7 @@ def runs_now() -> None:
 
 
 def has_gradients() -> None:
-    """To the second order: the gradient rule is made of ops, so the tape around it records it."""
+    """To the second order: the gradient rule consists of ops, so that an outer tape records it."""
     x, y = df.constant(3.0), df.constant(4.0)
     with df.GradientTape() as outer:
         outer.watch(x)
@@ -78,18 +78,20 @@ def compiles() -> None:
 
 
 def passes_the_op_matrix() -> None:
-    """The test that every op of dualflow takes, on inputs drawn from the record's samples.
+    """The test of every op of dualflow, on inputs drawn from the record's samples.
 
-    Each dtype, broadcast and memory layout, empty arrays, inf and nan: compiled code answers what the eager
-    kernel does. The gradient is checked against differences.
+    For each dtype, broadcast and memory layout, empty arrays, inf and nan, it compares compiled code with the
+    eager kernel. The gradient is compared with differences.
     """
     count = 0
     for case in cases(hypot.op):
         expected = hypot(*case.inputs).numpy()
-        found = df.function(hypot)(*case.inputs).numpy()
-        assert found.dtype == expected.dtype
-        assert found.shape == expected.shape
-        np.testing.assert_allclose(found, expected, rtol=4 * np.finfo(found.dtype).eps, err_msg=str(case))
+        compiled = df.function(hypot)(*case.inputs).numpy()
+        assert compiled.dtype == expected.dtype
+        assert compiled.shape == expected.shape
+        np.testing.assert_allclose(
+            compiled, expected, rtol=4 * np.finfo(compiled.dtype).eps, err_msg=str(case)
+        )
         count += 1
 
     x, y = (df.constant(np.linspace(low, low + 40, 50)) for low in (0.5, -41.0))
@@ -97,8 +99,8 @@ def passes_the_op_matrix() -> None:
         tape.watch([x, y])
         total = df.reduce_sum(hypot(x, y))
     step = 1e-6
-    for slope, moved in zip(tape.gradient(total, [x, y]), [(step, 0), (0, step)], strict=True):
-        ahead, behind = (hypot(x + s * moved[0], y + s * moved[1]).numpy() for s in (1, -1))
+    for slope, shift in zip(tape.gradient(total, [x, y]), [(step, 0), (0, step)], strict=True):
+        ahead, behind = (hypot(x + s * shift[0], y + s * shift[1]).numpy() for s in (1, -1))
         np.testing.assert_allclose(slope.numpy(), (ahead - behind) / (2 * step), rtol=1e-6)
     print(f"{count} cases agree between eager and compiled code, and both gradients with differences")
 

@@ -1,7 +1,7 @@
-"""Python's control flow over tensors: the same source run now and compiled, with the same answers and errors.
+"""Python's control flow over tensors: the same source, eager and compiled, with the same results and errors.
 
 A bouncing ball, a root by bisection, and a path up to its first leap: loops, branches, early returns, checks
-and gradients, all in plain Python. Compiled, loops over scalars are machine code.
+and gradients, all in plain Python. Compiled loops over scalars are machine code.
 
     python examples/control_flow.py
 """
@@ -15,22 +15,22 @@ from typing import Any
 import dualflow as df
 
 
-def bounces(height: Any, share: Any) -> Any:
-    """How often a ball hits the floor before it stays below a millimetre, keeping ``share`` of its height."""
-    assert 0.0 <= share < 1.0, "a ball that keeps its height never comes to rest"
+def bounces(height: Any, ratio: Any) -> Any:
+    """The number of bounces above a millimetre, if each scales the height of the ball by ``ratio``."""
+    assert 0.0 <= ratio < 1.0, "a ball that keeps its height never comes to rest"
     count = 0
     while height > 1e-3:
-        height = height * share
+        height = height * ratio
         count += 1
     return count
 
 
 def root(low: Any, high: Any, target: Any) -> Any:
-    """Where ``x * exp(x)`` is ``target``, by bisection."""
+    """The ``x`` with ``x * exp(x) == target``, by bisection."""
     if low * df.exp(low) > target:
         raise ValueError(f"{float(target):.1f} is left of the interval, which begins at {float(low):.1f}")
-    turns = 0
-    while turns < 60:
+    iterations = 0
+    while iterations < 60:
         middle = 0.5 * (low + high)
         if middle * df.exp(middle) > target:
             high = middle
@@ -38,7 +38,7 @@ def root(low: Any, high: Any, target: Any) -> Any:
             low = middle
         if high - low < 1e-6:
             break
-        turns += 1
+        iterations += 1
     else:
         raise ArithmeticError("sixty halvings were not enough")
     return low
@@ -78,7 +78,7 @@ def slope(function: Callable[..., Any], x: Any, *others: Any) -> Any:
 
 
 def both_ways(name: str, function: Callable[..., Any], *arguments: Any) -> None:
-    """Print what a call gives in Python and compiled, which must be the same."""
+    """Print the result of a call in Python and compiled, which must be the same."""
     outcomes = []
     for call in (function, df.function(function)):
         try:
@@ -118,11 +118,11 @@ def main() -> None:
         raise SystemExit("promise broken: the gradients differ")
     print(f"how it grows when the second point moves: {later[1]}")
 
-    height, share = df.constant(2.0), df.constant(0.999)
+    height, ratio = df.constant(2.0), df.constant(0.999)
     fast = df.function(bounces)
-    turns = int(fast(height, share))
-    ratio = seconds(lambda: bounces(height, share)) / seconds(lambda: fast(height, share))
-    print(f"{turns} turns of a loop over scalars, compiled: {ratio:.0f} times as fast as in Python")
+    iterations = int(fast(height, ratio))
+    speedup = seconds(lambda: bounces(height, ratio)) / seconds(lambda: fast(height, ratio))
+    print(f"{iterations} iterations over scalars, compiled: {speedup:.0f} times as fast as in Python")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""See inside a compiled function: its graph, its values op by op, where a nan comes from, what differs.
+"""Inspect a compiled function: its graph, its values op by op, the origin of a nan, differences.
 
 Nothing here needs a terminal. With one, ``newton.debug(x)`` opens pdb on the function's own lines.
 
@@ -28,7 +28,7 @@ def newton(x):
 
 
 def the_graph(picture: Path) -> None:
-    """As text, with the line of yours that asked for each op; and as a picture."""
+    """As text, with your line of each op, and as a picture."""
     concrete = newton.get_concrete_function(df.TensorSpec([2]))
     print(concrete.graph)
     concrete.graph.draw(picture)
@@ -36,19 +36,19 @@ def the_graph(picture: Path) -> None:
 
 
 def op_by_op() -> None:
-    """The trace again, by NumPy: each op with its line and what it made, turn by turn of the loop."""
-    turns = count(1)
+    """The trace evaluated with NumPy: each op with its line and its outputs, iteration by iteration."""
+    iterations = count(1)
 
     def show(step: Step) -> None:
         if step.op == "divide":
-            print(f"turn {next(turns)}, line {step.origin.line}: {step}")
+            print(f"iteration {next(iterations)}, line {step.origin.line}: {step}")
 
     answer = newton.debug(df.constant([2.0, 9.0]), step=show)
     print("answer", answer.numpy())
 
 
 def where_the_nan_comes_from() -> None:
-    """The result is nan; with checks on, the op that made the first one is an error, in functions too."""
+    """The result is nan; with checks enabled, the first op that computes one raises an error."""
 
     @df.function
     def entropy(p):
@@ -74,7 +74,7 @@ def numerics_checked() -> Iterator[None]:
 
 
 def python_and_graph() -> None:
-    """A Python value is compiled in, so calls of the graph don't count: ``verify`` finds where that shows."""
+    """A Python value is a constant of the graph, so that its calls do not count; ``verify`` finds it."""
     calls = count(1)
 
     @df.function
@@ -87,7 +87,7 @@ def python_and_graph() -> None:
 
 
 def all_native() -> None:
-    """A strict function refuses what would leave machine code, and says what to do."""
+    """A strict function raises an error for ops that would not run as machine code."""
 
     @df.function(strict=True)
     def noisy(x):

@@ -1,4 +1,4 @@
-"""Eager execution in a page: values at once, gradients, Python control flow, errors that explain.
+"""Eager execution: immediate results, gradients, Python control flow, errors with advice.
 
 python examples/eager_basics.py
 """
@@ -11,7 +11,7 @@ import dualflow as df
 
 
 def values() -> None:
-    """An op runs when it is called; NumPy and Python see its result as one of their own."""
+    """An op runs when it is called; its result converts to NumPy arrays and Python numbers."""
     x = df.constant([[1.0, 2.0], [3.0, 4.0]])
     y = x @ x + 1
     print(y)
@@ -20,7 +20,7 @@ def values() -> None:
 
 
 def gradients() -> None:
-    """A tape remembers what happened in its block; gradients of gradients take a tape around a tape."""
+    """A tape records the ops in its block; nested tapes compute gradients of gradients."""
     x = df.constant(3.0)
     with df.GradientTape() as outer:
         outer.watch(x)
@@ -51,7 +51,7 @@ def fit() -> None:
 
 
 def control_flow() -> None:
-    """``if`` and ``while`` may ask tensors, and a debugger may stop anywhere."""
+    """``if`` and ``while`` may test tensors, and a debugger may stop anywhere."""
     n = df.constant(27)
     steps = 0
     while n != 1:
@@ -61,7 +61,7 @@ def control_flow() -> None:
 
 
 def own_gradient() -> None:
-    """A function may bring its own gradient: here a numerically safe log(1 + exp(x))."""
+    """A function may define its own gradient: here a numerically stable log(1 + exp(x))."""
 
     @df.custom_gradient
     def log1pexp(x: df.Tensor) -> tuple[df.Tensor, object]:
@@ -76,7 +76,7 @@ def own_gradient() -> None:
 
 
 def errors() -> None:
-    """A mistake is reported where it is made, with what was given and what to do."""
+    """An error is raised at the line of the mistake, with the arguments and the remedy."""
     mistakes = {
         "df.matmul of [2, 3] and [2, 3]": lambda: df.matmul(df.ones([2, 3]), df.ones([2, 3])),
         "df.add of int32 and a list of strings": lambda: df.add(df.constant(1), ["one"]),

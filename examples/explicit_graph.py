@@ -1,4 +1,4 @@
-"""A graph built first and run in a session, as in TensorFlow 1: a model, its training, sessions' promises.
+"""A graph that is built first and run in a session, as in TensorFlow 1: a model, and its training.
 
 python examples/explicit_graph.py
 """
@@ -13,7 +13,7 @@ from dualflow.compat import v1 as tf
 
 
 def spirals(count: int, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Points on two spirals, and which of the two each is on."""
+    """Points on two spirals, and the index of the spiral of each."""
     label = generator.integers(0, 2, count)
     angle = generator.uniform(0.5, 3.0, count) * np.pi
     turned = angle + label * np.pi
@@ -22,7 +22,7 @@ def spirals(count: int, generator: np.random.Generator) -> tuple[np.ndarray, np.
 
 
 def network(x: tf.Tensor) -> tf.Tensor:
-    """The logit of the second spiral. Where ops are recorded this builds a graph; elsewhere it runs."""
+    """The logit of the second spiral; it builds nodes of an explicit graph, and runs at once elsewhere."""
     hidden = x
     for units in (32, 32):
         hidden = tf.layers.dense(hidden, units, activation=tf.nn.tanh)
@@ -30,7 +30,7 @@ def network(x: tf.Tensor) -> tf.Tensor:
 
 
 def train() -> None:
-    """The graph is built once and closed; each run computes what it fetches, for any number of points."""
+    """The graph is built once and finalized; each run computes its fetches, for any number of points."""
     generator = np.random.default_rng(0)
     with tf.Graph().as_default() as graph:
         tf.set_random_seed(0)
@@ -41,8 +41,8 @@ def train() -> None:
         with tf.name_scope("loss"):
             target = tf.cast(label, tf.float32)
             loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=target, logits=logit))
-        right = tf.equal(logit > 0.0, tf.equal(label, 1))
-        accuracy = tf.reduce_mean(tf.cast(right, tf.float32), name="accuracy")
+        correct = tf.equal(logit > 0.0, tf.equal(label, 1))
+        accuracy = tf.reduce_mean(tf.cast(correct, tf.float32), name="accuracy")
         step = tf.train.AdamOptimizer(0.01).minimize(loss)
         start = tf.global_variables_initializer()
         print("variables:", ", ".join(v.name for v in net.variables))
@@ -54,8 +54,8 @@ def train() -> None:
             points, labels = spirals(128, generator)
             sess.run(step, feed_dict={x: points, label: labels})
         points, labels = spirals(1000, generator)
-        found = sess.run({"loss": loss, "accuracy": accuracy}, {x: points, label: labels})
-    print(f"accuracy {found['accuracy']:.3f}, loss {found['loss']:.3f}")
+        metrics = sess.run({"loss": loss, "accuracy": accuracy}, {x: points, label: labels})
+    print(f"accuracy {metrics['accuracy']:.3f}, loss {metrics['loss']:.3f}")
     print(f"operations added by 602 runs: {len(graph.get_operations()) - size}")
 
 
@@ -67,18 +67,18 @@ def eagerly() -> None:
 
 
 def snapshot() -> None:
-    """All that one run fetches comes from one state and one draw; a run may be given any value."""
+    """All fetches of one run use one state and one draw; a run may feed any tensor."""
     with tf.Graph().as_default(), tf.Session() as sess:
         noise = tf.random_uniform([3])
         twice = noise * 2.0
         first, doubled = sess.run([noise, twice])
         print("one draw in one run:", np.array_equal(first * 2, doubled))
         print("another in the next:", not np.array_equal(first, noise.eval()))
-        print("fed in the place of a draw:", twice.eval({noise: [1.0, 2.0, 3.0]}))
+        print("fed instead of a draw:", twice.eval({noise: [1.0, 2.0, 3.0]}))
 
 
 def order() -> None:
-    """What is not a value's input runs first only where the program says so."""
+    """Operations that are not inputs of a value run before it only with control dependencies."""
     with tf.Graph().as_default(), tf.Session() as sess:
         count = tf.get_variable("count", initializer=0)
         with tf.control_dependencies([tf.assign_add(count, 1)]):

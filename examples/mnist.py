@@ -1,17 +1,17 @@
-"""Train a convolutional network on handwritten digits in three ways, which differ only in who runs the steps.
+"""Train a convolutional network on handwritten digits in three ways.
 
-    eager  a loop of one's own with a GradientTape, op by op
+    eager  a training loop with a GradientTape, op by op
     graph  the same loop, its step a df.function
     fit    Keras's model.fit
 
-All start from the same weights, see the same batches and drop the same units, so they learn the same. The
-table and the picture show what each way takes.
+All start from the same weights, use the same batches and drop the same units, so that their losses agree. The
+table and the picture show the times.
 
     python examples/mnist.py                                      # scikit-learn's digits, 8 x 8
     python examples/mnist.py --data mnist.npz --ways graph,fit    # MNIST, in the file that Keras downloads
 
 With ``--checkpoints FOLDER`` each epoch ends with a checkpoint of the weights, the optimizer, the dropout's
-random state and what was measured. A training that was stopped goes on from there, to the same losses.
+random state and the measurements. A training that was stopped continues from there, with the same losses.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ def load(path: Path | None, examples: int | None) -> Digits:
             with np.load(path) as file:
                 images, digits, test_images, test_digits = (file[name] for name in ARRAYS)
         except (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
-            wanted = f"an mnist.npz, with the arrays {', '.join(ARRAYS)}"
-            raise SystemExit(f"--data {path} is not {wanted}: {error}") from None
+            expected = f"an mnist.npz, with the arrays {', '.join(ARRAYS)}"
+            raise SystemExit(f"--data {path} is not {expected}: {error}") from None
         images, test_images = images / 255, test_images / 255
     if not BATCH <= (count := len(images) if examples is None else examples) <= len(images):
         raise SystemExit(f"--examples must lie between {BATCH}, a batch, and {len(images)}, all there are")
@@ -117,7 +117,7 @@ def loss_function() -> Any:
 def by_own_loop(
     compiled: Callable[..., Any], model: Any, optimizer: Any, data: Digits, epochs: range, note: Note
 ) -> None:
-    """Train as it is done by hand; ``compiled`` is ``df.function``, or leaves the steps as they are."""
+    """Train with a custom loop; ``compiled`` is ``df.function``, or returns the step unchanged."""
     loss_of, mean_loss = loss_function(), keras.metrics.Mean()
     accuracy = keras.metrics.SparseCategoricalAccuracy()
 
@@ -136,10 +136,10 @@ def by_own_loop(
     batches = iter(data.training().skip(epochs.start * data.steps))
     for _ in epochs:
         mean_loss.reset_state()
-        begun = time.perf_counter()
+        start = time.perf_counter()
         for images, digits in itertools.islice(batches, data.steps):
             train_step(images, digits)
-        seconds = time.perf_counter() - begun
+        seconds = time.perf_counter() - start
         accuracy.reset_state()
         for images, digits in data.held_out():
             test_step(images, digits)
@@ -147,7 +147,7 @@ def by_own_loop(
 
 
 class Notes(keras.callbacks.Callback):
-    """Notes each epoch of ``fit``; the time is that of training, without the evaluation after it."""
+    """Records each epoch of ``fit``; the time is that of training, without the evaluation after it."""
 
     def __init__(self, note: Note) -> None:
         super().__init__()
@@ -164,7 +164,7 @@ class Notes(keras.callbacks.Callback):
 
 
 def by_fit(model: Any, optimizer: Any, data: Digits, epochs: range, note: Note) -> None:
-    """Train by Keras's loop, whose step is compiled as well."""
+    """Train with Keras's loop, whose step is compiled too."""
     model.compile(optimizer, loss_function(), metrics=["accuracy"])
     model.fit(
         data.training().skip(epochs.start * data.steps),
@@ -179,9 +179,9 @@ def by_fit(model: Any, optimizer: Any, data: Digits, epochs: range, note: Note) 
 
 @dataclass
 class Run:
-    """What one training measured in each epoch; times in seconds.
+    """The measurements of each epoch of one training; times in seconds.
 
-    A checkpoint keeps what ``get_state`` returns, and gives it to ``set_state``.
+    A checkpoint stores the result of ``get_state``, and restores it with ``set_state``.
     """
 
     name: str
@@ -202,7 +202,7 @@ class Run:
 
 
 def train(name: str, data: Digits, epochs: int, folder: Path | None) -> Run:
-    """Train a new network in one of the ways; go on from the last checkpoint in ``folder``."""
+    """Train a new network in one of the ways; continue from the last checkpoint in ``folder``."""
     run, model, optimizer = Run(name), network(data.images.shape[1:]), keras.optimizers.Adam(3e-3)
     checkpoint = df.train.Checkpoint(run=run, model=model, optimizer=optimizer)
     manager = folder and df.train.CheckpointManager(checkpoint, folder / name, max_to_keep=2)
@@ -296,12 +296,12 @@ def main() -> int:
     try:
         runs = [train(way, data, options.epochs, options.checkpoints) for way in ways]
     except KeyboardInterrupt:
-        kept = (
+        remedy = (
             f"the same command goes on from {options.checkpoints}"
             if options.checkpoints
             else "nothing is kept"
         )
-        print(f"stopped: {kept}", file=sys.stderr)
+        print(f"stopped: {remedy}", file=sys.stderr)
         return 130
 
     draw(runs, options.out)

@@ -4,8 +4,8 @@
     python examples/resnet_benchmark.py --size 64 --batch 16 --backends dualflow,jax
 
 The same model runs on each backend of Keras that is installed, each in a process of its own. Keras compiles
-on dualflow, TensorFlow and jax; torch runs op by op unless it is told otherwise. The first step of a mode
-traces and compiles, and is shown apart; of the steps after it the fastest counts.
+on dualflow, TensorFlow and jax; torch runs op by op by default. The first step of a mode traces and compiles,
+and is shown separately; of the steps after it the fastest counts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
 
 
 def resnet(keras: Any, blocks: list[int], size: int) -> Any:
-    """A residual network with so many bottleneck blocks in each stage; 3, 4, 6, 3 is ResNet50.
+    """A residual network with ``blocks`` bottleneck blocks in the stages; 3, 4, 6, 3 is ResNet50.
 
     After He, Zhang, Ren and Sun, "Deep residual learning for image recognition" (2015).
     """
@@ -90,14 +90,14 @@ def times(step: Callable[[], Any], count: int) -> list[float]:
     """The seconds of a first step and ``count`` others."""
     seconds = []
     for _ in range(1 + count):
-        begun = time.perf_counter()
+        start = time.perf_counter()
         step()
-        seconds.append(time.perf_counter() - begun)
+        seconds.append(time.perf_counter() - start)
     return seconds
 
 
 def in_a_process(backend: str) -> list[dict[str, float]]:
-    """``measure`` in a new process, which is given this one's options."""
+    """The result of :func:`measure` in a new process, with the options of this one."""
     command = [sys.executable, __file__, *sys.argv[1:], "--measure", backend]
     environment = os.environ | QUIET | {"KERAS_BACKEND": backend}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

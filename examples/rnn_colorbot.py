@@ -1,7 +1,7 @@
-"""Guess a colour from its name: an LSTM reads the letters, and says how much red, green and blue there is.
+"""Guess a colour from its name: an LSTM reads the letters, and returns the amounts of red, green and blue.
 
-Names have different lengths: ``padded_batch`` fills them up with zeros, which the layers know as a mask and
-skip. The network is trained twice, by the same loop: eagerly, and with its step as a ``df.function``.
+Names have different lengths: ``padded_batch`` pads them with zeros, which the layers mask and skip. The
+network is trained twice, by the same loop: eagerly, and with its step as a ``df.function``.
 
     python examples/rnn_colorbot.py --words "pale lime,deep sea"
 
@@ -42,7 +42,7 @@ def letters(name: Any) -> Any:
 
 
 def dataset(names: list[str], colours: np.ndarray, longest: int) -> df.data.Dataset:
-    """Batches of letters and colours; all names are filled up to one length, so that one trace serves all."""
+    """Batches of letters and colours; all names are padded to one length, so that one trace is enough."""
     rows = df.data.Dataset.from_tensor_slices((names, colours))
     rows = rows.map(lambda name, colour: (letters(name), colour)).cache()
     return rows.shuffle(len(names), seed=SEED).padded_batch(BATCH, ([longest], [3]), drop_remainder=True)
@@ -65,7 +65,7 @@ def network() -> Any:
 def train(
     compiled: Callable[..., Any], data: df.data.Dataset, epochs: int, name: str
 ) -> tuple[Any, list[float]]:
-    """Train a new network; returns it, and the seconds that each step took."""
+    """Train a new network; return it, and the time of each step in seconds."""
     model, optimizer, seconds = network(), keras.optimizers.Adam(3e-3), []
 
     @compiled
@@ -79,22 +79,22 @@ def train(
     for epoch in range(1, epochs + 1):
         losses = []
         for words, colours in data:
-            begun = time.perf_counter()
+            start = time.perf_counter()
             losses.append(float(step(words, colours)))
-            seconds.append(time.perf_counter() - begun)
+            seconds.append(time.perf_counter() - start)
         if epoch in (1, epochs) or epoch % 10 == 0:
             print(f"{name}  epoch {epoch:3}/{epochs}  loss {np.mean(losses):.5f}", flush=True)
     return model, seconds
 
 
 def guess(model: Any, words: list[str], longest: int) -> np.ndarray:
-    """The colours that ``model`` sees in ``words``."""
+    """The colours that ``model`` predicts for ``words``."""
     rows = df.data.Dataset.from_tensor_slices(words).map(letters).padded_batch(len(words), [longest])
     return model(next(iter(rows)), training=False).numpy()
 
 
 def shown(colour: np.ndarray) -> str:
-    """A colour's code, with a patch of it where a terminal can show one."""
+    """A colour's code, with a patch of the colour on a terminal."""
     red, green, blue = (round(255 * float(part)) for part in colour)
     code = f"#{red:02x}{green:02x}{blue:02x}"
     return f"\033[48;2;{red};{green};{blue}m      \033[0m {code}" if sys.stdout.isatty() else code

@@ -1,13 +1,13 @@
 """Train a classifier of handwritten digits twice: eagerly, and as a compiled graph.
 
-Both trainings start from the same weights and see the same batches; the only difference is ``df.function``
-around the training step. The table at the end says what that bought: the same losses in less time a step,
-once tracing and compiling are paid back.
+Both trainings start from the same weights and use the same batches; the only difference is ``df.function``
+around the training step. The table at the end compares them: the same losses in less time per step, after the
+time for tracing and compiling.
 
     python examples/train_digits.py --epochs 25 --out digits.png
 
 With ``--checkpoints FOLDER`` each epoch ends with a checkpoint: the weights, the place in the data, and the
-losses so far. A training that was stopped in any way goes on from there, to the same losses to the bit.
+losses so far. A training that was stopped in any way continues from there, with bitwise equal losses.
 
 With ``--summaries FOLDER`` TensorBoard shows the losses: ``tensorboard --logdir FOLDER``.
 """
@@ -66,7 +66,7 @@ class Classifier(df.Module):
 
 
 def training_step(model: Classifier) -> Step:
-    """One step of gradient descent on ``model``, as a plain Python function that answers the loss."""
+    """One step of gradient descent on ``model``, as a plain Python function that returns the loss."""
     variables = model.trainable_variables
 
     def step(images: df.Tensor, digits: df.Tensor) -> df.Tensor:
@@ -81,16 +81,16 @@ def training_step(model: Classifier) -> Step:
 
 
 def accuracy(model: Classifier, images: df.Tensor, digits: df.Tensor) -> float:
-    """The share of ``images`` whose largest logit is their digit's."""
+    """The fraction of ``images`` whose largest logit is that of their digit."""
     right = df.equal(df.argmax(model(images), axis=-1), digits)
     return float(df.reduce_mean(df.cast(right, df.float32)))
 
 
 @dataclass
 class Run:
-    """What one training measured; times in seconds.
+    """The measurements of one training; times in seconds.
 
-    A checkpoint keeps what ``get_state`` returns, and gives it to ``set_state``.
+    A checkpoint stores the result of ``get_state``, and restores it with ``set_state``.
     """
 
     name: str
@@ -111,14 +111,14 @@ class Run:
 
     @property
     def start_up(self) -> float:
-        """What the first step cost more than the others."""
+        """The additional time of the first step."""
         return max(self.seconds[0] - self.per_step, 0.0)
 
 
 def train(
     run: Run, step: Step, data: df.data.Dataset, model: Classifier, epochs: int, folder: Path | None
 ) -> None:
-    """Take a step for each batch, and time each of them; go on from the last checkpoint in ``folder``."""
+    """Run and time a step for each batch; continue from the last checkpoint in ``folder``."""
     steps, batches = int(data.cardinality()), iter(data.repeat())
     checkpoint = df.train.Checkpoint(model=model, batches=batches, run=run)
     manager = folder and df.train.CheckpointManager(checkpoint, folder / run.name, max_to_keep=2)
@@ -126,9 +126,9 @@ def train(
         print(f"{run.name}  goes on after epoch {len(run.losses) // steps}, from {manager.latest_checkpoint}")
     for number in range(len(run.losses) // steps + 1, epochs + 1):
         for images, digits in itertools.islice(batches, steps):
-            begun = time.perf_counter()
+            start = time.perf_counter()
             loss = float(step(images, digits))
-            run.seconds.append(time.perf_counter() - begun)
+            run.seconds.append(time.perf_counter() - start)
             run.losses.append(loss)
             df.summary.scalar("loss", loss, step=len(run.losses))
         mean = np.mean(run.losses[-steps:])
@@ -139,12 +139,12 @@ def train(
 
 
 def writer_of(run: Run, folder: Path | None) -> df.summary.SummaryWriter:
-    """What the losses are written to for TensorBoard; nothing without a folder."""
+    """The summary writer of the losses; it writes nothing without a folder."""
     return df.summary.create_file_writer(folder / run.name) if folder else df.summary.create_noop_writer()
 
 
 def report(line: str, last: bool) -> None:
-    """Progress: one line that is written over on a terminal, plain lines elsewhere."""
+    """Print progress: one line that is overwritten on a terminal, plain lines elsewhere."""
     if sys.stdout.isatty():
         print(f"\r{line}", end="\n" if last else "", flush=True)
     else:
@@ -152,7 +152,7 @@ def report(line: str, last: bool) -> None:
 
 
 def load() -> tuple[Callable[[], df.data.Dataset], df.Tensor, df.Tensor]:
-    """A function that makes the training data, and the held-out scans with their digits.
+    """A function that creates the training data, and the held-out scans with their digits.
 
     The data are batches of scans, shuffled anew in each pass, in the same orders for each dataset.
     """
@@ -169,7 +169,7 @@ def load() -> tuple[Callable[[], df.data.Dataset], df.Tensor, df.Tensor]:
 
 
 def differences(eager: Run, graph: Run) -> np.ndarray:
-    """How far the losses of each step are apart, relative to the eager one."""
+    """The differences of the losses of each step, relative to the eager ones."""
     expected = np.array(eager.losses)
     return np.abs(np.array(graph.losses) - expected) / np.abs(expected)
 
@@ -198,7 +198,7 @@ def table(eager: Run, graph: Run) -> str:
 
 
 def draw(eager: Run, graph: Run, steps_per_epoch: int, path: Path) -> None:
-    """Both loss curves, how far apart they are, and the time that each training has taken."""
+    """Plot both loss curves, their difference, and the time of each training."""
     steps = np.arange(1, len(eager.losses) + 1)
     styles = {"eager": ("tab:blue", "-", 4.0, 0.45), "graph": ("tab:red", (0, (4, 3)), 1.5, 1.0)}
     figure, axes = plt.subplot_mosaic(

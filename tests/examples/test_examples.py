@@ -240,7 +240,7 @@ def test_an_explicit_graph_is_built_once_and_run_often() -> None:
     assert "eagerly: (3,) 6 variables" in output
     assert "one draw in one run: True" in output
     assert "another in the next: True" in output
-    assert "fed in the place of a draw: [2. 4. 6.]" in output
+    assert "fed instead of a draw: [2. 4. 6.]" in output
     assert "counted: [1, 2, 3]" in output
     assert re.search(r'Warning: The graph grows at each run: File ".*explicit_graph\.py", line \d+', output)
 
@@ -269,9 +269,9 @@ def test_debugging_shows_graph_values_nan_difference_and_refusal(tmp_path: Path)
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert "body: graph loop_body" in output
     assert re.search(rf"divide\(.*# debugging.py:{line('root = 0.5')}$", output, re.MULTILINE)
-    assert f"turn 5, line {line('root = 0.5')}: divide(float32[2], float32[2])" in output
+    assert f"iteration 5, line {line('root = 0.5')}: divide(float32[2], float32[2])" in output
     assert "answer [1.4142135 3.       ]" in output
-    assert "entropy nan\nbecause log(float32[3]) made -inf at [1] of float32[3], from 0.0" in output
+    assert "entropy nan\nbecause log(float32[3]) computed -inf at [1] of float32[3], from 0.0" in output
     assert f"line {line('-df.reduce_sum(weights')}, in " in output
     assert "newton(x: float32[2]) agrees" in output
     assert "the first op to differ is multiply: Python runs it with other values" in output
