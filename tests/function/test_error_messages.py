@@ -508,10 +508,10 @@ CASES = {
     "checks in a trace": (
         lambda: run(lambda x: df.debugging.enable_check_numerics() or x, ONE),
         Late,
-        "outside of traced functions",
-        "call it before",
+        "while a function is traced",
+        "call them before",
     ),
-    "a number that is none": (checked, Invalid, "log.* made", HERE),
+    "a number that is none": (checked, Invalid, "log.* computed", HERE),
     "a part that is not native": (
         lambda: run(lambda x: df.py_function(same, [x], df.float32), ONE, strict=True),
         Late,

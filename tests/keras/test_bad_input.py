@@ -102,7 +102,7 @@ def test_nan_is_found_where_it_is_made(keras: Any, eagerly: bool) -> None:
     model = make(keras, loss=loss, run_eagerly=eagerly)
     df.debugging.enable_check_numerics()
     try:
-        with unchanged(model), pytest.raises(df.errors.InvalidArgumentError, match="made nan") as raised:
+        with unchanged(model), pytest.raises(df.errors.InvalidArgumentError, match="computed nan") as raised:
             model.fit(X, Y, verbose=0)
     finally:
         df.debugging.disable_check_numerics()

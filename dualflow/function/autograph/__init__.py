@@ -1,20 +1,21 @@
-"""Python's own control flow over tensors, as nodes of the graph.
+"""AutoGraph: Python's control flow over tensors, converted to nodes of the graph.
 
-``@df.function`` converts a function before its first trace, and what that calls when it is called, but for
-functions of other packages and those marked :func:`do_not_convert`. So the Python runs once in each trace.
+``@df.function`` converts a function before its first trace, and each function that it calls before that call,
+except functions of other packages and those marked :func:`do_not_convert`. So the Python code runs once in
+each trace.
 
-Where a condition is no tensor, Python's statements are Python's: they run while tracing, once for each trace.
-Where it is one:
+If a condition is no tensor, Python's statements run while tracing, as without conversion. If it is a tensor:
 
 * ``if``, ``while``, ``for``, ``match``, ``and``, ``or``, ``not``, ``break``, ``continue``, ``return`` and the
-  ``else`` of loops become conditionals and loops of the graph. What a branch or an iteration assigns must be
-  tensors or numbers, of one shape and dtype on all ways.
-* A variable that a loop assigns first has no value where no iteration has run: to read it then is an
-  ``UnassignedError``, which is an ``UnboundLocalError`` too. Where nothing reads it, nothing fails.
-* ``raise`` and ``assert`` act when the graph runs. The exception is made then, by its own expression, from
+  ``else`` of loops become conditionals and loops of the graph. The variables that a branch or an iteration
+  assigns must be tensors or numbers, of one shape and dtype on all paths.
+* A variable that is first assigned in a loop has no value if no iteration has run: reading it then is an
+  ``UnassignedError``, which is an ``UnboundLocalError`` too.
+* ``raise`` and ``assert`` act when the graph runs. The expression of the exception is evaluated then, with
   the values that its names have in that call; a tensor in an attribute of another object is shown as a
-  symbol. A ``try`` inside of the branch catches it, one around the condition can't and is refused.
-* Unpacking and comprehensions go through the rows of a tensor one by one, if their number is known.
+  symbolic tensor. A ``try`` inside of the branch catches the exception; a ``try`` around the condition is an
+  error.
+* Unpacking and comprehensions iterate over the rows of a tensor, if their number is static.
 * ``print`` prints while tracing; :func:`dualflow.print` prints when the graph runs.
 
 The conversion is a pipeline over the function's syntax tree; ``README.md`` has its steps and operators.

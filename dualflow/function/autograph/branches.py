@@ -13,19 +13,19 @@ from dualflow.core.tree import LEAF, flatten, unflatten
 from dualflow.function.autograph.merge_values import (
     adapts,
     as_index,
+    condition_value,
     is_same,
     is_undefined,
     is_unreturned,
     is_value,
     spec_of,
     symbolic,
-    tested,
     truth,
     value_of,
     zeros,
 )
 from dualflow.function.autograph.state import UNRETURNED, AssignedNames, LocalVariable, SavedVariables
-from dualflow.function.autograph.unassigned import is_maybe_unassigned, maybe_unassigned, taken_apart
+from dualflow.function.autograph.unassigned import is_maybe_unassigned, maybe_unassigned, value_and_flag
 from dualflow.function.control.bodies import Body, inner_tracer, tracer_of
 from dualflow.function.control.control_flow import cond
 from dualflow.function.control.control_nodes import cond_node
@@ -42,8 +42,10 @@ from dualflow.ops.creation import convert_to_tensor
 
 _NAMES: Final = ("main", "else")
 _RESULT: Final = "retval_"
-_NOTHING: Final = object()
-_UNSURE: Final = object()
+_FROM_RESULTS: Final = object()
+"""Marks a leaf whose value is the next result of the conditional."""
+_WITH_FLAG: Final = object()
+"""Marks a leaf whose value, and whether it is assigned, are the next two results."""
 
 
 def if_stmt(
@@ -53,71 +55,71 @@ def if_stmt(
     names: AssignedNames,
     temporaries: Sequence[str],
 ) -> None:
-    """``if condition: body() else: orelse()``, as a conditional in the graph where ``condition`` is a symbol.
+    """``if condition: body() else: orelse()``; a conditional of the graph if ``condition`` is symbolic.
 
     Args:
-        condition: anything that has a truth.
+        condition: any value with a truth value.
         body, orelse: generated functions, which assign variables.
-        names: those that are read afterwards.
-        temporaries: the others.
+        names: the assigned variables that are read afterwards.
+        temporaries: the other assigned variables.
 
     Raises:
         InvalidArgumentError: a variable is None or unassigned after one branch, or differs in shape.
         DTypeError: a variable differs in dtype between the branches, or can't be a tensor.
     """
-    condition = tested(condition)
-    branches = body, orelse or _nothing
-    symbol = symbolic(condition)
-    known = None if symbol is None else symbol.static_value()
-    if symbol is None or (known is not None and not known.shape):
-        branches[0 if (condition if symbol is None else known) else 1]()
+    condition = condition_value(condition)
+    branches = body, orelse or _empty_else
+    tensor = symbolic(condition)
+    constant = None if tensor is None else tensor.static_value()
+    if tensor is None or (constant is not None and not constant.shape):
+        branches[0 if (condition if tensor is None else constant) else 1]()
         return
-    sure = proven_value(symbol)
-    if sure is not None:
-        branches[0 if sure else 1]()
+    proven = proven_value(tensor)
+    if proven is not None:
+        branches[0 if proven else 1]()
         return
-    choose(symbol, branches, SavedVariables((body, orelse), names, temporaries), fill=False)
+    stage_if(tensor, branches, SavedVariables((body, orelse), names, temporaries), fill=False)
 
 
-def _nothing() -> None:
-    """An ``else`` that isn't there."""
+def _empty_else() -> None:
+    """The ``else`` branch of an ``if`` without one."""
 
 
-def choose(
+def stage_if(
     condition: Any, branches: Sequence[Callable[[], None]], state: SavedVariables, *, fill: bool
 ) -> None:
-    """Stage an ``if``; with ``fill`` a variable that one branch leaves unassigned is zeros there."""
+    """Add an ``if`` to the graph; with ``fill`` a variable that one branch does not assign is zeros there."""
     condition = truth(condition, "an if or assert statement")
     before = state.read()
     main = TracedBranch(inner_tracer(_NAMES[0]))
     main.trace(branches[0])
-    left = state.read()
+    after_main = state.read()
     state.write(before)
     if main.ended is not None:
         check(logical_not(condition), main)
-        _go_on(branches[1])
+        _run_inline(branches[1])
         return
     other = TracedBranch(inner_tracer(_NAMES[1]))
     other.trace(branches[1])
-    right = state.read()
+    after_other = state.read()
     state.write(before)
     if other.ended is not None:
         check(condition, other)
-        state.write(_brought_out(main.tracer, left))
+        state.write(_inlined(main.tracer, after_main))
         return
     tracers = (main.tracer, other.tracer)
     merger = _Merger(tracers, fill)
     plans = [
-        merger.merge(name, *_implied(condition, a, b, tracers))
-        for name, a, b in zip(state.names, left, right, strict=True)
+        merger.merge(name, *_with_implied_values(condition, a, b, tracers))
+        for name, a, b in zip(state.names, after_main, after_other, strict=True)
     ]
     bodies = [Body(t, (), LEAF, tuple(v)) for t, v in zip(tracers, merger.outputs, strict=True)]
     results = iter(cond_node(as_index(condition), bodies[::-1]))
     state.write([plan(results) for plan in plans])
 
 
-def _go_on(branch: Callable[[], None]) -> None:
-    """Run the branch that remains after a check has ended the other one."""
+def _run_inline(branch: Callable[[], None]) -> None:
+    """Trace a branch into the current trace, after a check has replaced the other branch."""
     with conditional(tracer_of(dispatch.current())):
         try:
             branch()
@@ -125,20 +127,20 @@ def _go_on(branch: Callable[[], None]) -> None:
             raise stop(ended) from None
 
 
-def _brought_out(tracer: Tracer, values: Sequence[Any]) -> list[Any]:
-    """The results of a branch that always runs, moved from its own trace to the current one."""
+def _inlined(tracer: Tracer, values: Sequence[Any]) -> list[Any]:
+    """The values after a branch that always runs, whose tensors move from its trace to the current one."""
     flat = [flatten(x) for x in values]
-    own = [x for leaves, _ in flat for x in leaves if type(x) is SymbolicTensor and x._tracer is tracer]
-    outputs = tuple([x._value for x in own])
+    inner = [x for leaves, _ in flat for x in leaves if type(x) is SymbolicTensor and x._tracer is tracer]
+    outputs = tuple([x._value for x in inner])
     results = cond_node(convert_to_tensor(0), [Body(tracer, (), LEAF, outputs)])
-    found = {id(x): result for x, result in zip(own, results, strict=True)}
-    return [unflatten(structure, [found.get(id(x), x) for x in leaves]) for leaves, structure in flat]
+    result_of = {id(x): result for x, result in zip(inner, results, strict=True)}
+    return [unflatten(structure, [result_of.get(id(x), x) for x in leaves]) for leaves, structure in flat]
 
 
-def _implied(condition: Any, main: Any, other: Any, tracers: Sequence[Tracer]) -> tuple[Any, Any]:
-    """Both values, where one that is the condition, or what the condition negates, is known in its branch.
+def _with_implied_values(condition: Any, main: Any, other: Any, tracers: Sequence[Tracer]) -> tuple[Any, Any]:
+    """The values after two branches; one that is the condition, or its negation, is a bool in its branch.
 
-    So a flag such as "has returned" is known to hold after ``if not flag: flag = True``.
+    So a flag such as "has returned" is True after ``if not flag: flag = True``.
     """
     if is_same(main, other):
         return main, other
@@ -147,16 +149,16 @@ def _implied(condition: Any, main: Any, other: Any, tracers: Sequence[Tracer]) -
     while flag.node is not None and flag.node.op is logical_not.op:
         flag, truthful = flag.node.inputs[0], not truthful
 
-    def known(x: Any, holds: bool, branch: Tracer) -> Any:
+    def implied(x: Any, holds: bool, branch: Tracer) -> Any:
         if type(x) is not SymbolicTensor or x._tracer is branch:
             return x
         return holds is truthful if engine.lift(x)._value is flag else x  # type: ignore[attr-defined]  # as above
 
-    return known(main, True, tracers[0]), known(other, False, tracers[1])
+    return implied(main, True, tracers[0]), implied(other, False, tracers[1])
 
 
 class _Merger:
-    """Decides which values of two branches become results of the conditional, and collects them."""
+    """Decides which variables of two branches become results of the conditional, and collects them."""
 
     def __init__(self, tracers: Sequence[Tracer], fill: bool) -> None:
         self.outputs: tuple[list[Value], list[Value]] = ([], [])
@@ -164,12 +166,12 @@ class _Merger:
         self._fill = fill
 
     def merge(self, name: str, main: Any, other: Any) -> Callable[[Any], Any]:
-        """How the variable ``name`` is made of the conditional's results, which come from an iterator."""
+        """A function that takes the variable ``name`` from an iterator of the conditional's results."""
         if is_same(main, other):
             return lambda results: main
         if name == _RESULT and all(x is None or is_undefined(x) for x in (main, other)):
             return lambda results: None
-        what = _called(name)
+        what = _display_name(name)
         pair = _shaped(*self._filled(name, main, other))
         missing = [self._fill and x is not y for x, y in zip((main, other), pair, strict=True)]
         flat = [flatten(x) for x in pair]
@@ -179,7 +181,8 @@ class _Merger:
         return lambda results: unflatten(structure, [_merged(name, leaf, results) for leaf in leaves])
 
     def _filled(self, name: str, main: Any, other: Any) -> tuple[Any, Any]:
-        what = _called(name)
+        """The values after both branches, with zeros for an unassigned one."""
+        what = _display_name(name)
         for which, x, y in (("main", main, other), ("else", other, main)):
             if is_undefined(x):
                 if not (self._fill or is_unreturned(x) or name == _RESULT):
@@ -197,26 +200,24 @@ class _Merger:
         return main, other
 
     def _leaf(self, name: str, main: Any, other: Any, missing: Sequence[bool]) -> Any:
-        """The leaf itself where both branches have it, else a mark that it comes from the conditional.
+        """The leaf if both branches have the same, else a mark that it is a result of the conditional.
 
-        A leaf that may be ``missing`` on a way, or that a loop may not have assigned, has a bool with it.
+        A leaf that may be ``missing`` after a branch, or that a loop may not have assigned, has a flag.
         """
         if is_same(main, other):
             return main
-        what = _called(name)
+        what = _display_name(name)
         if name != _RESULT and (any(missing) or is_maybe_unassigned(main) or is_maybe_unassigned(other)):
-            (main, main_has), (other, other_has) = taken_apart(main), taken_apart(other)
+            (main, main_flag), (other, other_flag) = value_and_flag(main), value_and_flag(other)
+            flags = zip((main_flag, other_flag), missing, strict=True)
             self._join(what, main, other)
-            self._join(
-                what,
-                *(False if gone else has for has, gone in zip((main_has, other_has), missing, strict=True)),
-            )
-            return _UNSURE
+            self._join(what, *(False if is_missing else flag for flag, is_missing in flags))
+            return _WITH_FLAG
         self._join(what, main, other)
-        return _NOTHING
+        return _FROM_RESULTS
 
     def _join(self, what: str, main: Any, other: Any) -> None:
-        """Make the leaf a result of the conditional."""
+        """Add the leaf to the results of the conditional."""
         for which, x in zip(_NAMES, (main, other), strict=True):
             if not is_value(x):
                 raise DTypeError(
@@ -224,7 +225,7 @@ class _Merger:
                     "at the end of the other; only tensors, numbers and strings can depend on a "
                     f"tensor.{here()}"
                 )
-        dtype = _meeting(main, other)
+        dtype = _tensor_dtype(main, other)
         for outputs, x, tracer in zip(self.outputs, (main, other), self._tracers, strict=True):
             outputs.append(value_of(x, dtype, tracer))
         a, b = (outputs[-1].spec for outputs in self.outputs)
@@ -232,15 +233,15 @@ class _Merger:
 
 
 def _merged(name: str, leaf: Any, results: Iterator[Any]) -> Any:
-    """A leaf of the variable ``name``, of the conditional's results where it differs between the branches."""
-    if leaf is _UNSURE:
+    """A leaf of the variable ``name``; one of the conditional's results if it differs between branches."""
+    if leaf is _WITH_FLAG:
         x = next(results)
         return maybe_unassigned(x, next(results), name)
-    return next(results) if leaf is _NOTHING else leaf
+    return next(results) if leaf is _FROM_RESULTS else leaf
 
 
 def _shaped(main: Any, other: Any) -> tuple[Any, Any]:
-    """Two values; of two TensorArrays that nothing was written to in one branch, with the other's shape."""
+    """Two values; a TensorArray without element shape gets that of the other one."""
     if isinstance(main, TensorArray) and isinstance(other, TensorArray):
         if main.is_unshaped and other.element_shape is not None:
             return main.shaped(other.element_shape), other
@@ -249,25 +250,25 @@ def _shaped(main: Any, other: Any) -> tuple[Any, Any]:
     return main, other
 
 
-def _meeting(a: Any, b: Any) -> DType | None:
-    """The dtype that a Python number takes if the other branch has a tensor in its place; None otherwise."""
+def _tensor_dtype(a: Any, b: Any) -> DType | None:
+    """The dtype of the tensor if the other value is a Python number; else None."""
     for x, y in ((a, b), (b, a)):
         if hasattr(y, "dtype") and adapts(x, spec_of(y).dtype):
             return spec_of(y).dtype
     return None
 
 
-def _called(name: str) -> str:
+def _display_name(name: str) -> str:
     return "return value" if name == _RESULT else repr(name)
 
 
 def _zeros_like(name: str, x: Any) -> Any:
-    """Arrays of zeros in the structure of ``x``: what a variable holds where nothing will read it."""
+    """Arrays of zeros in the structure of ``x``: the value of a variable that is not assigned."""
     leaves, structure = flatten(x)
     if not all(map(is_value, leaves)):
         raise DTypeError(
-            f"{_called(name)} is {x!r} on some ways alone, and which one runs depends on a tensor: only "
-            f"tensors, numbers and strings can. Assign it on all ways, or before.{here()}"
+            f"{_display_name(name)} is {x!r} on some paths only, and which one runs depends on a tensor: "
+            f"only tensors, numbers and strings can. Assign it on all paths, or before.{here()}"
         )
     return unflatten(structure, [zeros(spec_of(leaf)) for leaf in leaves])
 
@@ -287,45 +288,45 @@ def if_exp(condition: Any, if_true: Callable[[], Any], if_false: Callable[[], An
 
 
 def and_(first: Any, second: Callable[[], Any]) -> Any:
-    """``first and second()``, where the second runs only if it is needed."""
-    symbol = symbolic(tested(first))
-    if symbol is None:
+    """``first and second()``; ``second`` is called only if it is needed."""
+    tensor = symbolic(condition_value(first))
+    if tensor is None:
         return first and second()
-    return cond(truth(symbol, "`and`"), lambda: _operand(second, "`and`"), lambda: False)
+    return cond(truth(tensor, "`and`"), lambda: _operand(second, "`and`"), lambda: False)
 
 
 def or_(first: Any, second: Callable[[], Any]) -> Any:
-    """``first or second()``, where the second runs only if it is needed."""
-    symbol = symbolic(tested(first))
-    if symbol is None:
+    """``first or second()``; ``second`` is called only if it is needed."""
+    tensor = symbolic(condition_value(first))
+    if tensor is None:
         return first or second()
-    return cond(truth(symbol, "`or`"), lambda: True, lambda: _operand(second, "`or`"))
+    return cond(truth(tensor, "`or`"), lambda: True, lambda: _operand(second, "`or`"))
 
 
 def not_(x: Any) -> Any:
     """``not x``."""
-    symbol = symbolic(tested(x))
-    return not x if symbol is None else logical_not(truth(symbol, "`not`"))
+    tensor = symbolic(condition_value(x))
+    return not x if tensor is None else logical_not(truth(tensor, "`not`"))
 
 
 def _operand(operand: Callable[[], Any], what: str) -> Any:
-    found = tested(operand())
-    symbol = symbolic(found)
-    return truth(found if symbol is None else symbol, what)
+    value = condition_value(operand())
+    tensor = symbolic(value)
+    return truth(value if tensor is None else tensor, what)
 
 
 def returned(value: Any, did_return: Any) -> Any:
-    """What a function returns at its end, where ``did_return`` tells whether a ``return`` was reached.
+    """The result of a function, whose flag ``did_return`` is whether a ``return`` was reached.
 
     Raises:
-        InvalidArgumentError: that depends on a tensor.
+        InvalidArgumentError: the flag depends on a tensor.
     """
-    symbol = symbolic(did_return)
-    if symbol is not None and value is not None and proven_value(symbol) is not True:
-        node = symbol._value.node
+    tensor = symbolic(did_return)
+    if tensor is not None and value is not None and proven_value(tensor) is not True:
+        node = tensor._value.node
         place = f"\n  {node.origin}" if node is not None and node.origin else here()
         raise InvalidArgumentError(
             f"A value is returned under a condition that is a tensor: the else branch must also have a "
-            f"return statement. Return a value of the same shape and dtype on all ways.{place}"
+            f"return statement. Return a value of the same shape and dtype on all paths.{place}"
         )
     return None if value is UNRETURNED else value

@@ -1,4 +1,4 @@
-"""Python's built-in functions, of tensors whose values are not known yet."""
+"""Python's built-in functions for symbolic tensors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dualflow.core.dispatch import AbstractSource
 from dualflow.core.dtypes import float32, int32
 from dualflow.core.errors import DTypeError, OperatorNotAllowedInGraphError
 from dualflow.function.autograph.branches import and_, or_
-from dualflow.function.autograph.merge_values import symbolic, tested, truth
+from dualflow.function.autograph.merge_values import condition_value, symbolic, truth
 from dualflow.function.autograph.sequences import (
     LoopIterations,
     Progression,
@@ -40,61 +40,61 @@ def _range(*limits: Any) -> Any:
 
 
 def _len(x: Any) -> Any:
-    symbol = symbolic(x)
-    if symbol is None:
+    tensor = symbolic(x)
+    if tensor is None:
         return len(x)
-    if not symbol.shape:
+    if not tensor.shape:
         raise DTypeError("A tensor without axes has no len(); df.size(x) is its number of elements.")
-    return shape(symbol)[0] if symbol.shape[0] is None else symbol.shape[0]
+    return shape(tensor)[0] if tensor.shape[0] is None else tensor.shape[0]
 
 
 def _int(x: Any = 0, *base: Any, **named: Any) -> Any:
-    symbol = symbolic(x)
-    return int(x, *base, **named) if symbol is None else cast(symbol, int32)
+    tensor = symbolic(x)
+    return int(x, *base, **named) if tensor is None else cast(tensor, int32)
 
 
 def _float(x: Any = 0.0) -> Any:
-    symbol = symbolic(x)
-    return float(x) if symbol is None else cast(symbol, float32)
+    tensor = symbolic(x)
+    return float(x) if tensor is None else cast(tensor, float32)
 
 
 def _bool(x: Any = False) -> Any:
-    symbol = symbolic(tested(x))
-    return bool(x) if symbol is None else truth(symbol, "bool()")
+    tensor = symbolic(condition_value(x))
+    return bool(x) if tensor is None else truth(tensor, "bool()")
 
 
 def _sum(x: Iterable[Any], /, start: Any = 0) -> Any:
-    symbol = symbolic(x)
-    return sum(items(x), start) if symbol is None else reduce_sum(symbol, 0) + start
+    tensor = symbolic(x)
+    return sum(items(x), start) if tensor is None else reduce_sum(tensor, 0) + start
 
 
 def _extreme(
     python: Callable[..., Any],
     reduction: Callable[..., Any],
     pair: Callable[[Any, Any], Any],
-    place: Callable[..., Any],
+    arg_reduction: Callable[..., Any],
 ) -> Callable[..., Any]:
     def extreme(*xs: Any, key: Any = None, **default: Any) -> Any:
         if key is None and len(xs) == 1 and symbolic(xs[0]) is not None:
             return reduction(symbolic(xs[0]), 0)
-        several = tuple(items(xs[0])) if len(xs) == 1 else xs
-        keys = several if key is None else tuple(map(key, several))
-        if not several or all(symbolic(k) is None for k in keys):
-            return python(several, key=key, **default)
+        values = tuple(items(xs[0])) if len(xs) == 1 else xs
+        keys = values if key is None else tuple(map(key, values))
+        if not values or all(symbolic(k) is None for k in keys):
+            return python(values, key=key, **default)
         if key is None:
-            return functools.reduce(pair, several)
-        return gather(stack(several), place(stack(keys), 0))
+            return functools.reduce(pair, values)
+        return gather(stack(values), arg_reduction(stack(keys), 0))
 
     return extreme
 
 
 def _sorted(x: Iterable[Any], /, *, key: Any = None, reverse: bool = False) -> list[Any]:
-    several = list(items(x))
-    keys = several if key is None else [key(item) for item in several]
+    values = list(items(x))
+    keys = values if key is None else [key(item) for item in values]
     if all(symbolic(k) is None for k in keys):
-        return sorted(several, key=key, reverse=reverse)
+        return sorted(values, key=key, reverse=reverse)
     order = argsort(stack(keys), 0, "DESCENDING" if reverse else "ASCENDING", stable=True)
-    return unstack(gather(stack(several), order))
+    return unstack(gather(stack(values), order))
 
 
 def _reversed(x: Any) -> Any:
@@ -102,8 +102,8 @@ def _reversed(x: Any) -> Any:
     if isinstance(iterations, Progression):
         last = iterations.start + (iterations.count - 1) * iterations.step
         return Progression(iterations.count, iterations.counter, last, -iterations.step, iterations.dtype)
-    symbol = symbolic(x)
-    return reversed(x) if symbol is None else reverse(symbol, [0])
+    tensor = symbolic(x)
+    return reversed(x) if tensor is None else reverse(tensor, [0])
 
 
 def _map(function: Callable[..., Any], *xs: Any) -> Any:
@@ -112,13 +112,13 @@ def _map(function: Callable[..., Any], *xs: Any) -> Any:
 
 def _filter(function: Callable[..., Any] | None, x: Any) -> Any:
     for item in items(x):
-        wanted = item if function is None else function(item)
-        if symbolic(wanted) is not None:
+        keep = item if function is None else function(item)
+        if symbolic(keep) is not None:
             raise OperatorNotAllowedInGraphError(
-                "filter() asks for the truth of a tensor, and how many items are left would be known only "
-                f"when it runs; use df.boolean_mask, or a loop with an `if`.{here()}"
+                "filter() needs the truth value of a tensor, and the number of its items would be dynamic; "
+                f"use df.boolean_mask, or a loop with an `if`.{here()}"
             )
-        if wanted:
+        if keep:
             yield item
 
 
@@ -127,27 +127,27 @@ def _sequence(python: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _any(x: Iterable[Any]) -> Any:
-    symbol = symbolic(x)
-    if symbol is not None:
-        return reduce_any(symbol, 0)
-    found: Any = False
+    tensor = symbolic(x)
+    if tensor is not None:
+        return reduce_any(tensor, 0)
+    result: Any = False
     for item in items(x):
-        found = or_(found, functools.partial(_bool, item))
-        if found is True:
+        result = or_(result, functools.partial(_bool, item))
+        if result is True:
             break
-    return found
+    return result
 
 
 def _all(x: Iterable[Any]) -> Any:
-    symbol = symbolic(x)
-    if symbol is not None:
-        return reduce_all(symbol, 0)
-    found: Any = True
+    tensor = symbolic(x)
+    if tensor is not None:
+        return reduce_all(tensor, 0)
+    result: Any = True
     for item in items(x):
-        found = and_(found, functools.partial(_bool, item))
-        if found is False:
+        result = and_(result, functools.partial(_bool, item))
+        if result is False:
             break
-    return found
+    return result
 
 
 def _enumerate(x: Any, start: Any = 0) -> Any:
@@ -186,4 +186,4 @@ OVERLOADS: Final[dict[Any, Callable[..., Any]]] = {
     builtins.enumerate: _enumerate,
     builtins.zip: _zip,
 }
-"""By the built-in function: what converted code calls in its place."""
+"""The functions that converted code calls instead of built-in functions."""

@@ -1,4 +1,4 @@
-"""What converted code calls in the place of a function."""
+"""The functions that converted code calls instead of those that the user's code names."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ HIGHER_ORDER: Final = frozenset(
         "dualflow.compat.v1.differing",
     }
 )
-"""Modules whose functions call the user's functions inside the trace."""
+"""Modules whose functions call functions of the user inside the trace."""
 _CALLING: Final = frozenset(
     {map, filter, sorted, min, max, functools.reduce, itertools.accumulate, itertools.starmap}
 )
-"""Python's functions that call the user's."""
+"""Python's functions that call functions of the user."""
 _SCOPED: Final = (eval, exec, locals, vars, dir)
-"""Python's functions that read the variables of their caller."""
+"""Python's functions that read the variables of the caller."""
 
 
 class NotConverted(Exception):
-    """A function can't be converted, and why."""
+    """A function can't be converted; the message is the reason."""
 
 
 class Callees:
-    """Finds what is called in the place of a function.
+    """Maps functions to those that converted code calls instead.
 
     Args:
-        convert: makes a converted function of the user's, or raises ``NotConverted``.
+        convert: converts a function of the user, or raises ``NotConverted``.
     """
 
     def __init__(self, convert: Callable[[FunctionType], Callable[..., Any]]) -> None:
         self._convert = convert
 
     def callee(self, function: Any) -> Any:
-        """``function``, converted if it is the user's Python."""
+        """``function``, converted if it is Python code of the user."""
         kind = type(function)
         if kind is _BUILT_IN or isinstance(function, type):
             return self._built_in(function)
@@ -64,23 +64,23 @@ class Callees:
         return MethodType(converted, *instance) if instance else converted
 
     def scoped_callee(self, function: Any, variables: FunctionType) -> Any:
-        """The same for a function that may read the caller's variables, which are free in ``variables``."""
+        """As :meth:`callee`, for a function that may read the variables that are free in ``variables``."""
         if not any(function is scoped for scoped in _SCOPED):
             return self.callee(function)
         names = {}
         for name, cell in zip(variables.__code__.co_freevars, variables.__closure__ or (), strict=True):
-            with suppress(ValueError):  # a variable without value
+            with suppress(ValueError):  # an unassigned variable
                 names[name] = cell.cell_contents
         return functools.partial(_in_scope, function, variables.__globals__, names)
 
     def _built_in(self, function: Any) -> Any:
-        called = functools.partial(overloaded, function) if function in OVERLOADED else function
-        return self._with_converted_arguments(called) if function in _CALLING else called
+        overload = functools.partial(overloaded, function) if function in OVERLOADED else function
+        return self._with_converted_arguments(overload) if function in _CALLING else overload
 
     def _with_converted_arguments(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            named = {name: self._argument(x) for name, x in kwargs.items()}
-            return function(*map(self._argument, args), **named)
+            keywords = {name: self._argument(x) for name, x in kwargs.items()}
+            return function(*map(self._argument, args), **keywords)
 
         return call
 
@@ -99,7 +99,7 @@ _BUILT_IN: Final = type(len)
 def _in_scope(
     function: Callable[..., Any], module: dict[str, Any], names: dict[str, Any], *args: Any, **kwargs: Any
 ) -> Any:
-    """A call of a function of ``_SCOPED`` where the variables are ``names``."""
+    """Call a function of ``_SCOPED`` with the variables ``names``."""
     if len(args) + len(kwargs) > (function in (eval, exec)):
         return function(*args, **kwargs)
     if function in (eval, exec):
@@ -108,7 +108,7 @@ def _in_scope(
 
 
 class _UnconvertedCallee:
-    """A function that runs as it is written, with the reason in its error if it tests a tensor."""
+    """An unconverted function, with the reason as a note of the error if it tests a tensor."""
 
     __slots__ = ("_function", "_reason")
 

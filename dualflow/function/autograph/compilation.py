@@ -1,4 +1,4 @@
-"""Converted functions: lowered, compiled at the user's lines, and made once for each code object."""
+"""Compiles converted functions for the user's lines, once for each code object."""
 
 from __future__ import annotations
 import __future__
@@ -21,11 +21,11 @@ _FUTURES: Final = sum(getattr(__future__, name).compiler_flag for name in __futu
 _conversions: Final[weakref.WeakKeyDictionary[CodeType, dict[str, CodeType | str]]] = (
     weakref.WeakKeyDictionary()
 )
-"""By a function's code and file (two files may have equal code): its converted code, or why it has none."""
+"""By a function's code and file (two files may have equal code): the converted code, or why there is none."""
 
 
 def convert(function: FunctionType) -> FunctionType:
-    """``function`` with control flow that also takes tensors; it shares the variables around the function.
+    """``function`` with control flow that also takes tensors; its closure is that of ``function``.
 
     Raises:
         NotConverted: its source is not available, or uses what can't be converted.
@@ -47,7 +47,7 @@ def convert(function: FunctionType) -> FunctionType:
 
 
 def lowered_tree(function: FunctionType) -> FunctionNode:
-    """The tree that a function is converted to.
+    """The syntax tree that a function is converted to.
 
     Raises:
         NotConverted: its source is not available, or uses what can't be converted.
@@ -56,7 +56,7 @@ def lowered_tree(function: FunctionType) -> FunctionNode:
 
 
 def _conversion(function: FunctionType) -> CodeType | str:
-    """The converted code of a function, or why it has none."""
+    """The converted code of a function, or why there is none."""
     code = function.__code__
     try:
         tree, namer = _lowered(function)
@@ -79,7 +79,7 @@ def _lowered(function: FunctionType) -> tuple[FunctionNode, Namer]:
 
 
 def _compiled(tree: FunctionNode, code: CodeType) -> CodeType:
-    """The code of a function, compiled where it finds the names of its scope: in a function and a class."""
+    """The code of a function, compiled inside a function and a class that provide the names of its scope."""
     _without_defaults(tree.args)
     class_name = class_of(code.co_qualname)
     statement: ast.stmt = ast.Expr(tree) if isinstance(tree, ast.Lambda) else _plain(tree)
@@ -89,24 +89,24 @@ def _compiled(tree: FunctionNode, code: CodeType) -> CodeType:
         scope.name, scope.body = class_name, [statement]
         statement = scope
     name = class_name or code.co_name
-    hides = name.isidentifier() and name not in code.co_freevars
-    own: list[ast.stmt] = [ast.Global([name])] if hides else []  # a name of the module stays one
-    factory = defined("factory", arguments([OPERATORS_NAME, *code.co_freevars]), [*own, statement])
+    is_global = name.isidentifier() and name not in code.co_freevars
+    declarations: list[ast.stmt] = [ast.Global([name])] if is_global else []
+    factory = defined("factory", arguments([OPERATORS_NAME, *code.co_freevars]), [*declarations, statement])
     module = ast.fix_missing_locations(ast.Module([factory], []))
     flags = code.co_flags & _FUTURES
-    at: CodeType = compile(module, code.co_filename, "exec", flags, dont_inherit=True)
+    compiled: CodeType = compile(module, code.co_filename, "exec", flags, dont_inherit=True)
     for name in ["factory", class_name, code.co_name] if class_name else ["factory", code.co_name]:
-        at = next(c for c in at.co_consts if isinstance(c, CodeType) and c.co_name == name)
-    return at
+        compiled = next(c for c in compiled.co_consts if isinstance(c, CodeType) and c.co_name == name)
+    return compiled
 
 
 def _plain(tree: ast.FunctionDef) -> ast.FunctionDef:
-    """A function without the annotation of its result, and without parameters for types."""
+    """A function without return annotation and type parameters."""
     return ast.copy_location(defined(tree.name, tree.args, tree.body), tree)
 
 
 def _without_defaults(args: ast.arguments) -> None:
-    """Leave out what is evaluated outside of the function."""
+    """Remove defaults and annotations, which are evaluated outside of the function."""
     args.defaults = [ast.Constant(None) for _ in args.defaults]
     args.kw_defaults = [None if x is None else ast.Constant(None) for x in args.kw_defaults]
     packed = [a for a in (args.vararg, args.kwarg) if a is not None]
@@ -115,7 +115,7 @@ def _without_defaults(args: ast.arguments) -> None:
 
 
 def _renamed(code: CodeType, name: str, qualname: str, generated: Container[str]) -> CodeType:
-    """``code``, marked as converted, in which generated functions have the name of the user's around them."""
+    """``code``, marked as converted; generated functions get the name of the user's function around them."""
     consts = []
     for constant in code.co_consts:
         if isinstance(constant, CodeType) and constant.co_name in generated:
@@ -129,7 +129,7 @@ def _renamed(code: CodeType, name: str, qualname: str, generated: Container[str]
 
 
 def class_of(name: str) -> str:
-    """The class in whose body a function of this qualified name is written; empty for none.
+    """The name of the class in whose body a function of this qualified name is defined; empty for none.
 
     >>> class_of("Model.step"), class_of("Model.step.<locals>.inner"), class_of("f.<locals>.g")
     ('Model', 'Model', '')

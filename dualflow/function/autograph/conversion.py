@@ -1,4 +1,4 @@
-"""When a function is converted, and what its errors say of the user's lines."""
+"""Converts functions for tracing, and adds the user's lines to their errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dualflow.core.errors import DualflowError, OperatorNotAllowedInGraphError
 from dualflow.core.locks import imported
 from dualflow.core.tracebacks import USER_CODE
 from dualflow.function.autograph.callees import NotConverted
-from dualflow.function.autograph.do_not_convert import runs_as_written
+from dualflow.function.autograph.do_not_convert import runs_unconverted
 from dualflow.function.autograph.nodes import is_converted
 from dualflow.function.autograph.plain_functions import is_plain
 from dualflow.function.bound_method import WeakMethod
@@ -25,7 +25,7 @@ from dualflow.graph.origin import PACKAGE
 
 
 def converted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function`` with control flow that also takes symbols; as it is written if it can't be converted."""
+    """``function`` with control flow that also takes symbolic tensors; unconverted if that is impossible."""
     try:
         return _Converted(_convert(function))
     except NotConverted as reason:
@@ -37,7 +37,7 @@ def _convert(function: Any) -> Callable[..., Any]:
         return function.with_function(_convert)
     if isinstance(function, MethodType):
         return MethodType(_convert(function.__func__), function.__self__)
-    if isinstance(function, FunctionType) and (runs_as_written(function) or is_plain(function)):
+    if isinstance(function, FunctionType) and (runs_unconverted(function) or is_plain(function)):
         return function
     compilation = imported("dualflow.function.autograph.compilation")
     convert = compilation.convert if isinstance(function, FunctionType) else compilation.callee
@@ -61,22 +61,22 @@ class _Converted:
         except RecursiveTraceError:
             raise
         except RecursionError as error:
-            endless = RecursiveTraceError(
+            recursive = RecursiveTraceError(
                 "A function that calls itself under a condition that is a tensor is traced without end, "
                 "since all branches are. Let a Python number count down, or write the recursion as a loop."
             )
-            _add_lines(endless, error)
-            raise endless from None
+            _add_lines(recursive, error)
+            raise recursive from None
         except Exception as error:
             _add_lines(error, error)
             raise
 
 
 class _Unconverted:
-    """A function that can't be converted: its trace ends where a tensor stands in the place of a value.
+    """A function that can't be converted, whose trace ends with an error if it tests a tensor.
 
-    It raises the error about that also where the user's code has caught it: a trace that goes on from an
-    ``except`` clause would be of another program.
+    The error is raised again if the user's code has caught it: a trace that continues after an ``except``
+    clause would be one of another program.
     """
 
     __slots__ = ("_function", "_reason")
@@ -103,9 +103,9 @@ class _Unconverted:
 
 
 def _add_lines(error: Exception, raised: Exception) -> None:
-    """Note the user's lines that led to ``raised``, each once, in the order of the calls.
+    """Add a note with the user's lines in the traceback of ``raised``, each once, in the order of the calls.
 
-    An error that the user's code itself has raised has them in its traceback.
+    An error that the user's code has raised has them in its own traceback.
     """
     if any(note.startswith(USER_CODE) for note in getattr(error, "__notes__", ())):
         return

@@ -1,4 +1,4 @@
-"""Which functions are converted, and which stay as they are written."""
+"""Decides which functions are converted."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from types import FunctionType, MethodType
 from typing import Any, Final
 
 _SUSPENDED: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-_MARK: Final = "_dualflow_as_written"
-_AS_WRITTEN: Final = frozenset(
+_MARK: Final = "_dualflow_do_not_convert"
+_UNCONVERTED: Final = frozenset(
     {"dualflow", "numpy", "scipy", "numba", "pandas", "matplotlib", "sklearn", "pytest", "_pytest"}
     | {"keras", "keras_dualflow"}
 )
-"""Packages whose functions, and what these call, are written for traces, or see no tensors of ours."""
+"""Packages whose functions need no conversion: they take no tensors, or are written for traces."""
 
 
 def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
@@ -36,18 +36,18 @@ def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
     return func
 
 
-def is_as_written(function: Any) -> bool:
-    """Whether :func:`do_not_convert` marked it."""
+def is_marked(function: Any) -> bool:
+    """Whether a function has the mark of :func:`do_not_convert`."""
     return getattr(function, _MARK, False) is True
 
 
-def runs_as_written(function: FunctionType) -> bool:
-    """Whether a function is marked so, or is a generator or coroutine, whose Python runs piece by piece."""
-    return is_as_written(function) or bool(function.__code__.co_flags & _SUSPENDED)
+def runs_unconverted(function: FunctionType) -> bool:
+    """Whether a function is marked, or is a generator or coroutine, which can't be converted."""
+    return is_marked(function) or bool(function.__code__.co_flags & _SUSPENDED)
 
 
 def python_function(function: Any) -> tuple[FunctionType, tuple[Any, ...]] | None:
-    """The user's Python function behind a callable, and its first arguments; None for what runs as it is."""
+    """The Python function that a callable calls, and its first arguments; None if it is not converted."""
     leading: tuple[Any, ...] = ()
     if isinstance(function, MethodType):
         leading = (function.__self__,)
@@ -57,9 +57,9 @@ def python_function(function: Any) -> tuple[FunctionType, tuple[Any, ...]] | Non
         function = inspect.getattr_static(type(function), "__call__", None)
     if not isinstance(function, FunctionType):
         return None
-    if runs_as_written(function):
+    if runs_unconverted(function):
         return None
     package = (function.__module__ or "").partition(".")[0]
-    if package in _AS_WRITTEN or (package in sys.stdlib_module_names and package != "__main__"):
+    if package in _UNCONVERTED or (package in sys.stdlib_module_names and package != "__main__"):
         return None
     return function, leading

@@ -1,4 +1,4 @@
-"""What TensorFlow calls experimental of the conversion of functions: ``df.autograph.experimental``."""
+"""``df.autograph.experimental``: the names of ``tf.autograph.experimental``."""
 
 from dualflow.core.namespace import publish as _publish
 from dualflow.function.autograph.do_not_convert import do_not_convert as do_not_convert

@@ -1,4 +1,4 @@
-"""Expressions as calls of operators that also take tensors."""
+"""Lowers expressions to calls of operators that also take tensors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Expressions(ast.NodeTransformer):
 
     Attributes:
         first: the name of the function's first parameter; None if it has none.
-        variables: the names of its variables, in a function with statements.
+        variables: the names of its variables; None in a ``lambda``.
     """
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class Expressions(ast.NodeTransformer):
         self.variables: Sequence[str] | None = None
 
     def visit(self, node: ast.AST) -> Any:
-        """What a node becomes, at the node's place."""
+        """The lowered node, with the location of ``node``."""
         lowered = super().visit(node)
         if isinstance(node, ast.expr) and lowered is not node:
             ast.copy_location(lowered, node)
@@ -52,7 +52,7 @@ class Expressions(ast.NodeTransformer):
         return node
 
     def visit_withitem(self, node: ast.withitem) -> Any:
-        """A context manager's own call stays: what makes one is a class or a generator."""
+        """Leave the call that creates a context manager as it is: its function is a class or a generator."""
         if isinstance(node.context_expr, ast.Call):
             self.generic_visit(node.context_expr)
             return node
@@ -80,7 +80,7 @@ class Expressions(ast.NodeTransformer):
         return call("if_exp", node.test, thunk(node.body), thunk(node.orelse), text)
 
     def visit_Compare(self, node: ast.Compare) -> Any:
-        """A chain becomes an ``and``, in which each operand is evaluated once."""
+        """Lower a chained comparison to an ``and`` that evaluates each operand once."""
         if len(node.ops) == 1:
             self.generic_visit(node)
             return _compared(node.left, node.ops[0], node.comparators[0])
@@ -119,7 +119,7 @@ class Expressions(ast.NodeTransformer):
 
 
 def first_parameter(args: ast.arguments) -> str | None:
-    """The name of the first parameter that is given by its position."""
+    """The name of the first positional parameter."""
     positional = [*args.posonlyargs, *args.args]
     return positional[0].arg if positional else None
 
@@ -136,10 +136,10 @@ def _compared(left: ast.expr, op: ast.cmpop, right: ast.expr) -> ast.expr:
 
 
 def _check_no_assignment(node: ast.expr, what: str) -> None:
-    """Refuse ``:=`` in an expression whose parts become functions.
+    """Raise an error for ``:=`` in an expression whose parts become functions.
 
     Raises:
-        UnsupportedSyntax: there is one.
+        UnsupportedSyntax: the expression contains ``:=``.
     """
     if any(isinstance(n, ast.NamedExpr) for n in ast.walk(node)):
         raise UnsupportedSyntax(

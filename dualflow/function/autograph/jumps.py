@@ -1,8 +1,8 @@
-"""``break``, ``continue`` and ``return`` as flags.
+"""Lowers ``break``, ``continue`` and ``return`` to flags.
 
-A branch that jumps ends; what follows its ``if`` becomes the other branch. Where that isn't so simple, as
-after a loop that returns, what follows is guarded by a flag. A loop that may be left has a flag for that in
-its test.
+If a branch ends with a jump, the statements after the ``if`` move into the other branch. Elsewhere, as after
+a loop that returns, the statements that follow are guarded by a flag. A loop that may be left tests its flag
+before each iteration.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _STAGED: Final = (ast.If, *LOOPS)
 
 
 class TestedFor(ast.For):
-    """A ``for`` loop that goes on while an extra test holds."""
+    """A ``for`` loop that continues while an extra test is true."""
 
     _fields = ("target", "iter", "body", "orelse", "type_comment", "extra_test")
     _field_types: ClassVar[dict[str, Any]] = {**getattr(ast.For, "_field_types", {}), "extra_test": ast.expr}
@@ -36,8 +36,8 @@ class _Flags(NamedTuple):
     """The flags of a loop.
 
     Attributes:
-        left: set where the loop is left; None for a loop that nothing leaves.
-        skips: set where the rest of an iteration is skipped.
+        left: set when the loop is left; None for a loop without ``break`` and ``return``.
+        skips: set when the remainder of an iteration is skipped.
     """
 
     left: str | None
@@ -45,11 +45,11 @@ class _Flags(NamedTuple):
 
 
 def without_jumps(body: Sequence[ast.stmt], namer: Namer) -> list[ast.stmt]:
-    """A function's statements without jumps, but for a ``return`` at the end.
+    """A function's statements without jumps, except for a ``return`` at the end.
 
     Args:
-        body: the function's own.
-        namer: makes the names of flags.
+        body: the function's statements.
+        namer: creates the names of flags.
     """
     nested = [n for s in own_nodes(body) if isinstance(s, _STAGED) for n in own_nodes([s])]
     if not any(isinstance(n, ast.Return) for n in nested):
@@ -84,34 +84,34 @@ class _Jumps:
         self._loops: list[_Flags] = []
 
     def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """The statements, where those behind a jump run only if it wasn't taken."""
+        """The statements; those after a jump run only if it was not taken."""
         result: list[ast.stmt] = []
         for i, statement in enumerate(statements):
-            rest = list(statements[i + 1 :])
-            if rest and isinstance(statement, ast.If):
+            following = list(statements[i + 1 :])
+            if following and isinstance(statement, ast.If):
                 if self._ends(statement.body):
-                    statement.orelse += rest
-                    rest = []
+                    statement.orelse += following
+                    following = []
                 elif self._ends(statement.orelse):
-                    statement.body += rest
-                    rest = []
+                    statement.body += following
+                    following = []
             jumps = self._jumps(statement)
             result += self._statement(statement)
-            if not rest:
+            if not following:
                 break
             if jumps:
-                guard = ast.If(negated(load(self._skips())), self.block(rest), [])
-                return [*result, *placed([guard], rest[0])]
+                guard = ast.If(negated(load(self._skips())), self.block(following), [])
+                return [*result, *placed([guard], following[0])]
         return result
 
     def _skips(self) -> str:
-        """The flag that what follows a jump is skipped."""
+        """The flag that is set when the statements after a jump are skipped."""
         flag = self._loops[-1].skips if self._loops else self._returned
         assert flag is not None
         return flag
 
     def _jumps(self, statement: ast.stmt) -> bool:
-        """Whether what follows a statement may be skipped."""
+        """Whether the statements after a statement may be skipped."""
         kinds: tuple[type[ast.AST], ...] = () if self._returned is None else (ast.Return,)
         return any(isinstance(n, kinds) for n in own_nodes([statement])) or bool(_own_jumps([statement]))
 
@@ -146,30 +146,34 @@ class _Jumps:
         return [node]
 
     def _loop(self, node: ast.For | ast.While) -> list[ast.stmt]:
-        own = _own_jumps(node.body)
+        jumps = _own_jumps(node.body)
         returns = self._returned is not None and any(isinstance(n, ast.Return) for n in own_nodes(node.body))
-        left = self._namer.new("break_") if ast.Break in own else self._returned if returns else None
-        skips = self._namer.new("continue_") if ast.Continue in own else left
+        left = self._namer.new("break_") if ast.Break in jumps else self._returned if returns else None
+        skips = self._namer.new("continue_") if ast.Continue in jumps else left
         self._loops.append(_Flags(left, skips))
         node.body = self.block(node.body)
         self._loops.pop()
-        if ast.Continue in own:
+        if ast.Continue in jumps:
             assert skips is not None
             node.body = [*placed([assigned(skips, ast.Constant(False))], node), *node.body]
         orelse, node.orelse = self.block(node.orelse), []
         if left is None:
             return [node, *orelse]
-        before = [assigned(left, ast.Constant(False))] if ast.Break in own else []
-        after: list[ast.stmt] = [ast.If(negated(load(left)), orelse, [])] if orelse else []
-        goes_on = negated(load(left))
+        initial = [assigned(left, ast.Constant(False))] if ast.Break in jumps else []
+        else_branch: list[ast.stmt] = [ast.If(negated(load(left)), orelse, [])] if orelse else []
+        continues = negated(load(left))
         if isinstance(node, ast.While):
-            ast.copy_location(goes_on, node.test)
-            node.test = ast.copy_location(ast.BoolOp(ast.And(), [goes_on, node.test]), node.test)
+            ast.copy_location(continues, node.test)
+            node.test = ast.copy_location(ast.BoolOp(ast.And(), [continues, node.test]), node.test)
             loop: ast.stmt = node
         else:
-            ast.copy_location(goes_on, node.iter)
-            loop = TestedFor.of(node, goes_on)
-        return [*placed(before, node), *placed([loop], node), *(placed(after, orelse[0]) if orelse else ())]
+            ast.copy_location(continues, node.iter)
+            loop = TestedFor.of(node, continues)
+        return [
+            *placed(initial, node),
+            *placed([loop], node),
+            *(placed(else_branch, orelse[0]) if orelse else ()),
+        ]
 
 
 def _set(*flags: str | None) -> list[ast.stmt]:

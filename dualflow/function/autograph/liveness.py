@@ -1,4 +1,4 @@
-"""The names whose values are read later, for each branch and loop of a function without jumps."""
+"""Liveness analysis: the names that are read after each branch and loop of a function without jumps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Liveness:
 
     Args:
         body: the function's statements, without jumps.
-        at_end: the names that are read after it has returned: of other functions and of the module.
+        at_end: the names that are read after it has returned: nonlocal and global ones.
 
     Attributes:
         after: for each ``if``, the names that are read after it; for each loop, those that are read after an
@@ -31,7 +31,7 @@ class Liveness:
         self._block(body, at_end)
 
     def _block(self, statements: Sequence[ast.stmt], live: Live) -> Live:
-        """The names that are read from the start of a block on."""
+        """The names that are live at the start of a block."""
         for statement in reversed(statements):
             live = self._statement(statement, live | self._caught)
         return live
@@ -69,7 +69,7 @@ class Liveness:
             head |= again
 
     def _try(self, node: Any, live: Live) -> Live:
-        """Of a ``try`` statement, whose clauses may run after any statement of its body."""
+        """The names that are live before a ``try``, whose clauses may run after any statement of its body."""
         outer = self._caught
         final = self._block(node.finalbody, live)
         on_error = self._block(node.finalbody, outer) if node.finalbody else outer
@@ -84,7 +84,7 @@ class Liveness:
         return self._before(start.union(*handlers), *types)
 
     def _before(self, live: Live, *parts: ast.AST) -> Live:
-        """The names that are read from ``parts`` on, where ``live`` are read behind them."""
+        """The names that are live before ``parts``, if ``live`` are live after them."""
         names = ScopeNames.of(parts)
         reads = set(names.reads)
         for name in names.loads & self._captured.keys():
@@ -93,7 +93,7 @@ class Liveness:
 
 
 def _captured(body: Sequence[ast.stmt]) -> dict[str, set[str]]:
-    """By the name of each function inside: the variables that a call of it may read."""
+    """The variables that a call may read, by the name of each nested function."""
     captured: dict[str, set[str]] = {}
     for node in own_nodes(body):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -103,7 +103,7 @@ def _captured(body: Sequence[ast.stmt]) -> dict[str, set[str]]:
                 if isinstance(target, ast.Name):
                     captured.setdefault(target.id, set()).update(free_names(node.value))
     changed = True
-    while changed:  # functions that call each other read what the others do
+    while changed:  # functions that call each other
         changed = False
         for names in captured.values():
             more = set().union(*(captured[n] for n in names & captured.keys())) - names

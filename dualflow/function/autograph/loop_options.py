@@ -1,4 +1,4 @@
-"""What the body of a loop says of the loop."""
+"""``set_loop_options``: options of a loop, set in its body."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from dualflow.ops.static import static_int
 
 
 class LoopOptions:
-    """What one trace of a body has said.
+    """The options that one trace of a body has set.
 
     Attributes:
-        shapes: tensors as they are at the start of an iteration, and the shapes that they have in all
-        iterations.
-        most: the most iterations; None for any number.
+        shapes: pairs of a tensor at the start of an iteration, and its shape in all iterations.
+        most: the largest number of iterations; None for no limit.
     """
 
     def __init__(self) -> None:
@@ -29,28 +28,28 @@ class LoopOptions:
         self.most: int | None = None
 
     def invariants(self, leaves: Sequence[Any]) -> list[Shape | None]:
-        """The shape that each carried leaf has in all iterations; None where nothing was said.
+        """The shape invariant of each carried leaf; None if there is none.
 
         Raises:
-            InvalidArgumentError: something was said of what is not carried.
+            InvalidArgumentError: there is an invariant for a tensor that is not carried.
         """
-        found: list[Shape | None] = [None] * len(leaves)
+        shapes: list[Shape | None] = [None] * len(leaves)
         for x, shape in self.shapes:
             at = [i for i, leaf in enumerate(leaves) if type(x) is SymbolicTensor and x._value is leaf._value]
             if not at:
                 raise InvalidArgumentError(
-                    f"set_loop_options is given the shape of {x!r}, which is no variable of the loop as it "
-                    f"is when an iteration starts; call it first in the body.{here()}"
+                    f"set_loop_options has a shape for {x!r}, which is no variable of the loop at the start "
+                    f"of an iteration; call it first in the body.{here()}"
                 )
-            found[at[0]] = shape
-        return found
+            shapes[at[0]] = shape
+        return shapes
 
 
-_noted: Final[ContextVar[LoopOptions | None]] = ContextVar("dualflow_loop_options", default=None)
+_current: Final[ContextVar[LoopOptions | None]] = ContextVar("dualflow_loop_options", default=None)
 
 
-class noting:
-    """``with noting(options):`` what is said of a loop belongs to ``options``; to none if it is None."""
+class loop_options:
+    """A context in which :func:`set_loop_options` sets ``options``; it does nothing if they are None."""
 
     __slots__ = ("_options", "_token")
 
@@ -58,10 +57,10 @@ class noting:
         self._options = options
 
     def __enter__(self) -> None:
-        self._token: Token[LoopOptions | None] = _noted.set(self._options)
+        self._token: Token[LoopOptions | None] = _current.set(self._options)
 
     def __exit__(self, *exc: object) -> None:
-        _noted.reset(self._token)
+        _current.reset(self._token)
 
 
 @entry
@@ -71,20 +70,20 @@ def set_loop_options(
     maximum_iterations: Any = None,
     shape_invariants: Any = None,
 ) -> None:
-    """Say of the loop around this call how it runs: where it is a loop of the graph; else this does nothing.
+    """Set options of the loop around this call, if it is a loop of the graph.
 
-    It stands first in the loop's body.
+    It must be the first statement of the loop's body.
 
     Args:
         parallel_iterations: ignored: iterations run one after another.
         swap_memory: ignored.
-        maximum_iterations: the most iterations, a Python int.
+        maximum_iterations: the largest number of iterations, a Python int.
         shape_invariants: pairs of a tensor that iterations assign and its shape in all iterations, with None
             for sizes that change.
 
     Raises:
-        InvalidArgumentError: a shape of a tensor that the loop does not carry, or that it has not before the
-            loop or after an iteration.
+        InvalidArgumentError: a tensor of an invariant is not carried by the loop, or does not have this shape
+            before the loop or after an iteration.
 
     >>> import dualflow as df
     >>> @df.function
@@ -97,21 +96,21 @@ def set_loop_options(
     >>> powers(df.constant(4)).numpy()
     array([ 1,  2,  4,  8, 16], dtype=int32)
     """
-    options = _noted.get()
+    options = _current.get()
     if options is None:
         return
     if maximum_iterations is not None:
         options.most = static_int(maximum_iterations, "maximum_iterations")
     for x, shape in shape_invariants or ():
-        known = as_shape(shape)
-        options.shapes.append((x, Shape([None] * len(x.shape)) if known is UNKNOWN_RANK else known))
+        invariant = as_shape(shape)
+        options.shapes.append((x, Shape([None] * len(x.shape)) if invariant is UNKNOWN_RANK else invariant))
 
 
 def check_invariant(name: str, before: Shape | None, after: Shape, invariant: Shape) -> None:
-    """Refuse an invariant that a variable's shape ``before`` the loop, or ``after`` an iteration, is none of.
+    """Check a variable's shapes ``before`` the loop and ``after`` an iteration against its invariant.
 
     Raises:
-        InvalidArgumentError: it says which.
+        InvalidArgumentError: one of them does not match.
     """
     for shape, when in ((before, "before the loop"), (after, "after one iteration")):
         if shape is not None and not matches_invariant(invariant, shape):

@@ -1,4 +1,4 @@
-"""``while`` and ``for`` over tensors."""
+"""``while`` and ``for`` over tensors: loops of the graph that carry Python variables."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from dualflow.core.records import dataclass, replace
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import LEAF, Structure, flatten, unflatten
-from dualflow.function.autograph.branches import choose
-from dualflow.function.autograph.loop_options import LoopOptions, check_invariant, noting
+from dualflow.function.autograph.branches import stage_if
+from dualflow.function.autograph.loop_options import LoopOptions, check_invariant, loop_options
 from dualflow.function.autograph.merge_values import (
     adapts,
+    condition_value,
     is_same,
     is_undefined,
     is_unreturned,
     is_value,
     spec_of,
     symbolic,
-    tested,
     truth,
     value_of,
     zeros,
@@ -32,7 +32,7 @@ from dualflow.function.autograph.merge_values import (
 from dualflow.function.autograph.sequences import LoopIterations, iterations_of
 from dualflow.function.autograph.state import AssignedNames, SavedVariables
 from dualflow.function.autograph.streams import StreamReading, stream_node
-from dualflow.function.autograph.unassigned import is_maybe_unassigned, maybe_unassigned, taken_apart
+from dualflow.function.autograph.unassigned import is_maybe_unassigned, maybe_unassigned, value_and_flag
 from dualflow.function.control.bodies import Body, inner_tracer
 from dualflow.function.control.control_nodes import loop_node
 from dualflow.function.control.raising import Ended, TracedBranch, stop
@@ -44,7 +44,7 @@ from dualflow.graph.ir import Value
 from dualflow.ops.creation import convert_to_tensor
 
 _TRIALS: Final = 3
-"""How often a body is traced for each variable at most: to see it, and for integers that meet floats."""
+"""The largest number of traces of a body for each variable: for its value, and for dtype promotions."""
 
 Values = tuple[Any, ...]
 
@@ -55,11 +55,11 @@ def while_stmt(
     names: AssignedNames,
     temporaries: Sequence[str],
 ) -> None:
-    """``while test(): body()``, as a loop in the graph from the first iteration whose test is a symbol.
+    """``while test(): body()``; a loop of the graph from the first iteration with a symbolic test.
 
     Raises:
         InvalidArgumentError: a variable's shape or structure differs after one iteration.
-        DTypeError: a variable's dtype does, or what the body assigns can't be a tensor.
+        DTypeError: a variable's dtype differs after one iteration, or its value can't be a tensor.
     """
 
     def iteration(counters: Sequence[Any]) -> tuple[list[Any], Any]:
@@ -67,14 +67,14 @@ def while_stmt(
         return [], test()
 
     while True:
-        go_on = tested(test())
-        symbol = symbolic(go_on)
-        if symbol is not None:
-            _Loop(SavedVariables((test, body), names, temporaries)).run(symbol, [], iteration)
+        condition = condition_value(test())
+        tensor = symbolic(condition)
+        if tensor is not None:
+            _Loop(SavedVariables((test, body), names, temporaries)).run(tensor, [], iteration)
             return
-        if not go_on:
+        if not condition:
             return
-        with noting(None):
+        with loop_options(None):
             body()
 
 
@@ -85,15 +85,15 @@ def for_stmt(
     names: AssignedNames,
     temporaries: Sequence[str],
 ) -> None:
-    """``for x in iterated: body(x)`` while ``extra_test()`` holds: a loop in the graph over a symbol.
+    """``for x in iterated: body(x)`` while ``extra_test()`` is true; a loop of the graph over a tensor.
 
-    Python's iterables run in Python; from the iteration on whose test is a symbol (a ``break`` under a tensor
-    ``if``), each iteration is a conditional.
+    Python's iterables are iterated while tracing. From the first iteration with a symbolic test (after a
+    ``break`` under a tensor ``if``), each iteration is a conditional.
 
     Raises:
-        InvalidArgumentError: a variable's shape or structure differs after one iteration, or a scalar is
-        iterated.
-        DTypeError: a variable's dtype does, or what the body assigns can't be a tensor.
+        InvalidArgumentError: a variable's shape or structure differs after one iteration, or ``iterated`` is
+            a scalar.
+        DTypeError: a variable's dtype differs after one iteration, or its value can't be a tensor.
     """
     iterations = iterations_of(iterated)
     if iterations is not None:
@@ -104,7 +104,7 @@ def for_stmt(
         loop = _Loop(SavedVariables((body, extra_test), names, temporaries))
         loop.run_over(iterated.reading(), extra_test, body)
         return
-    with noting(None):
+    with loop_options(None):
         _for_in_python(iterated, extra_test, body, names, temporaries)
 
 
@@ -119,37 +119,38 @@ def _for_in_python(
         for x in iterated:
             body(x)
         return
-    go_on = extra_test()
-    for x in iterated if symbolic(go_on) is not None or go_on else ():
-        if symbolic(go_on) is None:
+    condition = extra_test()
+    for x in iterated if symbolic(condition) is not None or condition else ():
+        if symbolic(condition) is None:
             body(x)
         else:
             branches = (lambda x=x: body(x)), (lambda: None)
-            choose(go_on, branches, SavedVariables((body, extra_test), names, temporaries), fill=True)
-        go_on = extra_test()
-        if symbolic(go_on) is None and not go_on:
+            state = SavedVariables((body, extra_test), names, temporaries)
+            stage_if(condition, branches, state, fill=True)
+        condition = extra_test()
+        if symbolic(condition) is None and not condition:
             return
 
 
 def _for_iterations(
     iterations: LoopIterations, extra_test: Callable[[], Any] | None, body: Callable[[Any], None], loop: _Loop
 ) -> None:
-    def goes_on(k: Any) -> Any:
-        inside = iterations.has(k)
+    def continues(k: Any) -> Any:
+        in_range = iterations.has(k)
         if extra_test is None:
-            return inside
-        wanted = extra_test()
-        if symbolic(wanted) is None:
-            return inside if wanted else False
-        return inside & truth(symbolic(wanted), "a for loop")
+            return in_range
+        condition = extra_test()
+        if symbolic(condition) is None:
+            return in_range if condition else False
+        return in_range & truth(symbolic(condition), "a for loop")
 
     def iteration(counters: Sequence[Any]) -> tuple[list[Any], Any]:
         (k,) = counters
         body(iterations.at(k))
-        return [k + 1], goes_on(k + 1)
+        return [k + 1], continues(k + 1)
 
     first = convert_to_tensor(as_array(0, iterations.counter))
-    flag = goes_on(first)
+    flag = continues(first)
     if flag is not False:
         loop.run(flag, [first], iteration)
 
@@ -159,19 +160,19 @@ class _Carried:
     """A variable that the graph's loop carries.
 
     Attributes:
-        name: the variable's.
-        structure: of its value.
-        specs: of its leaves.
-        initial: the leaves before the loop; None for one that is not assigned before.
-        unsure: of each leaf, whether a bool is carried with it that tells if it has been assigned, since
-            it may be missing before the loop, or after an iteration.
+        name: its name.
+        structure: the structure of its value.
+        specs: the specs of its leaves.
+        initial: the leaves before the loop; None for one that is unassigned there.
+        flagged: for each leaf, whether the loop also carries a bool that is true once the leaf is assigned.
+            A leaf that may be unassigned before the loop or after an iteration has such a flag.
     """
 
     name: str
     structure: Structure
     specs: tuple[TensorSpec, ...]
     initial: tuple[Any, ...]
-    unsure: tuple[bool, ...]
+    flagged: tuple[bool, ...]
 
 
 class _Loop:
@@ -185,35 +186,34 @@ class _Loop:
     def run(
         self, flag: Any, counters: list[Any], iteration: Callable[[Sequence[Any]], tuple[list[Any], Any]]
     ) -> None:
-        """Stage the loop: iterations follow while the flag holds that the iteration before, or ``flag``,
-        gave.
+        """Add the loop to the graph. It carries a flag: whether there is another iteration.
 
         Args:
-            flag: whether there is a first iteration, a symbol.
-            counters: what else is carried, tensors.
-            iteration: runs the body: takes the counters, and returns the next ones and the next flag.
+            flag: the initial flag, a symbolic bool.
+            counters: tensors that are carried besides the flag and the variables.
+            iteration: runs the body; maps the counters to the next ones and the next flag.
         """
         leading = [truth(flag, "a loop"), *counters]
 
         def node(body: Body, initial: list[Any]) -> tuple[Any, list[Any]]:
-            found = loop_node(_first_argument(body), body, initial, self._most)
-            return leading[0], found[len(leading) :]
+            final = loop_node(_first_argument(body), body, initial, self._most)
+            return leading[0], final[len(leading) :]
 
         self._stage(leading, iteration, (), node)
 
     def run_over(
         self, reading: StreamReading, extra_test: Callable[[], Any] | None, body: Callable[[Any], None]
     ) -> None:
-        """Stage the loop: an iteration for each element that is read, while ``extra_test`` holds."""
+        """Add the loop to the graph: an iteration for each element that is read, while ``extra_test()``."""
 
-        def wanted() -> Any:
-            go_on = True if extra_test is None else extra_test()
-            found = symbolic(go_on)
-            return convert_to_tensor(bool(go_on)) if found is None else truth(found, "a for loop")
+        def continues() -> Any:
+            condition = True if extra_test is None else extra_test()
+            tensor = symbolic(condition)
+            return convert_to_tensor(bool(condition)) if tensor is None else truth(tensor, "a for loop")
 
-        def iteration(given: Sequence[Any]) -> tuple[list[Any], Any]:
-            body(unflatten(reading.structure, given[1:]))
-            return [convert_to_tensor(True)], wanted()
+        def iteration(inputs: Sequence[Any]) -> tuple[list[Any], Any]:
+            body(unflatten(reading.structure, inputs[1:]))
+            return [convert_to_tensor(True)], continues()
 
         def node(body: Body, initial: list[Any]) -> tuple[Any, list[Any]]:
             if self._most is not None:
@@ -224,29 +224,31 @@ class _Loop:
             _, ran, *results = stream_node(reading, body, initial)
             return ran, results
 
-        self._stage([wanted(), convert_to_tensor(False)], iteration, reading.specs, node)
+        self._stage([continues(), convert_to_tensor(False)], iteration, reading.specs, node)
 
     def _stage(
         self,
         leading: list[Any],
         iteration: Callable[[Sequence[Any]], tuple[list[Any], Any]],
-        given: Sequence[TensorSpec],
+        item_specs: Sequence[TensorSpec],
         node: Callable[[Body, list[Any]], tuple[Any, list[Any]]],
     ) -> None:
-        """Trace the body until what it carries is settled, add the loop, and set the variables to its end.
+        """Trace the body until the specs of the carried variables are stable, and add the loop to the graph.
+
+        The variables get their final values.
 
         Args:
-            leading: the flag and what else is carried before the variables.
+            leading: the flag and the counters, which are carried before the variables.
             iteration: runs the body.
-            given: the specs of what each iteration is given.
-            node: adds the loop to the graph; returns whether there was an iteration, and the variables'
-            leaves.
+            item_specs: the specs of the inputs of each iteration that are not carried.
+            node: adds the loop to the graph; returns whether an iteration has run, and the final leaves of
+                the variables.
         """
         before = self._state.read()
-        plans = [_plan(*row) for row in zip(self._names, before, strict=True)]
+        plans = [_plan(*variable) for variable in zip(self._names, before, strict=True)]
         for _ in range(2 + _TRIALS * len(before)):
-            body, plans, settled = self._trial(before, plans, leading, iteration, given)
-            if settled:
+            body, plans, is_stable = self._trial(before, plans, leading, iteration, item_specs)
+            if is_stable:
                 break
         else:
             raise DTypeError(
@@ -262,101 +264,100 @@ class _Loop:
         plans: list[_Carried | None],
         leading: list[Any],
         iteration: Callable[[Sequence[Any]], tuple[list[Any], Any]],
-        given: Sequence[TensorSpec],
+        item_specs: Sequence[TensorSpec],
     ) -> tuple[Body, list[_Carried | None], bool]:
-        """Trace one iteration; return the plans that it shows to be right, and whether it was traced with
-        them."""
+        """Trace one iteration; return the body, the new plans, and whether they are equal to ``plans``."""
         tracer = inner_tracer("loop_body")
         arguments = [tracer.argument(spec_of(x)) for x in leading]
         leaves = [tracer.argument(spec) for plan in plans if plan for spec in _carried_specs(plan)]
-        items = [tracer.argument(spec) for spec in given]
+        items = [tracer.argument(spec) for spec in item_specs]
         with tracing(tracer):
             start = _packed(before, plans, iter(leaves))
         self._state.write(start)
         options = LoopOptions()
         try:
-            with noting(options):
-                counters, go_on = _turned(tracer, iteration, [*arguments[1:], *items])
-        except DualflowError:  # perhaps since it was traced without the shapes that it has said
+            with loop_options(options):
+                counters, flag = _traced_iteration(tracer, iteration, [*arguments[1:], *items])
+        except DualflowError:  # perhaps since it was traced without its shape invariants
             self._state.write(before)
             open_plans = _with_invariants(plans, options.invariants(leaves))
             if open_plans == plans:
                 raise
             return Body(tracer, (), LEAF, ()), open_plans, False
         self._most = options.most
-        after = start if go_on is None else self._state.read()
+        after = start if flag is None else self._state.read()
         self._state.write(before)
         shapes = iter(options.invariants(leaves))
         invariants = [[next(shapes) for _ in _carried_specs(p)] if p else [] for p in plans]
-        rows = zip(self._names, before, after, plans, invariants, strict=True)
-        seen = [_seen(*row) for row in rows]
-        settled = all(new is old for new, old in zip(seen, plans, strict=True))
+        variables = zip(self._names, before, after, plans, invariants, strict=True)
+        new_plans = [_new_plan(*variable) for variable in variables]
+        is_stable = all(new is old for new, old in zip(new_plans, plans, strict=True))
         outputs: list[Value] = []
-        if settled:
-            go_on = arguments[0] if go_on is None else go_on
-            outputs = [value_of(x, None, tracer) for x in (go_on, *counters)]
+        if is_stable:
+            flag = arguments[0] if flag is None else flag
+            outputs = [value_of(x, None, tracer) for x in (flag, *counters)]
             for x, plan in zip(after, plans, strict=True):
                 if plan is not None:
                     with tracing(tracer):
                         outputs += _outputs(x, plan, tracer)
         inputs = tuple(x._value for x in (*arguments, *leaves, *items))
-        return Body(tracer, inputs, LEAF, tuple(outputs)), seen, settled
+        return Body(tracer, inputs, LEAF, tuple(outputs)), new_plans, is_stable
 
 
-def _turned(
+def _traced_iteration(
     tracer: Tracer, iteration: Callable[[Sequence[Any]], tuple[list[Any], Any]], counters: Sequence[Any]
 ) -> tuple[Sequence[Any], Any]:
-    """The next counters and whether the loop goes on, traced; None if the iteration ends with a ``raise``."""
+    """The next counters, and the flag for another iteration; None if the iteration ends with a ``raise``."""
 
     def run() -> tuple[Sequence[Any], Any]:
         try:
-            following, go_on = iteration(counters)
+            next_counters, flag = iteration(counters)
         except Ended as ended:
             raise stop(ended) from None
-        go_on = tested(go_on)
-        symbol = symbolic(go_on)
-        return following, truth(go_on if symbol is None else symbol, "a loop")
+        flag = condition_value(flag)
+        tensor = symbolic(flag)
+        return next_counters, truth(flag if tensor is None else tensor, "a loop")
 
     return TracedBranch(tracer).trace(run) or (counters, None)
 
 
 def _plan(name: str, x: Any) -> _Carried | None:
-    """How the variable ``name`` of value ``x`` is carried; None for what must stay as it is."""
+    """How the variable ``name`` of value ``x`` is carried; None if it is not carried."""
     if x is None or is_undefined(x) or isinstance(x, AbstractVariable | str | bytes):
         return None
     return _carried(name, x)
 
 
 def _carried(name: str, x: Any) -> _Carried | None:
-    """How a variable of value ``x`` is carried; None if a leaf of it can't be a tensor."""
+    """How a variable of value ``x`` is carried; None if one of its leaves can't be a tensor."""
     leaves, structure = flatten(x)
     if not leaves or not all(map(is_value, leaves)):
         return None
-    specs, unsure = tuple(map(spec_of, leaves)), tuple(map(is_maybe_unassigned, leaves))
-    return _Carried(name, structure, specs, tuple(leaves), unsure)
+    specs, flagged = tuple(map(spec_of, leaves)), tuple(map(is_maybe_unassigned, leaves))
+    return _Carried(name, structure, specs, tuple(leaves), flagged)
 
 
-def _seen(
+def _new_plan(
     name: str, before: Any, after: Any, plan: _Carried | None, invariants: Sequence[Shape | None]
 ) -> _Carried | None:
-    """How a variable is carried that held ``before`` and, after one iteration, ``after``."""
+    """How a variable is carried whose value is ``before`` at first and ``after`` after one iteration."""
     if plan is None:
         if is_same(before, after):
             return None
-        found = _carried(name, after) if isinstance(after, str | bytes) else _plan(name, after)
-        if is_unreturned(before):  # the flag that goes with it says whether it is read
-            return found and replace(found, initial=tuple(map(zeros, found.specs)), unsure=_sure(found))
-        if isinstance(before, TensorArray) and found is not None and isinstance(after, TensorArray):
-            first = _plan(name, before.shaped(Shape(found.specs[0].shape[1:])))
-            return first and replace(found, initial=first.initial)
+        new = _carried(name, after) if isinstance(after, str | bytes) else _plan(name, after)
+        if is_unreturned(before):  # it is read only if the flag "has returned" is set
+            return new and replace(new, initial=tuple(map(zeros, new.specs)), flagged=_unflagged(new))
+        if isinstance(before, TensorArray) and new is not None and isinstance(after, TensorArray):
+            first = _plan(name, before.shaped(Shape(new.specs[0].shape[1:])))
+            return first and replace(new, initial=first.initial)
         if is_undefined(before):
-            return found and replace(found, initial=(None,) * len(found.specs))
-        own = isinstance(before, AbstractVariable | str | bytes)
-        if own and found is not None and found.structure == LEAF:
-            return replace(found, initial=(before,), unsure=_sure(found))
-        was = "None" if before is None else f"a {type(before).__name__}"
+            return new and replace(new, initial=(None,) * len(new.specs))
+        is_variable = isinstance(before, AbstractVariable | str | bytes)
+        if is_variable and new is not None and new.structure == LEAF:
+            return replace(new, initial=(before,), flagged=_unflagged(new))
+        kind = "None" if before is None else f"a {type(before).__name__}"
         raise InvalidArgumentError(
-            f"{name!r} is {was} before the loop, but another object after one iteration. Give it a tensor "
+            f"{name!r} is {kind} before the loop, but another object after one iteration. Give it a tensor "
             f"of its final shape and dtype before the loop.{here()}"
         )
     leaves, structure = flatten(after)
@@ -366,14 +367,14 @@ def _seen(
             f"delete it after the loop.{here()}"
         )
     check_structure(ITERATIONS, repr(name), plan.structure, structure)
-    rows = zip(leaves, plan.initial, plan.specs, invariants, strict=False)  # these are of bools too
-    specs = [_leaf_spec(name, *row) for row in rows]
-    unsure = tuple(
-        u or (i is None and is_maybe_unassigned(x))
-        for u, i, x in zip(plan.unsure, plan.initial, leaves, strict=True)
+    columns = zip(leaves, plan.initial, plan.specs, invariants, strict=False)  # flags have invariants too
+    specs = [_leaf_spec(name, *column) for column in columns]
+    flagged = tuple(
+        has_flag or (initial is None and is_maybe_unassigned(x))
+        for has_flag, initial, x in zip(plan.flagged, plan.initial, leaves, strict=True)
     )
-    same = unsure == plan.unsure and all(a is b for a, b in zip(specs, plan.specs, strict=True))
-    return plan if same else replace(plan, specs=tuple(specs), unsure=unsure)
+    same = flagged == plan.flagged and all(a is b for a, b in zip(specs, plan.specs, strict=True))
+    return plan if same else replace(plan, specs=tuple(specs), flagged=flagged)
 
 
 def _leaf_spec(name: str, after: Any, initial: Any, spec: TensorSpec, invariant: Shape | None) -> TensorSpec:
@@ -384,43 +385,44 @@ def _leaf_spec(name: str, after: Any, initial: Any, spec: TensorSpec, invariant:
         )
     if adapts(after, spec.dtype) and not spec.shape:
         return spec
-    now = spec_of(after)
+    new_spec = spec_of(after)
     if invariant is not None:
         before = None if initial is None else spec_of(initial).shape
-        check_invariant(name, before, now.shape, invariant)
+        check_invariant(name, before, new_spec.shape, invariant)
         if spec.shape != invariant:
             spec = TensorSpec.of(invariant, spec.dtype)
-        now = TensorSpec.of(invariant, now.dtype)
-    if now.dtype is not spec.dtype and adapts(initial, now.dtype):
-        spec = TensorSpec.of(spec.shape, now.dtype)
+        new_spec = TensorSpec.of(invariant, new_spec.dtype)
+    if new_spec.dtype is not spec.dtype and adapts(initial, new_spec.dtype):
+        spec = TensorSpec.of(spec.shape, new_spec.dtype)
     open_sizes = f"df.autograph.experimental.set_loop_options(shape_invariants=[({name}, shape)])"
-    check_spec(ITERATIONS, repr(name), spec, now, shape_advice=f", or leave sizes open with {open_sizes}")
+    check_spec(
+        ITERATIONS, repr(name), spec, new_spec, shape_advice=f", or leave sizes open with {open_sizes}"
+    )
     return spec
 
 
 def _with_invariants(
     plans: Sequence[_Carried | None], invariants: Sequence[Shape | None]
 ) -> list[_Carried | None]:
-    """The plans with the shapes that were said, one for each carried leaf."""
+    """The plans with the shapes of ``invariants``, one for each carried leaf."""
     shapes = iter(invariants)
-    found: list[_Carried | None] = []
+    new_plans: list[_Carried | None] = []
     for plan in plans:
-        said = [next(shapes) for _ in _carried_specs(plan)] if plan else []
-        rows = zip(plan.specs if plan else (), said, strict=False)  # these are of bools too
-        specs = tuple([spec if s is None else TensorSpec.of(s, spec.dtype) for spec, s in rows])
-        found.append(plan and replace(plan, specs=specs))
-    return found
+        plan_shapes = [next(shapes) for _ in _carried_specs(plan)] if plan else []
+        pairs = zip(plan.specs if plan else (), plan_shapes, strict=False)  # flags have invariants too
+        specs = tuple([spec if s is None else TensorSpec.of(s, spec.dtype) for spec, s in pairs])
+        new_plans.append(plan and replace(plan, specs=specs))
+    return new_plans
 
 
-def _sure(plan: _Carried) -> tuple[bool, ...]:
+def _unflagged(plan: _Carried) -> tuple[bool, ...]:
     return (False,) * len(plan.specs)
 
 
 def _packed(
     before: Values, plans: Sequence[_Carried | None], carried: Iterator[Any], ran: Any = None
 ) -> Values:
-    """The state with the variables made of what is carried; after the loop, ``ran`` is if it had an
-    iteration."""
+    """The values of the variables from the carried tensors; ``ran`` is whether an iteration has run."""
     return tuple(
         x if plan is None else unflatten(plan.structure, _leaves(plan, carried, ran))
         for x, plan in zip(before, plans, strict=True)
@@ -429,53 +431,54 @@ def _packed(
 
 def _leaves(plan: _Carried, carried: Iterator[Any], ran: Any) -> list[Any]:
     leaves = [next(carried) for _ in plan.specs]
-    holds = [next(carried) if u else ran if i is None else None for u, i in _guards(plan)]
+    flags = [next(carried) if f else ran if i is None else None for f, i in _flags_and_initial(plan)]
     return [
-        x if has is None else maybe_unassigned(x, has, plan.name)
-        for x, has in zip(leaves, holds, strict=True)
+        x if flag is None else maybe_unassigned(x, flag, plan.name)
+        for x, flag in zip(leaves, flags, strict=True)
     ]
 
 
-def _guards(plan: _Carried) -> Iterator[tuple[bool, Any]]:
-    return zip(plan.unsure, plan.initial, strict=True)
+def _flags_and_initial(plan: _Carried) -> Iterator[tuple[bool, Any]]:
+    return zip(plan.flagged, plan.initial, strict=True)
 
 
 def _carried_specs(plan: _Carried) -> tuple[TensorSpec, ...]:
-    """The specs of the leaves, and of the bools that are carried with some of them."""
-    return plan.specs + (TensorSpec([], bool_),) * sum(plan.unsure)
+    """The specs of the leaves, then of the flags."""
+    return plan.specs + (TensorSpec([], bool_),) * sum(plan.flagged)
 
 
 def _initial(plan: _Carried) -> list[Any]:
-    """What is carried into the first iteration, as tensors of the current engine."""
+    """The initial carried values of a variable, as tensors of the current engine."""
     engine = dispatch.current()
-    found: list[Any] = []
-    for leaf, spec, unsure in zip(plan.initial, plan.specs, plan.unsure, strict=True):
-        if unsure and leaf is not None:
-            leaf = taken_apart(leaf)[0]
+    tensors: list[Any] = []
+    for leaf, spec, flagged in zip(plan.initial, plan.specs, plan.flagged, strict=True):
+        if flagged and leaf is not None:
+            leaf = value_and_flag(leaf)[0]
         if leaf is None:
-            found.append(engine.constant(zeros(spec)))
+            tensors.append(engine.constant(zeros(spec)))
         elif isinstance(leaf, AbstractVariable):
-            found.append(engine.read(leaf))
+            tensors.append(engine.read(leaf))
         elif isinstance(leaf, AbstractTensor):
-            found.append(engine.lift(leaf))
+            tensors.append(engine.lift(leaf))
         else:
-            found.append(engine.constant(as_array(leaf, spec.dtype)))
-    for unsure, leaf in _guards(plan):
-        if unsure:
-            found.append(convert_to_tensor(False) if leaf is None else engine.lift(taken_apart(leaf)[1]))
-    return found
+            tensors.append(engine.constant(as_array(leaf, spec.dtype)))
+    for flagged, leaf in _flags_and_initial(plan):
+        if flagged:
+            flag = convert_to_tensor(False) if leaf is None else engine.lift(value_and_flag(leaf)[1])
+            tensors.append(flag)
+    return tensors
 
 
 def _outputs(after: Any, plan: _Carried, tracer: Tracer) -> list[Value]:
-    """What is carried between iterations."""
+    """The carried values of a variable after an iteration."""
     leaves, _ = flatten(after)
-    apart = [taken_apart(x) if u else (x, None) for x, u in zip(leaves, plan.unsure, strict=True)]
-    values = [value_of(x, spec.dtype, tracer) for (x, _), spec in zip(apart, plan.specs, strict=True)]
-    return values + [value_of(ran, None, tracer) for _, ran in apart if ran is not None]
+    pairs = [value_and_flag(x) if f else (x, None) for x, f in zip(leaves, plan.flagged, strict=True)]
+    values = [value_of(x, spec.dtype, tracer) for (x, _), spec in zip(pairs, plan.specs, strict=True)]
+    return values + [value_of(flag, None, tracer) for _, flag in pairs if flag is not None]
 
 
 def _first_argument(body: Body) -> Body:
-    """The body that takes the arguments of ``body`` and returns the first."""
+    """A body that returns the first of the arguments of ``body``."""
     tracer = inner_tracer("loop_test")
     arguments = tuple(tracer.argument(v.spec)._value for v in body.arguments)
     return Body(tracer, arguments, LEAF, arguments[:1])

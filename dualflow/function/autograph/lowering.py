@@ -1,4 +1,4 @@
-"""``if``, ``while`` and ``for`` as local functions and calls of operators."""
+"""Lowers ``if``, ``while`` and ``for`` to local functions and calls of operators."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def lowered(tree: FunctionNode, namer: Namer, class_name: str) -> FunctionNode:
     """The tree of a function, whose control flow and calls go through operators.
 
     Args:
-        tree: of a ``def`` statement or a ``lambda``; it is changed.
-        namer: makes names that the tree doesn't use.
-        class_name: the class in whose body the function is written, for private names; may be empty.
+        tree: a ``def`` statement or a ``lambda``; it is modified.
+        namer: creates names that the tree doesn't use.
+        class_name: the class in whose body the function is defined, for private names; may be empty.
 
     Raises:
         UnsupportedSyntax: a statement or expression can't be converted.
@@ -36,7 +36,7 @@ def lowered(tree: FunctionNode, namer: Namer, class_name: str) -> FunctionNode:
 
 _BUILT_IN: Final = frozenset(dir(builtins))
 _FLAGS: Final = ("ag__", "do_return", "retval_", "break_", "continue_")
-"""How the names of variables begin that the lowering adds."""
+"""Prefixes of the variables that the lowering adds."""
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class _Function:
     """The function whose statements are lowered.
 
     Attributes:
-        liveness: of its statements.
+        liveness: the liveness of its statements.
         module: the names that it declares ``global``.
         shared: the variables that generated functions assign.
     """
@@ -83,13 +83,13 @@ class _Lowering(Expressions):
     def _body(self, node: ast.FunctionDef) -> list[ast.stmt]:
         start = 1 if ast.get_docstring(node, clean=False) is not None else 0
         body = without_jumps(CoreSyntax(self._namer).block(node.body[start:]), self._namer)
-        own = ScopeNames.of(body)
-        liveness = Liveness(body, frozenset(own.module | own.shared))
-        self._function = function = _Function(liveness, own.module, set())
-        variables = set(parameters(node.args)) | own.binds | own.shared | (own.loads - _BUILT_IN)
+        names = ScopeNames.of(body)
+        liveness = Liveness(body, frozenset(names.module | names.shared))
+        self._function = function = _Function(liveness, names.module, set())
+        variables = set(parameters(node.args)) | names.binds | names.shared | (names.loads - _BUILT_IN)
         self.variables = sorted(name for name in variables if not name.startswith(_FLAGS))
         body = self._block(body)
-        bound = ScopeNames.of(body).binds | own.shared | set(parameters(node.args))
+        bound = ScopeNames.of(body).binds | names.shared | set(parameters(node.args))
         return [*node.body[:start], *placed(_local(function.shared - bound), node.body[0]), *body]
 
     def _block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -158,15 +158,15 @@ class _Lowering(Expressions):
         return self._generated(stem, result, [result], names)
 
     def _state(self, node: ast.stmt, names: ScopeNames) -> tuple[ast.expr, ast.expr]:
-        """The names of what a statement assigns: those that are read afterwards, and the others."""
+        """The variables that a statement assigns: those that are read afterwards, and the others."""
         function = self._function
         assert function is not None
         live = function.liveness.after[node]
-        kept: list[tuple[str, ast.expr]] = [(n, ast.Constant(self._mangled(n))) for n in names.binds & live]
+        state: list[tuple[str, ast.expr]] = [(n, ast.Constant(self._mangled(n))) for n in names.binds & live]
         for text, place in names.places.items():
             if not any(isinstance(n, ast.Name) and n.id in names.binds for n in ast.walk(place)):
-                kept.append((text, self._place(text, place)))
-        ordered = [x for _, x in sorted(kept, key=lambda item: item[0])]
+                state.append((text, self._place(text, place)))
+        ordered = [x for _, x in sorted(state, key=lambda item: item[0])]
         temporaries = [self._mangled(n) for n in sorted(names.binds - live)]
         return ast.Tuple(ordered, ast.Load()), strings(temporaries)
 
@@ -180,7 +180,7 @@ class _Lowering(Expressions):
         return call("ContainerItem", ast.Constant(text), thunk(pair))
 
     def _mangled(self, name: str) -> str:
-        """A name as Python has it in the class that the function is written in."""
+        """A name as Python mangles it in the class of the function."""
         if self._class_name and name.startswith("__") and not name.endswith("__"):
             return f"_{self._class_name}{name}"
         return name
@@ -191,6 +191,6 @@ def _none() -> ast.expr:
 
 
 def _local(names: Iterable[str]) -> list[ast.stmt]:
-    """Statements that make names variables of a function without assigning them."""
+    """Annotations that declare names as local variables without assigning them."""
     kind = ast.Constant("local")
     return [ast.AnnAssign(ast.Name(name, ast.Store()), kind, None, 1) for name in sorted(names)]

@@ -1,4 +1,4 @@
-"""The values of Python variables as the results of bodies."""
+"""The values of Python variables as outputs of branches and loop bodies."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ _PLAIN: Final = frozenset({bool, int, str, bytes, type(None)})
 
 
 def symbolic(x: Any) -> SymbolicTensor | None:
-    """``x`` as a symbol if its value is unknown while tracing: a symbol, or a variable that a trace reads."""
+    """``x`` as a symbolic tensor: itself, or the value of a variable that a trace reads; None otherwise."""
     if type(x) is SymbolicTensor:
         return x
     if isinstance(x, AbstractVariable) and not dispatch.current().eager:
-        found = dispatch.current().read(x)
-        return found if type(found) is SymbolicTensor else None
+        tensor = dispatch.current().read(x)
+        return tensor if type(tensor) is SymbolicTensor else None
     return None
 
 
-def tested(x: Any) -> Any:
-    """What a condition asks for its truth: of an array the tensor that it holds, else ``x``."""
+def condition_value(x: Any) -> Any:
+    """The value whose truth a condition tests: the tensor of a composite array, else ``x``."""
     return x.as_tensor() if isinstance(x, AbstractComposite) else x
 
 
 def truth(x: Any, what: str) -> Any:
-    """The scalar ``x`` as a tensor of bool; ``what`` names it in the error.
+    """The scalar ``x`` as a bool tensor; ``what`` names the statement in the error.
 
     Raises:
         InvalidArgumentError: not a scalar.
@@ -62,12 +62,12 @@ def as_index(condition: Any) -> Any:
 
 
 def is_undefined(x: Any) -> bool:
-    """Whether ``x`` stands for a variable that was not assigned."""
+    """Whether ``x`` is the placeholder of an unassigned variable."""
     return isinstance(x, Unassigned)
 
 
 def is_unreturned(x: Any) -> bool:
-    """Whether ``x`` stands for the result of a function that has not returned yet."""
+    """Whether ``x`` is the placeholder for the result of a function that has not returned yet."""
     return x is UNRETURNED
 
 
@@ -77,7 +77,7 @@ def is_value(x: Any) -> bool:
 
 
 def is_same(a: Any, b: Any) -> bool:
-    """Whether two values of a Python variable are one, so that it needs no place in the graph."""
+    """Whether two values of a Python variable are the same, so that it need not be an output."""
     return a is b or (is_undefined(a) and is_undefined(b)) or (type(a) is type(b) and _equal(a, b))
 
 
@@ -95,28 +95,28 @@ def spec_of(x: Any) -> TensorSpec:
 
 
 def zeros(spec: TensorSpec) -> np.ndarray[Any, Any]:
-    """What stands for a variable where nothing will read it.
+    """An array of zeros, the value of a variable that is not assigned.
 
     Raises:
-        InvalidArgumentError: its shape is known only when it runs.
+        InvalidArgumentError: the shape is not static.
     """
     if not spec.shape.is_static:
         raise InvalidArgumentError(
-            f"A variable of shape {spec.shape}, which is not known while tracing, is assigned on some ways "
-            f"alone; assign it before the loop or on all ways.{here()}"
+            f"A variable of shape {spec.shape}, which is not static, is assigned on some paths only; assign "
+            f"it before the loop or on all paths.{here()}"
         )
     return zero_array(tuple([d or 0 for d in spec.shape]), spec.dtype.dtype)
 
 
 def adapts(x: Any, dtype: DType) -> bool:
-    """Whether a Python number can be of ``dtype`` without loss of its kind."""
+    """Whether ``x`` is a Python number that can be converted to ``dtype`` without loss of its kind."""
     if type(x) not in _NUMBERS or dtype.is_bool != (type(x) is bool):
         return False
     return type(x) in (bool, int) or dtype.is_complex or (type(x) is float and dtype.is_inexact)
 
 
 def value_of(x: Any, dtype: DType | None, tracer: Tracer) -> Value:
-    """``x`` in the graph that ``tracer`` records; ``dtype`` is a Python number's."""
+    """``x`` as a value of the graph that ``tracer`` records; a Python number gets ``dtype``."""
     if isinstance(x, AbstractVariable):
         return tracer.read(x)._value
     if isinstance(x, AbstractTensor):

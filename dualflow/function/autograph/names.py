@@ -13,13 +13,13 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 class ScopeNames(ast.NodeVisitor):
-    """What a part of a function's own scope reads and binds; the nodes are visited as Python evaluates them.
+    """The names that a part of a function's scope reads and binds, visited in the order of evaluation.
 
     Attributes:
         reads: names that are read before this part binds them.
-        loads: all names that are read, those of functions inside included.
+        loads: all names that are read, including those of nested functions.
         binds: names that this part assigns, deletes, imports or defines.
-        places: attributes and items that it assigns, by their source.
+        places: attributes and items that it assigns, by their source text.
         shared: names that it declares ``nonlocal``.
         module: names that it declares ``global``.
     """
@@ -122,9 +122,9 @@ class ScopeNames(ast.NodeVisitor):
         inside = ScopeNames()
         inside._visit(node.generators)
         inside._visit(*([node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]))
-        own = ScopeNames.of([g.target for g in node.generators]).binds
-        self._read(inside.loads - own)
-        self.binds |= inside.binds - own
+        targets = ScopeNames.of([g.target for g in node.generators]).binds
+        self._read(inside.loads - targets)
+        self.binds |= inside.binds - targets
 
     visit_SetComp = visit_GeneratorExp = visit_DictComp = visit_ListComp
 
@@ -133,15 +133,15 @@ class ScopeNames(ast.NodeVisitor):
 
 
 def free_names(node: ast.AST) -> set[str]:
-    """The names that a function or class inside takes from the scopes around it, or shares with them."""
+    """The names that a nested function or class reads from the scopes around it, or shares with them."""
     body = [node.body] if isinstance(node, ast.Lambda) else node.body  # type: ignore[attr-defined]  # a scope
     inside = ScopeNames.of(body)
-    own = inside.binds | (set(parameters(node.args)) if isinstance(node, FUNCTIONS) else set())
-    return (inside.loads - (own - inside.shared) - inside.module) | inside.shared
+    bound = inside.binds | (set(parameters(node.args)) if isinstance(node, FUNCTIONS) else set())
+    return (inside.loads - (bound - inside.shared) - inside.module) | inside.shared
 
 
 def _is_place(node: ast.expr) -> bool:
-    """Whether an expression consists of names, attributes and items alone, so that it may be read again."""
+    """Whether an expression consists of names, attributes and items only, so that it can be read again."""
     if isinstance(node, ast.Attribute):
         return _is_place(node.value)
     if isinstance(node, ast.Subscript):
@@ -150,7 +150,7 @@ def _is_place(node: ast.expr) -> bool:
 
 
 def own_nodes(*blocks: Iterable[ast.AST]) -> Iterable[ast.AST]:
-    """The nodes of blocks, without the insides of functions and classes."""
+    """The nodes of blocks, without the bodies of nested functions and classes."""
     pending = [node for block in blocks for node in block]
     while pending:
         node = pending.pop()
@@ -160,7 +160,7 @@ def own_nodes(*blocks: Iterable[ast.AST]) -> Iterable[ast.AST]:
 
 
 class Namer:
-    """Makes names that a tree doesn't use.
+    """Creates names that a tree doesn't use.
 
     Attributes:
         functions: the names of generated functions.
@@ -172,7 +172,7 @@ class Namer:
         self._used |= {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
 
     def new(self, stem: str) -> str:
-        """``stem``, with a number behind it where it is in use."""
+        """``stem``, followed by a number if it is in use."""
         name, number = stem, 0
         while name in self._used:
             number += 1

@@ -1,4 +1,4 @@
-"""Parts of syntax trees that the lowering builds."""
+"""Constructors of syntax tree nodes."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Final, TypeVar
 
 N = TypeVar("N", bound=ast.AST)
 OPERATORS_NAME: Final = "ag__"
-"""The name by which converted code finds the operators."""
+"""The name of the operators in converted code."""
 
 
 def load(name: str) -> ast.Name:
-    """A name that is read."""
+    """A read of a name."""
     return ast.Name(name, ast.Load())
 
 
 def operator(name: str) -> ast.Attribute:
-    """An operator that generated code calls."""
+    """A reference to an operator."""
     return ast.Attribute(load(OPERATORS_NAME), name, ast.Load())
 
 
@@ -33,17 +33,17 @@ def thunk(body: ast.expr) -> ast.Lambda:
 
 
 def function_of(names: Sequence[str], body: ast.expr) -> ast.Lambda:
-    """A ``lambda`` with plain parameters."""
+    """A ``lambda`` with positional parameters."""
     return ast.copy_location(ast.Lambda(arguments(names), body), body)
 
 
 def arguments(names: Sequence[str]) -> ast.arguments:
-    """Plain parameters."""
+    """Positional parameters."""
     return ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
 
 
 def assigned(name: str, value: ast.expr) -> ast.Assign:
-    """An assignment of one name."""
+    """An assignment to one name."""
     return ast.Assign([ast.Name(name, ast.Store())], value)
 
 
@@ -58,7 +58,7 @@ def strings(names: Sequence[str]) -> ast.Tuple:
 
 
 def placed(nodes: Sequence[N], at: ast.AST) -> list[N]:
-    """``nodes`` at the line of ``at``, with their new parts."""
+    """``nodes`` with the location of ``at``, also for their parts without one."""
     for node in nodes:
         ast.copy_location(node, at)
         ast.fix_missing_locations(node)
@@ -66,7 +66,7 @@ def placed(nodes: Sequence[N], at: ast.AST) -> list[N]:
 
 
 def defined(name: str, args: ast.arguments, body: Sequence[ast.stmt]) -> ast.FunctionDef:
-    """A ``def`` statement; it is made by the parser, since its fields differ between versions of Python."""
+    """A ``def`` statement, created by the parser, since its fields differ between versions of Python."""
     (function,) = ast.parse("def name(): pass").body
     assert isinstance(function, ast.FunctionDef)
     function.name, function.args, function.body = name, args, list(body)
@@ -74,5 +74,5 @@ def defined(name: str, args: ast.arguments, body: Sequence[ast.stmt]) -> ast.Fun
 
 
 def is_converted(code: CodeType) -> bool:
-    """Whether ``code`` is of a converted function, or of a function inside of one."""
+    """Whether ``code`` belongs to a converted function, or to a function nested in one."""
     return OPERATORS_NAME in code.co_names

@@ -1,4 +1,4 @@
-"""What converted code calls: its ``ag__``. An operator's module is imported when code first needs it."""
+"""The operators that converted code calls as ``ag__``; their modules are imported at the first use."""
 
 from __future__ import annotations
 

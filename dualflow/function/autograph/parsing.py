@@ -1,4 +1,4 @@
-"""The syntax tree of one function, at its lines and columns in the user's file."""
+"""Parses one function, with its lines and columns in the user's file."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ Span = tuple[int, int, int, int]
 
 
 class SourceError(Exception):
-    """The source of a function is not available, or isn't that of the function."""
+    """The source of a function is not available, or does not belong to the function."""
 
 
 def parsed(function: FunctionType) -> FunctionNode:
-    """The tree of a function that a ``def`` statement or ``lambda`` has made.
+    """The syntax tree of a function: a ``def`` statement or a ``lambda``.
 
     Raises:
-        SourceError: there is no source, or several functions fit.
+        SourceError: there is no source, or several functions match.
     """
     lines = source_lines(function.__code__, function.__globals__)
     if not lines:
-        raise SourceError("its source is not to be found, as that of code from exec, python -c or the prompt")
+        raise SourceError("its source is not available, as for code from exec, python -c or the prompt")
     code = function.__code__
     tree = _lambda(code, lines) if code.co_name == _LAMBDA else _definition(code, lines)
     if tree is None:
-        raise SourceError("its source is not to be found: the file has changed since it was imported")
+        raise SourceError("its source is not available: the file has changed since it was imported")
     return tree
 
 
 def _definition(code: CodeType, lines: Sequence[str]) -> ast.FunctionDef | None:
-    """The ``def`` statement of ``code``, parsed without the rest of the file."""
+    """The ``def`` statement of ``code``; only its lines are parsed."""
     first = code.co_firstlineno
     if first > len(lines):
         return None
@@ -47,7 +47,7 @@ def _definition(code: CodeType, lines: Sequence[str]) -> ast.FunctionDef | None:
     indented = block[0][:1].isspace()
     try:
         tree: ast.AST = ast.parse("".join(["if 1:\n", *block] if indented else block))
-    except SyntaxError:  # a text whose lines begin left of the function goes on behind it
+    except SyntaxError:  # a string in the function has lines with less indentation
         tree, first, indented = _file(lines), 1, False
     ast.increment_lineno(tree, first - 1 - indented)
     for node in ast.walk(tree):
@@ -59,7 +59,7 @@ def _definition(code: CodeType, lines: Sequence[str]) -> ast.FunctionDef | None:
 
 
 def _end(code: CodeType, lines: Sequence[str]) -> int:
-    """The last line of a ``def`` statement: what follows its code and is indented belongs to it."""
+    """The last line of a ``def`` statement, including indented lines after its code."""
     indent = _indent(lines[code.co_firstlineno - 1])
     last = max([code.co_firstlineno, *(end for _, end, _, _ in code.co_positions() if end is not None)])
     while last < len(lines) and (not lines[last].strip() or _indent(lines[last]) > indent):
@@ -79,10 +79,10 @@ def _file(lines: Sequence[str]) -> ast.Module:
 
 
 def _lambda(code: CodeType, lines: Sequence[str]) -> ast.Lambda | None:
-    """The ``lambda`` of ``code``: the last in its line that holds all that the code was compiled from.
+    """The ``lambda`` of ``code``: the last one in its line that contains all instructions of the code.
 
     Raises:
-        SourceError: several fit.
+        SourceError: several match.
     """
     spans = list(_spans(code))
     if spans and code.co_firstlineno <= len(lines):
@@ -91,14 +91,14 @@ def _lambda(code: CodeType, lines: Sequence[str]) -> ast.Lambda | None:
             node = _alone(lines, code.co_firstlineno, keyword.start(), max((s[1], s[3]) for s in spans))
             if node is not None and _fits(node, code, spans):
                 return node
-    fitting = [n for n in ast.walk(_file(lines)) if isinstance(n, ast.Lambda) and _fits(n, code, spans)]
-    if len(fitting) > 1 and not spans:
+    matching = [n for n in ast.walk(_file(lines)) if isinstance(n, ast.Lambda) and _fits(n, code, spans)]
+    if len(matching) > 1 and not spans:
         raise SourceError(f"it is one of several lambdas with its parameters in line {code.co_firstlineno}")
-    return max(fitting, key=lambda node: node.col_offset, default=None)
+    return max(matching, key=lambda node: node.col_offset, default=None)
 
 
 def _alone(lines: Sequence[str], first: int, column: int, end: tuple[int, int]) -> ast.Lambda | None:
-    """The ``lambda`` that begins at ``column`` of the line ``first`` and goes on to ``end`` at least."""
+    """The ``lambda`` that begins at ``column`` of the line ``first`` and ends at ``end`` or later."""
     block = [line.encode() for line in lines[first - 1 :]]
     start = len(lines[first - 1][:column].encode())
     block[0] = b" " * start + block[0][start:]
@@ -107,7 +107,7 @@ def _alone(lines: Sequence[str], first: int, column: int, end: tuple[int, int]) 
         text = b"(\n" + b"".join(block[:last]) + block[last][:stop] + b"\n)"
         try:
             node = ast.parse(text, mode="eval").body
-        except SyntaxError:  # brackets around the end of its body belong to no instruction
+        except SyntaxError:  # closing brackets at the end of its body belong to no instruction
             closing = _CLOSING.search(block[last].decode(errors="replace"), stop)
             last, stop = (last, closing.end()) if closing else (last + 1, 0)
             continue
@@ -117,7 +117,7 @@ def _alone(lines: Sequence[str], first: int, column: int, end: tuple[int, int]) 
 
 
 def _spans(code: CodeType) -> Iterator[Span]:
-    """The places of the instructions, where the interpreter keeps columns."""
+    """The source positions of the instructions that have columns."""
     for line, end_line, column, end_column in code.co_positions():
         if line is None or end_line is None or column is None or end_column is None:
             continue
@@ -126,7 +126,7 @@ def _spans(code: CodeType) -> Iterator[Span]:
 
 
 def _fits(node: ast.Lambda, code: CodeType, spans: Sequence[Span]) -> bool:
-    """Whether ``node`` begins in the line of ``code`` and has its parameters and instructions."""
+    """Whether ``node`` has the first line, the parameters and the instructions of ``code``."""
     if node.lineno != code.co_firstlineno or parameters(node.args) != _parameters_of(code):
         return False
     assert node.body.end_lineno is not None
@@ -137,7 +137,7 @@ def _fits(node: ast.Lambda, code: CodeType, spans: Sequence[Span]) -> bool:
 
 
 def parameters(args: ast.arguments) -> list[str]:
-    """The names of parameters, in the order in which code has them."""
+    """The names of parameters, in the order of code objects."""
     packed = [a for a in (args.vararg, args.kwarg) if a is not None]
     return [a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs, *packed)]
 

@@ -1,4 +1,4 @@
-"""``match`` as a chain of ``if``."""
+"""Lowers ``match`` to a chain of ``if``."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class UnsupportedSyntax(Exception):
 
 
 def lowered_match(node: ast.Match, namer: Namer) -> list[ast.stmt]:
-    """The statements that a ``match`` stands for.
+    """The statements that replace a ``match``.
 
     Raises:
-        UnsupportedSyntax: a pattern has no other form.
+        UnsupportedSyntax: a pattern can't be expressed by comparisons.
     """
     subject = namer.new("ag__subject")
     chain: list[ast.stmt] = []
@@ -41,7 +41,7 @@ def _case(case: ast.match_case, subject: ast.expr, orelse: list[ast.stmt]) -> li
 
 
 def _pattern(pattern: ast.pattern, subject: ast.expr) -> tuple[list[ast.expr], list[ast.stmt]]:
-    """What must hold for ``pattern`` to match, and what it then assigns."""
+    """The conditions for a match of ``pattern``, and the assignments that follow from it."""
     match pattern:
         case ast.MatchValue():
             return [ast.Compare(subject, [ast.Eq()], [pattern.value])], []
@@ -58,13 +58,13 @@ def _pattern(pattern: ast.pattern, subject: ast.expr) -> tuple[list[ast.expr], l
 
 
 def _alternatives(pattern: ast.MatchOr, subject: ast.expr) -> tuple[list[ast.expr], list[ast.stmt]]:
-    several = [_pattern(p, subject) for p in pattern.patterns]
-    if any(bound for _, bound in several):
+    alternatives = [_pattern(p, subject) for p in pattern.patterns]
+    if any(bound for _, bound in alternatives):
         raise _unsupported(pattern, "captures in alternatives")
-    if not all(tests for tests, _ in several):
+    if not all(tests for tests, _ in alternatives):
         return [], []
-    each = [t[0] if len(t) == 1 else ast.BoolOp(ast.And(), t) for t, _ in several]
-    return [ast.BoolOp(ast.Or(), each)], []
+    conditions = [t[0] if len(t) == 1 else ast.BoolOp(ast.And(), t) for t, _ in alternatives]
+    return [ast.BoolOp(ast.Or(), conditions)], []
 
 
 def _sequence(pattern: ast.MatchSequence, subject: ast.expr) -> tuple[list[ast.expr], list[ast.stmt]]:

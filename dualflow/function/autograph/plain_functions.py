@@ -1,4 +1,4 @@
-"""Functions in which there is nothing to lower: they run as they are written."""
+"""Finds functions that need no conversion, as they contain nothing to lower."""
 
 from __future__ import annotations
 
@@ -16,47 +16,47 @@ _LOWERED: Final = (
     *(ast.BoolOp, ast.Not, ast.In, ast.NotIn, ast.IfExp, ast.comprehension, ast.Starred),
     *(ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef),
 )
-"""Syntax that the lowering changes, or that hides it."""
+"""Syntax that the lowering changes, or that may contain such syntax."""
 
 
 def is_plain(function: FunctionType) -> bool:
-    """Whether the source of ``function`` has no control flow, and calls this package's functions alone."""
+    """Whether ``function`` has no control flow and calls only functions of this package."""
     try:
         tree = parsed(function)
     except SourceError:
         return False
     body = [tree.body] if isinstance(tree, ast.Lambda) else tree.body
     nodes = [node for part in body for node in ast.walk(part)]
-    if any(isinstance(node, _LOWERED) or _takes_apart(node) for node in nodes):
+    if any(isinstance(node, _LOWERED) or _unpacks_or_chains(node) for node in nodes):
         return False
     names = _names(function)
     return all(_is_ours(node.func, names) for node in nodes if isinstance(node, ast.Call))
 
 
-def _takes_apart(node: ast.AST) -> bool:
-    """Whether a node unpacks a value, or compares several."""
+def _unpacks_or_chains(node: ast.AST) -> bool:
+    """Whether a node unpacks a value, or is a chained comparison."""
     if isinstance(node, ast.Tuple | ast.List):
         return isinstance(node.ctx, ast.Store)
     return isinstance(node, ast.Compare) and len(node.ops) > 1
 
 
 def _names(function: FunctionType) -> Mapping[str, Any]:
-    """The names of the module that the function reads, without those that are variables of functions."""
+    """The globals that the function reads, by name."""
     code = function.__code__
-    own = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
-    return {name: function.__globals__.get(name) for name in code.co_names if name not in own}
+    locals_and_cells = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
+    return {name: function.__globals__.get(name) for name in code.co_names if name not in locals_and_cells}
 
 
 def _is_ours(callee: ast.expr, names: Mapping[str, Any]) -> bool:
-    """Whether a callee is reached from a module of this package through modules and their names."""
+    """Whether a callee is a function of this package, named by modules and their attributes."""
     path: list[str] = []
     while isinstance(callee, ast.Attribute):
         path.append(callee.attr)
         callee = callee.value
-    found = names.get(callee.id) if isinstance(callee, ast.Name) else None
-    while isinstance(found, ModuleType) and found.__name__.partition(".")[0] == _PACKAGE:
+    value = names.get(callee.id) if isinstance(callee, ast.Name) else None
+    while isinstance(value, ModuleType) and value.__name__.partition(".")[0] == _PACKAGE:
         if not path:
             return False
-        found = getattr(found, path.pop(), None)
-    owner = getattr(found, "__module__", None) or ""
+        value = getattr(value, path.pop(), None)
+    owner = getattr(value, "__module__", None) or ""
     return not path and owner.partition(".")[0] == _PACKAGE and owner not in HIGHER_ORDER

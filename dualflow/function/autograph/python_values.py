@@ -1,4 +1,4 @@
-"""Operators on plain Python values, as Python has them; others are left to the modules that take tensors."""
+"""Fast paths of the operators for plain Python values; other values import the modules for tensors."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.core.locks import imported
-from dualflow.function.autograph.loop_options import noting
+from dualflow.function.autograph.loop_options import loop_options
 
 if TYPE_CHECKING:
     from dualflow.function.autograph.state import AssignedNames
 
 _CONTAINERS: Final = frozenset({list, tuple, dict, set, frozenset, str, bytes, range})
 _VALUES: Final = _CONTAINERS | {bool, int, float, complex, type(None)}
-"""Types whose truth Python knows."""
+"""Types whose truth value Python computes."""
 _ITERABLES: Final = _CONTAINERS | {
     *(type({}.keys()), type({}.values()), type({}.items()), zip, enumerate, reversed, map)
 }
 """Types that Python iterates."""
 _ON_CONTAINERS: Final = frozenset({range, len, int, float, bool, list, tuple, enumerate, zip, reversed})
-"""Built-in functions that look into no element of a container."""
+"""Built-in functions that read no element of a container."""
 OVERLOADED: Final = _ON_CONTAINERS | {sum, min, max, sorted, map, filter, any, all}
 """Built-in functions that also take tensors."""
 _BUILT_IN: Final = "dualflow.function.autograph.builtins"
@@ -51,17 +51,17 @@ def for_stmt(
     names: AssignedNames,
     temporaries: Sequence[str],
 ) -> None:
-    """``for x in iterated: body(x)`` while ``extra_test()`` holds."""
+    """``for x in iterated: body(x)`` while ``extra_test()`` is true."""
     if extra_test is not None or type(iterated) not in _ITERABLES:
         imported(_LOOPS).for_stmt(iterated, extra_test, body, names, temporaries)
         return
-    with noting(None):
+    with loop_options(None):
         for x in iterated:
             body(x)
 
 
 def overloaded(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """A call of a function of ``OVERLOADED``."""
+    """The result of a function of ``OVERLOADED``."""
     if function in _ON_CONTAINERS and all(type(x) in _ITERABLES or type(x) in _VALUES for x in args):
         return function(*args, **kwargs)
     return imported(_BUILT_IN).OVERLOADS[function](*args, **kwargs)
@@ -75,14 +75,14 @@ def if_exp(condition: Any, if_true: Callable[[], Any], if_false: Callable[[], An
 
 
 def and_(first: Any, second: Callable[[], Any]) -> Any:
-    """``first and second()``, where the second runs only if it is needed."""
+    """``first and second()``; ``second`` is called only if it is needed."""
     if type(first) in _VALUES:
         return first and second()
     return imported(_BRANCHES).and_(first, second)
 
 
 def or_(first: Any, second: Callable[[], Any]) -> Any:
-    """``first or second()``, where the second runs only if it is needed."""
+    """``first or second()``; ``second`` is called only if it is needed."""
     if type(first) in _VALUES:
         return first or second()
     return imported(_BRANCHES).or_(first, second)
@@ -94,18 +94,18 @@ def not_(x: Any) -> Any:
 
 
 def returned(value: Any, did_return: Any) -> Any:
-    """What a function returns at its end, where ``did_return`` tells whether a ``return`` was reached."""
+    """The result of a function, whose flag ``did_return`` is whether a ``return`` was reached."""
     if did_return is True:
         return value
     return imported(_BRANCHES).returned(value, did_return)
 
 
 def parts(x: Any) -> Any:
-    """What ``a, b = x`` unpacks."""
+    """The iterable that ``a, b = x`` unpacks."""
     return x if type(x) in _ITERABLES else imported(_UNPACKING).parts(x)
 
 
 def items(x: Any) -> Iterable[Any]:
-    """What a comprehension iterates."""
+    """The iterable of a comprehension over ``x``."""
     iterable: Iterable[Any] = x if type(x) in _ITERABLES else imported(_UNPACKING).items(x)
     return iterable

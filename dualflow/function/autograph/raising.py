@@ -23,11 +23,11 @@ class _Guard:
     kinds: Callable[[], Any]
 
     def catches(self, kind: Any) -> bool:
-        """Whether a clause takes exceptions of ``kind``; of any that is not known before it is made."""
+        """Whether a clause catches exceptions of ``kind``; True if ``kind`` is no class of exceptions."""
         if isinstance(kind, BaseException):
             kind = type(kind)
-        known = isinstance(kind, type) and issubclass(kind, BaseException)
-        return not known or issubclass(kind, self.kinds())
+        is_class = isinstance(kind, type) and issubclass(kind, BaseException)
+        return not is_class or issubclass(kind, self.kinds())
 
 
 _guards: ContextVar[tuple[_Guard, ...]] = ContextVar("dualflow_guards", default=())
@@ -35,7 +35,7 @@ _guards: ContextVar[tuple[_Guard, ...]] = ContextVar("dualflow_guards", default=
 
 @contextmanager
 def catching(kinds: Callable[[], Any]) -> Iterator[None]:
-    """The body of a ``try`` statement whose ``except`` clauses name ``kinds()``, evaluated when needed."""
+    """The context of a ``try`` statement's body; ``kinds()`` are the classes of its ``except`` clauses."""
     token = _guards.set((*_guards.get(), _Guard(dispatch.current().innermost, kinds)))
     try:
         yield
@@ -44,18 +44,19 @@ def catching(kinds: Callable[[], Any]) -> Iterator[None]:
 
 
 def raised(kind: Any, make: Callable[..., Any], reads: Sequence[Any]) -> Any:
-    """What the user's ``raise make(*reads)`` raises now.
+    """The exception of the user's ``raise make(*reads)``.
 
-    Under a condition that is a tensor, it is raised where the graph takes the branch, whose trace ends here.
+    Under a condition that is a tensor, the trace of the branch ends here, and the exception is raised if the
+    graph takes the branch.
 
     Args:
-        kind: the exception's class, where that is known before it is made.
-        make: the exception.
-        reads: what the expression reads; tensors are given to ``make`` when the graph runs.
+        kind: the class of the exception; None if it is not known before the expression is evaluated.
+        make: evaluates the expression.
+        reads: the values that the expression reads.
 
     Raises:
         Ended: the trace of the branch ends.
-        InvalidArgumentError: a ``try`` statement outside of the branch would have to catch it.
+        InvalidArgumentError: a ``try`` statement outside of the branch would have to catch the exception.
     """
     if dispatch.current().eager or not is_conditional():
         return make(*reads)
@@ -67,7 +68,7 @@ def raised(kind: Any, make: Callable[..., Any], reads: Sequence[Any]) -> Any:
         raise_at_boundary(
             InvalidArgumentError(
                 "An exception raised under a condition that is a tensor can't be caught by a `try` around "
-                "the condition, which the graph no longer has. Put the `try` inside of the branch or around "
+                "the condition, which is not part of the graph. Put the `try` inside of the branch or around "
                 f"the call of the compiled function, or set a flag in the branch.{here()}"
             )
         )
@@ -75,12 +76,12 @@ def raised(kind: Any, make: Callable[..., Any], reads: Sequence[Any]) -> Any:
 
 
 def kinds(*classes: Any) -> tuple[Any, ...]:
-    """The classes that ``except`` clauses name, one by one or in tuples."""
+    """The classes of ``except`` clauses, with tuples flattened."""
     return tuple([k for c in classes for k in (kinds(*c) if isinstance(c, tuple) else (c,))])
 
 
 def caused(error: Any, cause: Any) -> Any:
-    """What ``raise error from cause`` raises."""
-    made = error() if isinstance(error, type) else error
-    made.__cause__ = cause() if isinstance(cause, type) else cause
-    return made
+    """The exception of ``raise error from cause``."""
+    exception = error() if isinstance(error, type) else error
+    exception.__cause__ = cause() if isinstance(cause, type) else cause
+    return exception

@@ -1,4 +1,4 @@
-"""What a loop in the graph counts through: ranges, the rows of tensors, and several of those at once."""
+"""The sequences that loops of the graph iterate over: ranges, rows of tensors, ``zip`` and ``enumerate``."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from dualflow.ops.taking import gather
 
 @dataclass(frozen=True, slots=True)
 class LoopIterations(ABC):
-    """The iterations of a loop, by their number from 0.
+    """The iterations of a loop, numbered from 0.
 
     Attributes:
-        count: how many, a Python int or a scalar.
-        counter: the dtype of their numbers.
+        count: the number of iterations, a Python int or a scalar.
+        counter: the dtype of the loop counter.
     """
 
     count: Any
@@ -60,7 +60,7 @@ class Progression(LoopIterations):
 
 @dataclass(frozen=True, slots=True)
 class Rows(LoopIterations):
-    """The parts of a tensor along its first axis."""
+    """The slices of a tensor along its first axis."""
 
     tensor: Any
 
@@ -70,7 +70,7 @@ class Rows(LoopIterations):
 
 @dataclass(frozen=True, slots=True)
 class Zipped(LoopIterations):
-    """Several sequences side by side, as far as the shortest goes."""
+    """Tuples of the items of several sequences, up to the end of the shortest."""
 
     parts: tuple[LoopIterations, ...]
 
@@ -79,22 +79,22 @@ class Zipped(LoopIterations):
 
 
 def iterations_of(iterated: Any) -> LoopIterations | None:
-    """The iterations of a loop over ``iterated`` in the graph; None for what Python iterates."""
+    """The iterations of a loop of the graph over ``iterated``; None for a Python iterable."""
     if isinstance(iterated, LoopIterations):
         return iterated
-    symbol = symbolic(iterated)
-    if symbol is None:
+    tensor = symbolic(iterated)
+    if tensor is None:
         return None
-    if not symbol.shape:
-        raise DTypeError(f"{symbol} is a scalar, which can't be iterated; use range.{here()}")
-    return _range_iterations(symbol) or _constant_iterations(symbol) or _rows(symbol)
+    if not tensor.shape:
+        raise DTypeError(f"{tensor} is a scalar, which can't be iterated; use range.{here()}")
+    return _range_iterations(tensor) or _constant_iterations(tensor) or _rows(tensor)
 
 
 def zipped(iterables: Sequence[Any]) -> Zipped:
     """The iterations of ``zip``; Python's sequences become tensors."""
     parts = tuple(iterations_of(x) or _rows(convert_to_tensor(x)) for x in iterables)
-    known = [p.count for p in parts if isinstance(p.count, int)]
-    count: Any = min(known) if known else None
+    static_counts = [p.count for p in parts if isinstance(p.count, int)]
+    count: Any = min(static_counts) if static_counts else None
     for part in parts:
         if not isinstance(part.count, int):
             count = cast(part.count, int32) if count is None else minimum(cast(part.count, int32), count)
@@ -114,40 +114,40 @@ def _rows(tensor: Any) -> Rows:
     return Rows(shape(tensor)[0] if size is None else int(size), int32, tensor)
 
 
-def _range_iterations(symbol: SymbolicTensor) -> Progression | None:
-    """The iterations over ``df.range``, whose limits may be unknown; None for any other tensor."""
-    node = symbol._value.node
+def _range_iterations(tensor: SymbolicTensor) -> Progression | None:
+    """The iterations over ``df.range``, whose limits may be dynamic; None for any other tensor."""
+    node = tensor._value.node
     if node is None:
         return None
     if node.op is IOTA and len(node.attrs["shape"]) == 1:
-        dtype = symbol.dtype
+        dtype = tensor.dtype
         return Progression(node.attrs["shape"][0], dtype if dtype.is_integer else int32, 0, 1, dtype)
-    if node.op is not RANGE or symbol.dtype.is_unsigned:
+    if node.op is not RANGE or tensor.dtype.is_unsigned:
         return None
-    start, limit, step = (_plain(SymbolicTensor(v, symbol._tracer)) for v in node.inputs)
-    dtype = symbol.dtype
+    start, limit, step = (_plain(SymbolicTensor(v, tensor._tracer)) for v in node.inputs)
+    dtype = tensor.dtype
     if not dtype.is_integer:
         return Progression(cast(ceil((limit - start) / step), int32), int32, start, step, dtype)
-    span = limit if _is(start, 0) else limit - start
-    count = span if _is(step, 1) else -(-span // step)
+    distance = limit if _is(start, 0) else limit - start
+    count = distance if _is(step, 1) else -(-distance // step)
     return Progression(count, dtype, start, step, dtype)
 
 
-def _constant_iterations(symbol: SymbolicTensor) -> Progression | None:
-    """The iterations over a vector of known numbers at equal distances; None for any other."""
-    known = symbol.static_value()
-    if known is None or known.ndim != 1 or known.dtype.kind not in "iu" or known.size < 2:
+def _constant_iterations(tensor: SymbolicTensor) -> Progression | None:
+    """The iterations over a constant vector of integers with equal differences; None for any other."""
+    values = tensor.static_value()
+    if values is None or values.ndim != 1 or values.dtype.kind not in "iu" or values.size < 2:
         return None
-    steps = np.diff(known)
+    steps = np.diff(values)
     if (steps != steps[0]).any():
         return None
-    return Progression(known.size, symbol.dtype, known[0].item(), steps[0].item(), symbol.dtype)
+    return Progression(values.size, tensor.dtype, values[0].item(), steps[0].item(), tensor.dtype)
 
 
-def _plain(symbol: SymbolicTensor) -> Any:
-    """A Python number for a scalar that is known."""
-    known = symbol.static_value()
-    return symbol if known is None else known.item()
+def _plain(tensor: SymbolicTensor) -> Any:
+    """A constant scalar as a Python number; other tensors unchanged."""
+    value = tensor.static_value()
+    return tensor if value is None else value.item()
 
 
 def _is(x: Any, number: int) -> bool:

@@ -1,4 +1,4 @@
-"""What a function becomes, to look at."""
+"""``to_code``: the source of a converted function."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def to_code(
         InvalidArgumentError: its source is not available, or uses what can't be converted.
 
     >>> import dualflow as df
-    >>> from dualflow.function.autograph.do_not_convert import is_as_written
-    >>> df.autograph.to_code(is_as_written).splitlines()[0]
-    'def ag__is_as_written(function: Any) -> bool:'
+    >>> from dualflow.function.autograph.do_not_convert import is_marked
+    >>> df.autograph.to_code(is_marked).splitlines()[0]
+    'def ag__is_marked(function: Any) -> bool:'
     """
     function = getattr(entity, "python_function", entity)
     function = getattr(function, "__func__", function)

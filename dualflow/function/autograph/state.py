@@ -1,7 +1,7 @@
 """The variables that a branch or a loop assigns: saved, restored and merged while it is traced.
 
-They are variables of the user's function, that is, cells which the generated bodies share. What a module, an
-object or a container holds can be part of the state as well.
+They are local variables of the user's function, in cells that the generated bodies share, and globals,
+attributes of objects and items of containers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dualflow.core.records import dataclass
 
 
 class Unassigned:
-    """Stands for the value of a variable that has none."""
+    """The placeholder for the value of an unassigned variable."""
 
     __slots__ = ()
 
@@ -24,7 +24,7 @@ class Unassigned:
 
 
 class Unreturned(Unassigned):
-    """Stands for the result of a function that has not returned yet."""
+    """The placeholder for the result of a function that has not returned yet."""
 
     __slots__ = ()
 
@@ -34,13 +34,13 @@ UNRETURNED: Final = Unreturned()
 
 
 class Assignable(ABC):
-    """Something that code assigns, apart from variables of functions."""
+    """The target of an assignment."""
 
     name: str
 
     @abstractmethod
     def read(self) -> Any:
-        """Its value; ``UNASSIGNED`` if it has none."""
+        """The value; ``UNASSIGNED`` if there is none."""
 
     @abstractmethod
     def write(self, x: Any) -> None:
@@ -49,7 +49,7 @@ class Assignable(ABC):
 
 @dataclass(frozen=True, slots=True)
 class LocalVariable(Assignable):
-    """A variable of a function."""
+    """A local variable of a function."""
 
     name: str
     cell: CellType
@@ -118,12 +118,12 @@ AssignedNames = Sequence["str | Assignable"]
 
 
 class SavedVariables:
-    """What the bodies of one statement assign.
+    """The variables that the bodies of one statement assign.
 
     Args:
-        bodies: generated functions; each variable is free in one of them, or a global of them.
-        names: what is read afterwards.
-        temporaries: the names of the other variables, which get back the values that they have now.
+        bodies: generated functions; each variable is a free variable or a global of them.
+        names: the variables that are read afterwards.
+        temporaries: the other variables, which are reset to their values at construction.
     """
 
     __slots__ = ("_references", "_temporaries", "names")
@@ -142,11 +142,11 @@ class SavedVariables:
         self.names = [reference.name for reference in self._references]
 
     def read(self) -> tuple[Any, ...]:
-        """The values, of ``names``."""
+        """The values of ``names``."""
         return tuple([reference.read() for reference in self._references])
 
     def write(self, values: Sequence[Any]) -> None:
-        """Assign the values, and give the temporaries back theirs."""
+        """Assign values to ``names``, and reset the temporaries."""
         for reference, x in zip(self._references, values, strict=True):
             reference.write(x)
         for reference, x in self._temporaries:

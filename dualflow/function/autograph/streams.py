@@ -1,4 +1,4 @@
-"""Loops over elements that come while the program runs: the body is compiled, and runs once for each."""
+"""Loops over elements that are read at run time, such as a dataset's; the loop body is compiled."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from dualflow.ops.record import Effect, Op
 
 Array = np.ndarray[Any, Any]
 Read = Callable[[], "Sequence[Array] | None"]
-"""The leaves of the next element; None where there is none."""
+"""Reads the leaves of the next element; None at the end."""
 
 
 class StreamReading(NamedTuple):
-    """How a program reads elements.
+    """A source of elements at run time.
 
     Attributes:
-        structure: of an element.
-        specs: of its leaves, which may leave sizes open.
-        handles: scalars that say, when the program runs, what is read.
-        open: begins to read, for the numbers that the handles have then.
+        structure: the structure of an element.
+        specs: the specs of its leaves, which may have open sizes.
+        handles: scalars that identify the source at run time.
+        open: begins to read the source with these values of the handles.
     """
 
     structure: Structure
@@ -55,16 +55,16 @@ class StreamReading(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class StreamLoop(AssigningSpec):
-    """What a loop over elements does.
+    """A loop over elements, the attribute of a ``stream_loop`` node.
 
     Attributes:
         tracer: the trace of the body.
-        body: takes what is carried, of which the first tells whether there is another iteration, the leaves
-            of an element, and the rest; gives what is carried on.
-        carried: how many inputs are carried.
-        reading: what gives the elements.
-        options: how the body is compiled.
-        variables: those that the body assigns; they are carried last.
+        body: maps (carried values, leaves of an element, invariants) to the next carried values. The first
+            carried value is whether there is another iteration.
+        carried: the number of carried values.
+        reading: the source of the elements.
+        options: the compile options of the body.
+        variables: the variables that the body assigns; their values are carried last.
     """
 
     tracer: Tracer
@@ -76,15 +76,15 @@ class StreamLoop(AssigningSpec):
     _compiled: dict[tuple[Any, ...], CompiledGraph] = field(default_factory=dict, repr=False)
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
-        """What is carried in the end."""
+        """The final carried values."""
         first = len(self.reading.handles)
         numbers = [int(x) for x in arrays[:first]]
         carry: list[Any] = [wrap(x) for x in arrays[first : first + self.carried]]
-        rest = [wrap(x) for x in arrays[first + self.carried :]]
+        invariants = [wrap(x) for x in arrays[first + self.carried :]]
         try:
             with dispatch.using(EAGER), self.reading.open(numbers) as read:
                 while carry[0]._array and (element := read()) is not None:
-                    inputs = [*carry, *map(wrap, element), *rest]
+                    inputs = [*carry, *map(wrap, element), *invariants]
                     carry = list(self._step(element)(*inputs))
         except BaseException as error:
             values = carry[self.carried - len(self.variables) :]
@@ -100,17 +100,17 @@ class StreamLoop(AssigningSpec):
     def _step(self, element: Sequence[Array]) -> CompiledGraph:
         """The body, compiled for elements of these shapes."""
         key = tuple([x.shape for x in element])
-        found = self._compiled.get(key)
-        if found is None:
+        compiled = self._compiled.get(key)
+        if compiled is None:
             with tracing_lock.lock:
                 body = self._sized(element)
                 history = LoopHistory(body, lambda variable, arguments: variable)
-                found = self._compiled[key] = CompiledGraph(body, self.options, history=history)
-        return found
+                compiled = self._compiled[key] = CompiledGraph(body, self.options, history=history)
+        return compiled
 
     def _sized(self, element: Sequence[Array]) -> Graph:
-        """The body with the sizes of an element in the place of open ones."""
-        if self._known:
+        """The body with open sizes replaced by those of an element."""
+        if self._is_static:
             return self.body
         trace = TracedGraph(self.tracer, self.body, options=self.options)
         specs = [v.spec for v in self.body.inputs]
@@ -118,7 +118,7 @@ class StreamLoop(AssigningSpec):
         return specialise(trace, specs).graph
 
     @cached_attribute
-    def _known(self) -> bool:
+    def _is_static(self) -> bool:
         return all(v.spec.shape.is_static for v in self.body.inputs)
 
 
@@ -133,14 +133,14 @@ def _run(*arrays: Array, stream: StreamLoop) -> tuple[Array, ...]:
 
 def _refuse_gradient(needed: Sequence[bool], g: Any, out: Any, *inputs: Any, stream: StreamLoop) -> Any:
     raise InvalidArgumentError(
-        "There is no gradient through a loop over a dataset, whose elements are not kept. Take the gradient "
-        f"inside of the loop, for each element.{here()}"
+        "There is no gradient through a loop over a dataset, whose elements are not stored. Take the "
+        f"gradient inside of the loop, for each element.{here()}"
     )
 
 
 STREAM_LOOP: Final = Op(
     name="stream_loop",
-    doc="A compiled body for each element that is read: what it carries in the end.",
+    doc="The final carried values of a compiled body that runs for each element that is read.",
     infer=_infer,
     kernel=_run,
     kind=Opaque("it reads elements in Python; each iteration is compiled"),
@@ -151,13 +151,13 @@ STREAM_LOOP: Final = Op(
 
 
 def stream_node(reading: StreamReading, iteration: Body, initial: Sequence[Any]) -> list[Any]:
-    """What is carried in the end by a loop over elements, from ``initial``; assigned variables likewise.
+    """The final carried values of a loop over elements; assigned variables are carried too.
 
     Args:
-        reading: what gives the elements.
-        iteration: takes the carried values, the first of which tells whether there is another iteration, and
-            the leaves of an element; returns the next carried values.
-        initial: tensors of the current engine.
+        reading: the source of the elements.
+        iteration: maps the carried values, the first of which is whether there is another iteration, and the
+            leaves of an element to the next carried values.
+        initial: the initial carried values, tensors of the current engine.
     """
     closure = close_over([iteration], len(initial))
     variables, read = closure.operands()

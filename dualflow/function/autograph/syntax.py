@@ -1,7 +1,7 @@
-"""Statements written as others, of fewer kinds: the first step of the lowering.
+"""The first step of the lowering: rewrites statements to a core language with fewer kinds of statements.
 
-``match`` becomes a chain of ``if``, and ``assert`` an ``if`` with a ``raise``. What is raised, and what is
-unpacked, goes through an operator.
+``match`` becomes a chain of ``if``, and ``assert`` an ``if`` with a ``raise``. Exceptions that are raised and
+values that are unpacked are passed to operators.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class CoreSyntax(ast.NodeTransformer):
     """Rewrites the statements of one function.
 
     Args:
-        namer: makes names that the function doesn't use.
+        namer: creates names that the function doesn't use.
     """
 
     def __init__(self, namer: Namer) -> None:
         self._namer = namer
 
     def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """The statements that several become."""
+        """The rewritten statements."""
         result: list[ast.stmt] = []
         for statement in statements:
             lowered = self.visit(statement)
@@ -71,8 +71,8 @@ class CoreSyntax(ast.NodeTransformer):
             return node
         error = node.exc if node.cause is None else call("caused", node.exc, node.cause)
         kind = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-        known = copy.deepcopy(kind) if isinstance(kind, ast.Name | ast.Attribute) else ast.Constant(None)
-        return placed([_raised(error, known)], node)
+        kind = copy.deepcopy(kind) if isinstance(kind, ast.Name | ast.Attribute) else ast.Constant(None)
+        return placed([_raised(error, kind)], node)
 
     def visit_If(self, node: ast.If) -> Any:
         if _raises(node.orelse) and not _raises(node.body):
@@ -89,7 +89,7 @@ class CoreSyntax(ast.NodeTransformer):
             node.body = placed([body], node.body[0])
         return node
 
-    # taking tensors apart
+    # unpacking
 
     def visit_For(self, node: ast.For) -> Any:
         if isinstance(node.target, ast.Tuple | ast.List):
@@ -105,13 +105,13 @@ class CoreSyntax(ast.NodeTransformer):
         ):
             return node
         if len(node.targets) == 1:
-            return placed(self._apart(node.targets[0], node.value), node)
-        held = self._namer.new("ag__held")
-        parts = [s for target in node.targets for s in self._apart(target, load(held))]
-        return placed([assigned(held, node.value), *parts], node)
+            return placed(self._unpacked(node.targets[0], node.value), node)
+        value = self._namer.new("ag__value")
+        parts = [s for target in node.targets for s in self._unpacked(target, load(value))]
+        return placed([assigned(value, node.value), *parts], node)
 
-    def _apart(self, target: ast.expr, value: ast.expr) -> list[ast.stmt]:
-        """The assignment of one target; a tuple's parts may be tensors to take apart in their turn."""
+    def _unpacked(self, target: ast.expr, value: ast.expr) -> list[ast.stmt]:
+        """The assignments to one target; nested tuples are unpacked by statements of their own."""
         if not isinstance(target, ast.Tuple | ast.List):
             return [ast.Assign([target], value)]
         inner: list[ast.stmt] = []
@@ -120,13 +120,13 @@ class CoreSyntax(ast.NodeTransformer):
             if isinstance(element, ast.Tuple | ast.List):
                 part = self._namer.new("ag__part")
                 elements.append(ast.Name(part, ast.Store()))
-                inner += self._apart(element, load(part))
+                inner += self._unpacked(element, load(part))
             else:
                 elements.append(element)
         return [ast.Assign([ast.Tuple(elements, ast.Store())], call("parts", value)), *inner]
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
-        """Without the annotation, which Python doesn't evaluate in a function."""
+        """Remove the annotation, which Python doesn't evaluate in a function."""
         if node.value is None:
             return placed([ast.Pass()], node)
         return placed([ast.Assign([node.target], node.value)], node)
@@ -136,7 +136,7 @@ class CoreSyntax(ast.NodeTransformer):
 
 
 def _raised(error: ast.expr, kind: ast.expr) -> ast.stmt:
-    """The statement that raises ``error``, whose class is ``kind`` if that is known."""
+    """The statement that raises ``error`` of class ``kind``."""
     names = _reads(error)
     reads = ast.Tuple([load(name) for name in names], ast.Load())
     return ast.Raise(call("raised", kind, function_of(names, error), reads), None)
@@ -148,7 +148,7 @@ def _is_exception(name: str) -> bool:
 
 
 def _reads(expression: ast.expr) -> tuple[str, ...]:
-    """The names that an expression reads and does not bind itself, but for built-in exceptions."""
+    """The names that an expression reads and does not bind itself, except built-in exceptions."""
     inside = list(ast.walk(expression))
     names = [n for n in inside if isinstance(n, ast.Name)]
     bound = {n.id for n in names if not isinstance(n.ctx, ast.Load)} | {"ag__", "super", "__class__"}

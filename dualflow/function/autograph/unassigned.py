@@ -1,4 +1,4 @@
-"""Variables that have a value only if an iteration of a loop, or a branch, has run: reading one may fail."""
+"""Values of variables that may be unassigned: those first assigned in a loop or in one branch."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from dualflow.ops.checks import assigned
 
 
 def maybe_unassigned(x: Any, ran: Any, name: str) -> Any:
-    """``x`` as the value of the variable ``name``, which it has only if the bool scalar ``ran`` holds."""
-    known = ran.static_value()
-    if known is not None and known:
+    """``x``, the value of the variable ``name``, with a check that the bool scalar ``ran`` is true."""
+    constant = ran.static_value()
+    if constant is not None and constant:
         return x
-    found = assigned(x, ran, name)
-    tracer_of(dispatch.current()).maybe_unassigned[found._value] = MaybeUnassigned(x, ran, name)
-    return found
+    checked = assigned(x, ran, name)
+    tracer_of(dispatch.current()).maybe_unassigned[checked._value] = MaybeUnassigned(x, ran, name)
+    return checked
 
 
 def is_maybe_unassigned(x: Any) -> bool:
-    """Whether ``x`` is a value that may be missing."""
+    """Whether ``x`` is the value of a variable that may be unassigned."""
     return type(x) is SymbolicTensor and x._value in x._tracer.maybe_unassigned
 
 
-def taken_apart(x: Any) -> tuple[Any, Any]:
-    """The value that ``x`` has if it has one, and the bool, or bool scalar, that says whether it has."""
+def value_and_flag(x: Any) -> tuple[Any, Any]:
+    """The value without the check, and whether the variable is assigned: True, or a bool scalar."""
     if not is_maybe_unassigned(x):
         return x, True
-    made = x._tracer.maybe_unassigned[x._value]
-    return made.x, made.ran
+    value = x._tracer.maybe_unassigned[x._value]
+    return value.x, value.ran

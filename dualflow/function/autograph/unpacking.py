@@ -1,4 +1,4 @@
-"""Tensors where Python takes a sequence apart: unpacking, comprehensions, ``in``, and patterns."""
+"""Tensors as Python sequences: unpacking, comprehensions, ``in``, and patterns."""
 
 from __future__ import annotations
 
@@ -15,67 +15,67 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import unstack
 from dualflow.ops.reduction import reduce_any
 
-UNROLLED: Final = 1024
-"""As many rows may a tensor have that Python iterates: each is code of its own in the graph."""
+MAX_UNPACKED_ROWS: Final = 1024
+"""The largest number of rows of a tensor that Python iterates; each row has its own nodes in the graph."""
 
 
 def parts(x: Any) -> Any:
-    """What ``a, b = x`` takes apart: the rows of a tensor, anything else as it is.
+    """The iterable that ``a, b = x`` unpacks: the rows of a tensor, any other ``x`` itself.
 
     Raises:
-        DTypeError: a scalar.
-        OperatorNotAllowedInGraphError: too many rows, or nobody knows how many.
+        DTypeError: ``x`` is a scalar tensor.
+        OperatorNotAllowedInGraphError: there are too many rows, or their number is dynamic.
     """
-    symbol = symbolic(x)
-    return x if symbol is None else _rows(symbol)
+    tensor = symbolic(x)
+    return x if tensor is None else _rows(tensor)
 
 
 def items(x: Any) -> Iterable[Any]:
-    """What a comprehension goes through; see :func:`parts` for tensors and their errors."""
+    """The iterable of a comprehension over ``x``; see :func:`parts` for tensors and their errors."""
     if isinstance(x, LoopIterations):
         if not isinstance(x.count, int):
-            raise _unknown(f"a range, zip or enumerate of tensors ({x.count} iterations)")
+            raise _dynamic_size(f"a range, zip or enumerate of tensors ({x.count} iterations)")
         return [_iteration(x, k) for k in range(_bounded(x.count))]
-    found: Iterable[Any] = parts(x)
-    return found
+    iterable: Iterable[Any] = parts(x)
+    return iterable
 
 
 def contains(container: Any, item: Any) -> Any:
-    """``item in container``, where one of both, or a member, may be a symbol."""
-    symbol = symbolic(container)
-    if symbol is not None:
-        return reduce_any(equal(symbol, item))
+    """``item in container``, if the container, a member or the item may be a symbolic tensor."""
+    tensor = symbolic(container)
+    if tensor is not None:
+        return reduce_any(equal(tensor, item))
     if type(container) in (list, tuple, range) and any(symbolic(x) is not None for x in (item, *container)):
-        found: Any = False
+        result: Any = False
         for member in container:
             if member is item:
                 return True
             if is_value(member) and is_value(item):
-                found = reduce_any(equal(member, item)) | found
-        return found
+                result = reduce_any(equal(member, item)) | result
+        return result
     return item in container
 
 
 def is_sequence(x: Any, length: int) -> bool:
-    """Whether ``x`` matches a pattern of ``length`` parts."""
-    symbol = symbolic(x)
-    if symbol is not None:
-        return bool(symbol.shape) and symbol.shape[0] == length
+    """Whether ``x`` matches a sequence pattern of ``length`` items."""
+    tensor = symbolic(x)
+    if tensor is not None:
+        return bool(tensor.shape) and tensor.shape[0] == length
     return isinstance(x, Sequence) and not isinstance(x, str | bytes | bytearray) and len(x) == length
 
 
-def _rows(symbol: SymbolicTensor) -> list[Any]:
-    if not symbol.shape:
-        raise DTypeError(f"{symbol} is a scalar, which can't be taken apart.{here()}")
-    if symbol.shape[0] is None:
-        raise _unknown(str(symbol))
-    _bounded(int(symbol.shape[0]))
-    rows: list[Any] = unstack(symbol)
+def _rows(tensor: SymbolicTensor) -> list[Any]:
+    if not tensor.shape:
+        raise DTypeError(f"{tensor} is a scalar, which can't be unpacked.{here()}")
+    if tensor.shape[0] is None:
+        raise _dynamic_size(str(tensor))
+    _bounded(int(tensor.shape[0]))
+    rows: list[Any] = unstack(tensor)
     return rows
 
 
 def _iteration(iterations: LoopIterations, k: int) -> Any:
-    """The item of iteration ``k``, as Python numbers where the loop counts in those."""
+    """The item of iteration ``k``; a Python number for a range of Python numbers."""
     if isinstance(iterations, Zipped):
         return tuple([_iteration(part, k) for part in iterations.parts])
     if (
@@ -88,17 +88,17 @@ def _iteration(iterations: LoopIterations, k: int) -> Any:
 
 
 def _bounded(count: int) -> int:
-    if count > UNROLLED:
+    if count > MAX_UNPACKED_ROWS:
         raise OperatorNotAllowedInGraphError(
-            f"Python would go through {count} rows here one by one, and each becomes code of its own; up to "
-            f"{UNROLLED} are. Map over them with df.map_fn or df.vectorized_map, or use an op of the "
-            f"whole tensor.{here()}"
+            f"Python would unpack {count} rows here, each with its own nodes in the graph; at most "
+            f"{MAX_UNPACKED_ROWS} are allowed. Map over them with df.map_fn or df.vectorized_map, or use an "
+            f"op of the whole tensor.{here()}"
         )
     return count
 
 
-def _unknown(what: str) -> OperatorNotAllowedInGraphError:
+def _dynamic_size(what: str) -> OperatorNotAllowedInGraphError:
     return OperatorNotAllowedInGraphError(
-        f"Python would take {what} apart here, whose size is known only when it runs. Loop over it with a "
-        f"`for` statement, or map over it with df.map_fn.{here()}"
+        f"Python would unpack {what} here, whose size is dynamic. Loop over it with a `for` statement, or "
+        f"map over it with df.map_fn.{here()}"
     )

@@ -1,4 +1,4 @@
-"""What must hold of values: checked at once, or by machine code when a traced function runs."""
+"""``df.debugging.assert_*`` on values: checked eagerly, or by machine code when a traced function runs."""
 
 from __future__ import annotations
 
@@ -30,16 +30,17 @@ Relation = Callable[..., Any]
 def assert_equal(
     x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> Any:
-    """Raise unless ``x == y`` for each pair of elements; ``x`` and ``y`` broadcast.
+    """Raise an error unless ``x == y`` for each pair of elements; ``x`` and ``y`` broadcast.
 
-    In a traced function it is a check of the compiled code, which stops the call at this line. What is known
-    while tracing is refused then.
+    In a traced function it is a check of the compiled code, which stops the call at this line. A condition
+    that is constant is checked while tracing.
 
     Args:
         x: a tensor.
         y: a tensor.
-        message: what the error begins with.
-        summarize: how many elements the error shows; 3 by default. Of large tensors compiled code shows one.
+        message: the first line of the error.
+        summarize: the number of elements that the error shows; 3 by default. Compiled code shows one element
+            of large tensors.
         name: ignored; as in TensorFlow.
 
     Returns:
@@ -63,7 +64,7 @@ def assert_equal(
 def assert_none_equal(
     x: Any, y: Any, summarize: int | None = None, message: str | None = None, name: str | None = None
 ) -> Any:
-    """Raise unless ``x != y`` for each pair of elements; as :func:`assert_equal`."""
+    """Raise an error unless ``x != y`` for each pair of elements; as :func:`assert_equal`."""
     return _compare("x != y", comparison.not_equal, (x, y), message, summarize)
 
 
@@ -71,7 +72,7 @@ def assert_none_equal(
 def assert_less(
     x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> Any:
-    """Raise unless ``x < y`` for each pair of elements; as :func:`assert_equal`."""
+    """Raise an error unless ``x < y`` for each pair of elements; as :func:`assert_equal`."""
     return _compare("x < y", comparison.less, (x, y), message, summarize)
 
 
@@ -79,7 +80,7 @@ def assert_less(
 def assert_less_equal(
     x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> Any:
-    """Raise unless ``x <= y`` for each pair of elements; as :func:`assert_equal`."""
+    """Raise an error unless ``x <= y`` for each pair of elements; as :func:`assert_equal`."""
     return _compare("x <= y", comparison.less_equal, (x, y), message, summarize)
 
 
@@ -87,7 +88,7 @@ def assert_less_equal(
 def assert_greater(
     x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> Any:
-    """Raise unless ``x > y`` for each pair of elements; as :func:`assert_equal`."""
+    """Raise an error unless ``x > y`` for each pair of elements; as :func:`assert_equal`."""
     return _compare("x > y", comparison.greater, (x, y), message, summarize)
 
 
@@ -95,7 +96,7 @@ def assert_greater(
 def assert_greater_equal(
     x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> Any:
-    """Raise unless ``x >= y`` for each pair of elements; as :func:`assert_equal`."""
+    """Raise an error unless ``x >= y`` for each pair of elements; as :func:`assert_equal`."""
     return _compare("x >= y", comparison.greater_equal, (x, y), message, summarize)
 
 
@@ -103,7 +104,7 @@ def assert_greater_equal(
 def assert_negative(
     x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> Any:
-    """Raise unless each element is below 0; as :func:`assert_equal`."""
+    """Raise an error unless each element is below 0; as :func:`assert_equal`."""
     return _compare("x < 0", lambda x: x < zeros_like(x), (x,), message, summarize)
 
 
@@ -111,7 +112,7 @@ def assert_negative(
 def assert_positive(
     x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> Any:
-    """Raise unless each element is above 0; as :func:`assert_equal`.
+    """Raise an error unless each element is above 0; as :func:`assert_equal`.
 
     >>> import dualflow as df
     >>> root = df.function(lambda x: [df.debugging.assert_positive(x), df.sqrt(x)][1])
@@ -125,7 +126,7 @@ def assert_positive(
 def assert_non_negative(
     x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> Any:
-    """Raise unless each element is 0 or above; as :func:`assert_equal`."""
+    """Raise an error unless each element is 0 or above; as :func:`assert_equal`."""
     return _compare("x >= 0", lambda x: x >= zeros_like(x), (x,), message, summarize)
 
 
@@ -133,7 +134,7 @@ def assert_non_negative(
 def assert_non_positive(
     x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> Any:
-    """Raise unless each element is 0 or below; as :func:`assert_equal`."""
+    """Raise an error unless each element is 0 or below; as :func:`assert_equal`."""
     return _compare("x <= 0", lambda x: x <= zeros_like(x), (x,), message, summarize)
 
 
@@ -147,15 +148,15 @@ def assert_near(
     summarize: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Raise unless ``|x - y| <= atol + rtol * |y|`` for each pair of elements; as :func:`assert_equal`.
+    """Raise an error unless ``|x - y| <= atol + rtol * |y|`` for each pair of elements.
 
     Args:
-        x: a tensor of floats, or of complex numbers.
-        y: the same.
-        rtol: 10 times the spacing of the dtype's numbers at 1 by default.
-        atol: the same by default.
-        message: what the error begins with.
-        summarize: how many elements the error shows; 3 by default.
+        x: a tensor of floats or complex numbers.
+        y: a tensor of floats or complex numbers.
+        rtol: the relative tolerance; by default 10 times the epsilon of the dtype.
+        atol: the absolute tolerance; the same by default.
+        message: the first line of the error.
+        summarize: the number of elements that the error shows; 3 by default.
         name: ignored; as in TensorFlow.
 
     Raises:
@@ -166,8 +167,8 @@ def assert_near(
         raise InvalidArgumentError(
             f"assert_near compares floats, not {first.dtype.name}; use assert_equal for integers."
         )
-    step = 10 * float(finfo(first.dtype).eps)
-    relative, absolute = (step if given is None else given for given in (rtol, atol))
+    default = 10 * float(finfo(first.dtype).eps)
+    relative, absolute = (default if tolerance is None else tolerance for tolerance in (rtol, atol))
 
     def near(x: Any, y: Any) -> Any:
         return arithmetic.abs(x - y) <= absolute + relative * arithmetic.abs(y)
@@ -177,19 +178,19 @@ def assert_near(
 
 @entry
 def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> Any:
-    """Raise an error that shows ``data`` unless ``condition`` holds, in all its elements.
+    """Raise an error that shows ``data`` unless all elements of ``condition`` are true.
 
     Args:
-        condition: a bool, or a tensor of bools.
-        data: tensors and Python values, in a list.
-        summarize: how many elements of each tensor the error shows; 3 by default.
+        condition: a bool, or a bool tensor.
+        data: a list of tensors and Python values.
+        summarize: the number of elements of each tensor that the error shows; 3 by default.
         name: ignored; as in TensorFlow.
 
     Returns:
         None; in an explicit graph the operation that checks.
 
     Raises:
-        InvalidArgumentError: ``condition`` doesn't hold.
+        InvalidArgumentError: an element of ``condition`` is false.
 
     >>> import dualflow as df
     >>> df.debugging.Assert(False, ["sizes", df.constant([1, 2])])
@@ -207,15 +208,15 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
 
 @entry
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
-    """``tensor``, or an error if one of its elements is nan or infinite.
+    """``tensor`` unchanged; an error if one of its elements is nan or infinite.
 
     Args:
-        tensor: of floats.
-        message: what the error begins with.
+        tensor: a tensor of floats.
+        message: the beginning of the error.
         name: ignored; as in TensorFlow.
 
     Raises:
-        InvalidArgumentError: there are such elements, or ``tensor`` is not of floats.
+        InvalidArgumentError: an element is nan or infinite, or ``tensor`` is not of floats.
 
     >>> import dualflow as df
     >>> df.debugging.check_numerics(df.constant([1.0, float("nan")]), "rates")
@@ -228,7 +229,7 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
         raise InvalidArgumentError(f"check_numerics takes floats, not {x.dtype.name}; cast it with df.cast.")
 
     def failed(has_inf: Any, has_nan: Any) -> InvalidArgumentError:
-        kinds = [kind for kind, there in (("Inf", has_inf), ("NaN", has_nan)) if there]
+        kinds = [kind for kind, occurs in (("Inf", has_inf), ("NaN", has_nan)) if occurs]
         return InvalidArgumentError(f"{message} : Tensor had {' and '.join(kinds)} values")
 
     ok = reduce_all(comparison.isfinite(x))
@@ -238,14 +239,14 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
 
 @entry
 def assert_all_finite(x: Any, message: str, name: str | None = None) -> Tensor:
-    """``x``, or an error if one of its elements is nan or infinite; as :func:`check_numerics`."""
+    """``x`` unchanged; an error if one of its elements is nan or infinite; as :func:`check_numerics`."""
     return check_numerics(x, message)
 
 
 def _compare(
     condition: str, relation: Relation, values: Sequence[Any], message: str | None, summarize: int | None
 ) -> Any:
-    """Raise unless a relation of values, which broadcast, holds for all elements."""
+    """Raise an error unless a relation of values, which broadcast, holds for all elements."""
     tensors = agreed(*values)
     try:
         holds = relation(*tensors)
@@ -253,41 +254,45 @@ def _compare(
         raise InvalidArgumentError(f"{condition} can't be checked: {error}") from None
     start = f"{message}\nCondition {condition}" if message else f"Condition {condition}"
     count = 3 if summarize is None else summarize
-    wide = [broadcast_like(x, holds) for x in tensors]
-    if all(x.shape.is_static for x in tensors) and sum(x.spec.nbytes for x in wide) <= SMALL_BYTES:
+    broadcast = [broadcast_like(x, holds) for x in tensors]
+    if all(x.shape.is_static for x in tensors) and sum(x.spec.nbytes for x in broadcast) <= SMALL_BYTES:
 
         def failed(*shown: Any) -> InvalidArgumentError:
-            wrong = np.argwhere(~relation(*shown).numpy())
-            rows = [(tuple(at.tolist()), [np.asarray(x)[tuple(at)] for x in shown]) for at in wrong[:count]]
-            return _failure(start, len(wrong), holds.shape.num_elements(), rows)
+            indices = np.argwhere(~relation(*shown).numpy())
+            examples = [
+                (tuple(i.tolist()), [np.asarray(x)[tuple(i)] for x in shown]) for i in indices[:count]
+            ]
+            return _failure(start, len(indices), holds.shape.num_elements(), examples)
 
-        return require(reduce_all(holds), failed, wide)
-    flat = [reshape(x, [-1]) for x in (~holds, *wide)]
+        return require(reduce_all(holds), failed, broadcast)
+    flat = [reshape(x, [-1]) for x in (~holds, *broadcast)]
     first = argmax(flat[0])
 
-    def failed_somewhere(wrong: Any, at: Any, *found: Any) -> InvalidArgumentError:
+    def failed_first(failures: Any, position: Any, *values: Any) -> InvalidArgumentError:
         size = holds.shape.num_elements()
-        place = (int(at),) if size is None else np.unravel_index(int(at), holds.shape)
-        return _failure(start, int(wrong), size, [(place, [x.numpy() for x in found])])
+        index = (int(position),) if size is None else np.unravel_index(int(position), holds.shape)
+        return _failure(start, int(failures), size, [(index, [x.numpy() for x in values])])
 
     reads = [count_nonzero(flat[0]), first, *[gather(x, first) for x in flat[1:]]]
-    return require(reduce_all(holds), failed_somewhere, reads)
+    return require(reduce_all(holds), failed_first, reads)
 
 
 def _failure(
-    start: str, wrong: int, size: int | None, rows: Sequence[tuple[Any, list[Any]]]
+    start: str, failures: int, size: int | None, examples: Sequence[tuple[Any, list[Any]]]
 ) -> InvalidArgumentError:
-    """The error for elements that don't satisfy a condition, of which some are shown with their places."""
-    shown = [", ".join(f"{n} = {v!s}" for n, v in zip("xy", values, strict=False)) for _, values in rows]
-    if rows and not len(rows[0][0]):
+    """The error for the number of failures, with examples: pairs of an index and the values there."""
+    shown = [", ".join(f"{n} = {v!s}" for n, v in zip("xy", values, strict=False)) for _, values in examples]
+    if examples and not len(examples[0][0]):
         return InvalidArgumentError(f"{start} did not hold: {shown[0]}")
-    elements = f"{wrong} elements" if size is None else f"{wrong} of {size} elements"
-    lines = [f"\n    {[int(i) for i in at]}: {text}" for (at, _), text in zip(rows, shown, strict=True)]
+    elements = f"{failures} elements" if size is None else f"{failures} of {size} elements"
+    lines = [
+        f"\n    {[int(i) for i in index]}: {text}" for (index, _), text in zip(examples, shown, strict=True)
+    ]
     return InvalidArgumentError(f"{start} did not hold for {elements}:{''.join(lines)}")
 
 
 def _summary(value: Any, count: int) -> str:
-    """A tensor's first elements; any other value as it is."""
+    """A tensor's first elements; ``str`` of any other value."""
     if not hasattr(value, "numpy"):
         return str(value)
     flat = np.ravel(value.numpy())

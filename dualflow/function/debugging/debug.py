@@ -1,8 +1,7 @@
-"""``f.debug``: the trace of a call, run op by op with real values, for a debugger or a function of one's own.
+"""``f.debug``: runs the trace of a call op by op, with a debugger prompt or a callback after each op.
 
-What runs is the graph as it was traced, before any pass, by the ops' NumPy kernels: each op on the line that
-asked for it. The bodies of conditionals and loops are entered: the graph interpreter tells an observer of
-every node that it comes to.
+It runs the graph as traced, before any pass, with the NumPy kernels of the ops. The bodies of conditionals
+and loops are entered: the graph interpreter calls an observer for each node.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from dualflow.graph.ir import Graph, GraphBuilder, Node
 
 
 class HasGraph(Protocol):
-    """A trace, as :meth:`Function.debug` needs it."""
+    """An object with a traced graph."""
 
     @property
     def graph(self) -> Graph: ...
@@ -35,22 +34,22 @@ def debug(
     trace: TracedGraph,
     inputs: Sequence[Any],
     step: Callable[[Step], object] | None,
-    again: Callable[[GraphBuilder], HasGraph],
+    retrace: Callable[[GraphBuilder], HasGraph],
     function: Callable[..., Any],
 ) -> Any:
-    """Run a trace op by op on ``inputs``; see :meth:`Function.debug`.
+    """The results of a trace, run op by op on ``inputs``; see :meth:`Function.debug`.
 
     Args:
         trace: the trace, for the sizes of the inputs.
         inputs: the tensors and variables among the arguments.
-        step: called after each op; without it, pdb's prompt.
-        again: traces the function once more, into a builder, to see what its local names stand for.
-        function: the user's, whose globals the prompt sees on lines of unknown modules.
+        step: called after each op; None for a pdb prompt.
+        retrace: traces the function again, into a builder that records the local names.
+        function: the user's function, whose globals the prompt has on lines of unknown modules.
     """
     if step is not None and not callable(step):
         raise DTypeError(
-            f"step= is debug's own and takes a function, not {step!r}; a parameter of that name is given "
-            "by its place."
+            f"step= is an argument of debug and takes a function, not {step!r}; pass a parameter of that "
+            "name by position."
         )
     if dispatch.current() is not EAGER:
         raise FailedPreconditionError(
@@ -58,7 +57,7 @@ def debug(
             "functions and tapes, and without df.debugging.enable_check_numerics."
         )
     graph, sources = trace.graph, [*inputs, *trace.captured]
-    walk = Walk(_telling(step)) if step is not None else _prompting(graph, again, function)
+    walk = Walk(_callback_observer(step)) if step is not None else _prompt_walk(graph, retrace, function)
     results = walk.evaluate(graph, [array_of(x) for x in sources])
     count = len(graph.outputs)
     for update, array in zip(graph.updates, results[count:], strict=True):
@@ -66,7 +65,7 @@ def debug(
     return trace.packed([wrap(array) for array in results[:count]])
 
 
-def _telling(step: Callable[[Step], object]) -> Observer:
+def _callback_observer(step: Callable[[Step], object]) -> Observer:
     def observer(node: Node, arrays: Outputs, depth: int, compute: Callable[[], Outputs]) -> Outputs:
         outputs = compute()
         step(step_of(node, arrays, outputs, depth))
@@ -75,15 +74,17 @@ def _telling(step: Callable[[Step], object]) -> Observer:
     return observer
 
 
-def _prompting(graph: Graph, again: Callable[[GraphBuilder], HasGraph], function: Callable[..., Any]) -> Walk:
-    names = LocalNames()
+def _prompt_walk(
+    graph: Graph, retrace: Callable[[GraphBuilder], HasGraph], function: Callable[..., Any]
+) -> Walk:
+    local_names = LocalNames()
     try:
         with tracing_lock.lock:
-            other = again(NamingBuilder(graph.name, names)).graph
+            other = retrace(NamingBuilder(graph.name, local_names)).graph
     except Exception:
         other = None  # a function that can't be traced twice: its names have no values
-    names.end()
-    found = Names(graph, function, None if other is None else (other, names))
-    home = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__globals__", {})
-    prompt = imported("dualflow.function.debugging.pdb_prompt").Prompt(home, found)
+    local_names.end()
+    names = Names(graph, function, None if other is None else (other, local_names))
+    module = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__globals__", {})
+    prompt = imported("dualflow.function.debugging.pdb_prompt").Prompt(module, names)
     return Walk(prompt, prompt.begin)

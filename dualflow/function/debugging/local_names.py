@@ -1,7 +1,8 @@
-"""What the user's local names stood for as each op was traced, for the debugger's prompt.
+"""Records the user's local names at each op of a trace, for the debugger's prompt.
 
-A frame's names are noted where they have changed since the op before: tensors as the graph's values; numbers,
-strings, and lists of those as they are; other objects weakly, so that a trace keeps nothing alive.
+For each op it stores the names that have changed since the op before: tensors as values of the graph;
+numbers, strings, and lists of them as they are; other objects as weak references, so that a trace keeps none
+alive.
 """
 
 from __future__ import annotations
@@ -20,17 +21,18 @@ from dualflow.graph.origin import calling_frame
 from dualflow.ops.record import Op
 
 _PLAIN: Final = frozenset({bool, int, float, complex, str, bytes, type(None)})
-_MOST: Final = 16
-_OWN: Final = (
+_MAX_ITEMS: Final = 16
+"""The length of the longest list, tuple or dict whose items are recorded."""
+_GENERATED: Final = (
     *("ag__", "do_return", "retval_", "break_", "continue_"),
     *("if_body", "else_body", "loop_body", "loop_test", "extra_test"),
 )
-"""How names of converted code begin that are not the user's."""
+"""Prefixes of the names that the conversion adds."""
 _ABSENT: Final = object()
 
 
 class Missing:
-    """Stands at the prompt for a name whose value the trace doesn't keep; printing it says so."""
+    """The value at the prompt of a name whose value was not recorded; its repr is the reason."""
 
     __slots__ = ("_text",)
 
@@ -42,12 +44,12 @@ class Missing:
 
 
 class Scope(NamedTuple):
-    """The names of one frame when an op was traced: those of ``before``, but for what has changed.
+    """The names of one frame when an op was traced: those of ``before``, updated by ``changed``.
 
     Attributes:
-        before: of the op before; None for the first.
-        changed: names, and what was noted of each.
-        own: all names of the function, whether assigned or not.
+        before: the scope of the op before; None for the first.
+        changed: names with their recorded values.
+        own: all local names of the function, whether assigned or not.
     """
 
     before: Scope | None
@@ -55,7 +57,7 @@ class Scope(NamedTuple):
     own: frozenset[str]
 
     def names(self) -> dict[str, Any]:
-        """All, each with what was noted of it."""
+        """All names with their recorded values."""
         chain = []
         scope: Scope | None = self
         while scope is not None:
@@ -64,8 +66,8 @@ class Scope(NamedTuple):
         return {name: x for changed in reversed(chain) for name, x in changed}
 
 
-class _Seen:
-    """A frame as the op before has seen it, and the frames of the functions around it."""
+class _FrameNames:
+    """The names of a frame at the last op, with those of the frames of the functions around it."""
 
     __slots__ = ("frames", "names", "scope", "values")
 
@@ -76,51 +78,52 @@ class _Seen:
         self.names: tuple[str, ...] = ()
         self.values: list[Any] = []
 
-    def look(self) -> Scope:
-        """The names now."""
+    def update(self) -> Scope:
+        """The current scope."""
         frames = self.frames
-        now = frames[0].f_locals if len(frames) == 1 else _all_names(frames)
-        values, last = list(now.values()), self.values
+        current = frames[0].f_locals if len(frames) == 1 else _all_names(frames)
+        values, last = list(current.values()), self.values
         if len(values) == len(last) and not any(map(is_not, values, last)):
             return self.scope
-        names = tuple(now)
+        names = tuple(current)
         if names == self.names:
-            changed = [(name, _kept(x)) for name, x, y in zip(names, values, last, strict=True) if x is not y]
+            pairs = zip(names, values, last, strict=True)
+            changed = [(name, _recorded(x)) for name, x, y in pairs if x is not y]
         else:
             before = dict(zip(self.names, last, strict=True))
-            changed = [(n, _kept(x)) for n, x in now.items() if before.get(n, _ABSENT) is not x]
-            changed += [(n, Missing(f"{n} is not assigned here")) for n in before.keys() - now.keys()]
+            changed = [(n, _recorded(x)) for n, x in current.items() if before.get(n, _ABSENT) is not x]
+            changed += [(n, Missing(f"{n} is not assigned here")) for n in before.keys() - current.keys()]
         self.names, self.values = names, values
         self.scope = Scope(self.scope, tuple(changed), self.scope.own)
         return self.scope
 
 
 class LocalNames:
-    """The local names at the ops of one trace, those of its bodies included."""
+    """The local names at the ops of one trace, including those of its bodies."""
 
-    __slots__ = ("_seen", "at")
+    __slots__ = ("_frames", "at")
 
     def __init__(self) -> None:
         self.at: dict[Node, Scope] = {}
-        self._seen: dict[FrameType, _Seen] = {}
+        self._frames: dict[FrameType, _FrameNames] = {}
 
-    def note(self, node: Node) -> None:
-        """Note the names of the frame that has asked for ``node``."""
+    def record(self, node: Node) -> None:
+        """Record the names of the user's frame that has called the op of ``node``."""
         frame = calling_frame()
         if frame is None or not frame.f_code.co_flags & inspect.CO_OPTIMIZED:  # a module's are its globals
             return
-        seen = self._seen.get(frame)
-        if seen is None:
-            seen = self._seen[frame] = _Seen(frame)
-        self.at[node] = seen.look()
+        frame_names = self._frames.get(frame)
+        if frame_names is None:
+            frame_names = self._frames[frame] = _FrameNames(frame)
+        self.at[node] = frame_names.update()
 
     def end(self) -> None:
-        """Let go of what the trace's frames held."""
-        self._seen.clear()
+        """Release the frames of the trace."""
+        self._frames.clear()
 
 
 class NamingBuilder(GraphBuilder):
-    """A builder that notes the user's local names at each node, of bodies too."""
+    """A builder that records the user's local names at each node, also in bodies."""
 
     def __init__(self, name: str, names: LocalNames) -> None:
         super().__init__(name)
@@ -133,45 +136,45 @@ class NamingBuilder(GraphBuilder):
         self, op: Op, inputs: Sequence[Value], attrs: Mapping[str, Any], origin: Origin | None = None
     ) -> Node:
         node = super().add(op, inputs, attrs, origin)
-        self.names.note(node)
+        self.names.record(node)
         return node
 
 
 class Names:
-    """The names at each op of a graph, with the values that it has there.
+    """The local names at each op of a graph, with their values in a run of the graph.
 
     Args:
-        graph: what runs.
-        function: the user's, of which it is a trace.
-        again: another trace of it, and the names at the ops of that; None if there is none.
+        graph: the graph that runs.
+        function: the user's function, of which it is a trace.
+        retrace: another trace of it, with the names at its ops; None if there is none.
     """
 
-    def __init__(self, graph: Graph, function: Any, again: tuple[Graph, LocalNames] | None) -> None:
-        found = None if again is None else matched(graph, again[0])
-        self._nodes, self._values = found or ({}, {})
-        self._at = again[1].at if again is not None and found is not None else {}
+    def __init__(self, graph: Graph, function: Any, retrace: tuple[Graph, LocalNames] | None) -> None:
+        matches = None if retrace is None else matched(graph, retrace[0])
+        self._nodes, self._values = matches or ({}, {})
+        self._at = retrace[1].at if retrace is not None and matches is not None else {}
         code = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__code__", None)
         own = () if code is None else _names_of(code)
         self._unknown = {name: Missing(f"the trace keeps no value of {name}") for name in own}
 
-    def shown(self, node: Node, known: Mapping[Value, Any]) -> dict[str, Any]:
-        """The names where ``node`` was asked for; ``known`` has the tensors of the values that there are.
+    def shown(self, node: Node, tensors: Mapping[Value, Any]) -> dict[str, Any]:
+        """The local names on the line of ``node``; ``tensors`` has those of the values computed so far.
 
-        Those that have no value are there too, so that no global is taken for them.
+        Names without a value are included, so that they are not taken for globals.
         """
         scope = self._at.get(self._nodes[node]) if node in self._nodes else None
         if scope is None:
             return dict(self._unknown)
-        noted = scope.names()
-        found: dict[str, Any] = {
-            name: Missing(f"{name} is not assigned here") for name in scope.own - noted.keys()
+        recorded = scope.names()
+        names: dict[str, Any] = {
+            name: Missing(f"{name} is not assigned here") for name in scope.own - recorded.keys()
         }
 
         def tensor_of(value: Value) -> Any:
-            return known.get(self._values.get(value, value))
+            return tensors.get(self._values.get(value, value))
 
-        found.update((name, _value(name, x, tensor_of)) for name, x in noted.items())
-        return {name: x for name, x in found.items() if not name.startswith(_OWN)}
+        names.update((name, _value(name, x, tensor_of)) for name, x in recorded.items())
+        return {name: x for name, x in names.items() if not name.startswith(_GENERATED)}
 
 
 def _names_of(code: CodeType) -> tuple[str, ...]:
@@ -179,7 +182,7 @@ def _names_of(code: CodeType) -> tuple[str, ...]:
 
 
 def _frames_of_function(frame: FrameType) -> list[FrameType]:
-    """The frames of one function: where it was converted, its branches and loops are functions inside."""
+    """The frames of one function; the branches and loops of a converted function have their own frames."""
     frames = [frame]
     outer = frame.f_back
     while outer is not None:
@@ -191,54 +194,54 @@ def _frames_of_function(frame: FrameType) -> list[FrameType]:
 
 
 def _all_names(frames: Sequence[FrameType]) -> dict[str, Any]:
-    """The names in several frames, of which the first is the innermost."""
-    found: dict[str, Any] = {}
+    """The local names of several frames, of which the first is the innermost."""
+    names: dict[str, Any] = {}
     for frame in reversed(frames):
-        found.update(frame.f_locals)
-    return found
+        names.update(frame.f_locals)
+    return names
 
 
 class _Structure(NamedTuple):
-    """A list, tuple or dict of what was noted."""
+    """A list, tuple or dict of recorded values."""
 
     kind: type
     parts: Any
 
 
-def _kept(x: Any, deep: bool = False) -> Any:
+def _recorded(x: Any, deep: bool = False) -> Any:
     kind = type(x)
     if kind is SymbolicTensor:
         return x._value
     if kind in _PLAIN:
         return x
-    if kind in (list, tuple) and len(x) <= _MOST and not deep:
-        return _Structure(kind, [_kept(part, True) for part in x])
-    if kind is dict and len(x) <= _MOST and not deep:
-        return _Structure(kind, {key: _kept(part, True) for key, part in x.items()})
+    if kind in (list, tuple) and len(x) <= _MAX_ITEMS and not deep:
+        return _Structure(kind, [_recorded(part, True) for part in x])
+    if kind is dict and len(x) <= _MAX_ITEMS and not deep:
+        return _Structure(kind, {key: _recorded(part, True) for key, part in x.items()})
     try:
         return weakref.ref(x)
     except TypeError:
         return _ABSENT
 
 
-def _value(name: str, noted: Any, tensor_of: Callable[[Value], Any]) -> Any:
-    if isinstance(noted, Value):
-        found = tensor_of(noted)
-        return Missing(f"the trace keeps no value of {name} here") if found is None else found
-    if isinstance(noted, _Structure):
-        if noted.kind is dict:
-            return {key: _value(f"{name}[{key!r}]", x, tensor_of) for key, x in noted.parts.items()}
-        return noted.kind(_value(f"{name}[{i}]", x, tensor_of) for i, x in enumerate(noted.parts))
-    if isinstance(noted, weakref.ref):
-        found = noted()
-        return Missing(f"{name} exists no more") if found is None else found
-    return Missing(f"the trace keeps no value of {name}") if noted is _ABSENT else noted
+def _value(name: str, recorded: Any, tensor_of: Callable[[Value], Any]) -> Any:
+    if isinstance(recorded, Value):
+        tensor = tensor_of(recorded)
+        return Missing(f"the trace keeps no value of {name} here") if tensor is None else tensor
+    if isinstance(recorded, _Structure):
+        if recorded.kind is dict:
+            return {key: _value(f"{name}[{key!r}]", x, tensor_of) for key, x in recorded.parts.items()}
+        return recorded.kind(_value(f"{name}[{i}]", x, tensor_of) for i, x in enumerate(recorded.parts))
+    if isinstance(recorded, weakref.ref):
+        referent = recorded()
+        return Missing(f"{name} exists no more") if referent is None else referent
+    return Missing(f"the trace keeps no value of {name}") if recorded is _ABSENT else recorded
 
 
 def matched(graph: Graph, other: Graph) -> tuple[dict[Node, Node], dict[Value, Value]] | None:
     """The nodes of ``other`` by those of ``graph``, and the values of ``graph`` by those of ``other``.
 
-    None if the two are of different ops, lines or shapes: of a function that does not do the same twice.
+    None if their ops, lines or shapes differ, which means that two traces of the function differ.
     """
     nodes: dict[Node, Node] = {}
     values: dict[Value, Value] = {}

@@ -1,9 +1,9 @@
-"""The prompt of ``f.debug``: Python's own pdb, standing on the line that asked for an op.
+"""The prompt of ``f.debug``: Python's pdb, at the user's line of an op.
 
-pdb shows frames. For each op a line of code is compiled under the file, line and function name of the user's,
-and run with the op's inputs and outputs as its local variables: so ``list``, ``where`` and breakpoints are
-about the user's source, without that source running again. No trace function is set; when to stop is decided
-here, op by op, which leaves other tracers (coverage, an outer debugger) alone.
+pdb shows frames. For each op a line of code is compiled with the user's file, line and function name, and
+runs with the op's inputs and outputs as local variables. So ``list``, ``where`` and breakpoints refer to the
+user's source, which does not run again. No trace function is set, so that other tracers (coverage, an outer
+debugger) are not disturbed.
 """
 
 from __future__ import annotations
@@ -32,29 +32,29 @@ class DebuggingEnded(DualflowError, BdbQuit):
 
 
 class Prompt:
-    """An observer that stops at the ops for which its debugger asks.
+    """An observer that prompts at the ops at which the debugger stops.
 
     Args:
-        home: the globals on lines whose module is unknown.
-        names: what the user's local names stand for at each op.
+        default_globals: the globals on lines whose module is unknown.
+        names: the user's local names at each op.
     """
 
-    def __init__(self, home: Mapping[str, Any], names: Names) -> None:
-        self._home = dict(home)
+    def __init__(self, default_globals: Mapping[str, Any], names: Names) -> None:
+        self._default_globals = dict(default_globals)
         self._names = names
         self._values: dict[Value, Any] = {}
         self._debugger = OpDebugger()
         self._codes: dict[Origin, tuple[CodeType, dict[str, Any]]] = {}
 
     def begin(self, graph: Graph, arrays: Outputs) -> None:
-        """Forget what an earlier iteration has computed."""
+        """Replace the values of an earlier iteration."""
         for node in graph.nodes:
             for value in node.outputs:
                 self._values.pop(value, None)
         self._values.update(zip(graph.inputs, map(wrap, arrays), strict=True))
 
     def __call__(self, node: Node, arrays: Outputs, depth: int, compute: Callable[[], Outputs]) -> Outputs:
-        """Run the op inside of a frame on its line; the prompt comes after it, at bodies also before."""
+        """Run the op in a frame on its line, and prompt after it; prompt also before an op with bodies."""
         if node.origin is None:
             return compute()
         outputs: Outputs = ()
@@ -65,7 +65,7 @@ class Prompt:
             nonlocal outputs
             frame = sys._getframe(1)
             if node.bodies:
-                self._debugger.stand(frame, depth, f"into {node.op.name}, whose ops come first")
+                self._debugger.stop(frame, depth, f"into {node.op.name}, whose ops come first")
             try:
                 outputs = compute()
             except Exception as error:
@@ -75,7 +75,7 @@ class Prompt:
             step = step_of(node, arrays, outputs, depth)
             scope["__step__"] = step
             scope.setdefault("outputs", step.outputs)
-            self._debugger.stand(frame, depth, str(step))
+            self._debugger.stop(frame, depth, str(step))
 
         code, names = self._codes.get(node.origin) or self._place(node.origin)
         scope[_RUN] = run
@@ -84,7 +84,7 @@ class Prompt:
         return outputs
 
     def _scope(self, node: Node, step: Step) -> dict[str, Any]:
-        """The local names at the prompt: the op's, but where the user has the same name."""
+        """The local names at the prompt; the user's hide those of the op."""
         scope: dict[str, Any] = {"op": step.op, "inputs": step.inputs, "attrs": step.attrs, "__step__": step}
         return scope | self._names.shown(node, self._values)
 
@@ -94,12 +94,12 @@ class Prompt:
         name = origin.function.rpartition(".")[2]
         code = compile(tree, origin.file, "exec").replace(co_name=name, co_qualname=origin.function)
         modules = [m for m in list(sys.modules.values()) if getattr(m, "__file__", None) == origin.file]
-        found = self._codes[origin] = code, vars(modules[0]) if modules else self._home
-        return found
+        entry = self._codes[origin] = code, vars(modules[0]) if modules else self._default_globals
+        return entry
 
 
 class OpDebugger(pdb.Pdb):
-    """pdb that moves from op to op: ``step`` to the next, ``next`` not into bodies, ``return`` out of one."""
+    """pdb that steps from op to op: ``step`` to the next, ``next`` over bodies, ``return`` out of a body."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -107,25 +107,25 @@ class OpDebugger(pdb.Pdb):
         self._stops: Stops = _always
         self.reset()
 
-    def stand(self, frame: FrameType, depth: int, told: str) -> None:
-        """Prompt on this frame if a command asked for it, or a breakpoint is there.
+    def stop(self, frame: FrameType, depth: int, message: str) -> None:
+        """Prompt on this frame if the last command stops here, or at a breakpoint.
 
         Raises:
             DebuggingEnded: the user has ended the session.
         """
         self._depth = depth
         if self._stops(frame, depth) or self.break_here(frame):
-            self._prompt(frame, told)
+            self._prompt(frame, message)
             if self.quitting:
                 raise DebuggingEnded("The debugger was left, which ended the call; no variable has changed.")
 
-    def fail(self, frame: FrameType, depth: int, told: str) -> None:
+    def fail(self, frame: FrameType, depth: int, message: str) -> None:
         """Prompt on this frame, whose op has failed."""
         self._depth = depth
-        self._prompt(frame, told)
+        self._prompt(frame, message)
 
-    def _prompt(self, frame: FrameType, told: str) -> None:
-        self.message(told)
+    def _prompt(self, frame: FrameType, message: str) -> None:
+        self.message(message)
         self.user_line(frame)
 
     def get_stack(self, f: FrameType | None, t: Any) -> tuple[list[tuple[FrameType, int]], int]:
@@ -139,7 +139,7 @@ class OpDebugger(pdb.Pdb):
         self._stops = _always
 
     def set_next(self, frame: FrameType) -> None:
-        """Stop at the next op that is in no body deeper than this one."""
+        """Stop at the next op that is not in a nested body."""
         here = self._depth
         self._stops = lambda _, depth: depth <= here
 
@@ -150,8 +150,8 @@ class OpDebugger(pdb.Pdb):
 
     def set_until(self, frame: FrameType, lineno: int | None = None) -> None:
         """Stop at an op on a later line of the same body, or when the body is left."""
-        here, line = self._depth, frame.f_lineno + 1 if lineno is None else lineno
-        self._stops = lambda at, depth: depth < here or (depth == here and at.f_lineno >= line)
+        current, line = self._depth, frame.f_lineno + 1 if lineno is None else lineno
+        self._stops = lambda at, depth: depth < current or (depth == current and at.f_lineno >= line)
 
     def set_continue(self) -> None:
         """Stop at breakpoints only."""

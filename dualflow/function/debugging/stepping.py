@@ -1,4 +1,4 @@
-"""A graph run op by op while somebody watches: what is told of an op, and where an observer stands."""
+"""Runs a graph op by op with an observer, and the record of an op that has run."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Step:
     """One op that has run in :meth:`Function.debug`.
 
     Attributes:
-        op: its name.
-        origin: the user's line that asked for it: ``file``, ``line`` and ``function``; None where none did.
-        inputs: the tensors that it read.
-        outputs: those that it made.
+        op: the name of the op.
+        origin: the user's line that called it: ``file``, ``line`` and ``function``; None if there is none.
+        inputs: its input tensors.
+        outputs: its output tensors.
         attrs: its attributes, such as an axis.
-        depth: in how many branches and loop bodies it stands.
+        depth: the number of branches and loop bodies around it.
     """
 
     op: str
@@ -40,12 +40,12 @@ class Step:
     depth: int
 
     def __str__(self) -> str:
-        made = ", ".join(f"{x.spec} = {_shown(x)}" for x in self.outputs)
-        return f"{self.op}({', '.join(str(x.spec) for x in self.inputs)}) -> {made}"
+        results = ", ".join(f"{x.spec} = {_shown(x)}" for x in self.outputs)
+        return f"{self.op}({', '.join(str(x.spec) for x in self.inputs)}) -> {results}"
 
 
 class Observer(Protocol):
-    """What :class:`Walk` tells of each op."""
+    """The callback of :class:`Walk` for each op."""
 
     def __call__(self, node: Node, arrays: Outputs, depth: int, compute: Callable[[], Outputs]) -> Outputs:
         """Return what ``compute()`` returns: the outputs of ``node`` for these arrays."""
@@ -53,9 +53,9 @@ class Observer(Protocol):
 
 
 class Walk:
-    """A run of a graph in which an observer stands between every two ops.
+    """A run of a graph that calls an observer for each op, except constants and assignments.
 
-    Constants and assignments are no ops. ``begin`` is told of each graph and body that begins.
+    ``begin`` is called at the beginning of each graph and body.
     """
 
     def __init__(self, observer: Observer, begin: Begin | None = None) -> None:
@@ -69,20 +69,20 @@ class Walk:
             return evaluate(graph, arrays)
 
     def run(self, node: Node, arrays: Outputs) -> Outputs:
-        """One node of the graph or of a body."""
+        """The outputs of one node of the graph or of a body."""
         if isinstance(node.op.kind, Literal) or node.effect is Effect.ASSIGN:
             return run_node(node, arrays)
-        with observed(None):  # what the observer runs is no part of the walk
+        with observed(None):  # ops that the observer runs are not observed
             return self._observer(node, arrays, self._depth, lambda: self._compute(node, arrays))
 
     def _compute(self, node: Node, arrays: Outputs) -> Outputs:
-        inside = bool(node.bodies)
-        self._depth += inside
+        has_bodies = bool(node.bodies)
+        self._depth += has_bodies
         try:
-            with observed(self.run, self._begin) if inside else observed(None):
+            with observed(self.run, self._begin) if has_bodies else observed(None):
                 return run_node(node, arrays)
         finally:
-            self._depth -= inside
+            self._depth -= has_bodies
 
 
 def step_of(node: Node, arrays: Outputs, outputs: Outputs, depth: int) -> Step:
@@ -92,6 +92,6 @@ def step_of(node: Node, arrays: Outputs, outputs: Outputs, depth: int) -> Step:
 
 
 def _shown(tensor: EagerTensor) -> str:
-    """The value in one line."""
+    """The value of a tensor in one line."""
     shown = np.array2string(tensor._array, threshold=_SHOWN, edgeitems=2, precision=6, separator=", ")
     return " ".join(shown.split())

@@ -1,4 +1,4 @@
-"""Whether an eager and a compiled call have the same outcome."""
+"""Compares the outcomes of an eager and a compiled call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What one call did: its results, flattened, and the variables after it."""
+    """The results of one call, flattened, and the variables after it."""
 
     structure: Structure
     results: list[Array]
@@ -24,7 +24,7 @@ class Outcome:
 
 
 def compared(eager: Outcome, graph: Outcome) -> Difference:
-    """How far two outcomes of the same call are apart, and why they don't agree if they don't.
+    """The difference of two outcomes of the same call.
 
     >>> from dualflow.core.tree import LEAF
     >>> one, other = (Outcome(LEAF, [np.float32([x, 4.0])], []) for x in (1.0, 1.5))
@@ -41,49 +41,49 @@ def compared(eager: Outcome, graph: Outcome) -> Difference:
             if a.shape != b.shape or a.dtype != b.dtype:
                 both = f"{a.dtype}{list(a.shape)} and {b.dtype}{list(b.shape)}"
                 return Difference(math.inf, math.inf, f"{name} is {both}")
-            apart, share = distance(a, b)
-            largest, relative = max(largest, apart), max(relative, share)
-            if share > tolerance(a.dtype) and not reason:
+            absolute, relative_error = distance(a, b)
+            largest, relative = max(largest, absolute), max(relative, relative_error)
+            if relative_error > tolerance(a.dtype) and not reason:
                 reason = f"{name} differs by more than {tolerance(a.dtype):.1e}"
     return Difference(largest, relative, reason)
 
 
 def agree(a: Array, b: Array) -> bool:
-    """Whether two arrays have one shape and dtype, and elements that are as near as the dtype allows."""
+    """Whether two arrays have the same shape and dtype, and elements within the tolerance of the dtype."""
     return a.shape == b.shape and a.dtype == b.dtype and distance(a, b)[1] <= tolerance(a.dtype)
 
 
 def distance(a: Array, b: Array) -> tuple[float, float]:
-    """The largest difference of two elements, and the same as a share of the largest magnitude."""
+    """The largest difference of two elements, absolute and relative to the largest magnitude."""
     if not a.size:
         return 0.0, 0.0
-    apart, magnitude = _distances(a, b)
-    largest = float(apart.max())
+    differences, magnitude = _distances(a, b)
+    largest = float(differences.max())
     if not largest:
         return 0.0, 0.0
     return largest, largest / magnitude if magnitude else math.inf
 
 
-def first_apart(a: Array, b: Array) -> tuple[int, ...] | None:
-    """Where the first elements stand that are too far apart; None if none are."""
+def first_mismatch(a: Array, b: Array) -> tuple[int, ...] | None:
+    """The index of the first elements whose difference exceeds the tolerance; None if there are none."""
     if not a.size:
         return None
-    apart, magnitude = _distances(a, b)
-    far = apart > tolerance(a.dtype) * magnitude
-    return tuple(int(i) for i in np.unravel_index(np.argmax(far), a.shape)) if far.any() else None
+    differences, magnitude = _distances(a, b)
+    exceeds = differences > tolerance(a.dtype) * magnitude
+    return tuple(int(i) for i in np.unravel_index(np.argmax(exceeds), a.shape)) if exceeds.any() else None
 
 
 def _distances(a: Array, b: Array) -> tuple[Array, float]:
-    """How far each two elements are apart, nan and a number infinitely; the largest magnitude of ``a``."""
+    """The differences of the elements, infinite between nan and a number; the largest magnitude of ``a``."""
     wide = np.complex128 if a.dtype.kind == "c" else np.float64
     x, y = a.astype(wide), b.astype(wide)
     with np.errstate(all="ignore"):
         same = (a == b) | (np.isnan(x) & np.isnan(y))
-        apart = np.where(same, 0.0, np.abs(x - y))
+        differences = np.where(same, 0.0, np.abs(x - y))
         magnitude = float(np.abs(np.where(np.isfinite(x), x, 0)).max())
-    return np.nan_to_num(apart, nan=math.inf, posinf=math.inf), magnitude
+    return np.nan_to_num(differences, nan=math.inf, posinf=math.inf), magnitude
 
 
 def tolerance(dtype: np.dtype[Any]) -> float:
-    """What rounding in another order may amount to; nothing for integers and bools."""
+    """The relative error that a different order of rounding may cause; 0 for integers and bools."""
     return math.sqrt(np.finfo(dtype).eps) if dtype.kind in "fc" else 0.0

@@ -1,7 +1,7 @@
-"""``df.test.check_gradients``: are the derivatives of a function its slopes? If not, whose rule is wrong?
+"""``df.test.check_gradients``: compares the derivatives of a function with numerical ones.
 
-Derivatives of both modes are held against central differences, along random directions. Where one is off,
-each op that ran is checked by itself, in the order in which they ran: its gradient rule against its kernel.
+Derivatives of both modes are compared with central differences along random directions. If one differs, each
+op that ran is checked by itself, in the order of execution: its gradient rule against its kernel.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dualflow.core.records import NamedTuple
 from dualflow.core.tracebacks import entry
 from dualflow.eager.derivatives import jvp, vjp
 from dualflow.eager.engine import EAGER
-from dualflow.function.inspect.measure import Counting
+from dualflow.function.inspect.measure import CountingEngine
 from dualflow.gradient.custom import WrittenGradient
 from dualflow.gradient.sweep import Record, sweep
 from dualflow.graph.ir import Origin
@@ -31,7 +31,7 @@ from dualflow.ops.record import Op
 
 Array = np.ndarray[Any, Any]
 _STEP: Final = 6e-6
-"""About the cube root of float64's precision: where rounding and curvature weigh the same."""
+"""About the cube root of float64's epsilon, where rounding errors and truncation errors are equal."""
 _MODES: Final = ("fwd", "rev")
 
 
@@ -43,23 +43,23 @@ def check_gradients(
     modes: Sequence[str] = _MODES,
     rtol: float = 1e-4,
 ) -> None:
-    """Hold the derivatives of ``f`` at ``args`` against differences of its values.
+    """Compare the derivatives of ``f`` at ``args`` with differences of its values.
 
-    Floats among the arguments are taken in float64, so that differences are precise. The point should not be
-    one where the function has a kink.
+    Floats among the arguments are converted to float64, so that differences are precise. The function must be
+    differentiable at ``args``.
 
     Args:
-        f: takes tensors or structures of them, and returns a tensor or a structure of them: a plain function
-            or a ``df.function``. It runs some ten times, and must give the same values each time.
-        args: as for a call; derivatives are checked for the floats and complex numbers among them.
-        order: 2 checks the second derivatives too, as derivatives of the first.
+        f: a plain function or a ``df.function`` of tensors or structures of them, that returns such. It runs
+            about ten times, and must return the same values each time.
+        args: the arguments; derivatives are checked for the floats and complex numbers among them.
+        order: 2 also checks the second derivatives, as derivatives of the first.
         modes: "fwd" (``ForwardAccumulator``), "rev" (``GradientTape``) or both.
-        rtol: how far a derivative may be off, as a share of the larger of it, its slope and 1.
+        rtol: the largest error of a derivative, relative to the larger of it, the difference quotient and 1.
 
     Raises:
-        GradientCheckError: a derivative is off; it says by how much, and which op's rule is the first that
-            disagrees with the op's values, with the line that asked for it.
-        InvalidArgumentError: another ``order`` or mode, or no argument to differentiate for.
+        GradientCheckError: a derivative differs. The message has the error, the first op whose rule differs
+            from its values, and the line that called it.
+        InvalidArgumentError: another ``order`` or mode, or no argument is differentiable.
         FailedPreconditionError: called while a function is traced or a tape records.
 
     >>> import dualflow as df
@@ -92,22 +92,22 @@ def check_gradients(
 
 
 class _Point:
-    """A function and where its derivatives are checked: the parts of the arguments that are inexact."""
+    """A function, and the point of its check: the floats and complex numbers of the arguments."""
 
     def __init__(self, f: Callable[..., Any], args: tuple[Any, ...]) -> None:
         leaves, self._structure = tree.flatten(args)
         self._f = f
-        self._leaves = [_precise(x) for x in leaves]
+        self._leaves = [_in_double(x) for x in leaves]
         self._places = [i for i, x in enumerate(self._leaves) if _is_inexact(x)]
         self.name = getattr(f, "__name__", "the function")
         self.x = [self._leaves[i] for i in self._places]
         if not self.x:
             raise InvalidArgumentError(
-                "check_gradients needs an argument to differentiate for: floats or complex numbers."
+                "check_gradients requires an argument to differentiate for: floats or complex numbers."
             )
 
     def outputs(self, *x: Any) -> list[Any]:
-        """The inexact results, as a flat list."""
+        """The float and complex results, as a flat list."""
         leaves = list(self._leaves)
         for i, value in zip(self._places, x, strict=True):
             leaves[i] = value
@@ -116,69 +116,73 @@ class _Point:
 
     def gradients(self, *x: Any) -> list[Any]:
         """The gradient of the weighted outputs."""
-        outputs, pull = vjp(self.outputs, *x)
-        return list(pull([convert_to_tensor(w) for w in _directions(outputs, seed=1)]))
+        outputs, vjp_function = vjp(self.outputs, *x)
+        return list(vjp_function([convert_to_tensor(w) for w in _directions(outputs, seed=1)]))
 
     def check(self, function: Callable[..., list[Any]], mode: str, what: str, rtol: float) -> None:
-        """Compare one weighted derivative along one direction with its slope."""
+        """Compare one weighted derivative along one direction with the difference quotient."""
         along = _directions(self.x, seed=2)
         weights = _directions(function(*self.x), seed=3)
         slope = _slope(lambda arrays: function(*map(convert_to_tensor, arrays)), self.x, along, weights)
         if mode == "fwd":
-            found = _paired(jvp(function, self.x, list(map(convert_to_tensor, along)))[1], weights)
+            derivative = _inner_product(
+                jvp(function, self.x, list(map(convert_to_tensor, along)))[1], weights
+            )
         else:
-            _, pull = vjp(function, *self.x)
-            found = _paired(pull(list(map(convert_to_tensor, weights))), along)
-        if _apart(found, slope, rtol):
+            _, vjp_function = vjp(function, *self.x)
+            derivative = _inner_product(vjp_function(list(map(convert_to_tensor, weights))), along)
+        if _differ(derivative, slope, rtol):
             raise GradientCheckError(
-                f"The {what} of {self.name} in mode {mode} is {found:.6g} along a random direction, where "
-                f"differences of its values give {slope:.6g}: {self._blamed(function, rtol)}"
+                f"The {what} of {self.name} in mode {mode} is {derivative:.6g} along a random direction, but "
+                f"differences of its values give {slope:.6g}: {self._diagnosis(function, rtol)}"
             )
 
-    def _blamed(self, function: Callable[..., list[Any]], rtol: float) -> str:
-        """Whose rule is wrong, as far as that can be told."""
-        noting = _Noting()
-        with dispatch.using(noting):
+    def _diagnosis(self, function: Callable[..., list[Any]], rtol: float) -> str:
+        """A sentence on the first op whose rule is wrong."""
+        recorder = _OpRecorder()
+        with dispatch.using(recorder):
             function(*self.x)
-        for ran in noting.ran:
-            wrong = "" if ran.record.op is CUSTOM else _wrong_rule(ran.record, rtol)
-            if wrong:
-                return f"the rule of {ran.record.op.name} is wrong{_at(ran.origin)}\n  {wrong}"
-        for ran in noting.ran:
-            written = ran.record.attrs.get("grad")
+        for recorded in recorder.ops_run:
+            difference = "" if recorded.record.op is CUSTOM else _rule_error(recorded.record, rtol)
+            if difference:
+                name = recorded.record.op.name
+                return f"the rule of {name} is wrong{_at(recorded.origin)}\n  {difference}"
+        for recorded in recorder.ops_run:
+            written = recorded.record.attrs.get("grad")
             if isinstance(written, WrittenGradient):
-                return f"the gradient written for {written.name} is not that of its values{_at(ran.origin)}"
+                line = _at(recorded.origin)
+                return f"the gradient written for {written.name} is not that of its values{line}"
         return (
-            "each op's own rule is right. It may have a kink there, draw random numbers, or stop a gradient "
-            "on purpose; if it does not, this is a fault of dualflow."
+            "the rule of each op is correct. The function may have a kink at this point, draw random "
+            "numbers, or stop a gradient on purpose; if it does not, this is a bug of dualflow."
         )
 
 
-class _Noted(NamedTuple):
-    """An op that ran, and the user's line that asked for it."""
+class _RecordedOp(NamedTuple):
+    """An op that ran, and the user's line that called it."""
 
     record: Record
     origin: Origin | None
 
 
-class _Noting(Counting):
-    """The eager engine, with a note of each op that ran."""
+class _OpRecorder(CountingEngine):
+    """The eager engine, which also records each op."""
 
-    __slots__ = ("ran",)
+    __slots__ = ("ops_run",)
 
     def __init__(self) -> None:
         super().__init__()
-        self.ran: list[_Noted] = []
+        self.ops_run: list[_RecordedOp] = []
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-        made = super().run(op, inputs, attrs)
-        outputs = made if isinstance(made, tuple) else (made,)
-        self.ran.append(_Noted(Record(op, inputs, outputs, attrs), caller()))
-        return made
+        result = super().run(op, inputs, attrs)
+        outputs = result if isinstance(result, tuple) else (result,)
+        self.ops_run.append(_RecordedOp(Record(op, inputs, outputs, attrs), caller()))
+        return result
 
 
-def _wrong_rule(record: Record, rtol: float) -> str:
-    """How an op's gradient differs from its kernel's slopes; nothing if it doesn't, or can't be told."""
+def _rule_error(record: Record, rtol: float) -> str:
+    """How an op's gradient differs from the slopes of its kernel; empty if it doesn't or can't be checked."""
     op, inputs, outputs, attrs = record
     if op.effect is not None or not all(y.dtype.is_inexact for y in outputs):
         return ""
@@ -186,23 +190,26 @@ def _wrong_rule(record: Record, rtol: float) -> str:
         (along,) = _directions([x], seed=4)
         weights = _directions(outputs, seed=5)
 
-        def moved(arrays: Sequence[Array], place: int = i) -> list[Any]:
-            given = [arrays[0] if k == place else y._array for k, y in enumerate(inputs)]
+        def kernel(arrays: Sequence[Array], index: int = i) -> list[Any]:
+            arguments = [arrays[0] if k == index else y._array for k, y in enumerate(inputs)]
             with np.errstate(all="ignore"):
-                made = op.kernel(*given, **attrs)
-            return list(made) if isinstance(made, tuple | list) else [made]
+                results = op.kernel(*arguments, **attrs)
+            return list(results) if isinstance(results, tuple | list) else [results]
 
-        slope = _slope(moved, [x], [along], weights)
+        slope = _slope(kernel, [x], [along], weights)
         cotangents = [np.conj(w) for w in weights]
-        # a tensor that is two inputs is two here
-        own = [cast(y, y.dtype) if k != i else x for k, y in enumerate(inputs)]
-        (flow,) = sweep(
-            [Record(op, tuple(own), outputs, attrs)], outputs, list(map(convert_to_tensor, cotangents)), [x]
+        # copies, so that a tensor that is two inputs is differentiated as one of them
+        distinct = [cast(y, y.dtype) if k != i else x for k, y in enumerate(inputs)]
+        (cotangent,) = sweep(
+            [Record(op, tuple(distinct), outputs, attrs)],
+            outputs,
+            list(map(convert_to_tensor, cotangents)),
+            [x],
         )
-        found = 0.0 if flow is None else _paired([flow], [np.conj(along)])
-        if _apart(found, slope, rtol):
+        derivative = 0.0 if cotangent is None else _inner_product([cotangent], [np.conj(along)])
+        if _differ(derivative, slope, rtol):
             shown = ", ".join(str(y.spec) for y in inputs)
-            return f"{op.name}({shown}): for input {i} it gives {found:.6g}, the slope is {slope:.6g}"
+            return f"{op.name}({shown}): for input {i} it gives {derivative:.6g}, the slope is {slope:.6g}"
     return ""
 
 
@@ -221,36 +228,36 @@ def _slope(
     """The central difference of the weighted results along a direction."""
     sides = []
     for sign in (_STEP, -_STEP):
-        moved = [np.asarray(a) + sign * v for a, v in zip(x, along, strict=True)]
-        sides.append(_paired(function(moved), weights))
+        shifted = [np.asarray(a) + sign * v for a, v in zip(x, along, strict=True)]
+        sides.append(_inner_product(function(shifted), weights))
     return (sides[0] - sides[1]) / (2 * _STEP)
 
 
-def _paired(values: Sequence[Any], weights: Sequence[Array]) -> float:
+def _inner_product(values: Sequence[Any], weights: Sequence[Array]) -> float:
     """The real part of ``sum(conj(weights) values)``, as TensorFlow's gradients pair complex numbers."""
     with np.errstate(all="ignore"):
         parts = [np.sum(np.conj(w) * np.asarray(y)).real for y, w in zip(values, weights, strict=True)]
         return float(sum(parts))
 
 
-def _apart(found: float, slope: float, rtol: float) -> bool:
-    return not abs(found - slope) <= rtol * max(1.0, abs(found), abs(slope))
+def _differ(derivative: float, slope: float, rtol: float) -> bool:
+    return not abs(derivative - slope) <= rtol * max(1.0, abs(derivative), abs(slope))
 
 
 def _directions(like: Sequence[Any], seed: int) -> list[Array]:
-    """For each tensor an array of its shape and dtype without symmetry, of about unit length in all."""
+    """For each tensor a random array of its shape and dtype."""
     random = np.random.Generator(np.random.Philox(seed))
-    found = []
+    directions = []
     for x in like:
         values = random.uniform(-1, 1, x.shape)
         if x.dtype.is_complex:
             values = values + 1j * random.uniform(-1, 1, x.shape)
-        found.append(np.asarray(values, x.dtype.dtype))
-    return found
+        directions.append(np.asarray(values, x.dtype.dtype))
+    return directions
 
 
-def _precise(x: Any) -> Any:
-    """A leaf of the arguments: floats and complex numbers in double precision, the rest as it is."""
+def _in_double(x: Any) -> Any:
+    """A leaf of the arguments; floats and complex numbers are converted to double precision."""
     if not isinstance(x, AbstractTensor | np.ndarray | np.generic | float | complex) or isinstance(x, bool):
         return x
     tensor = convert_to_tensor(x)

@@ -1,8 +1,8 @@
-"""Where a nan or an infinity comes from: ``df.debugging.enable_check_numerics``.
+"""``df.debugging.enable_check_numerics``: finds the op that produces a nan or an infinity.
 
-An engine of its own looks at what each op makes. While it is current, traced functions run op by op on it, as
-in a trace, so calls of them are checked by the same code, and no trace or kernel has to exist
-twice. Switched off, the engine is not there, and nothing is asked or paid.
+An engine checks the outputs of each op. While it is current, traced functions run op by op on it, so that
+their calls are checked by the same code, without further traces or kernels. While disabled, the engine is not
+current and costs nothing.
 """
 
 from __future__ import annotations
@@ -31,19 +31,20 @@ Array = np.ndarray[Any, Any]
 
 @entry
 def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int = 50) -> None:
-    """From now on, the first op that makes a nan or an infinity out of finite inputs is an error.
+    """Raise an error at the first op that computes a nan or an infinity from finite inputs.
 
-    It names the op, your line, and the first such element, in eager code and in traced functions alike, their
-    branches, loops and gradients included. Calls of traced functions then run op by op, from the traces that
-    there are, as slowly as eager code: nothing is compiled anew, and after :func:`disable_check_numerics`
-    everything is as fast as before. What is not finite because an input wasn't goes through.
+    The error has the op, the user's line and the first such element. It applies to eager code and traced
+    functions, including branches, loops and gradients. While it is enabled, calls of traced functions run op
+    by op from the existing traces, at the speed of eager code. Nothing is compiled again, and after
+    :func:`disable_check_numerics` calls are as fast as before. Ops with an input that is not finite are not
+    checked.
 
-    It holds for this thread (or task) until it is disabled; doing so twice is doing it once. Sessions of
-    explicit graphs are not checked, nor is what Python functions called by ops do inside.
+    It applies to the current thread (or task) until it is disabled. Enabling it again has no effect. Sessions
+    of explicit graphs are not checked, nor are computations in Python functions that ops call.
 
     Args:
-        stack_height_limit: ignored: one line is named, the user's.
-        path_length_limit: ignored: the file's name is told in full.
+        stack_height_limit: ignored: the error has the user's line.
+        path_length_limit: ignored: the error has the whole path of the file.
 
     Raises:
         FailedPreconditionError: called while a function is traced or a tape records.
@@ -53,7 +54,7 @@ def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int =
     >>> df.function(lambda x: df.sqrt(x) + 1.0)(df.constant([4.0, -1.0]))
     Traceback (most recent call last):
     ...
-    dualflow.core.errors.InvalidArgumentError: sqrt(float32[2]) made nan at [1] of float32[2], from -1.0 ...
+    dualflow.core.errors.InvalidArgumentError: sqrt(float32[2]) computed nan at [1] of float32[2], from ...
     >>> df.debugging.disable_check_numerics()
     """
     _switch(EAGER, CHECKING)
@@ -61,7 +62,7 @@ def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int =
 
 @entry
 def disable_check_numerics() -> None:
-    """Check no more, after :func:`enable_check_numerics`; without it, nothing happens.
+    """Disable the check of :func:`enable_check_numerics`; no effect if it is not enabled.
 
     Raises:
         FailedPreconditionError: called while a function is traced or a tape records.
@@ -73,20 +74,20 @@ def disable_check_numerics() -> None:
 
 
 class CheckingEngine(DelegatingEngine):
-    """The eager engine, with a look at what each op makes."""
+    """The eager engine, with a check of the outputs of each op."""
 
     __slots__ = ()
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         arrays = [x._array for x in inputs]
-        if isinstance(op.kind, Cond | Loop):  # their kernels evaluate bodies, where the check must reach
+        if isinstance(op.kind, Cond | Loop):  # their kernels evaluate bodies, whose ops are checked
             with observed(_checked_node):
-                made = tuple([wrap(np.asarray(a)) for a in op.kernel(*arrays, **attrs)])
+                result = tuple([wrap(np.asarray(a)) for a in op.kernel(*arrays, **attrs)])
         else:
-            made = super().run(op, inputs, attrs)
-        tensors = made if isinstance(made, tuple) else (made,)
+            result = super().run(op, inputs, attrs)
+        tensors = result if isinstance(result, tuple) else (result,)
         _check(op, arrays, [t._array for t in tensors], caller())
-        return made
+        return result
 
 
 CHECKING: Final = CheckingEngine(EAGER)
@@ -98,8 +99,8 @@ def _switch(old: Engine, new: Engine) -> None:
         dispatch.switch(new)
     elif current is not new:
         raise FailedPreconditionError(
-            "Checks of numerics are switched on and off outside of traced functions and of tapes, for all "
-            "that runs after it; call it before."
+            "enable_check_numerics and disable_check_numerics can't be called while a function is traced or "
+            "a tape records; call them before."
         )
 
 
@@ -110,12 +111,12 @@ def _checked_node(node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
 
 
 def _check(op: Op, inputs: Sequence[Array], outputs: Sequence[Array], origin: Origin | None) -> None:
-    """Raise for the first element of ``outputs`` that is not finite, unless one of ``inputs`` isn't."""
+    """Raise an error for the first element of ``outputs`` that is not finite, if ``inputs`` are finite."""
     for array in outputs:
         if not _finite(array) and all(map(_finite, inputs)):
-            given = ", ".join(str(_spec(x)) for x in inputs)
+            specs = ", ".join(str(_spec(x)) for x in inputs)
             where = f"\n  {origin}" if origin is not None else ""
-            raise InvalidArgumentError(f"{op.name}({given}) made {_first(array, inputs)}{where}")
+            raise InvalidArgumentError(f"{op.name}({specs}) computed {_first(array, inputs)}{where}")
 
 
 def _finite(array: Array) -> bool:
@@ -123,15 +124,15 @@ def _finite(array: Array) -> bool:
 
 
 def _first(array: Array, inputs: Sequence[Array]) -> str:
-    """The first element that is not finite, and those that it was made of, as far as shapes tell."""
+    """The first element that is not finite, with the input elements at its index if the shapes broadcast."""
     at = tuple(int(i) for i in np.unravel_index(np.argmin(np.isfinite(array)), array.shape))
     place = f" at {list(at)} of {_spec(array)}" if at else ""
     try:
         sources = [str(np.broadcast_to(x, array.shape)[at]) for x in inputs]
     except ValueError:
         sources = []
-    known = f", from {' and '.join(sources)}" if sources else ", from finite inputs"
-    return f"{array[at]}{place}{known}"
+    origin = f", from {' and '.join(sources)}" if sources else ", from finite inputs"
+    return f"{array[at]}{place}{origin}"
 
 
 def _spec(array: Array) -> TensorSpec:

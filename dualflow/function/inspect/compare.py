@@ -1,4 +1,4 @@
-"""``compare``: a function run eagerly beside the same function as a compiled graph."""
+"""``df.compare``: time, memory and results of a function, eager and compiled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dualflow.core.tracebacks import entry
 from dualflow.function.inspect.agreement import compared
 from dualflow.function.inspect.compare_report import Comparison, Costs, Fused
 from dualflow.function.inspect.inspected import Inspected, inspected
-from dualflow.function.inspect.measure import Counting, best_times, peak_bytes
+from dualflow.function.inspect.measure import CountingEngine, best_times, peak_bytes
 from dualflow.graph.compiled import CompileStats, KernelReport, PartReport
 from dualflow.graph.passes import optimise
 
@@ -24,21 +24,21 @@ _COST_RUNS = 3
 def compare(f: Any, *args: Any, **kwargs: Any) -> Comparison:
     """Run ``f(*args, **kwargs)`` eagerly and as a compiled graph, and measure both.
 
-    The function is called some hundred times each way, for about a second in all, or a few times if a call is
-    long. Variables and random generators are put back before each measurement and in the end, so that
-    comparing a training step trains nothing. What Python code does besides, such as printing or appending to
-    a list, happens at each eager call. Functions that ``f`` calls run eagerly, too, while ``f`` does.
+    The function is called about a hundred times each way, for about a second in all, or a few times if a call
+    takes long. Variables and random generators are reset before each measurement and at the end, so that
+    comparing a training step does not train. Side effects of Python code, such as printing or appending to a
+    list, happen at each eager call. During the eager calls of ``f``, functions that it calls run eagerly too.
 
     Args:
-        f: a :func:`dualflow.function`, or a plain function, which is made one.
-        args: as for a call of ``f``.
-        kwargs: likewise.
+        f: a :func:`dualflow.function`, or a plain function, which is converted to one.
+        args: the positional arguments of ``f``.
+        kwargs: the keyword arguments of ``f``.
 
     Returns:
-        The figures; print them for a table.
+        The measurements; print them for a table.
 
     Raises:
-        DTypeError: ``f`` can't be called.
+        DTypeError: ``f`` is not callable.
         FailedPreconditionError: called while a function is traced or a tape records.
 
     >>> import dualflow as df
@@ -51,7 +51,7 @@ def compare(f: Any, *args: Any, **kwargs: Any) -> Comparison:
 
 
 class _Comparing:
-    """One comparison under way: a call of each kind, and what is measured of both."""
+    """One comparison: an eager and a compiled call, and their measurements."""
 
     def __init__(self, call: Inspected) -> None:
         self.call, self.concrete = call, call.concrete
@@ -61,7 +61,7 @@ class _Comparing:
     def report(self) -> Comparison:
         executable = self.compiled.executable
         compile_stats = self.compiled.backend.compile_stats(executable)
-        counting = Counting()
+        counting = CountingEngine()
         with dispatch.using(counting):
             expected = self.call.outcome(eagerly=True)
         difference = compared(expected, self.call.outcome(eagerly=False))
@@ -89,11 +89,11 @@ class _Comparing:
         )
 
     def _graph_peak(self, compile_stats: CompileStats) -> int:
-        """The peak of a call, and the arena, which is there already unless it is too large to keep."""
+        """The peak of a call, plus the arena if it was allocated before the call."""
         peak, arena = peak_bytes(self.graph), compile_stats.arena_bytes
         outputs = sum(v.spec.nbytes for v in self.compiled.optimised.outputs)
-        there = compile_stats.arena_stays or peak < arena + outputs
-        return peak + arena if there else peak
+        allocated_before = compile_stats.arena_stays or peak < arena + outputs
+        return peak + arena if allocated_before else peak
 
     def _costs(self) -> Costs:
         traced, compiled = self.call.traced, self.compiled
@@ -112,12 +112,12 @@ class _Comparing:
 
 
 def _median_seconds(run: Callable[[], object]) -> float:
-    taken = []
+    seconds = []
     for _ in range(_COST_RUNS):
-        begun = time.perf_counter()
+        start = time.perf_counter()
         run()
-        taken.append(time.perf_counter() - begun)
-    return sorted(taken)[len(taken) // 2]
+        seconds.append(time.perf_counter() - start)
+    return sorted(seconds)[len(seconds) // 2]
 
 
 def _fused(kernel: KernelReport) -> Fused:

@@ -1,4 +1,4 @@
-"""What :func:`dualflow.compare` found, as data and as a table."""
+"""The result of :func:`dualflow.compare`, as data and as a table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TIED = "\N{NO-BREAK SPACE}"
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """Ops that one kernel computes together: its name, theirs in order, and the user's lines behind them."""
+    """The ops that one kernel computes: its name, the names of the ops, and the user's lines of them."""
 
     kernel: str
     ops: tuple[str, ...]
@@ -33,16 +33,17 @@ class Fused:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Seconds that come before the first result of a graph.
+    """The costs of a graph before its first result, in seconds.
 
     Attributes:
-        trace: running the Python function once with symbols.
-        passes: the graph's passes.
+        trace: running the Python function once with symbolic tensors.
+        passes: the passes of the graph.
         emission: the memory plan, and writing the code as LLVM IR.
-        compilation: LLVM's work when the object cache is empty; importing LLVM, once a process, comes on top.
+        compilation: compilation by LLVM, if the object cache is empty; without the import of LLVM, once per
+            process.
         linking: loading the object code.
-        paid: what this process spent on compilation and linking.
-        source: where its code came from: this process compiled it, an earlier one did (``disk``), another
+        paid: the time that this process has spent on compilation and linking.
+        source: the source of the code: this process compiled it, an earlier one did (``disk``), another
             function of this process has the same code (``process``), or there is no native code.
     """
 
@@ -56,24 +57,24 @@ class Costs:
 
     @property
     def warm(self) -> float:
-        """All of it when the object code is on disk."""
+        """The total if the object code is on disk."""
         return self.trace + self.passes + self.emission + self.linking
 
     @property
     def cold(self) -> float:
-        """All of it when the object cache is empty."""
+        """The total if the object cache is empty."""
         return self.warm + self.compilation
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How far results and updated variables are apart.
+    """The difference of results and updated variables.
 
     Attributes:
-        largest: the largest absolute difference of two elements; nan beside a number is infinitely far.
-        relative: the same divided by the largest magnitude in its array, the worst of all arrays.
-        reason: why they don't agree; empty when they do. Floats agree when ``relative`` is at most the square
-            root of the dtype's epsilon (3e-4 for float32), everything else when it is equal.
+        largest: the largest absolute difference of two elements; infinite between nan and a number.
+        relative: the largest difference relative to the largest magnitude in its array.
+        reason: why they don't agree; empty if they do. Floats agree if ``relative`` is at most the square
+            root of the dtype's epsilon (3e-4 for float32), other values if they are equal.
     """
 
     largest: float
@@ -87,26 +88,26 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A function run eagerly beside the same function as a compiled graph. Print it for the table.
+    """The measurements of a function, eager and compiled. Print it for a table.
 
     Attributes:
-        name: the function's.
-        arguments: the trace that was compared.
-        eager_seconds, graph_seconds: of one call: the best of several rounds of calls, all warmed up.
-        eager_peak_bytes, graph_peak_bytes: the most memory of one call beyond arguments and variables,
-            results
-            included: what Python and NumPy allocate, and the graph's arena, which it keeps between calls.
-        eager_ops: the ops that ran in an eager call, and how often.
-        nodes: the nodes of the graph as it was traced.
-        kernels, blas_calls, host_calls: what one call of the compiled graph runs.
+        name: the name of the function.
+        arguments: the specs of the arguments.
+        eager_seconds, graph_seconds: the time of one call: the best of several rounds of calls after warm-up.
+        eager_peak_bytes, graph_peak_bytes: the peak memory of one call beyond arguments and variables,
+            including results: allocations of Python and NumPy, and the graph's arena, which stays allocated
+            between calls.
+        eager_ops: the number of runs of each op in an eager call.
+        nodes: the number of nodes of the graph as traced.
+        kernels, blas_calls, host_calls: the numbers of each in one call of the compiled graph.
         fused: the kernels that compute several ops.
         parts: how each part of the graph runs.
-        executed: the work that the kernels execute, divided by that of their ops, each computed once.
-        workload: how much the graph computes in a call, and how much of that waits for each other; its steps
-            are those of the graph as it runs.
-        costs: what the graph costs before its first result.
+        executed: the work of the kernels, divided by that of their ops if each is computed once.
+        workload: the work of a call, and its longest chain of dependent steps; the steps are those of the
+            optimised graph.
+        costs: the costs before the first result.
         difference: between the results, and between the variables after the call.
-        updated: names of the variables that a call assigns.
+        updated: the names of the variables that a call assigns.
     """
 
     name: str
@@ -130,33 +131,33 @@ class Comparison:
 
     @property
     def speedup(self) -> float:
-        """Eager time by graph time."""
+        """Eager time divided by graph time."""
         return self.eager_seconds / self.graph_seconds
 
     @property
     def break_even(self) -> int | None:
-        """Calls after which the graph has taken less time in all, first compile included; None if never."""
-        return self._pays_after(self.costs.cold)
+        """The number of calls after which the graph's total time, with compiling, is less; None if never."""
+        return self._break_even(self.costs.cold)
 
     @property
     def break_even_warm(self) -> int | None:
-        """The same when the object code is on disk from an earlier process."""
-        return self._pays_after(self.costs.warm)
+        """As :attr:`break_even`, if the object code is on disk from an earlier process."""
+        return self._break_even(self.costs.warm)
 
-    def _pays_after(self, cost: float) -> int | None:
+    def _break_even(self, cost: float) -> int | None:
         saved = self.eager_seconds - self.graph_seconds
         return math.ceil(cost / saved) if saved > 0 else None
 
     def as_dict(self) -> dict[str, Any]:
-        """All figures as plain data, which JSON can hold; a number that is not finite is None."""
-        found: dict[str, Any] = _finite(dataclasses.asdict(self))
-        found |= {"speedup": self.speedup, "break_even": self.break_even}
-        found |= {"break_even_warm": self.break_even_warm, "agrees": self.difference.agrees}
-        found["workload"]["parallelism"] = self.workload.parallelism
-        return found
+        """The measurements as a dict that JSON can represent; numbers that are not finite are None."""
+        fields: dict[str, Any] = _finite(dataclasses.asdict(self))
+        fields |= {"speedup": self.speedup, "break_even": self.break_even}
+        fields |= {"break_even_warm": self.break_even_warm, "agrees": self.difference.agrees}
+        fields["workload"]["parallelism"] = self.workload.parallelism
+        return fields
 
     def table(self) -> str:
-        """The figures as text of at most 88 columns."""
+        """The measurements as a table of at most 88 columns."""
         return "\n".join(line.rstrip() for line in _lines(self))
 
     def __str__(self) -> str:
@@ -182,7 +183,7 @@ def _lines(c: Comparison) -> Iterator[str]:
     yield _row("time per call", duration(c.eager_seconds), duration(c.graph_seconds), _faster(c))
     yield _row("peak memory", size(c.eager_peak_bytes), size(c.graph_peak_bytes), _less(c))
     runs = _plural(sum(c.eager_ops.values()), "op"), _plural(c.kernels, "kernel")
-    yield _row("one call runs", *runs, _besides(c))
+    yield _row("one call runs", *runs, _other_calls(c))
     yield ""
     yield "before the first result"
     yield from _cost_rows(c.costs)
@@ -190,7 +191,7 @@ def _lines(c: Comparison) -> Iterator[str]:
     yield _row("graph pays after", "", pays, _pays_warm(c))
     yield ""
     yield from _wrapped("results", _verdict(c))
-    yield from _wrapped("graph runs", _ways(c.parts))
+    yield from _wrapped("graph runs", _modes(c.parts))
     yield from _workload_lines(c.workload, c.executed)
     yield from _fused_lines(c.fused)
 
@@ -221,14 +222,14 @@ def _ratio(ratio: float, above: str, below: str) -> str:
     return f"{shown} times {above if ratio > 1 else below}"
 
 
-def _besides(c: Comparison) -> str:
-    """What a call of the graph runs beside its kernels."""
-    found = [_plural(n, what) for n, what in ((c.blas_calls, "BLAS call"), (c.host_calls, "host call")) if n]
-    return f"and {', '.join(found)}" if found else ""
+def _other_calls(c: Comparison) -> str:
+    """The numbers of calls of BLAS and Python in a call of the graph."""
+    counts = [_plural(n, what) for n, what in ((c.blas_calls, "BLAS call"), (c.host_calls, "host call")) if n]
+    return f"and {', '.join(counts)}" if counts else ""
 
 
 def _cost_rows(costs: Costs) -> Iterator[str]:
-    yield _row("  trace", "", duration(costs.trace), "run the Python function with symbols")
+    yield _row("  trace", "", duration(costs.trace), "run the Python function symbolically")
     yield _row("  passes", "", duration(costs.passes), "rewrite and fuse the graph")
     yield _row("  plan and emit", "", duration(costs.emission), "place values in memory, write LLVM IR")
     yield _row("  compile", "", duration(costs.compilation), _paid(costs))
@@ -258,13 +259,13 @@ def _verdict(c: Comparison) -> str:
     return (f"agree: {far}" if c.difference.largest else "equal") + updated
 
 
-def _ways(parts: tuple[PartReport, ...]) -> str:
-    """How the graph runs: natively, but for what it says."""
-    ways = ["natively"] if any(p.kind is PartKind.NATIVE for p in parts) else []
+def _modes(parts: tuple[PartReport, ...]) -> str:
+    """How the graph runs: natively, by NumPy or in Python, with reasons."""
+    modes = ["natively"] if any(p.kind is PartKind.NATIVE for p in parts) else []
     for kind, name in ((PartKind.NUMPY, "NumPy"), (PartKind.PYTHON, "Python")):
-        found = dict.fromkeys(f"{p.what} ({p.reason})" for p in parts if p.kind is kind)
-        ways += [f"by {name} for {', '.join(found)}"] if found else []
-    return " and ".join(ways) or "nothing: the results are constants"
+        reasons = dict.fromkeys(f"{p.what} ({p.reason})" for p in parts if p.kind is kind)
+        modes += [f"by {name} for {', '.join(reasons)}"] if reasons else []
+    return " and ".join(modes) or "nothing: the results are constants"
 
 
 def _workload_lines(w: Workload, executed: float) -> Iterator[str]:
@@ -275,13 +276,15 @@ def _workload_lines(w: Workload, executed: float) -> Iterator[str]:
     if len(w.path) > 1:
         names = [_few(step.split("+"), "+") for step in w.path]
         longest = f"{amount(w.span)} operations wait for each other: {_few(names, ', ')}"
-        several = w.parallelism >= 1.005
-        at_once = f"{w.parallelism:.3g} steps could run at a time, on average" if several else "that is all"
+        is_parallel = w.parallelism >= 1.005
+        at_once = (
+            f"{w.parallelism:.3g} steps could run at a time, on average" if is_parallel else "that is all"
+        )
         yield from _wrapped("longest chain", f"{longest}; {at_once}")
 
 
 def _few(names: list[str], between: str) -> str:
-    """The first names and the last one."""
+    """The names, abbreviated to the first ones and the last one."""
     shown = names if len(names) <= _MOST_NAMES else [*names[: _MOST_NAMES - 2], "...", names[-1]]
     return between.join(shown)
 
@@ -303,7 +306,7 @@ def _counted(names: tuple[str, ...]) -> str:
 
 
 def _joined(lines: tuple[str, ...]) -> str:
-    """``train.py:3, train.py:4, model.py:9`` without repeating the file's name.
+    """Lines such as ``train.py:3, train.py:4, model.py:9``, grouped by file.
 
     >>> _joined(("train.py:3", "train.py:4", "model.py:9"))
     'train.py:3,4 model.py:9'
@@ -320,7 +323,7 @@ def _plural(count: int, what: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds with the unit that fits.
+    """A time with its unit.
 
     >>> duration(3.2e-7), duration(0.0421), duration(3.5)
     ('0.32 us', '42.1 ms', '3.5 s')
@@ -332,7 +335,7 @@ def duration(seconds: float) -> str:
 
 
 def amount(number: float) -> str:
-    """A number with the word that fits.
+    """A number in thousands, millions or billions.
 
     >>> amount(640), amount(52_100), amount(2.5e6), amount(3.25e9)
     ('640', '52.1 thousand', '2.5 million', '3.25 billion')
@@ -344,7 +347,7 @@ def amount(number: float) -> str:
 
 
 def size(nbytes: int) -> str:
-    """Bytes with the unit that fits.
+    """A number of bytes with its unit.
 
     >>> size(640), size(50_000), size(3 << 20)
     ('640 B', '48.8 KiB', '3 MiB')

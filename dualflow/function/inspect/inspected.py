@@ -1,4 +1,4 @@
-"""A call under inspection: the same one run eagerly and compiled, each time from the same state."""
+"""A call that ``compare`` and ``verify`` run eagerly and compiled, each time from the same state."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from dualflow.ops.random_numbers.streams import drawing_as_eager
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inspected:
-    """A call of a function, and what it may change.
+    """A call of a function, and the state that it may change.
 
     Attributes:
-        traced: the function, which compiles.
+        traced: the :func:`dualflow.function`.
         concrete: its trace for this call.
         inputs: the tensors and variables among the arguments.
         state: the variables and generators that the call may change.
         args: the positional arguments.
-        kwargs: the arguments by keyword.
+        kwargs: the keyword arguments.
     """
 
     traced: Any
@@ -46,39 +46,39 @@ class Inspected:
     kwargs: dict[str, Any]
 
     def call(self, *, eagerly: bool) -> TimedCall:
-        """The call of one kind; before each, everything is as it was at first."""
-        called = self.traced.python_function if eagerly else self.traced
-        return TimedCall(called, self.args, self.kwargs, partial(self._prepare, eagerly))
+        """The eager or the compiled call, preceded by a reset of the state."""
+        function = self.traced.python_function if eagerly else self.traced
+        return TimedCall(function, self.args, self.kwargs, partial(self._prepare, eagerly))
 
     def outcome(self, *, eagerly: bool) -> Outcome:
-        """What one call returns and leaves in the variables."""
+        """The results of one call, and the values of the variables after it."""
         leaves, structure = flatten(self.call(eagerly=eagerly)())
         return Outcome(structure, [np.array(leaf) for leaf in leaves], self.state.values())
 
     def frozen_reads(self) -> list[FrozenRead]:
-        """What a new trace of the call reads of generators and clocks of Python and NumPy, and keeps."""
+        """The reads of Python's and NumPy's generators and clocks that a new trace of the call freezes."""
         self._prepare(eagerly=False)
         call = self.traced._signature.bind(self.args, self.kwargs)
         reads: list[FrozenRead] = self.traced._tracer.frozen_reads(call)
         return reads
 
     def arguments(self) -> str:
-        """What the call was traced for, by the parameters' names."""
+        """The specs of the arguments, with the names of the parameters."""
         structure, leaves = self.concrete.key
         names = self.traced._signature.leaf_names(structure)
         return ", ".join(f"{name}: {leaf}" for name, leaf in zip(names, leaves, strict=True))
 
     def _prepare(self, eagerly: bool) -> None:
-        self.state.renew()
+        self.state.reset()
         run_functions_eagerly(eagerly)
 
 
 @contextmanager
 def inspected(by: str, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Inspected]:
-    """The call ``f(*args, **kwargs)``, for the function named ``by``; in the end all is put back.
+    """The call ``f(*args, **kwargs)``, for the function named ``by``; its state is restored at the end.
 
     Raises:
-        DTypeError: ``f`` can't be called.
+        DTypeError: ``f`` is not callable.
         FailedPreconditionError: called while a function is traced, a tape records or numerics are checked.
     """
     if dispatch.current() is not EAGER:

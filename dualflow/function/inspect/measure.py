@@ -1,4 +1,4 @@
-"""Measuring calls: time, memory, the ops that run, and putting back what they change."""
+"""Measures calls: time, memory and ops; resets the state that they change."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from dualflow.graph.ir import Graph, Node
 from dualflow.ops.record import Op
 
 ROUND_SECONDS = 0.004
-"""How long a round of calls lasts at least; a longer call is a round of its own."""
+"""The shortest duration of a round of calls; a longer call is a round of its own."""
 
 SECONDS = 0.5
-"""How long each of the calls to be timed goes on in all, unless that is too short for two rounds."""
+"""The total time for each call to measure, if that allows two rounds."""
 
-_MOST_ROUNDS = 60
-_FEWEST_ROUNDS = 2
+_MAX_ROUNDS = 60
+_MIN_ROUNDS = 2
 
 
 class TimedCall(NamedTuple):
-    """Something to measure: ``function(*args, **kwargs)``, and what runs before each measurement of it."""
+    """A call to measure, ``function(*args, **kwargs)``, and a function that prepares it."""
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
@@ -43,20 +43,20 @@ class TimedCall(NamedTuple):
     prepare: Callable[[], None]
 
     def __call__(self) -> Any:
-        """One call, prepared."""
+        """The result of one call, after ``prepare``."""
         self.prepare()
         return self.function(*self.args, **self.kwargs)
 
 
 def best_times(calls: Sequence[TimedCall]) -> list[float]:
-    """Seconds that each call takes: the best of several rounds, which take turns.
+    """The time of each call in seconds: the best of several interleaved rounds.
 
-    Each has run before, so that nothing is compiled or loaded any more.
+    Each call has run before, so that compiling and loading are not measured.
     """
     counts, best = map(list, zip(*map(_calls_in_a_round, calls), strict=True))
-    begun = time.perf_counter()
-    for number in range(_MOST_ROUNDS):
-        if number >= _FEWEST_ROUNDS and time.perf_counter() - begun > SECONDS * len(calls):
+    start = time.perf_counter()
+    for number in range(_MAX_ROUNDS):
+        if number >= _MIN_ROUNDS and time.perf_counter() - start > SECONDS * len(calls):
             break
         for i, (call, count) in enumerate(zip(calls, counts, strict=True)):
             best[i] = min(best[i], _round(call, count) / count)
@@ -64,39 +64,39 @@ def best_times(calls: Sequence[TimedCall]) -> list[float]:
 
 
 def _calls_in_a_round(call: TimedCall) -> tuple[int, float]:
-    """How many calls last long enough, and the seconds of one as far as that shows."""
+    """The number of calls in a round of :data:`ROUND_SECONDS`, and the time of one call."""
     count = 1
-    while (taken := _round(call, count)) < ROUND_SECONDS:
-        wanted = math.ceil(count * ROUND_SECONDS / taken) if taken else count * 10
-        count = min(max(wanted, count + 1), count * 10)
-    return count, taken / count
+    while (seconds := _round(call, count)) < ROUND_SECONDS:
+        estimate = math.ceil(count * ROUND_SECONDS / seconds) if seconds else count * 10
+        count = min(max(estimate, count + 1), count * 10)
+    return count, seconds / count
 
 
 def _round(call: TimedCall, count: int) -> float:
-    """Seconds for ``count`` calls, without interruption by the garbage collector."""
+    """The time of ``count`` calls in seconds, with the garbage collector disabled."""
     call.prepare()
     function, args, kwargs = call.function, call.args, call.kwargs
     collecting = gc.isenabled()
     gc.disable()
     try:
         if kwargs:
-            begun = time.perf_counter()
+            start = time.perf_counter()
             for _ in repeat(None, count):
                 function(*args, **kwargs)
         else:
-            begun = time.perf_counter()
+            start = time.perf_counter()
             for _ in repeat(None, count):
                 function(*args)
-        return time.perf_counter() - begun
+        return time.perf_counter() - start
     finally:
         if collecting:
             gc.enable()
 
 
 def peak_bytes(call: TimedCall) -> int:
-    """The most bytes that Python and NumPy held during a call beyond those before it, results included.
+    """The peak memory of Python and NumPy during a call, in bytes, minus that before it.
 
-    Python's tracemalloc counts them.
+    It is measured by tracemalloc, and includes the results.
     """
     call.prepare()
     running = tracemalloc.is_tracing()
@@ -115,8 +115,8 @@ def peak_bytes(call: TimedCall) -> int:
             tracemalloc.stop()
 
 
-class Counting(DelegatingEngine):
-    """The eager engine, with a count of the ops it runs."""
+class CountingEngine(DelegatingEngine):
+    """The eager engine, which also counts the ops that it runs."""
 
     __slots__ = ("ops",)
 
@@ -130,24 +130,24 @@ class Counting(DelegatingEngine):
 
 
 class GlobalRandom:
-    """Python's and NumPy's own random numbers, as they are when this is made."""
+    """The states of Python's and NumPy's global random generators at construction."""
 
     def __init__(self) -> None:
         self._python, self._numpy = random.getstate(), np.random.get_state()
 
     def rewind(self) -> None:
-        """Let them go on from there."""
+        """Reset the generators to these states."""
         random.setstate(self._python)
         np.random.set_state(self._numpy)
 
 
 class State:
-    """What calls of a traced function may change: variables, and generators of random numbers.
+    """The state that calls of a traced function may change: variables and random generators.
 
     Args:
-        graph: the function's trace.
-        variables: those that it reads or assigns.
-        others: the generators that it may draw from behind the trace's back.
+        graph: the trace of the function.
+        variables: the variables that it reads or assigns.
+        others: the global generators, which it may use without a node in the trace.
     """
 
     def __init__(self, graph: Graph, variables: Sequence[AbstractVariable], others: GlobalRandom) -> None:
@@ -155,28 +155,28 @@ class State:
         self._tensors = [EAGER.read(v) for v in self.variables]
         sources = {id(s): s for node in _nodes(graph) for s in node.attrs.values() if hasattr(s, "philox")}
         self._sources = list(sources.values())
-        self._drawn = [copy.deepcopy(s.philox.bit_generator.state) for s in self._sources]
+        self._initial = [copy.deepcopy(s.philox.bit_generator.state) for s in self._sources]
         self._others = others
 
-    def renew(self) -> None:
-        """Everything as it was at first; each variable holds a copy that a compiled graph may overwrite."""
+    def reset(self) -> None:
+        """Reset the state; each variable gets a copy of its tensor, which a compiled graph may overwrite."""
         for variable, tensor in zip(self.variables, self._tensors, strict=True):
             updates.assign(variable, wrap(tensor._array.copy()))
         self._rewind()
 
     def restore(self) -> None:
-        """Everything as it was at first; each variable holds the very tensor that it held."""
+        """Restore the state; each variable gets its original tensor."""
         for variable, tensor in zip(self.variables, self._tensors, strict=True):
             updates.assign(variable, tensor)
         self._rewind()
 
     def values(self) -> list[np.ndarray[Any, Any]]:
-        """What the variables hold now, copied."""
+        """Copies of the current values of the variables."""
         return [EAGER.read(v)._array.copy() for v in self.variables]
 
     def _rewind(self) -> None:
-        for source, drawn in zip(self._sources, self._drawn, strict=True):
-            source.philox.bit_generator.state = drawn
+        for source, initial in zip(self._sources, self._initial, strict=True):
+            source.philox.bit_generator.state = initial
         self._others.rewind()
 
 

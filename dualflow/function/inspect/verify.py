@@ -1,10 +1,9 @@
-"""``verify``: does a function do the same eagerly and compiled? If not, which op is the first that doesn't?
+"""``df.verify``: compares a function, eager and compiled, and finds the first op that differs.
 
-Three runs of one call are held beside each other: the Python function, its trace node by node through NumPy,
-and the compiled trace. If the last two differ, the trace is cut short after one op and compiled again, in a
-binary search for the first op at which compiled code goes wrong. If only the first differs, the ops that
-Python ran are held against those of the trace, in the order in which both ran. The kernels that the graph was
-cut into are looked at besides.
+It compares three runs of one call: the Python function, its trace evaluated node by node with NumPy, and the
+compiled trace. If the last two differ, it compiles the trace up to one op, in a binary search for the first
+op whose compiled code is wrong. If only the first differs, it compares the ops that the Python function ran
+with those of the trace, in the order of execution. It also checks the partition of the graph into kernels.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from dualflow.core.tracebacks import entry
 from dualflow.function.calls.array_ownership import array_of
 from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.calls.data_dependent_sizes import sized_by_data
-from dualflow.function.inspect.agreement import agree, compared, distance, first_apart
+from dualflow.function.inspect.agreement import agree, compared, distance, first_mismatch
 from dualflow.function.inspect.compare_report import Difference
 from dualflow.function.inspect.inspected import Inspected, inspected
-from dualflow.function.inspect.measure import Counting
+from dualflow.function.inspect.measure import CountingEngine
 from dualflow.function.inspect.verify_report import COMPILE, TRACE, Culprit, Verification
 from dualflow.graph.extract import ancestors, extract
 from dualflow.graph.interpret import evaluate, observed, run_node
@@ -42,23 +41,23 @@ Array = np.ndarray[Any, Any]
 def verify(f: Any, *args: Any, **kwargs: Any) -> Verification:
     """Run ``f(*args, **kwargs)`` eagerly and compiled, and find the first op at which they differ.
 
-    Results and variables may differ by rounding, by as much as :func:`dualflow.compare` takes for agreement.
-    Where they differ by more, the report names the op, the line that asked for it, and the first element that
-    is off. The report also names kernels that wait for each other, which would be a fault of fusion, and what
-    the trace keeps though it differs from call to call: random numbers of Python and NumPy, and clocks.
-    Variables and random generators are put back; what Python code does besides happens once more. It
-    holds all that the call computes in memory, and compiles about log2(ops) parts of the graph.
+    Results and variables may differ by rounding, within the tolerance of :func:`dualflow.compare`. If they
+    differ by more, the report has the op, the line that called it, and the first element that differs. The
+    report also lists kernels that depend on each other in a cycle, which would be a bug of fusion, and values
+    that the trace has frozen although they differ between calls: random numbers of Python and NumPy, and
+    clocks. Variables and random generators are restored; other side effects of Python code happen again. It
+    stores all values of the call in memory, and compiles about log2(ops) parts of the graph.
 
     Args:
-        f: a :func:`dualflow.function`, or a plain function, which is made one.
-        args: as for a call of ``f``.
-        kwargs: likewise.
+        f: a :func:`dualflow.function`, or a plain function, which is converted to one.
+        args: the positional arguments of ``f``.
+        kwargs: the keyword arguments of ``f``.
 
     Returns:
-        The report; ``agrees`` says whether all is well. A difference is no error.
+        The report; ``agrees`` is true without differences. A difference is no error.
 
     Raises:
-        DTypeError: ``f`` can't be called.
+        DTypeError: ``f`` is not callable.
         FailedPreconditionError: called while a function is traced or a tape records.
 
     >>> import dualflow as df
@@ -76,122 +75,123 @@ def verify(f: Any, *args: Any, **kwargs: Any) -> Verification:
         return _Verifying(call).report()
 
 
-class _Ran(NamedTuple):
-    """An op that ran, and what it made."""
+class _ExecutedOp(NamedTuple):
+    """An op that ran, and its outputs."""
 
     op: Op
     origin: Origin | None
     outputs: Sequence[Array]
 
     @property
-    def place(self) -> tuple[Any, ...]:
-        """What the same op of another run has in common with it."""
+    def key(self) -> tuple[Any, ...]:
+        """The op and its line, which are equal in other runs."""
         return (self.op, *self.origin[:2]) if self.origin is not None else (self.op,)
 
 
-class _Listening(Counting):
-    """The eager engine, with a note of each op and what it made."""
+class _OutputRecorder(CountingEngine):
+    """The eager engine, which also records each op with its outputs."""
 
-    __slots__ = ("ran",)
+    __slots__ = ("executed",)
 
     def __init__(self) -> None:
         super().__init__()
-        self.ran: list[_Ran] = []
+        self.executed: list[_ExecutedOp] = []
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-        made = super().run(op, inputs, attrs)
-        tensors = made if isinstance(made, tuple) else (made,)
-        self.ran.append(_Ran(op, caller(), [t._array for t in tensors]))
-        return made
+        result = super().run(op, inputs, attrs)
+        tensors = result if isinstance(result, tuple) else (result,)
+        self.executed.append(_ExecutedOp(op, caller(), [t._array for t in tensors]))
+        return result
 
 
 class _Verifying:
-    """One verification under way: the call, and how to put things back before each run of it."""
+    """One verification: the call, and the state that is reset before each run."""
 
     def __init__(self, call: Inspected) -> None:
         self._call, self._state, self._inputs = call, call.state, call.inputs
         self._trace = call.concrete.for_shapes(call.inputs)
-        self._steps: list[_Ran] = []
+        self._steps: list[_ExecutedOp] = []
 
     def report(self) -> Verification:
-        listening = _Listening()
-        with dispatch.using(listening):
+        recorder = _OutputRecorder()
+        with dispatch.using(recorder):
             eager = self._call.outcome(eagerly=True)
         difference = compared(eager, self._call.outcome(eagerly=False))
         culprit = None
         if not difference.agrees:
-            known = self._reference()
-            results = [known[v] for v in self._trace.graph.results]
-            culprit = self._miscompiled(known, results) or _mistraced(listening.ran, self._steps, difference)
+            reference = self._reference()
+            results = [reference[v] for v in self._trace.graph.results]
+            culprit = self._miscompiled(reference, results)
+            culprit = culprit or _mistraced(recorder.executed, self._steps, difference)
         faults = _fusion_faults(self._trace.compiled)
         frozen = tuple(map(str, self._call.frozen_reads()))
         name, arguments = self._call.concrete.name, self._call.arguments()
         return Verification(name, arguments, difference, culprit, faults, frozen)
 
     def _reference(self) -> dict[Value, Array]:
-        """All values of the trace, by NumPy, and in ``_steps`` what ran, that inside of bodies included."""
-        self._state.renew()
+        """The values of the trace, evaluated with NumPy; records the ops, also of bodies, in ``_steps``."""
+        self._state.reset()
         graph = self._trace.graph
         arrays = [array_of(x).copy() for x in (*self._inputs, *self._trace.captured)]
-        known = dict(zip(graph.inputs, arrays, strict=True))
+        values = dict(zip(graph.inputs, arrays, strict=True))
 
-        def run(node: Node, given: Sequence[Array]) -> Sequence[Array]:
-            outputs = run_node(node, given)
-            known.update(zip(node.outputs, outputs, strict=True))  # a body's values are nobody else's keys
+        def run(node: Node, inputs: Sequence[Array]) -> Sequence[Array]:
+            outputs = run_node(node, inputs)
+            values.update(zip(node.outputs, outputs, strict=True))  # values of bodies are other keys
             if not node.bodies and not isinstance(node.op.kind, Literal):
-                self._steps.append(_Ran(node.op, node.origin, outputs))
+                self._steps.append(_ExecutedOp(node.op, node.origin, outputs))
             return outputs
 
         with observed(run):
             evaluate(graph, arrays)
-        return known
+        return values
 
-    def _miscompiled(self, known: dict[Value, Array], results: Sequence[Array]) -> Culprit | None:
-        """The op at which compiled code differs from ``known``; None if its results don't differ."""
+    def _miscompiled(self, reference: dict[Value, Array], results: Sequence[Array]) -> Culprit | None:
+        """The op whose compiled code differs from ``reference``; None if the compiled results agree."""
         graph = self._trace.graph
-        found = self._compiled_results()
-        wrong = [i for i, (a, b) in enumerate(zip(results, found, strict=True)) if not agree(a, b)]
+        actual = self._compiled_results()
+        wrong = [i for i, (a, b) in enumerate(zip(results, actual, strict=True)) if not agree(a, b)]
         if not wrong:
             return None
-        search = _Search(graph, known, self._trace.compiled)
+        search = _Search(graph, reference, self._trace.compiled)
         value = graph.results[wrong[0]]
         node = search.first_to_differ(value)
         if node is None:
-            return _culprit(COMPILE, None, [results[wrong[0]]], [found[wrong[0]]])
-        outputs = [known[v] for v in node.outputs]
-        ran = _Ran(node.op, node.origin, outputs)
-        return _culprit(COMPILE, ran, outputs, search.compiled(node), alone=search.differs_alone(node))
+            return _culprit(COMPILE, None, [results[wrong[0]]], [actual[wrong[0]]])
+        outputs = [reference[v] for v in node.outputs]
+        executed = _ExecutedOp(node.op, node.origin, outputs)
+        return _culprit(COMPILE, executed, outputs, search.compiled(node), alone=search.differs_alone(node))
 
     def _compiled_results(self) -> list[Array]:
         """The outputs and updates of the compiled call."""
-        self._state.renew()
+        self._state.reset()
         compiled: CompiledGraph = self._trace.compiled
-        given = [np.array(array_of(x), order="C") for x in (*self._inputs, *compiled.sources.captured)]
-        outputs = compiled.executable.run(given)
-        return [*outputs, *(given[i] for i in compiled.sources.written)]
+        arrays = [np.array(array_of(x), order="C") for x in (*self._inputs, *compiled.sources.captured)]
+        outputs = compiled.executable.run(arrays)
+        return [*outputs, *(arrays[i] for i in compiled.sources.written)]
 
 
 class _Search:
-    """Which op of a graph differs when compiled, given all values as they should be."""
+    """A search for the op of a graph whose compiled results differ from ``reference``, the correct values."""
 
-    def __init__(self, graph: Graph, known: dict[Value, Array], whole: CompiledGraph) -> None:
+    def __init__(self, graph: Graph, reference: dict[Value, Array], compiled: CompiledGraph) -> None:
         self._graph = graph
-        self._whole = whole
-        self._known = known
-        drawn = [v for n in graph.nodes if n.effect is not None for v in n.outputs]
-        self._given = [*graph.inputs, *drawn]  # what random and Python ops gave can't be had again
+        self._compiled_graph = compiled
+        self._reference = reference
+        effects = [v for n in graph.nodes if n.effect is not None for v in n.outputs]
+        self._inputs = [*graph.inputs, *effects]  # the outputs of random and Python ops can't be recomputed
         self._compiled: dict[Node, list[Array]] = {}
 
     def first_to_differ(self, value: Value) -> Node | None:
-        """The op behind ``value`` whose results differ though its inputs don't; None if no op's do.
+        """The op among the ancestors of ``value`` whose results differ though its inputs agree; None if none.
 
-        Bisection finds an op that differs beside one that doesn't. An input of the former may differ still,
-        if what came after hid it: then the search goes on above that input.
+        Bisection finds an op that differs next to one that agrees. An input of the former may still differ,
+        if later ops hide the difference: then the search continues from that input.
         """
         suspect: Value | None = value
         culprit: Node | None = None
         while suspect is not None:
-            nodes = self._behind(suspect)
+            nodes = self._ancestors(suspect)
             if not nodes or not self._differs(nodes[-1]):
                 break
             low, high = -1, len(nodes) - 1
@@ -204,71 +204,76 @@ class _Search:
 
     def compiled(self, node: Node) -> list[Array]:
         """The outputs of ``node`` from the graph that ends with it, compiled."""
-        found = self._compiled.get(node)
-        if found is None:
-            found = self._compiled[node] = self._run(self._given, node)
-        return found
+        outputs = self._compiled.get(node)
+        if outputs is None:
+            outputs = self._compiled[node] = self._run(self._inputs, node)
+        return outputs
 
     def differs_alone(self, node: Node) -> bool:
-        """Whether ``node`` differs also when it is compiled by itself."""
-        return self._apart(node, self._run(list(dict.fromkeys(node.inputs)), node))
+        """Whether ``node`` also differs if it is compiled by itself."""
+        return self._is_wrong(node, self._run(list(dict.fromkeys(node.inputs)), node))
 
-    def _run(self, given: Sequence[Value], node: Node) -> list[Array]:
-        """The outputs of ``node``, compiled, for the values ``given`` as they should be."""
-        whole = self._whole
-        part = optimise(extract(self._graph, given, node.outputs), whole.options)
-        compiled = whole.backend.build(part, whole.options)
-        return compiled.run([np.array(self._known[v], order="C") for v in given])
+    def _run(self, inputs: Sequence[Value], node: Node) -> list[Array]:
+        """The outputs of ``node``, compiled, for the reference values of ``inputs``."""
+        options, backend = self._compiled_graph.options, self._compiled_graph.backend
+        part = optimise(extract(self._graph, inputs, node.outputs), options)
+        compiled = backend.build(part, options)
+        return compiled.run([np.array(self._reference[v], order="C") for v in inputs])
 
-    def _behind(self, value: Value) -> list[Node]:
-        """The computing nodes that ``value`` depends on, in program order."""
-        needed, _ = ancestors([value], self._given)
+    def _ancestors(self, value: Value) -> list[Node]:
+        """The nodes that ``value`` depends on, in program order, without constants."""
+        needed, _ = ancestors([value], self._inputs)
         return [n for n in self._graph.nodes if n in needed and not isinstance(n.op.kind, Literal)]
 
     def _may_differ(self, value: Value) -> bool:
         node = value.node
-        if node is None or value in self._given or isinstance(node.op.kind, Literal):
+        if node is None or value in self._inputs or isinstance(node.op.kind, Literal):
             return False
         return self._differs(node)
 
     def _differs(self, node: Node) -> bool:
-        return self._apart(node, self.compiled(node))
+        return self._is_wrong(node, self.compiled(node))
 
-    def _apart(self, node: Node, found: Sequence[Array]) -> bool:
-        return not all(agree(self._known[v], x) for v, x in zip(node.outputs, found, strict=True))
+    def _is_wrong(self, node: Node, outputs: Sequence[Array]) -> bool:
+        return not all(agree(self._reference[v], x) for v, x in zip(node.outputs, outputs, strict=True))
 
 
 def _fusion_faults(compiled: CompiledGraph) -> tuple[str, ...]:
-    """What is wrong with the kernels of a graph; a graph with sizes that depend on data has none."""
+    """The violations of the rules of fusion; none for a graph with sizes that depend on data."""
     if sized_by_data(compiled.graph) is not None:
         return ()
     check = import_module("dualflow.graph.passes.fusion_check")
     return tuple(check.check_fusion(compiled.graph, compiled.options))
 
 
-def _mistraced(eager: Iterable[_Ran], graph: Iterable[_Ran], difference: Difference) -> Culprit:
-    """The first op whose results in the trace differ from those that it had when Python ran it."""
-    waiting: defaultdict[tuple[Any, ...], deque[_Ran]] = defaultdict(deque)
-    for ran in eager:
-        waiting[ran.place].append(ran)
-    for ran in graph:
-        same = waiting[ran.place]
-        if same:
-            expected = same.popleft().outputs
-            if not all(map(agree, expected, ran.outputs)):
-                return _culprit(TRACE, ran, expected, ran.outputs)
+def _mistraced(eager: Iterable[_ExecutedOp], graph: Iterable[_ExecutedOp], difference: Difference) -> Culprit:
+    """The first op whose results in the trace differ from its eager results."""
+    pending: defaultdict[tuple[Any, ...], deque[_ExecutedOp]] = defaultdict(deque)
+    for executed in eager:
+        pending[executed.key].append(executed)
+    for executed in graph:
+        same_op = pending[executed.key]
+        if same_op:
+            expected = same_op.popleft().outputs
+            if not all(map(agree, expected, executed.outputs)):
+                return _culprit(TRACE, executed, expected, executed.outputs)
     return Culprit(TRACE, "", None, difference, None, None, None, alone=False)
 
 
 def _culprit(
-    stage: str, ran: _Ran | None, expected: Sequence[Array], found: Sequence[Array], *, alone: bool = False
+    stage: str,
+    executed: _ExecutedOp | None,
+    expected: Sequence[Array],
+    actual: Sequence[Array],
+    *,
+    alone: bool = False,
 ) -> Culprit:
-    op, origin = (ran.op.name, ran.origin) if ran is not None else ("", None)
-    a, b = next((a, b) for a, b in zip(expected, found, strict=True) if not agree(a, b))
+    op, origin = (executed.op.name, executed.origin) if executed is not None else ("", None)
+    a, b = next((a, b) for a, b in zip(expected, actual, strict=True) if not agree(a, b))
     if a.shape != b.shape or a.dtype != b.dtype:
-        reason = f"{a.dtype}{list(a.shape)} expected, {b.dtype}{list(b.shape)} found"
+        reason = f"{a.dtype}{list(a.shape)} expected, {b.dtype}{list(b.shape)} computed"
         return Culprit(stage, op, origin, Difference(np.inf, np.inf, reason), None, None, None, alone)
-    index = first_apart(a, b)
+    index = first_mismatch(a, b)
     assert index is not None, "arrays that don't agree have such an element"
     difference = Difference(*distance(a, b), "too far apart")
     return Culprit(stage, op, origin, difference, index, a[index], b[index], alone)

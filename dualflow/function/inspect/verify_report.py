@@ -1,4 +1,4 @@
-"""What ``verify`` finds: that a function does the same eagerly and compiled, or the first op that doesn't."""
+"""The report of ``df.verify``: the eager and compiled calls agree, or the first op that differs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dualflow.graph.ir import Origin
 
 TRACE = "trace"
 COMPILE = "compile"
-_TRACED = "Python runs it with other values than those that the trace has kept"
-_COMPILED = "machine code gives another result than the op's NumPy kernel"
-_TOGETHER = "compiled with the ops before it, though not on its own; their rounding may have added up"
+_TRACED = "its values in the trace are not those of another run in Python"
+_COMPILED = "machine code computes another result than the op's NumPy kernel"
+_TOGETHER = "compiled with the ops before it, but not by itself; their rounding errors may have accumulated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,18 +20,18 @@ class Culprit:
     """The first op whose results differ.
 
     Attributes:
-        stage: ``trace`` where running the Python function again gives other values than its trace, such as
-            for a clock or a Python counter, whose value the trace has kept; ``compile`` where compiled code
-            gives other values than the trace run by NumPy.
-        op: the op's name; empty where no single op differs, only the whole.
-        origin: the user's line that asked for it, None if there is none.
-        difference: how far its results are apart.
-        index: where the first element stands that is too far off; None where shapes or dtypes differ.
-        expected: that element, eagerly or by NumPy.
-        found: the same element in the trace or as compiled.
-        alone: whether the op differs also when it is compiled by itself, for the very inputs that NumPy has;
-            if not, the differences of ops before it, each within rounding, have added up, or it is compiled
-            wrongly together with them.
+        stage: ``trace`` if another run of the Python function computes other values than the trace, which has
+            frozen, for example, a clock or a Python counter; ``compile`` if compiled code computes other
+            values than the trace evaluated with NumPy.
+        op: the name of the op; empty if no single op differs.
+        origin: the user's line that called it, None if there is none.
+        difference: the difference of its results.
+        index: the index of the first element that differs; None if shapes or dtypes differ.
+        expected: the value of that element, eagerly or with NumPy.
+        actual: its value in the trace or in compiled code.
+        alone: whether the op also differs if it is compiled by itself, for the inputs that NumPy has. If not,
+            the rounding errors of the ops before it have accumulated, or it is compiled incorrectly together
+            with them.
     """
 
     stage: str
@@ -40,23 +40,24 @@ class Culprit:
     difference: Difference
     index: tuple[int, ...] | None
     expected: Any
-    found: Any
+    actual: Any
     alone: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What :func:`dualflow.verify` returns; print it.
+    """The report of :func:`dualflow.verify`; print it.
 
     Attributes:
-        name: the function's.
-        arguments: the trace that was verified.
-        difference: how far the results and variables of an eager and a compiled call are apart.
+        name: the name of the function.
+        arguments: the specs of the arguments.
+        difference: the difference of the results and variables of an eager and a compiled call.
         culprit: the first op that differs; None if they agree.
-        faults: what is wrong with the kernels that the graph was cut into, a sentence each; none where each
-            op is in one kernel, no kernels wait for each other, and what can be observed keeps its place.
+        faults: the errors in the partition of the graph into kernels, a sentence each. There are none if each
+            op is in one kernel, the kernels have no cyclic dependencies, and effects keep their order.
         frozen: the random generators and clocks of Python and NumPy that the function reads while it is
-            traced, with lines: each call uses what they gave then, where an eager call reads them anew.
+            traced, with lines: each compiled call uses the values of the trace, while an eager call reads new
+            ones.
     """
 
     name: str
@@ -68,23 +69,23 @@ class Verification:
 
     @property
     def agrees(self) -> bool:
-        """Whether both calls do the same each time, as far as rounding allows, by kernels that are legal."""
+        """Whether both calls agree within rounding, the kernels are valid, and no value is frozen."""
         return self.difference.agrees and not self.faults and not self.frozen
 
     def __str__(self) -> str:
         call = f"{self.name}({self.arguments})"
         if self.agrees:
             return f"{call} agrees: eager and compiled are {_far(self.difference)}"
-        lines = [f"{call} is cut into wrong kernels: {fault}" for fault in self.faults]
-        lines += [f"{call} keeps what it read while it was traced: {read}" for read in self.frozen]
+        lines = [f"{call} is divided into invalid kernels: {fault}" for fault in self.faults]
+        lines += [f"{call} uses a value that was read while it was traced: {read}" for read in self.frozen]
         if not self.difference.agrees:
             lines.append(f"{call} differs: {self.difference.reason}")
-        return "\n".join(lines + (_told(self.culprit) if self.culprit else []))
+        return "\n".join(lines + (_description(self.culprit) if self.culprit else []))
 
 
-def _told(culprit: Culprit) -> list[str]:
+def _description(culprit: Culprit) -> list[str]:
     if not culprit.op:
-        lines = ["no single op differs, only the whole"]
+        lines = ["no single op differs, but the results do"]
     else:
         why = _TRACED if culprit.stage == TRACE else _COMPILED if culprit.alone else _TOGETHER
         lines = [f"the first op to differ is {culprit.op}: {why}"]
@@ -94,7 +95,7 @@ def _told(culprit: Culprit) -> list[str]:
         lines.append(f"  {culprit.difference.reason}")
     else:
         place = f" at {list(culprit.index)}" if culprit.index else ""
-        lines.append(f"  expected {culprit.expected}{place}, found {culprit.found}")
+        lines.append(f"  expected {culprit.expected}{place}, computed {culprit.actual}")
         lines.append(f"  {_far(culprit.difference)}")
     return lines
 

@@ -131,7 +131,7 @@ def test_filter_by_a_tensor_is_refused():
     def f(x):
         return list(filter(lambda v: v > 1, x))
 
-    assert "filter() asks for the truth of a tensor" in error(f, df.constant([1, 2]))
+    assert "filter() needs the truth value of a tensor" in error(f, df.constant([1, 2]))
     assert "use df.boolean_mask" in error(f, df.constant([1, 2]))
 
 

@@ -63,8 +63,8 @@ BRANCHES = {
     "a result that is no tensor": (
         ["for i in range(x):", "    if i > 2:  #", "        return {1}", "return x"],
         DTypeError,
-        "return value is {1} on some ways alone, and which one runs depends on a tensor",
-        "Assign it on all ways, or before",
+        "return value is {1} on some paths only, and which one runs depends on a tensor",
+        "Assign it on all paths, or before",
     ),
     "results of other dtypes": (
         ["if x > 0:  #", "    return 1.5", "return x"],
@@ -82,7 +82,7 @@ BRANCHES = {
         ["y = x + 1", "if y > 0:  #", "    return y"],
         InvalidArgumentError,
         "the else branch must also have a return statement",
-        "Return a value of the same shape and dtype on all ways",
+        "Return a value of the same shape and dtype on all paths",
     ),
     "a condition that is no scalar": (
         ["x = df.stack([x, x])", "if x > 0:  #", "    x = -x", "return x"],
@@ -267,7 +267,7 @@ def test_an_open_size_that_nobody_can_fill_is_named():
             x = y
         return y
 
-    with pytest.raises(InvalidArgumentError, match="which is not known while tracing, is assigned on"):
+    with pytest.raises(InvalidArgumentError, match="which is not static, is assigned on"):
         f(df.constant([1.0]))
 
 

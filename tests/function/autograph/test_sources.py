@@ -38,7 +38,7 @@ def test_code_without_source_says_so_and_what_to_do(name):
     with pytest.raises(OperatorNotAllowedInGraphError) as caught:
         df.function(defined(name))(df.constant(1))
     (note,) = [n for n in caught.value.__notes__ if "not converted" in n]
-    assert "f can't be converted: its source is not to be found, as that of code from exec, " in note
+    assert "f can't be converted: its source is not available, as for code from exec, " in note
     assert f'(File "{name}", line 1)' in note
     assert "Define it in a file, or choose with df.cond and df.where and loop with df.while_loop." in note
 
@@ -91,7 +91,7 @@ def test_code_from_exec_is_not_taken_for_that_of_python_c():
     program += "import dualflow as df\ndf.function(names['f'])(df.constant(2))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "its source is not to be found" in done.stderr
+    assert "its source is not available" in done.stderr
 
 
 def test_a_script_is_converted(tmp_path):
@@ -299,7 +299,7 @@ def test_code_without_source_is_refused_in_one_traceback(words, typed, kept):
         assert (done.returncode, done.stderr) == (0, "")
         return
     assert done.stderr.count("Traceback") == 1
-    assert "its source is not to be found" in done.stderr
+    assert "its source is not available" in done.stderr
 
 
 # how often Python runs

@@ -68,7 +68,12 @@ def test_a_trace_is_refused() -> None:
 
 
 CASES: dict[str, tuple[Any, type[Exception], str, str]] = {
-    "rank": (lambda: D.assert_rank(X, 1, "rows"), Invalid, "^rows. A tensor of rank 1", r"shape is \(2, 3\)"),
+    "rank": (
+        lambda: D.assert_rank(X, 1, "rows"),
+        Invalid,
+        "^rows. Expected a tensor of rank 1",
+        r"shape is \(2, 3\)",
+    ),
     "rank or more": (lambda: D.assert_rank_at_least(X, 3), Invalid, "rank 3 or more", r"shape is \(2, 3\)"),
     "one of ranks": (lambda: D.assert_rank_in(X, [0, 1]), Invalid, "rank 0 or 1", r"shape is \(2, 3\)"),
     "a scalar": (lambda: D.assert_scalar(X), Invalid, "rank 0", r"shape is \(2, 3\)"),
@@ -95,7 +100,7 @@ CASES: dict[str, tuple[Any, type[Exception], str, str]] = {
         r"^x, y. Axis 0 of a tensor of shape \(2,\)",
         r"size 3, as 'M' has in \(2, 3\)",
     ),
-    "a size": (lambda: D.assert_shapes([(X, (2, 4))]), Invalid, "Axis 1", "size 4, as is written"),
+    "a size": (lambda: D.assert_shapes([(X, (2, 4))]), Invalid, "Axis 1", "size 4, as specified"),
     "axes": (lambda: D.assert_shapes([(X, ("N",))]), Invalid, r"shape \(2, 3\)", "should have 1 axes"),
     "too few axes": (lambda: D.assert_shapes([(Y, (..., "N", "M"))]), Invalid, r"\(2,\)", "2 axes or more"),
     "dots in the middle": (

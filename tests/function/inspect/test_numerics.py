@@ -35,7 +35,7 @@ def test_an_eager_op_is_named_with_line_index_and_value() -> None:
     with pytest.raises(df.errors.InvalidArgumentError) as caught:
         bad(df.constant([[1.0, 2.0], [-1.0, -3.0]]))
     told = str(caught.value)
-    assert told.startswith("log(float32[2, 2]) made -inf at [1, 0] of float32[2, 2], from 0.0")
+    assert told.startswith("log(float32[2, 2]) computed -inf at [1, 0] of float32[2, 2], from 0.0")
     assert f'File "{__file__}", line {line_of(bad, "math.log")}, in ' in told
 
 
@@ -47,7 +47,7 @@ def test_a_traced_function_names_its_own_line() -> None:
         return y * 2.0
 
     with pytest.raises(
-        df.errors.InvalidArgumentError, match=r"exp\(float32\[1\]\) made inf at \[0\]"
+        df.errors.InvalidArgumentError, match=r"exp\(float32\[1\]\) computed inf at \[0\]"
     ) as caught:
         bad(df.constant([1000.0]))
     assert f"line {line_of(bad.python_function, 'df.exp')}, in " in str(caught.value)
@@ -64,7 +64,7 @@ def test_branches_and_loops_are_checked_inside() -> None:
         return y
 
     with pytest.raises(
-        df.errors.InvalidArgumentError, match=r"sqrt\(float32\[\]\) made nan, from -1\.0"
+        df.errors.InvalidArgumentError, match=r"sqrt\(float32\[\]\) computed nan, from -1\.0"
     ) as caught:
         shrink(df.constant(1.0))
     assert f"line {line_of(shrink.python_function, 'df.sqrt')}, in " in str(caught.value)
@@ -80,7 +80,7 @@ def test_a_gradient_is_checked_and_nothing_is_assigned(compiled: bool) -> None:
             loss = df.reduce_sum(df.sqrt(v))
         v.assign_sub(tape.gradient(loss, v))
 
-    with pytest.raises(df.errors.InvalidArgumentError, match=r"divide.* made inf at \[0\]"):
+    with pytest.raises(df.errors.InvalidArgumentError, match=r"divide.* computed inf at \[0\]"):
         (df.function(step) if compiled else step)()
     np.testing.assert_array_equal(v, [0.0, 1.0])
 
@@ -133,7 +133,10 @@ def test_other_threads_are_not_checked() -> None:
 
 
 def test_it_is_not_switched_inside_of_a_tape_or_a_trace() -> None:
-    with df.GradientTape(), pytest.raises(df.errors.FailedPreconditionError, match="outside"):
+    with (
+        df.GradientTape(),
+        pytest.raises(df.errors.FailedPreconditionError, match="while a function is traced"),
+    ):
         df.debugging.enable_check_numerics()
-    with pytest.raises(df.errors.FailedPreconditionError, match="outside"):
+    with pytest.raises(df.errors.FailedPreconditionError, match="while a function is traced"):
         df.function(df.debugging.enable_check_numerics)()

@@ -92,7 +92,7 @@ def test_the_report_says_line_element_and_distance() -> None:
     assert (culprit.stage, culprit.op, culprit.index) == ("compile", "exp_wrong_above_two", (1, 0))
     assert culprit.origin.file == __file__
     assert culprit.expected == pytest.approx(np.exp(2.5))
-    assert culprit.found == pytest.approx(2.5)
+    assert culprit.actual == pytest.approx(2.5)
     assert culprit.difference.largest == pytest.approx(np.exp(2.5) - 2.5)
     assert culprit.alone
     told = str(report)
@@ -120,7 +120,7 @@ def test_an_op_that_differs_only_by_what_came_before_is_told_apart() -> None:
     culprit = df.verify(f, df.constant([1e-4, 2e-4])).culprit
     assert culprit.op == "subtract"
     assert not culprit.alone
-    assert "compiled with the ops before it, though not on its own" in str(df.verify(f, df.constant([1e-4])))
+    assert "compiled with the ops before it, but not by itself" in str(df.verify(f, df.constant([1e-4])))
 
 
 def test_updates_of_variables_are_verified_and_put_back() -> None:
@@ -148,7 +148,7 @@ def test_a_python_value_that_the_trace_has_kept_is_found() -> None:
     report = df.verify(f, df.ones([2]))
     assert (report.culprit.stage, report.culprit.op) == ("trace", "multiply")
     assert report.culprit.origin.line == line_of(f, "next(count)")
-    assert "Python runs it with other values" in str(report)
+    assert "its values in the trace are not those of another run in Python" in str(report)
 
 
 def test_a_python_value_inside_of_a_loop_over_tensors_is_found() -> None:
@@ -240,7 +240,9 @@ def test_kernels_that_wait_for_each_other_are_named_with_their_lines(monkeypatch
     assert not report.agrees
     (fault,) = report.faults
     assert f"exp+multiply (test_verify.py:{line_of(f, 'exp')}, test_verify.py:{line_of(f, 'sort')})" in fault
-    assert str(report).startswith("f(x: float32[4]) is cut into wrong kernels: these depend on each other: ")
+    assert str(report).startswith(
+        "f(x: float32[4]) is divided into invalid kernels: these depend on each other: "
+    )
 
 
 def test_a_function_whose_sizes_depend_on_data_is_verified() -> None:

@@ -17,7 +17,7 @@ REFUSALS = (
     "the number of rows has to be known",
     "first size of elems",
     "k must be known",
-    "assigned on some ways alone",
+    "assigned on some paths only",
     "before the loop, but shape (None",
     "memory_budget",
 )
