@@ -67,6 +67,12 @@ class _Converted:
             )
             _add_lines(recursive, error)
             raise recursive from None
+        except NameError as error:
+            unbound = _as_unbound_local(error)
+            if unbound is not None:
+                raise unbound.with_traceback(error.__traceback__) from None
+            _add_lines(error, error)
+            raise
         except Exception as error:
             _add_lines(error, error)
             raise
@@ -100,6 +106,21 @@ class _Unconverted:
                 "df.cond and df.where and loop with df.while_loop."
             )
             raise
+
+
+def _as_unbound_local(error: NameError) -> UnboundLocalError | None:
+    """The error that Python raises for a local variable that a generated function has read; None for others.
+
+    A local variable of a converted function is a free variable of its branches and loop bodies.
+    """
+    codes = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]
+    code, name = codes[-1], error.name
+    if type(error) is not NameError or not is_converted(code) or name not in code.co_freevars:
+        return None
+    user_codes = [c for c in codes if (c.co_qualname, c.co_filename) == (code.co_qualname, code.co_filename)]
+    if not any(name in c.co_cellvars for c in user_codes):
+        return None
+    return UnboundLocalError(f"cannot access local variable {name!r} where it is not associated with a value")
 
 
 def _add_lines(error: Exception, raised: Exception) -> None:

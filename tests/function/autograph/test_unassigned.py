@@ -200,3 +200,37 @@ def test_the_check_is_machine_code():
     f(SOME)
     assert "numpy" not in str(f.status())
     assert "native" in str(f.status())
+
+
+def read_in_a_branch(x, flag):
+    if flag:
+        value = x
+    if not flag:
+        x = x + value
+    return x
+
+
+def closure_read_in_a_branch(x, flag):
+    def add(y):
+        if flag:
+            y = y + value
+        return y
+
+    y = add(x)
+    value = x
+    return y + value
+
+
+@pytest.mark.parametrize(("f", "flag"), [(read_in_a_branch, False), (closure_read_in_a_branch, True)])
+def test_a_branch_that_reads_an_unassigned_variable_raises_pythons_error(f, flag):
+    with pytest.raises(NameError) as expected:
+        f(1.0, flag)
+    with pytest.raises(NameError) as caught:
+        df.function(f)(df.constant(1.0), flag)
+    assert type(caught.value) is type(expected.value)
+    assert str(caught.value) == str(expected.value)
+    lines = [
+        [frame.lineno for frame in error.traceback if str(frame.path) == __file__]
+        for error in (expected, caught)
+    ]
+    assert lines[0][-1] == lines[1][-1]
