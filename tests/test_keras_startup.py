@@ -117,6 +117,7 @@ def run(python: str, *words: str, libraries: bool = True) -> subprocess.Complete
 IMPORT = "import keras; print(keras.backend.backend())"
 
 
+@pytest.mark.exhaustive
 def test_keras_takes_the_backend_while_the_environment_has_the_file(python: str) -> None:
     done = run(python, "-m", "dualflow", "keras", "enable")
     assert done.stdout.startswith("enabled: "), done.stderr

@@ -58,6 +58,7 @@ def test_programs_for_tensorflow_need_no_startup_file(tmp_path: Path) -> None:
     assert ended.stdout == "dualflow\n", ended.stderr
 
 
+@pytest.mark.exhaustive
 def test_an_import_of_keras_that_failed_can_be_repeated() -> None:
     """Without the import hook Keras refuses the backend's name, half way through its import."""
     ended = without_startup_file(
@@ -73,6 +74,7 @@ print(keras.ops.add(dualflow.ones(2, "float64"), 1).dtype.name, keras.Sequential
     assert ended.stdout.splitlines() == ["Unable to import backend : dualflow", "float64 False"], ended.stderr
 
 
+@pytest.mark.exhaustive
 def test_threads_and_forks_import_keras_with_the_backend() -> None:
     ended = without_startup_file(
         f"""{CHOOSE}
@@ -163,6 +165,7 @@ def test_keras_s_seed_is_dualflow_s_too(keras: Any) -> None:
     assert drawn() == drawn()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
 def test_processes_that_multiprocessing_starts_import_keras_with_the_backend(
     method: str, tmp_path: Path

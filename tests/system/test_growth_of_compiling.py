@@ -17,6 +17,7 @@ from dualflow.schedule.structure import structure
 
 SPEC = df.TensorSpec([64, 8])
 FEW, MANY = 64, 128
+USUAL = {"normalise", "matmul"}
 MOST_TEXTS = 24
 """The most kernels that differ, those of the first and the last steps included."""
 
@@ -39,7 +40,9 @@ def counted(name: str, n: int, gradient: bool) -> tuple[int, int]:
     return calls, kernels
 
 
-@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(x, marks=() if x in USUAL else pytest.mark.exhaustive) for x in STEPS]
+)
 @pytest.mark.parametrize("gradient", [False, True])
 def test_calls_grow_linearly_and_kernels_hardly(name: str, gradient: bool) -> None:
     compiled(name, FEW, gradient)  # imports, and what is kept for shapes

@@ -373,6 +373,7 @@ for content in results:
 """
 
 
+@pytest.mark.exhaustive
 def test_results_are_the_same_to_the_bit(tmp_path: Path) -> None:
     """Compiled functions of all kinds, with buffers at any multiple of an element's size."""
     expected = printed(SAME, tmp_path, "")

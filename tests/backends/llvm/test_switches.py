@@ -96,6 +96,7 @@ def with_all_parts(tmp_path_factory: pytest.TempPathFactory) -> str:
     return told(PROGRAM + DIGESTS, tmp_path_factory.mktemp("all"))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("part", PARTS)
 def test_results_are_the_same_to_the_bit_without(part: str, tmp_path: Path, with_all_parts: str) -> None:
     """All but products: NumPy's BLAS adds in an order of its own."""
@@ -164,6 +165,7 @@ def test_parts_are_refused_by_name() -> None:
 WIDE = {"zmm": 512, "ymm": 256}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("bits", NARROWER)
 def test_narrower_vectors_use_no_wider_registers(bits: int, tmp_path: Path) -> None:
     program = PROGRAM + "\nfor f in (step, halvings, total):\n    for c in f.concrete_functions:\n"
@@ -175,6 +177,7 @@ def test_narrower_vectors_use_no_wider_registers(bits: int, tmp_path: Path) -> N
     assert not [name for name in used if WIDE.get(name, 128) > bits]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("bits", NARROWER)
 def test_each_width_has_objects_of_its_own(bits: int, tmp_path: Path) -> None:
     def objects() -> set[str]:
@@ -186,6 +189,7 @@ def test_each_width_has_objects_of_its_own(bits: int, tmp_path: Path) -> None:
     assert len(objects()) >= len(before) + 3
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("bits", target.WIDTHS)
 def test_a_width_gives_what_the_widest_gives(bits: int, tmp_path: Path) -> None:
     if bits > target.widest():
@@ -266,6 +270,7 @@ def test_another_numba_is_refused_by_name(version: str, tmp_path: Path) -> None:
     assert 'df.config.set_backend("llvm")' in said
 
 
+@pytest.mark.exhaustive
 def test_another_llvm_still_runs_the_numpy_backend(tmp_path: Path) -> None:
     program = ANOTHER.format(
         module="dualflow.backends.llvm.runtime.requirement", name="LLVM", value=20, backend="numpy"

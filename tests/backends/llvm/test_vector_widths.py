@@ -63,6 +63,7 @@ def digests(bits: int, products: str) -> dict[str, str]:
     return found
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("bits", [bits for bits in WIDTHS if bits < widest()])
 def test_narrower_vectors_give_the_same_bits(bits: int) -> None:
     """Products of narrow vectors are NumPy's, which rounds them in another order."""

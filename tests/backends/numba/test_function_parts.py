@@ -13,6 +13,8 @@ import pytest
 import dualflow as df
 from dualflow.backends.numba import function_parts
 
+pytestmark = pytest.mark.exhaustive
+
 PAIR = df.TensorSpec([2])
 
 

@@ -15,6 +15,8 @@ import pytest
 
 import dualflow as df
 
+pytestmark = pytest.mark.exhaustive
+
 BACKENDS = ("llvm", "numba", "numpy")
 _serial = itertools.count()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -130,7 +131,12 @@ class Writer:
         return self._draw.choice([" and ", " or "]).join(negated)
 
 
-@pytest.mark.parametrize("seed", range(24))
+def seeds(count: int) -> list[Any]:
+    """The seeds of ``count`` programs, all but the first four of which are exhaustive."""
+    return [pytest.param(seed, marks=pytest.mark.exhaustive if seed >= 4 else ()) for seed in range(count)]
+
+
+@pytest.mark.parametrize("seed", seeds(24))
 def test_a_program_of_integers_gives_one_answer_everywhere(seed, tmp_path, load):
     f = load(tmp_path, Writer(seed, INTEGERS).program())
     compiled = df.function(f)
@@ -155,7 +161,7 @@ def around(f):
     return run
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(10))
 def test_a_program_of_floats_gives_one_answer_and_one_gradient_everywhere(seed, tmp_path, load):
     f = load(tmp_path, Writer(seed, FLOATS).program())
     draw = random.Random(seed)
@@ -170,7 +176,7 @@ def test_a_program_of_floats_gives_one_answer_and_one_gradient_everywhere(seed, 
                 np.testing.assert_allclose(x.numpy(), y.numpy(), rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_a_program_of_vectors_gives_one_answer_and_one_gradient_everywhere(seed, tmp_path, load):
     f = load(tmp_path, Writer(seed, VECTORS).program(depth=2))
     draw = random.Random(seed)
