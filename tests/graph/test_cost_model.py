@@ -44,7 +44,7 @@ NO_FIGURES = {
     "schedule.rematerialisation.SMALL": "is the step of a search",
     "schedule.sliding.MOST_AXES": "bounds what a routine takes",
     "schedule.statements.INITIAL_CAPACITY": "bounds the memory of stacks",
-    "schedule.strip_mining.FOLDED": "fixes the order of sums",
+    "schedule.strip_mining.ACCUMULATORS": "fixes the order of sums",
     "schedule.strip_mining.WIDTH": "fixes the order of sums",
     "schedule.window_sums.AXES": "bounds what a routine takes",
     "schedule.window_sums.MOST_ELEMENTS": "fixes the order of sums",
