@@ -39,6 +39,7 @@ CLEAN = (
     "function/debugging",
     "function/inspect",
     "function/tracing",
+    *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "function").glob("*.py"))),
     "gradient",
     "graph_mode",
     "io",

@@ -1,4 +1,4 @@
-"""Python in, executable out: ``@function``, its traces, and what they say about themselves."""
+"""``@function``: traces a Python function, compiles the graph, and runs it."""
 
 from dualflow.function.concrete import ConcreteFunction as ConcreteFunction
 from dualflow.function.decorator import Function as Function

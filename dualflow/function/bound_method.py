@@ -1,4 +1,4 @@
-"""Traced methods: each instance of a class has a traced function of its own, which dies with the instance."""
+"""Traced methods: each instance of a class has its own traced function, which is freed with the instance."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ R = TypeVar("R")
 """The parameters and the result of the function that is traced."""
 
 F = TypeVar("F", bound=Callable[..., Any])
-"""What a class's instances each have one of: a traced function."""
+"""The type of the traced function of an instance."""
 
 
 class BoundFunction(Generic[P, R]):
-    # ``instance.method`` of a traced method: its function, with the instance kept alive for the call.
-    # The docstring is the method's own, so this comment stands in its place.
+    # ``instance.method`` of a traced method: its function, with a reference that keeps the instance alive.
+    # This is a comment, since the docstring is that of the method.
 
     __slots__ = ("__self__", "__wrapped__")
 
@@ -53,7 +53,7 @@ class BoundFunction(Generic[P, R]):
 
 
 class WeakMethod:
-    """A Python method that holds its instance weakly, so that a trace does not keep the instance."""
+    """A Python method with a weak reference to its instance, so that traces don't keep the instance alive."""
 
     __slots__ = ("__name__", "_function", "_instance")
 
@@ -80,12 +80,12 @@ class WeakMethod:
         return instance
 
     def with_function(self, change: Callable[[Callable[..., Any]], Callable[..., Any]]) -> WeakMethod:
-        """The method of the same instance by what ``change`` makes of the function."""
+        """The method of the same instance with the function ``change(function)``."""
         return WeakMethod(change(self._function), self.__self__)
 
 
 class MethodTable(Generic[F]):
-    """One traced function for each instance of a class, dropped with the instance."""
+    """The traced function of each instance of a class, removed when the instance dies."""
 
     __slots__ = ("_functions",)
 
@@ -93,21 +93,21 @@ class MethodTable(Generic[F]):
         self._functions: dict[int, tuple[weakref.ref[Any], F]] = {}
 
     def get(self, instance: Any, make: Callable[[Any], F]) -> F:
-        """The function of ``instance``, which ``make(instance)`` returns the first time.
+        """The function of ``instance``; the first time it is ``make(instance)``.
 
         Raises:
-            DTypeError: the instance can't be referred to weakly.
+            DTypeError: the instance doesn't support weak references.
         """
-        found = self._functions.get(id(instance))
-        if found is None:
+        entry = self._functions.get(id(instance))
+        if entry is None:
             key = id(instance)
             functions = self._functions
             try:
                 reference = weakref.ref(instance, lambda _: functions.pop(key, None))
             except TypeError:
                 raise DTypeError(
-                    "A traced method needs an instance that can be referred to weakly: add '__weakref__' to "
+                    "A traced method needs an instance that supports weak references: add '__weakref__' to "
                     f"the __slots__ of {type(instance).__name__}."
                 ) from None
-            found = functions.setdefault(key, (reference, make(instance)))
-        return found[1]
+            entry = functions.setdefault(key, (reference, make(instance)))
+        return entry[1]

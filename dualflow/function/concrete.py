@@ -1,4 +1,4 @@
-"""One trace of a function: its graph, compiled, and called with arguments like those it was traced with."""
+"""``ConcreteFunction``: one trace of a function, callable with arguments that match those of the trace."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 class ConcreteFunction(TracedGraph):
     """A function traced for arguments of certain shapes, dtypes and Python values.
 
-    Made by :meth:`Function.get_concrete_function`; a :class:`Function` holds one for each kind of call. Takes
-    the arguments of the Python function, where Python values may be left out but not changed; or its tensors
-    one by one, out of their lists and dicts.
+    Returned by :meth:`Function.get_concrete_function`; a :class:`Function` has one for each kind of call. It
+    is called with the arguments of the Python function, where Python values may be omitted but not changed;
+    or with its tensors alone, one by one instead of in lists and dicts.
 
     >>> import dualflow as df
     >>> add = df.function(lambda x, y: x + y).get_concrete_function(df.TensorSpec([]), df.TensorSpec([]))
@@ -90,7 +90,7 @@ class ConcreteFunction(TracedGraph):
         return result
 
     def for_shapes(self, inputs: Sequence[Any]) -> TracedGraph:
-        """The trace for the shapes of ``inputs``: itself unless it leaves sizes open."""
+        """The trace for the shapes of ``inputs``: itself, or a specialisation if it has open sizes."""
         return self if self._variants is None else self._variants.get(self, inputs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -109,7 +109,7 @@ class ConcreteFunction(TracedGraph):
             raise
 
     def serves(self, inputs: Sequence[Any]) -> bool:
-        """Whether those of the arguments that are captured variables too are the same ones as when traced."""
+        """Whether the same arguments are captured variables as in the trace."""
         variables = [x for x in inputs if isinstance(x, AbstractVariable)]
         return all(
             v is same if same is not None else not any(v is c for c in self.captured)
@@ -120,7 +120,7 @@ class ConcreteFunction(TracedGraph):
 
     @property
     def _latest(self) -> CompiledGraph:
-        """The compiled graph: for open sizes, that of the shapes that were new last.
+        """The compiled graph; with open sizes that of the latest specialisation.
 
         Raises:
             FailedPreconditionError: sizes are open, and the trace has not been called yet.
@@ -134,7 +134,7 @@ class ConcreteFunction(TracedGraph):
 
     @property
     def _traces(self) -> list[TracedGraph]:
-        """Itself, or for open sizes the traces for those of its calls."""
+        """Itself; with open sizes its specialisations for the shapes of calls."""
         return [self] if self._variants is None else self._variants.all()
 
     @property
@@ -160,7 +160,7 @@ class ConcreteFunction(TracedGraph):
 
     @property
     def first_calls(self) -> str:
-        """What NumPy has run of it while a thread compiled; empty where nothing."""
+        """A line of text about calls that NumPy has run while a thread compiled; empty if there were none."""
         if not self._interpreted_at:
             return ""
         if not self.wait(0):
@@ -169,12 +169,12 @@ class ConcreteFunction(TracedGraph):
 
     @property
     def executed(self) -> str:
-        """By how much its kernels execute more than the work of their ops; empty where they do not."""
+        """A line of text about work that kernels do more than once; empty if they don't."""
         most = max([graph.executed for trace in self._traces for graph in trace.graphs], default=1.0)
         return "" if most < 1.005 else f"{self!r}: its kernels execute {most:.2f} times the work of their ops"
 
     def wait(self, timeout: float | None) -> bool:
-        """Wait for the threads that compile it; whether all have ended after so many seconds at most."""
+        """Wait at most ``timeout`` seconds for threads that compile it; returns whether all have ended."""
         end = None if timeout is None else time.monotonic() + timeout
         graphs = [graph for trace in self._traces for graph in trace.graphs]
         return all(g.wait(None if end is None else max(0.0, end - time.monotonic())) for g in graphs)
@@ -182,7 +182,7 @@ class ConcreteFunction(TracedGraph):
     @property
     @entry
     def memory(self) -> MemoryReport:
-        """The memory that a call takes beside its arguments, variables and constants, by its plan.
+        """The memory of a call by its plan, without its arguments, variables and constants.
 
         Raises:
             FailedPreconditionError: sizes of tensors depend on data, or are open and have not been called.
@@ -206,9 +206,9 @@ class ConcreteFunction(TracedGraph):
 
     @entry
     def status(self) -> str:
-        """How the parts of this trace run, why not natively, and what works in this process.
+        """A report of how the parts of this trace run, why not natively, and the process's fast paths.
 
-        See :meth:`Function.status`. A trace that leaves sizes open says so until it has been called.
+        See :meth:`Function.status`. A trace with open sizes has no parts until it has been called.
 
         >>> import dualflow as df
         >>> negate = df.function(lambda x: -x, backend="llvm").get_concrete_function(df.TensorSpec([3]))
@@ -225,9 +225,9 @@ class ConcreteFunction(TracedGraph):
     def kernels(self) -> str:
         """The compiled program as Python source, with comments: kernels, and the function that calls them.
 
-        It is what the Numba backend runs, and the loop nests that the others run. Saved to a file it needs
-        NumPy and Numba only: its function takes an array for each tensor among the arguments, and then for
-        each variable and captured tensor. :meth:`source` looks at them and adds the captured tensors.
+        It is what the Numba backend runs; other backends compile the same loop nests. Saved to a file it
+        needs only NumPy and Numba: its function takes an array for each tensor among the arguments, then for
+        each variable and captured tensor. The text of :meth:`source` has the captured tensors too.
         """
         return self._latest.text
 
@@ -244,7 +244,7 @@ class ConcreteFunction(TracedGraph):
 
         Raises:
             InvalidArgumentError: another backend; or a part of the graph runs in Python, or through code of
-                dualflow: what NumPy does by a function of its own, such as sorting, is part of the file.
+                dualflow. Calls of NumPy functions, such as sorting, are part of the file.
             FailedPreconditionError: sizes are open, and the trace has not been called yet.
 
         >>> import dualflow as df
@@ -254,7 +254,7 @@ class ConcreteFunction(TracedGraph):
         (True, False)
         """
         if backend != "numba":
-            raise InvalidArgumentError(f"There is no source for the backend {backend!r}: take 'numba'.")
+            raise InvalidArgumentError(f"There is no source for the backend {backend!r}: use 'numba'.")
         compiled = self._latest
         tensors = [array_of(c.source) for c in compiled.of_numbers.captures if not c.variable]
         return numba_source(compiled.of_numbers, tensors)
@@ -263,7 +263,7 @@ class ConcreteFunction(TracedGraph):
     def njit(self) -> Any:
         """This trace as a function that ``numba.njit`` code can call with arrays.
 
-        What it calls is the default backend's machine code, whichever backend the trace itself has.
+        It calls the default backend's machine code, whichever backend the trace has.
 
         Raises:
             InvalidArgumentError: the graph uses variables, or parts of it don't run natively.
@@ -278,7 +278,7 @@ class ConcreteFunction(TracedGraph):
 
     @property
     def trainable_variables(self) -> tuple[Any, ...]:
-        """The captured variables that tapes watch by themselves."""
+        """The captured variables that tapes watch automatically."""
         return tuple([v for v in self.variables if v.trainable])
 
     @property
@@ -318,18 +318,18 @@ class ConcreteFunction(TracedGraph):
         return self
 
     def __deepcopy__(self, memo: Any) -> ConcreteFunction:
-        """Itself, as with a Python function: it doesn't change, and reads the variables that it captured."""
+        """Itself, as with a Python function: it is immutable, and refers to the variables it captured."""
         return self
 
     @entry
     def __reduce__(self) -> NoReturn:
         raise DTypeError(
-            f"{self!r} can't be pickled: its machine code and its variables are this process's own. Pickle "
+            f"{self!r} can't be pickled: its machine code and its variables belong to this process. Pickle "
             "the function that it was traced from, and call get_concrete_function where it is loaded; its "
             ".graph can be pickled too."
         )
 
-    # inside
+    # private
 
     def _call(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         inputs = self._fit(args, kwargs).inputs
@@ -340,48 +340,51 @@ class ConcreteFunction(TracedGraph):
         return self.run(inputs)
 
     def _fit(self, args: Sequence[Any], kwargs: dict[str, Any]) -> CallArguments:
+        """The flattened arguments, converted to those of the trace; an error if they don't match."""
         structure, leaves = self.key
         names = self._signature.leaf_names(structure)
         try:
             values = self._signature.completed(args, kwargs, self._static)
-            given = match_structure(structure, tuple(values.values()))
+            matched = match_structure(structure, tuple(values.values()))
         except DTypeError as error:
-            flat = match_tensors(leaves, names, args, kwargs)
-            if flat is None:
+            tensors = match_tensors(leaves, names, args, kwargs)
+            if tensors is None:
                 raise DTypeError(
-                    f"{error} It was traced as {self!r}, whose tensors may also come one by one."
+                    f"{error} It was traced as {self!r}, whose tensors may also be passed one by one."
                 ) from None
-            given = flat
-        fitted = [self._fit_leaf(*row) for row in zip(leaves, given, names, strict=True)]
+            matched = tensors
+        fitted = [self._fit_leaf(*row) for row in zip(leaves, matched, names, strict=True)]
         call = self._signature.call(unflatten(structure, fitted))
         if _variables(call.key) != _variables(self.key):
             raise DTypeError(
-                f"{self!r} was called with variables that coincide otherwise than in its trace; get another."
+                f"In the call of {self!r} other arguments are the same variable than in its trace; get "
+                "another concrete function for it."
             )
         return call
 
     @cached_attribute
     def _static(self) -> dict[str, Any]:
-        """The parameters without tensors, which a call may leave out, and their values."""
+        """The parameters without tensors, which a call may omit, and their values."""
         args, kwargs = self.structured_input_signature
         names = [p.name for p in self._signature.parameters]
         values = {**dict(zip(names, args, strict=False)), **kwargs}
         return {n: v for n, v in values.items() if not any(isinstance(x, TensorSpec) for x in flatten(v)[0])}
 
-    def _fit_leaf(self, wanted: Leaf, value: Any, name: str) -> Any:
-        if isinstance(wanted, TensorLeaf):
+    def _fit_leaf(self, traced: Leaf, value: Any, name: str) -> Any:
+        """``value`` as an argument for a leaf of the trace; an error if it doesn't match."""
+        if isinstance(traced, TensorLeaf):
             try:
-                return as_tensor(wanted.spec, value)
+                return as_tensor(traced.spec, value)
             except DTypeError as error:
                 raise InvalidArgumentError(
-                    f"{self.name!r} was traced with {name}: {wanted}. {error}; get another trace for it."
+                    f"{self.name!r} was traced with {name}: {traced}. {error}; get another trace for it."
                 ) from None
-        given = variable_leaf(value, {}) if isinstance(value, AbstractVariable) else static_leaf(value)
-        if isinstance(wanted, VariableLeaf) and isinstance(given, VariableLeaf):
-            given = replace(given, alias=wanted.alias)
-        if wanted != given:
+        passed = variable_leaf(value, {}) if isinstance(value, AbstractVariable) else static_leaf(value)
+        if isinstance(traced, VariableLeaf) and isinstance(passed, VariableLeaf):
+            passed = replace(passed, alias=traced.alias)
+        if traced != passed:
             raise DTypeError(
-                f"{self.name!r} was traced with {name} = {wanted} and can't be called with {given}; "
+                f"{self.name!r} was traced with {name} = {traced} and can't be called with {passed}; "
                 "get another concrete function for it."
             )
         return value

@@ -1,7 +1,7 @@
 """Provides the gradients of conditionals and loops, which trace graphs.
 
-A gradient that is asked for inside a trace extends that trace. Elsewhere, where a traced function runs op by
-op, as under a ``ForwardAccumulator``, it is a trace of its own, which is replayed at once.
+A gradient that is computed inside a trace extends that trace. Where a traced function runs op by op, as under
+a ``ForwardAccumulator``, it is a separate trace, which is evaluated at once.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ _NAME: Final = "gradient"
 def _pull(
     op: Op, rule: Callable[..., Flows], needed: Sequence[bool], g: Any, out: Any, *inputs: Any, **attrs: Any
 ) -> Flows:
-    """The cotangents of the inputs of ``op`` that ``rule`` gives."""
+    """The cotangents of the inputs of ``op``, by the gradient rule ``rule``."""
     if isinstance(dispatch.current().innermost, Tracer):
         return rule(needed, g, out, *inputs, **attrs)
     gs, outs = (g, out) if isinstance(out, tuple) else ((g,), (out,))
     tracer = Tracer(_NAME, options=compile_options())
-    taken = [TensorSpec.of(x.shape, x.dtype) for x in inputs]
-    made = op.specs(taken, attrs)  # a loop may have changed sizes: those are open
+    input_specs = [TensorSpec.of(x.shape, x.dtype) for x in inputs]
+    specs = op.specs(input_specs, attrs)  # sizes that a loop may have changed are open
     with tracing(tracer):
-        traced_inputs = list(map(tracer.argument, taken))
-        traced_outs = tuple(map(tracer.argument, made))
-        traced_gs = tuple([x if x is None else tracer.argument(s) for x, s in zip(gs, made, strict=True)])
+        traced_inputs = list(map(tracer.argument, input_specs))
+        traced_outs = tuple(map(tracer.argument, specs))
+        traced_gs = tuple([x if x is None else tracer.argument(s) for x, s in zip(gs, specs, strict=True)])
         flows = rule(needed, traced_gs, traced_outs, *traced_inputs, **attrs)
     flowing = [i for i, flow in enumerate(flows) if flow is not None]
     graph = tracer.builder.finish([tracer.lift(flows[i])._value for i in flowing])
     results = replay(graph, [*inputs, *outs, *(x for x in gs if x is not None)])
-    found: list[Any] = [None] * len(flows)
+    cotangents: list[Any] = [None] * len(flows)
     for i, result in zip(flowing, results, strict=True):
-        found[i] = result
-    return found
+        cotangents[i] = result
+    return cotangents
 
 
 COND_GRADIENT.fill(partial(_pull, COND, cond_vjp))

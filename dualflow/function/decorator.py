@@ -1,4 +1,4 @@
-"""``@function``: the same Python, traced once for each kind of arguments and run compiled."""
+"""``@function``: a Python function, traced once for each kind of arguments, and run as compiled code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dualflow.function.calls.call_cache import CachedCall, Names, kind_of_call
 from dualflow.function.calls.call_form import REFUSED, form_of, refuse
 from dualflow.function.calls.status import status
 from dualflow.function.concrete import ConcreteFunction
-from dualflow.function.options import bytes_of, known_backend, known_first_call
+from dualflow.function.options import bytes_of, checked_backend, checked_first_call
 from dualflow.function.pickling import Copied
 from dualflow.function.run_eagerly import FALLBACKS
 from dualflow.function.trace_cache import MAX_TRACES, CacheInfo, TraceCache
@@ -43,7 +43,7 @@ Q = ParamSpec("Q")
 
 
 class Function(Copied, Generic[P, R]):
-    """A Python function that runs compiled. Made by :func:`function`, which says more."""
+    """A Python function that runs as compiled code; see :func:`function`, which returns it."""
 
     __signature__: inspect.Signature  # of bound methods only, which have no self
 
@@ -72,9 +72,9 @@ class Function(Copied, Generic[P, R]):
             "reduce_retracing": reduce_retracing,
             "jit_compile": jit_compile,
             "strict": strict,
-            "backend": None if backend is None else known_backend(backend),
+            "backend": None if backend is None else checked_backend(backend),
             "memory_budget": None if memory_budget is None else bytes_of(memory_budget),
-            "first_call": known_first_call(first_call, strict=strict, memory_budget=memory_budget),
+            "first_call": checked_first_call(first_call, strict=strict, memory_budget=memory_budget),
         }
         self._captured = CapturedValues(self._name, python_function)
         self._tracer = FunctionTracer(
@@ -98,7 +98,7 @@ class Function(Copied, Generic[P, R]):
     # calling
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """The function's result, from the trace that fits the arguments."""
+        """The function's result, by the trace for the arguments."""
         try:
             self._calls += 1
             if FALLBACKS.on:
@@ -133,14 +133,14 @@ class Function(Copied, Generic[P, R]):
     def _slow(self, values: Sequence[Any], names: Names = ()) -> Any:
         """A call that no fast path served; the last values are keyword arguments of these names."""
         kind = kind_of_call(values, names)
-        known = self._recent.find(kind)
-        if known is None:
+        cached = self._recent.find(kind)
+        if cached is None:
             return self._bound(values, names, kind)
-        known.trace.used = self._calls
-        return self._run(known, known.inputs(values), names)
+        cached.trace.used = self._calls
+        return self._run(cached, cached.inputs(values), names)
 
     def _bound(self, values: Sequence[Any], names: Names, kind: Hashable | None) -> Any:
-        """Any call; ``kind`` is how to find the trace faster next time, None if there is no such way."""
+        """A call that binds its arguments; ``kind`` is its key in the cache of recent calls, or None."""
         count = len(values) - len(names)
         call = self._signature.bind(values[:count], dict(zip(names, values[count:], strict=True)))
         inputs = call.inputs
@@ -151,24 +151,24 @@ class Function(Copied, Generic[P, R]):
         places = [i for i in self._signature.places(count, names) if type(values[i]) in tensors]
         return self._run(self._recent.keep(kind, concrete, form_of(places, values)), inputs, names)
 
-    def _run(self, known: CachedCall[ConcreteFunction], inputs: Sequence[Any], names: Names) -> Any:
-        """The result of a trace; the next call tries its fast path first, from the second call on."""
-        trace = known.trace
+    def _run(self, cached: CachedCall[ConcreteFunction], inputs: Sequence[Any], names: Names) -> Any:
+        """The result of a trace; from the second call on, the next call tries its fast path first."""
+        trace = cached.trace
         compiled = trace.for_shapes(inputs).compiled
         if dispatch.current() is not EAGER or FALLBACKS.watched or not compiled.is_ready:
             return trace.run(inputs)
-        values = known.values(inputs)
-        fast = compiled.fast_path(known.form)
+        values = cached.values(inputs)
+        fast = compiled.fast_path(cached.form)
         self._recent.try_first(fast, trace, len(values), names)
         result = fast(*values)
         return compiled.execute(*inputs) if result is REFUSED else result
 
     @entry
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """The trace for these arguments, made if need be; nothing runs.
+        """The trace for these arguments, a new one if there is none; nothing runs.
 
         Args:
-            args: as for a call, where a TensorSpec may stand for any tensor; none with an input signature.
+            args: as for a call, with a TensorSpec instead of any tensor; none with an input signature.
             kwargs: likewise.
         """
         if self.input_signature is not None and not args and not kwargs:
@@ -178,27 +178,27 @@ class Function(Copied, Generic[P, R]):
 
     @entry
     def debug(self, *args: Any, step: Callable[[Step], object] | None = None, **kwargs: Any) -> Any:
-        """Run the trace for these arguments op by op, with real values, on the lines that asked for the ops.
+        """Run the trace for these arguments op by op in a debugger, at the lines of the Python function.
 
-        It opens Python's debugger, pdb, at the first op. Each prompt stands on your own line. Your arguments
-        and local names have the values that they had there as the line began, or say so where the trace keeps
-        none; the op that has just run is ``op``, ``inputs``, ``outputs`` and ``attrs``, or, where you have
-        such names yourself, ``__step__`` with these attributes. ``s`` goes to the next op,
-        ``n`` likewise but not into branches and loop bodies, ``r`` leaves one, ``b 12`` and ``c`` run to a
-        line, ``q`` ends the call with an error that is a ``bdb.BdbQuit``, and no variable has changed. An op
-        that fails is stopped at, before its error goes on.
+        It opens Python's debugger, pdb, at the first op. Each prompt is at the op's line in your code. Your
+        arguments and local names have the values from the start of that line; a name whose value is not part
+        of the trace prints as such. The op that has just run is ``op``, ``inputs``, ``outputs`` and
+        ``attrs``, or, if you have such names yourself, ``__step__`` with these attributes. ``s`` goes to the
+        next op, ``n`` steps over branches and loop bodies, ``r`` leaves one, ``b 12`` and ``c`` run to a
+        line. ``q`` ends the call with an error that is a ``bdb.BdbQuit``; then no variable has changed. If an
+        op fails, the debugger stops at it before the error is raised.
 
         The ops are those of the trace before any pass, run by their NumPy kernels; Python values that were
         compiled in are constants here too. The Python function runs if the arguments need a new trace, and
-        before the prompt opens once more, to see what its names stand for; with ``step`` it does not.
+        once more before the prompt opens, to record the values of its names; with ``step`` it does not.
 
         Args:
             args: as for a call; likewise the keywords.
-            step: called after each op with a :class:`df.debugging.Step`, in place of pdb. (A parameter of the
-                function's own that has this name is given by its place.)
+            step: called after each op with a :class:`df.debugging.Step`, instead of pdb. (If the function has
+                a parameter of this name, pass it by position.)
 
         Returns:
-            What the function returns; variables are assigned as by a call.
+            The result of the function; variables are assigned as by a call.
 
         Raises:
             DTypeError: ``step`` is no function.
@@ -241,7 +241,7 @@ class Function(Copied, Generic[P, R]):
             return concrete
 
     def _relaxed(self, call: CallArguments, earlier: Sequence[Key]) -> ConcreteFunction:
-        """A new trace for ``call``, with open sizes where earlier calls had others, if that can be traced."""
+        """A new trace for ``call``; sizes in which calls differ are open if the function can be traced so."""
         reduce = self._options["reduce_retracing"]
         open_call = relaxed(call, earlier, reduce == BATCH) if reduce else call
         if open_call.key == call.key or self._history.sizes_needed:
@@ -254,18 +254,20 @@ class Function(Copied, Generic[P, R]):
             return concrete
 
     def traced(self, call: CallArguments) -> ConcreteFunction:
-        """A new trace for ``call``, which nothing keeps."""
+        """A new trace for ``call``, which is not cached."""
         return self._tracer.record(call)
 
-    # looking
+    # inspection
 
     def explain(self) -> str:
-        """What was traced, at which call, and why: the argument that differed from the nearest earlier trace.
+        """A report of the traces: at which call each was traced, and the argument that required it.
 
-        Where ``first_call`` is ``"interpret"``, up to which call NumPy ran each. Where kernels compute values
-        again, how much work they execute compared with that of their ops. Then the Python values that the
-        traces keep, of globals and closures that the function's own code reads, and whether they have changed
-        since.
+        That is the argument that differed from the nearest earlier trace. The report has further lines:
+
+        * with ``first_call="interpret"``, the last call of each trace that NumPy ran;
+        * if kernels compute values again, their work relative to that of the ops;
+        * the Python values of globals and closures that the traces have compiled in, and whether they have
+          changed since.
 
         >>> import dualflow as df
         >>> f = df.function(lambda x, n: x * n, name="scale")
@@ -283,14 +285,14 @@ class Function(Copied, Generic[P, R]):
     def wait_until_compiled(self, timeout: float | None = None) -> bool:
         """Wait for the threads that compile its traces; calls from then on run compiled code.
 
-        Only a function with ``first_call="interpret"`` has such threads. They are started by calls, so one
-        that has not been called is not waited for, and neither is a trace that is made meanwhile.
+        Only a function with ``first_call="interpret"`` has such threads. Calls start them, so there is none
+        for a trace that has not been called. Traces that are created during the wait are not waited for.
 
         Args:
-            timeout: the most seconds to wait; None for any.
+            timeout: the largest number of seconds to wait; None without a limit.
 
         Returns:
-            Whether nothing is being compiled any more.
+            Whether all threads have ended.
 
         >>> import dualflow as df
         >>> f = df.function(lambda x: df.exp(x) - 1.0, first_call="interpret")
@@ -302,35 +304,35 @@ class Function(Copied, Generic[P, R]):
         return all(c.wait(None if end is None else max(0.0, end - time.monotonic())) for c in traces)
 
     def status(self) -> str:
-        """How the parts of each trace run: natively, through NumPy or in Python, and why not natively.
+        """A report of how the parts of each trace run: natively, through NumPy or in Python, and why.
 
-        Then what works in this process: the builtin call, the linker, threads, our own matrix product, the
-        disk cache; with the reason where one is off. Compiles the traces that have not run yet, except those
-        that leave sizes open.
+        Then the fast paths of this process: the builtin call, the linker, threads, our own matrix product,
+        the disk cache; with the reason if one is unavailable. Traces that have not run yet are compiled,
+        except those with open sizes.
         """
         traces = self.concrete_functions
         return status(traces) if traces else f"{self._name} has not been traced yet"
 
     @property
     def concrete_functions(self) -> list[ConcreteFunction]:
-        """The traces that are kept, in the order they were made."""
+        """The cached traces, in the order of their creation."""
         return self._cache.traces
 
     def cache_info(self) -> CacheInfo:
-        """Hits, misses, and how many traces there may be and are."""
+        """The number of hits and misses, the largest and the current number of traces."""
         misses = self._tracer.attempts
         return CacheInfo(self._calls - misses, misses, MAX_TRACES, len(self.concrete_functions))
 
     def clear_cache(self) -> None:
-        """Forget all traces and free what they hold."""
+        """Remove all traces, and free their memory."""
         self._cache.clear()
 
     def experimental_get_tracing_count(self) -> int:
-        """How many times the function was traced."""
+        """The number of times that the function was traced."""
         return self._history.count
 
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
-        """The arguments of each trace that is kept; ``verbose`` is ignored."""
+        """The arguments of each cached trace; ``verbose`` is ignored."""
         return "\n".join(map(repr, self.concrete_functions))
 
     @property
@@ -370,7 +372,7 @@ class Function(Copied, Generic[P, R]):
 
 
 class _FunctionOptions(TypedDict, total=False):
-    """The options of :func:`function`, which don't decide the type of its result."""
+    """The options of :func:`function`, which don't affect the type of its result."""
 
     input_signature: Sequence[Any] | None
     autograph: bool
@@ -408,47 +410,47 @@ def function(
     first_call: Literal["compile", "interpret"] = "compile",
     name: str | None = None,
 ) -> Any:
-    """Compile a Python function: traced once for each kind of arguments, it then runs as native code.
+    """Compile a Python function: it is traced once for each kind of arguments, then runs as native code.
 
     Tensors and arrays are arguments of the graph: others of the same shape and dtype run the same trace.
-    Python numbers, strings and other objects are compiled in: another value is another trace. So are the
-    tensors and globals that the function uses, which calls don't look at again (``explain`` lists them, and
-    a CapturedValueWarning tells of traces that differ); variables are read and assigned anew by each call.
-    Python's side effects happen while tracing only; those of ops (``df.print``, assignments, random numbers)
-    at each call, in program order.
+    Python numbers, strings and other objects are compiled in: another value is another trace. Tensors and
+    globals that the function uses are compiled in too, and calls don't read them again (``explain`` lists
+    them, and a CapturedValueWarning reports traces that differ). Each call reads and assigns variables.
+    Python's side effects happen only during tracing; those of ops (``df.print``, assignments, random
+    numbers) at each call, in program order.
 
     Args:
         func: the function; without it, a decorator is returned.
-        input_signature: for each parameter a :class:`TensorSpec`, or a structure of them, that arguments are
-            converted to; then there is one trace, also for sizes left open by None, or one for each rank
-            where the shape itself is None.
+        input_signature: for each parameter a :class:`TensorSpec`, or a structure of them, to which arguments
+            are converted. Then there is one trace, in which sizes that are None are open; or one for each
+            rank if a shape is None.
         autograph: whether ``if``, ``while`` and ``for`` on tensors are converted.
         jit_compile: ignored: every function is compiled.
-        reduce_retracing: whether a size in which calls differ is left open by the second trace, which then
-            serves all sizes: the Python function sees None for it. Another rank or dtype is still another
-            trace. A function that can't be traced without the size is traced for each; ``explain`` tells.
-            ``"batch"`` leaves open the first sizes only, unless calls have differed in others thrice.
+        reduce_retracing: whether the second trace leaves a size open in which calls differ, so that it serves
+            all sizes: in the Python function the size is None. Another rank or dtype is still another trace.
+            A function that can't be traced without the size is traced for each; ``explain`` has the error.
+            With ``"batch"`` only first sizes are left open, until there are three traces with other rows.
         experimental_relax_shapes: the earlier name of ``reduce_retracing``.
-        strict: whether a trace of which a part would run through NumPy or in Python (``status`` names those)
-            is an error, when it is made; for open sizes, when it is first called with some.
-        backend: what runs the graph, ``"llvm"``, ``"numba"`` or ``"numpy"``; by default what
-            :func:`dualflow.config.set_backend` has chosen.
-        memory_budget: the most memory that a call may take beside its arguments, variables and constants, in
-            bytes or as text such as ``"2GB"`` or ``"512MiB"``. Where the plan of a trace takes more, values
-            that wait long for a reader, such as those that a gradient needs, are computed again in the place
-            of being kept: the cheapest work for the most bytes first, until the plan fits. Results are the
-            same to the bit. It holds for the trace that is called, and what other traced functions add to
-            it; bodies of loops count, but only whole loops and branches are left out or computed again (see
-            :func:`dualflow.config.set_loop_memory` for what loops keep of their iterations). Where an eager
-            tape watches, it holds for the way forward and for the way back, each by itself.
-            ``get_concrete_function(...).memory`` tells what was done.
-        first_call: ``"compile"``, the default: the first call of a trace compiles it, and all calls give the
-            same digits. ``"interpret"``: a thread compiles it, and calls run through NumPy meanwhile, op by
-            op as eager code does; calls that begin after that run compiled code, whose last digits may
-            differ. ``explain`` tells up to which call NumPy ran, and :meth:`Function.wait_until_compiled`
-            waits for the threads. What the compile raises is raised by the call that comes next. A process
-            that ends waits for the trace that is being compiled, a forked child compiles for itself.
-        name: shown in errors and graphs; by default the function's.
+        strict: whether a trace of which a part would run through NumPy or in Python (``status`` lists these)
+            is an error. It is raised by the trace; with open sizes by the first call for each shape.
+        backend: the backend that runs the graph, ``"llvm"``, ``"numba"`` or ``"numpy"``; by default that of
+            :func:`dualflow.config.set_backend`.
+        memory_budget: the largest amount of memory that a call may allocate, without arguments, variables and
+            constants, in bytes or as text such as ``"2GB"`` or ``"512MiB"``. If the plan of a trace needs
+            more, values with long lifetimes, such as those for a gradient, are computed again instead of
+            stored: the cheapest work for the most bytes first, until the plan fits. Results are the same to
+            the bit. The budget is that of the called trace, including other traced functions that it calls.
+            Bodies of loops count, but only complete loops and branches are dropped or computed again (see
+            :func:`dualflow.config.set_loop_memory` for the values that loops store for gradients). Under an
+            eager tape it applies to the forward and to the backward pass separately.
+            ``get_concrete_function(...).memory`` reports the result.
+        first_call: with ``"compile"``, the default, the first call of a trace compiles it, and all calls
+            return the same digits. With ``"interpret"`` a thread compiles it, and until then calls run
+            through NumPy, op by op as eager code does; later calls run compiled code, whose last digits may
+            differ. ``explain`` has the last call that NumPy ran, and :meth:`Function.wait_until_compiled`
+            waits for the threads. An error of the compiler is raised by the next call. A process that ends
+            waits for the trace that is being compiled; a forked child compiles its own.
+        name: the name in errors and graphs; by default that of the function.
         experimental_implements, experimental_autograph_options, experimental_attributes: ignored.
         experimental_compile, experimental_follow_type_hints: ignored.
 
@@ -458,11 +460,12 @@ def function(
     Raises:
         DTypeError: an argument without a hash, a result that is no tensor, or an async or generator function.
         InvalidArgumentError: a variable is created after the first call; or ``first_call="interpret"`` is
-            asked of a function that is strict or has a memory budget.
-        OperatorNotAllowedInGraphError: the function asks for the value of a tensor while it is traced.
+            set for a function that is strict or has a memory budget.
+        OperatorNotAllowedInGraphError: the function needs the value of a tensor while it is traced.
         FailedPreconditionError: the function is strict, and a part of it would not run natively; or it has a
-            memory budget, and sizes of tensors that its data decide.
-        ResourceExhaustedError: at the first call: no plan keeps the memory budget; it says the smallest one.
+            memory budget, and sizes of tensors depend on data.
+        ResourceExhaustedError: at the first call, if no plan keeps the memory budget; with the smallest one
+            that can be kept.
 
     >>> import dualflow as df
     >>> @df.function
@@ -471,8 +474,8 @@ def function(
     >>> norm(df.constant([3.0, 4.0])).numpy()
     np.float32(5.0)
     """
-    make = functools.partial(
-        _make,
+    decorate = functools.partial(
+        _decorate,
         input_signature=input_signature,
         autograph=autograph,
         jit_compile=jit_compile,
@@ -484,13 +487,13 @@ def function(
         name=name,
     )
     try:
-        return make if func is None else make(func)
+        return decorate if func is None else decorate(func)
     except Exception as error:
         hide_frames(error)
         raise
 
 
 @entry
-def _make(func: Callable[..., Any], **options: Any) -> Function[..., Any]:
-    """What the decorator with arguments calls."""
+def _decorate(func: Callable[..., Any], **options: Any) -> Function[..., Any]:
+    """The traced function of ``func`` with ``options``."""
     return Function(func, **options)

@@ -1,8 +1,9 @@
-"""Which elements of a function's result depend on which of an argument's, read off its graph.
+"""The sparsity pattern of a function's jacobian, derived from its graph.
 
 Each value has a sparse matrix of bools: a row for each of its elements, a column for each of the argument's.
-Forms say how an op passes it on: elements and folds add rows up, views, assemblies and picks move them, a
-product joins rows and columns; through any other op each element depends on all.
+The kind of an op determines how its result's matrix follows: elementwise ops and reductions add rows, views,
+concatenations and gathers move them, a matrix product combines rows and columns. Each element of the result
+of any other op depends on all elements of its inputs.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ Pattern = Any
 
 
 def pattern_of(graph: Graph) -> Pattern:
-    """For the one output of ``graph`` the elements of its first input on which each may depend.
+    """The pattern of the output of ``graph`` with respect to its first input.
 
     Raises:
-        InvalidArgumentError: a size that is not known.
+        InvalidArgumentError: a size depends on data.
     """
     walk = _Dependence(graph)
     for node in graph.nodes:
@@ -36,129 +37,135 @@ def pattern_of(graph: Graph) -> Pattern:
             if value.spec.dtype.is_inexact:
                 if not value.spec.shape.is_static:
                     raise InvalidArgumentError(
-                        f"The size of what {node.op.name} makes depends on data, so which elements depend on "
-                        f"which does too; give sparse_jacobian the pattern.\n  {node.origin}"
+                        f"The size of the result of {node.op.name} depends on data, and so does the pattern "
+                        f"of the jacobian; pass a pattern to sparse_jacobian.\n  {node.origin}"
                     )
-                found = walk.through(node, value)
-                if found is not None:
-                    walk.known[value] = found
+                pattern = walk.through(node, value)
+                if pattern is not None:
+                    walk.patterns[value] = pattern
     (result,) = graph.outputs
-    found = walk.known.get(result)
-    return walk.nothing(_count(result)) if found is None else found
+    pattern = walk.patterns.get(result)
+    return walk.empty(_count(result)) if pattern is None else pattern
 
 
 class _Dependence:
-    """The patterns of the values of one graph, of those that depend on the argument."""
+    """The patterns of those values of a graph that depend on the argument."""
 
     def __init__(self, graph: Graph) -> None:
         self.sparse = imported("scipy.sparse")
         (argument, *_) = graph.inputs
         self.width = _count(argument)
-        self.known: dict[Value, Pattern] = {argument: self.sparse.eye_array(self.width, format="csr")}
+        self.patterns: dict[Value, Pattern] = {argument: self.sparse.eye_array(self.width, format="csr")}
         self.constants = {
             v: c.source.numpy()
             for v, c in zip(graph.inputs[len(graph.arguments) :], graph.captures, strict=True)
             if not c.variable and isinstance(c.source, EagerTensor)
         }
 
-    def nothing(self, rows: int) -> Pattern:
-        """The pattern of ``rows`` elements that depend on nothing."""
+    def empty(self, rows: int) -> Pattern:
+        """The pattern of ``rows`` elements that don't depend on the argument."""
         return self.sparse.csr_array((rows, self.width))
 
     def through(self, node: Node, value: Value) -> Pattern | None:
-        """What ``value``, a result of ``node``, depends on; None for nothing."""
-        given = [v for v in node.inputs if v in self.known]
-        if not given:
+        """The pattern of ``value``, a result of ``node``; None if it doesn't depend on the argument."""
+        dependent = [v for v in node.inputs if v in self.patterns]
+        if not dependent:
             return None
         kind = node.op.kind
         if isinstance(kind, Elementwise):
-            rows = [np.broadcast_to(_numbers(v), sizes(value)).reshape(-1) for v in given]
-            return _joined([self.known[v][r] for v, r in zip(given, rows, strict=True)])
+            rows = [np.broadcast_to(_numbers(v), sizes(value)).reshape(-1) for v in dependent]
+            return _union([self.patterns[v][r] for v, r in zip(dependent, rows, strict=True)])
         if isinstance(kind, Reduce):
-            return self._folded(given[0], tuple(node.attrs["axis"]))
+            return self._reduced(dependent[0], tuple(node.attrs["axis"]))
         if isinstance(kind, View | CopyPieces):
             return self._moved(node, value, range(len(node.inputs)))
-        if isinstance(kind, Gather) and node.inputs[1] not in self.known:
+        if isinstance(kind, Gather) and node.inputs[1] not in self.patterns:
             indices = self._constant(node.inputs[1])
             if indices is not None:
                 return self._moved(node, value, (0,))
         if isinstance(kind, MatMul) and len(node.inputs) == 2:
             return self._product(node, value)
-        alike = _joined([self._folded(v, tuple(range(v.spec.rank))) for v in given])
-        return alike[np.zeros(_count(value), np.int64)]
+        row = _union([self._reduced(v, tuple(range(v.spec.rank))) for v in dependent])
+        return row[np.zeros(_count(value), np.int64)]
 
     def _constant(self, value: Value) -> Array | None:
-        """The elements of a value that is known."""
+        """The elements of a constant or a captured tensor; None for other values."""
         if value.node is not None and isinstance(value.node.op.kind, Literal):
             return np.asarray(value.node.attrs["value"])
         return self.constants.get(value)
 
-    def _folded(self, value: Value, axes: tuple[int, ...]) -> Pattern:
-        """What sums of ``value`` along ``axes`` depend on."""
+    def _reduced(self, value: Value, axes: tuple[int, ...]) -> Pattern:
+        """The pattern of a reduction of ``value`` along ``axes``."""
         shape = sizes(value)
-        kept = tuple([1 if i in axes else n for i, n in enumerate(shape)])
-        rows = np.broadcast_to(np.arange(math.prod(kept)).reshape(kept), shape).reshape(-1)
-        ones, count = np.ones(rows.size, bool), math.prod(kept)
+        reduced = tuple([1 if i in axes else n for i, n in enumerate(shape)])
+        rows = np.broadcast_to(np.arange(math.prod(reduced)).reshape(reduced), shape).reshape(-1)
+        ones, count = np.ones(rows.size, bool), math.prod(reduced)
         places = rows, np.arange(rows.size)
-        return _ones(self.sparse.csr_array((ones, places), (count, rows.size)) @ self.known[value])
+        return _ones(self.sparse.csr_array((ones, places), (count, rows.size)) @ self.patterns[value])
 
     def _moved(self, node: Node, value: Value, slots: Any) -> Pattern:
-        """What moved elements depend on: the op moves their numbers, with 0 for what depends on nothing."""
-        parts, given, first = [self.nothing(1)], [], 1
+        """The pattern of a result that copies elements of the inputs at ``slots``.
+
+        The op's kernel runs on numbers of rows instead of elements; row 0 depends on nothing.
+        """
+        parts, operands, first = [self.empty(1)], [], 1
         for slot, source in enumerate(node.inputs):
             if slot not in slots:
-                given.append(self._constant(source))
-            elif source in self.known:
-                given.append(_numbers(source) + first)
-                parts.append(self.known[source])
+                operands.append(self._constant(source))
+            elif source in self.patterns:
+                operands.append(_numbers(source) + first)
+                parts.append(self.patterns[source])
                 first += _count(source)
             else:
-                given.append(np.zeros(sizes(source), np.int64))
+                operands.append(np.zeros(sizes(source), np.int64))
         attrs = {**node.attrs, "value": 0} if "value" in node.attrs else node.attrs
-        moved = node.op.kernel(*given, **attrs)
+        moved = node.op.kernel(*operands, **attrs)
         moved = moved[value.index] if isinstance(moved, tuple | list) else moved
         return self.sparse.vstack(parts, format="csr")[np.asarray(moved, np.int64).reshape(-1)]
 
     def _product(self, node: Node, value: Value) -> Pattern:
-        """What a matrix product depends on: rows of one factor and columns of the other."""
-        found = []
+        """The pattern of a matrix product, by rows of the first factor and columns of the second."""
+        patterns = []
         for slot, source in enumerate(node.inputs):
-            if source not in self.known:
+            if source not in self.patterns:
                 continue
             other = self._constant(node.inputs[1 - slot])
-            if other is not None and other.ndim == source.spec.rank == 2 and not any(_swapped(node)):
-                zeros = self.sparse.csr_array(other != 0)
-                rest = self.sparse.eye_array(sizes(value)[slot], dtype=bool)
-                pair = (rest, zeros.T) if slot == 0 else (zeros, rest)
-                found.append(_ones(self.sparse.kron(*pair, format="csr") @ self.known[source]))
+            if other is not None and other.ndim == source.spec.rank == 2 and not any(_transposed(node)):
+                nonzero = self.sparse.csr_array(other != 0)
+                identity = self.sparse.eye_array(sizes(value)[slot], dtype=bool)
+                pair = (identity, nonzero.T) if slot == 0 else (nonzero, identity)
+                patterns.append(_ones(self.sparse.kron(*pair, format="csr") @ self.patterns[source]))
                 continue
-            contracted = source.spec.rank - (1 if slot == (1 if _swapped(node)[slot] else 0) else 2)
-            folded = self._folded(source, (contracted,))
+            contracted = source.spec.rank - (1 if slot == (1 if _transposed(node)[slot] else 0) else 2)
+            reduced = self._reduced(source, (contracted,))
             shape = [1 if i == contracted else n for i, n in enumerate(sizes(source))]
             rows = np.arange(math.prod(shape)).reshape(shape)
-            rows = np.swapaxes(rows, -1, -2) if _swapped(node)[slot] else rows
-            found.append(folded[np.broadcast_to(rows, sizes(value)).reshape(-1)])
-        return _joined(found)
+            rows = np.swapaxes(rows, -1, -2) if _transposed(node)[slot] else rows
+            patterns.append(reduced[np.broadcast_to(rows, sizes(value)).reshape(-1)])
+        return _union(patterns)
 
 
-def _swapped(node: Node) -> tuple[bool, bool]:
+def _transposed(node: Node) -> tuple[bool, bool]:
+    """Whether a matrix product transposes its first and its second factor."""
     return bool(node.attrs.get("transpose_a")), bool(node.attrs.get("transpose_b"))
 
 
-def _joined(patterns: list[Pattern]) -> Pattern:
-    found = patterns[0]
+def _union(patterns: list[Pattern]) -> Pattern:
+    """The pattern of elements that depend on what those of any of the patterns depend on."""
+    total = patterns[0]
     for other in patterns[1:]:
-        found = found + other
-    return _ones(found)
+        total = total + other
+    return _ones(total)
 
 
 def _ones(pattern: Pattern) -> Pattern:
-    """The pattern with 1 wherever something is: sums of many stay in range."""
+    """The pattern with 1 for each number that is not 0, so that int8 holds sums of patterns."""
     pattern.data = (pattern.data != 0).astype(np.int8)
     return pattern
 
 
 def _numbers(value: Value) -> Array:
+    """The numbers of the elements, in row-major order, as an array of the shape of ``value``."""
     return np.arange(_count(value)).reshape(sizes(value))
 
 

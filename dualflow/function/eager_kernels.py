@@ -1,13 +1,13 @@
-"""Large eager ops run the kernel that a graph of the op has: threads, vector code, one pass.
+"""Compiled kernels for eager ops on large tensors: threads, vector code, one pass over memory.
 
-Which ops have one follows from their records and from what the backend makes of them: an op whose graph is
-not all native, or whose result is an input as it is, stays with NumPy. The choice depends on the op, its
-attributes and its inputs' dtypes, shapes and layouts, so equal calls give equal bits. The text of a kernel
-holds no sizes: the first op of a kind compiles it, or finds it in the cache; another size only plans.
+An op is compiled as a graph of one node. It stays with NumPy if a part of the graph is not native, or if its
+result is one of its inputs. This depends only on the op, its attributes, and the dtypes, shapes and layouts
+of its inputs, so equal calls return equal bits. The text of a kernel has no sizes: the first op of a kind
+compiles it, or loads it from the cache; for another size only a plan is made.
 
-A kernel that is one loop over neighbouring elements also serves other shapes, without a plan, where these are
-proved to have the same program. For an elementwise op its record is the proof: no code of it reads a shape.
-A function of ops is traced for symbolic sizes, and the program of that graph compared with the kernel's.
+A kernel that is one loop over contiguous elements also serves other shapes, without a plan, if they are
+proved to have the same program. An elementwise op needs no proof, since its code doesn't read a shape. A
+function of ops is traced for symbolic sizes, and the program of that graph is compared with the kernel's.
 """
 
 from __future__ import annotations
@@ -49,27 +49,27 @@ Run = Callable[..., EagerTensor | None]
 _KINDS: Final = (Elementwise, Reduce, Scan, Gather, CopyPieces, Scatter, MatMul)
 _NUMBERS: Final = "biufc"
 _PLAIN: Final = (bool, int, float, complex, str, type(None), DType, np.dtype, np.generic)
-_MOST: Final = 512
-"""So many kinds of calls are remembered, of some ten kilobytes each."""
-_MOST_SIZES: Final = 1 << 14
-_SMALL_BESIDE: Final = 16
-"""An array with so many times fewer elements than another one costs little to copy."""
+_MAX_CALLS: Final = 512
+"""The number of cached calls, of some ten kilobytes each."""
+_MAX_SIZES: Final = 1 << 14
+_SMALL_RATIO: Final = 16
+"""An array is copied if another one has at least this number of times its elements."""
 _MISSING: Final = object()
-_known: Final[dict[Hashable, Any]] = {}
+_runs: Final[dict[Hashable, Any]] = {}
 _lengths: Final[dict[Hashable, _ManyShapes]] = {}
 """Elementwise kernels that may serve several shapes, by :class:`_ShapeFamily`."""
 _once: Final[set[Hashable]] = set()
-"""What has been computed by one of these: a call that comes again gets a kernel of its own, a shorter way."""
+"""The keys of calls that one of these has served; a second such call gets its own kernel, which is faster."""
 
 
 class _ShapeFamily(NamedTuple):
-    """Calls that may share one kernel: all of their key but the sizes that the kernel may leave open.
+    """The key of calls that may share one kernel: that of a call without the sizes that may differ.
 
     Attributes:
-        inputs: the dtype of each input, and its shape where that is fixed: of scalars, and of the inputs of a
-            function that makes ``count`` numbers.
-        units: for a function of ops, which axes of the shape that all others have are of one element; none
-            where the open size is the ``count``. None for an elementwise op, which doesn't read its shape.
+        inputs: the dtype of each input, and its shape if that is fixed: for scalars, and for the inputs of a
+            function that returns ``count`` numbers.
+        units: for a function of ops, whether each axis of the inputs' common shape has size 1; empty if the
+            open size is ``count``. None for an elementwise op, which doesn't read its shape.
     """
 
     what: Computation
@@ -79,7 +79,7 @@ class _ShapeFamily(NamedTuple):
 
 
 class _ManyShapes:
-    """A kernel of one loop, and whether it is proved to serve all shapes of a family; None: not tried yet."""
+    """A kernel of one loop, and whether it is proved to serve all shapes of a family; None if untried."""
 
     __slots__ = ("kernel", "proved")
 
@@ -89,7 +89,7 @@ class _ManyShapes:
 
 
 class _Building(threading.local):
-    """Whether this thread makes a kernel: what runs meanwhile runs on NumPy."""
+    """Whether this thread is compiling a kernel; eager ops run on NumPy meanwhile."""
 
     on = False
 
@@ -103,14 +103,14 @@ def run_kernel(
 ) -> EagerTensor | None:
     """The result of an op, or of a function of ops, by its compiled kernel.
 
-    A function that makes ``count`` numbers of a few is given that too. None where there is no kernel, and
-    where that fails: NumPy then says in the op's own words what is wrong.
+    A function that returns ``count`` numbers takes that as an attribute. Returns None if there is no kernel,
+    or if it fails: then NumPy's kernel raises the op's own error.
     """
     if (isinstance(what, Op) and not _has_kernel(what, inputs, attrs)) or not eager_kernels_on():
         return None
     arrays = [x._array for x in inputs]
     key = call_key(what, arrays, attrs, count)
-    run = _known.get(key, _MISSING)
+    run = _runs.get(key, _MISSING)
     if run is _MISSING:
         run = _run_of(key, what, arrays, attrs, count)
     if run is None:
@@ -125,16 +125,16 @@ def run_kernel(
 def call_key(
     what: Computation, arrays: Sequence[Array], attrs: Mapping[str, Any], count: int | None
 ) -> tuple[Hashable, ...]:
-    """The key of a kernel: what it computes, its attributes, and of each input dtype, shape and strides.
+    """The key of a kernel: the op, its attributes, and dtype, shape and strides of each input.
 
-    The graph is traced from nothing else. Of the compile options only the backend changes within a process:
-    kernels are those of the default one, and others run none.
+    The graph is traced from these alone. Of the compile options only the backend changes within a process:
+    there are kernels only if it is the default one.
     """
     return what, exact_attrs(attrs), count, *[(a.dtype, a.shape, a.strides) for a in arrays]
 
 
 def _has_kernel(op: Op, inputs: Sequence[EagerTensor], attrs: Mapping[str, Any]) -> bool:
-    """Whether compiled functions have kernels for such ops, as far as forms tell."""
+    """Whether compiled functions may have kernels for the op, by its kind."""
     kind = op.kind
     if isinstance(kind, Opaque):
         return kind.fourier is not None and kind.fourier(*[x._array for x in inputs], **attrs)
@@ -144,22 +144,22 @@ def _has_kernel(op: Op, inputs: Sequence[EagerTensor], attrs: Mapping[str, Any])
 def _run_of(
     key: Hashable, what: Computation, arrays: Sequence[Array], attrs: dict[str, Any], count: int | None
 ) -> Run | None:
-    """What runs calls of this key, made now; None where NumPy does, also while a kernel is being made."""
+    """A new function that runs calls of this key; None if NumPy runs them, or a kernel is being compiled."""
     if _building.on or not all(map(_plain, attrs.values())) or any(_is_repeated(a, arrays) for a in arrays):
         return None
     try:
-        return _made_run(key, what, arrays, attrs, count)
+        return _new_run(key, what, arrays, attrs, count)
     except _UnfitError:
         return None
 
 
-def _made_run(
+def _new_run(
     key: Hashable, what: Computation, arrays: Sequence[Array], attrs: dict[str, Any], count: int | None
 ) -> Run | None:
     family = shape_family(what, arrays, attrs, count)
     kernel = None if family is None or key in _once else _kernel_of(family, what, attrs)
     if kernel is not None:
-        if len(_once) >= _MOST_SIZES:
+        if len(_once) >= _MAX_SIZES:
             _once.clear()
         _once.add(key)
         return _of_length(kernel.run, arrays, max(arrays, key=np.ndim).shape if count is None else (count,))
@@ -169,7 +169,7 @@ def _made_run(
         run = _in_memory_order(what, attrs, order)
     elif not isinstance(what, Op) or _eligible(what, arrays):
         run = _in_build(_compiled, what, arrays, attrs, family, count)
-    _remember(_known, key, run)
+    _remember(_runs, key, run)
     return run
 
 
@@ -177,7 +177,7 @@ def _in_build(make: Callable[..., Any], what: Computation, *arguments: Any) -> A
     """The result of ``make``; ops that this thread runs meanwhile run on NumPy.
 
     Raises:
-        _UnfitError: there is none, for these inputs or because kernels can't be made here.
+        _UnfitError: it has failed: for these inputs, or since kernels can't be compiled here.
     """
     _building.on = True
     try:
@@ -192,21 +192,21 @@ def _in_build(make: Callable[..., Any], what: Computation, *arguments: Any) -> A
 
 
 def _is_repeated(array: Array, arrays: Sequence[Array]) -> bool:
-    """Whether memory holds fewer elements: NumPy reads these where they are, a kernel would need a copy.
+    """Whether a large array has strides of 0: NumPy reads it in place, and a kernel would need a copy.
 
-    It is made of an array that is small beside another.
+    An array that is small compared with another one is copied.
     """
     return (
         0 in array.strides
         and not array.flags.c_contiguous
-        and array.size * _SMALL_BESIDE > max(a.size for a in arrays)
+        and array.size * _SMALL_RATIO > max(a.size for a in arrays)
     )
 
 
 def _remember(table: dict[Hashable, Any], key: Hashable, value: Any) -> None:
-    """Keep ``value``, in the place of what has been kept longest where there is too much."""
-    if len(table) >= _MOST:
-        for oldest in list(table)[: _MOST // 8]:
+    """Store ``value``; the oldest entries of a full table are removed."""
+    if len(table) >= _MAX_CALLS:
+        for oldest in list(table)[: _MAX_CALLS // 8]:
             table.pop(oldest, None)
     table[key] = value
 
@@ -214,9 +214,9 @@ def _remember(table: dict[Hashable, Any], key: Hashable, value: Any) -> None:
 def shape_family(
     what: Computation, arrays: Sequence[Array], attrs: Mapping[str, Any], count: int | None
 ) -> _ShapeFamily | None:
-    """The family of a call; None where its inputs are not row-major, or of several shapes beside scalars.
+    """The family of a call; None if its inputs are not row-major, or differ in shape (except scalars).
 
-    An op that isn't elementwise has none.
+    Ops that aren't elementwise have no family.
     """
     if isinstance(what, Op) and not isinstance(what.kind, Elementwise):
         return None
@@ -234,7 +234,7 @@ def shape_family(
 
 
 def _kernel_of(family: _ShapeFamily, what: Computation, attrs: dict[str, Any]) -> AnyLength | None:
-    """The kernel that serves all shapes of a family; None where there is none yet, or it isn't proved to."""
+    """The kernel that serves all shapes of a family; None if there is none yet, or no proof that it does."""
     entry = _lengths.get(family)
     if entry is None:
         return None
@@ -246,7 +246,7 @@ def _kernel_of(family: _ShapeFamily, what: Computation, attrs: dict[str, Any]) -
 def _is_program_of_all(
     what: Computation, kernel: AnyLength, attrs: dict[str, Any], family: _ShapeFamily
 ) -> bool:
-    """Whether the kernel is the program of the graph over symbolic sizes, and so of the whole family."""
+    """Whether the kernel is the program of the graph over symbolic sizes, and so of all the family."""
     options = compile_options()
     tracer = Tracer(_name(what), options=options)
     open_shape = Shape([1 if unit else size_variable(least=0) for unit in family.units or ()])
@@ -270,7 +270,7 @@ def _of_length(compute: Callable[..., Array], arrays: Sequence[Array], shape: tu
 
 
 class _UnfitError(Exception):
-    """There is no kernel: the op can't take its inputs, as NumPy will say, or none can be compiled."""
+    """There is no kernel: the op raises an error for its inputs, or can't be compiled."""
 
 
 def _switch_off(what: Computation, error: Exception) -> None:
@@ -278,7 +278,7 @@ def _switch_off(what: Computation, error: Exception) -> None:
     without_eager_kernels(f"no kernel for {name}: {type(error).__name__}: {error}")
     warn_user(
         f"Large tensors are computed by NumPy on one thread, as no kernel of {name} could be made "
-        f'({type(error).__name__}: {error}). Where this is meant, say df.config.set_eager_kernels("numpy").'
+        f'({type(error).__name__}: {error}). To choose NumPy, call df.config.set_eager_kernels("numpy").'
     )
 
 
@@ -287,12 +287,12 @@ def _name(what: Computation) -> str:
 
 
 def _plain(value: Any) -> bool:
-    """Whether an attribute can be part of a key that outlives it."""
+    """Whether an attribute is immutable, so that a key can store it."""
     return isinstance(value, _PLAIN) or (isinstance(value, tuple) and all(map(_plain, value)))
 
 
 def _eligible(op: Op, arrays: Sequence[Array]) -> bool:
-    """Whether ``op`` does nothing but compute one result of numbers."""
+    """Whether ``op`` is pure, and has one result and inputs of numbers."""
     return op.outputs == 1 and op.effect is None and all(a.dtype.kind in _NUMBERS for a in arrays)
 
 
@@ -303,9 +303,9 @@ def _compiled(
     family: _ShapeFamily | None,
     count: int | None,
 ) -> Run | None:
-    """The compiled graph of the op alone; None where a part of it is not native, or nothing is left of it.
+    """The compiled graph of the op alone; None if a part of it is not native, or it has no nodes.
 
-    A kernel that may serve other shapes of the family is kept for them.
+    A kernel that may serve other shapes of the family is stored for them.
     """
     orders = [_memory_order(a) for a in arrays]
     options = compile_options()
@@ -335,42 +335,42 @@ def _compiled(
 
 
 def _order_of_all(what: Computation, arrays: Sequence[Array]) -> tuple[int, ...] | None:
-    """The order of axes that all inputs of an elementwise op have in memory; None for their own one."""
+    """The order of axes that all inputs of an elementwise op have in memory; None if that is row-major."""
     if not isinstance(what, Op) or not isinstance(what.kind, Elementwise):
         return None
     shapes = {a.shape for a in arrays if a.ndim}
-    found = {_memory_order(a) for a in arrays if a.ndim}
-    return found.pop() if len(shapes) == len(found) == 1 and list(*found) != sorted(*found) else None
+    orders = {_memory_order(a) for a in arrays if a.ndim}
+    return orders.pop() if len(shapes) == len(orders) == 1 and list(*orders) != sorted(*orders) else None
 
 
 def _in_memory_order(what: Computation, attrs: dict[str, Any], order: tuple[int, ...]) -> Run:
-    """The op on inputs with their axes in the order of memory; the result lies as they do, as with NumPy."""
+    """The op on inputs with their axes in the order of memory; the result has that layout, as in NumPy."""
     perm = _inverse(order)
 
     def run(*inputs: EagerTensor) -> EagerTensor | None:
         rows = [wrap(x._array.transpose(order)) if x._array.ndim else x for x in inputs]
-        found = run_kernel(what, tuple(rows), attrs)
-        return None if found is None else wrap(found._array.transpose(perm))
+        result = run_kernel(what, tuple(rows), attrs)
+        return None if result is None else wrap(result._array.transpose(perm))
 
     return run
 
 
 def _graph(tracer: Tracer, what: Computation, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Graph:
     """The graph of the op or function on symbolic tensors of ``tracer``, which is current."""
-    found = tracer.run(what, tuple(inputs), dict(attrs)) if isinstance(what, Op) else what(*inputs, **attrs)
-    result: Value = found._value
+    output = tracer.run(what, tuple(inputs), dict(attrs)) if isinstance(what, Op) else what(*inputs, **attrs)
+    result: Value = output._value
     return eliminate_dead_code(tracer.builder.finish([result]))
 
 
 def _argument(tracer: Tracer, array: Array, order: tuple[int, ...]) -> Any:
-    """What the op reads: an argument, whose axes are put in another order where ``order`` says so."""
+    """The op's operand: a row-major argument of the graph, transposed if ``order`` is another one."""
     argument = tracer.argument(TensorSpec.of(Shape([array.shape[a] for a in order]), of_array(array.dtype)))
     perm = _inverse(order)
     return argument if list(perm) == sorted(perm) else tracer.run(TRANSPOSE, (argument,), {"perm": perm})
 
 
 def _memory_order(array: Array) -> tuple[int, ...]:
-    """The order of axes in which the array is row-major; its own where there is none."""
+    """The order of axes in which the array is row-major; the order of its axes if there is none."""
     own = tuple(range(array.ndim))
     if array.flags.c_contiguous:
         return own
@@ -383,5 +383,5 @@ def _inverse(order: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _in_order(tensor: EagerTensor, order: tuple[int, ...]) -> EagerTensor:
-    """The tensor with its axes in ``order``, in row-major order: a copy where memory has them otherwise."""
+    """The tensor with its axes in ``order``, row-major: a copy if memory has another order."""
     return wrap(np.ascontiguousarray(tensor._array.transpose(order)))

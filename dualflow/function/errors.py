@@ -1,4 +1,4 @@
-"""What traces raise beside the errors of :mod:`dualflow.core.errors`."""
+"""Errors and warnings of traced functions; see also :mod:`dualflow.core.errors`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dualflow.graph.origin import caller
 
 
 class SymbolicValueError(OperatorNotAllowedInGraphError, NotImplementedError):
-    """The NumPy value of a symbolic tensor was asked for, which exists only when the function runs."""
+    """Code needs the NumPy value of a symbolic tensor, which exists only when the function runs."""
 
 
 class RecursiveTraceError(DualflowError, RecursionError):
@@ -31,7 +31,7 @@ class FrozenDrawWarning(UserWarning):
 
 
 class RetracingWarning(UserWarning):
-    """A function is traced so often that compiling it can't pay."""
+    """A function is traced so often that tracing takes longer than compiled code saves."""
 
 
 def here() -> str:

@@ -1,4 +1,4 @@
-"""How graphs are compiled: what a function says about it, and what holds where it says nothing."""
+"""Options of a compile: those of the function, and the settings of the process for the others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FIRST_CALLS: Final = ("compile", "interpret")
 
 
 class _Settings:
-    """The process's own choices; None where none was made."""
+    """The settings of the process; None if not set."""
 
     backend: str | None = None
     kept_by_loops: int | None = None
@@ -40,9 +40,9 @@ def compile_options(
     *,
     interpret_first: bool = False,
 ) -> CompileOptions:
-    """The options of a compile that begins now: what the function says, else what holds for the process.
+    """The options of a compile: the arguments are those of the function, None for the process's setting.
 
-    ``DUALFLOW_CHECK_PASSES=1`` iterations :attr:`CompileOptions.checking` on.
+    ``DUALFLOW_CHECK_PASSES=1`` enables :attr:`CompileOptions.checking`.
 
     Raises:
         InvalidArgumentError: ``DUALFLOW_BACKEND`` names no backend.
@@ -60,13 +60,13 @@ def compile_options(
 
 @entry
 def set_backend(name: str | None) -> None:
-    """Choose what runs the functions that are traced from now on and don't name a backend themselves.
+    """Set the backend of functions without one of their own, for traces from now on.
 
     Args:
-        name: ``"llvm"``, the default: kernels as LLVM text, compiled at once, fastest to start and to run;
-            ``"numba"``: the same kernels as Python source, compiled by ``numba.njit``, portable and readable;
-            ``"numpy"``: each op by its NumPy kernel, the reference. None leaves the choice to the environment
-            variable ``DUALFLOW_BACKEND``.
+        name: ``"llvm"``, the default: kernels as LLVM text, the fastest to compile and to run; ``"numba"``:
+            the same kernels as Python source, compiled by ``numba.njit``, portable and readable;
+            ``"numpy"``: each op by its NumPy kernel, the reference. None resets to the environment variable
+            ``DUALFLOW_BACKEND``.
 
     Raises:
         InvalidArgumentError: there is no such backend.
@@ -80,13 +80,13 @@ def set_backend(name: str | None) -> None:
     np.float32(25.0)
     >>> df.config.set_backend(None)
     """
-    _settings.backend = None if name is None else known_backend(name)
+    _settings.backend = None if name is None else checked_backend(name)
     _settings.eager_kernels_on = None
 
 
 @entry
 def get_backend() -> str:
-    """What runs functions that don't name a backend.
+    """The backend of functions without one of their own.
 
     Raises:
         InvalidArgumentError: ``DUALFLOW_BACKEND`` names no backend.
@@ -95,30 +95,30 @@ def get_backend() -> str:
 
 
 def backend_choice() -> tuple[str, str]:
-    """The backend of functions that don't name one, and what chose it."""
+    """The backend of functions without one of their own, and the source of this setting."""
     if _settings.backend is not None:
         return _settings.backend, "df.config.set_backend"
     named = os.environ.get("DUALFLOW_BACKEND")
     if named:
-        return known_backend(named, " in DUALFLOW_BACKEND"), "DUALFLOW_BACKEND"
+        return checked_backend(named, " in DUALFLOW_BACKEND"), "DUALFLOW_BACKEND"
     return MACHINE_CODE, "the default"
 
 
 @entry
 def set_eager_kernels(name: str | None) -> None:
-    """Choose what computes ops on large tensors where they run eagerly.
+    """Set what computes eager ops on large tensors.
 
     Args:
-        name: ``"compiled"``, the default: an op of which an input has more than 32,768 elements runs the
-            kernel that a compiled function of this one op has, on all threads, if the backend is ``"llvm"``;
-            ``"numpy"``: NumPy computes all of them, on one thread. None leaves the choice to the environment
-            variable ``DUALFLOW_EAGER_KERNELS``.
+        name: with ``"compiled"``, the default, an op with an input of more than 32,768 elements runs the
+            kernel that a compiled function of this one op has, on all threads, if the backend is ``"llvm"``.
+            With ``"numpy"`` NumPy computes all ops, on one thread. None resets to the environment variable
+            ``DUALFLOW_EAGER_KERNELS``.
 
     Raises:
-        InvalidArgumentError: there is no such choice.
+        InvalidArgumentError: ``name`` is neither of these.
 
     The last digits of floats may differ between the two, and hence between small and large tensors. With
-    ``"compiled"`` a large tensor has the bits that a compiled function of the op gives.
+    ``"compiled"`` a large tensor has the same bits as in a compiled function of the op.
 
     >>> import dualflow as df
     >>> df.config.set_eager_kernels("numpy")
@@ -126,33 +126,33 @@ def set_eager_kernels(name: str | None) -> None:
     'numpy'
     >>> df.config.set_eager_kernels(None)
     """
-    _settings.eager_kernels = None if name is None else _known_kernels(name)
+    _settings.eager_kernels = None if name is None else _checked_kernels(name)
     _settings.eager_kernels_on, _settings.eager_unavailable_reason = None, ""
 
 
 @entry
 def get_eager_kernels() -> str:
-    """What computes ops on large tensors where they run eagerly: ``"compiled"`` or ``"numpy"``.
+    """What computes eager ops on large tensors: ``"compiled"`` or ``"numpy"``.
 
     Raises:
-        InvalidArgumentError: ``DUALFLOW_EAGER_KERNELS`` or ``DUALFLOW_BACKEND`` names nothing that there is.
+        InvalidArgumentError: the value of ``DUALFLOW_EAGER_KERNELS`` or ``DUALFLOW_BACKEND`` is invalid.
     """
     return eager_kernels_choice()[0]
 
 
 def eager_kernels_choice() -> tuple[str, str]:
-    """What computes large eager ops, and what chose it."""
+    """What computes large eager ops, and the source of this setting."""
     if _settings.eager_unavailable_reason:
         return "numpy", _settings.eager_unavailable_reason
-    found, reason = EAGER_KERNELS[0], "the default"
+    kernels, source = EAGER_KERNELS[0], "the default"
     if _settings.eager_kernels is not None:
-        found, reason = _settings.eager_kernels, "df.config.set_eager_kernels"
+        kernels, source = _settings.eager_kernels, "df.config.set_eager_kernels"
     elif named := os.environ.get("DUALFLOW_EAGER_KERNELS"):
-        found, reason = _known_kernels(named, " in DUALFLOW_EAGER_KERNELS"), "DUALFLOW_EAGER_KERNELS"
+        kernels, source = _checked_kernels(named, " in DUALFLOW_EAGER_KERNELS"), "DUALFLOW_EAGER_KERNELS"
     backend = get_backend()
-    if found == "compiled" and backend != MACHINE_CODE:
+    if kernels == "compiled" and backend != MACHINE_CODE:
         return "numpy", f"the backend is {backend}"
-    return found, reason
+    return kernels, source
 
 
 def eager_kernels_on() -> bool:
@@ -163,18 +163,18 @@ def eager_kernels_on() -> bool:
 
 
 def without_eager_kernels(unavailable_reason: str) -> None:
-    """Leave large eager ops to NumPy from now on, until the user chooses anew."""
+    """Run large eager ops on NumPy until the setting is changed."""
     _settings.eager_unavailable_reason, _settings.eager_kernels_on = unavailable_reason, False
 
 
 @entry
 def set_loop_memory(nbytes: int | None) -> None:
-    """Let the gradient of a loop keep at most about so many bytes of its iterations; None for the default.
+    """Limit the bytes that a loop stores of its iterations for its gradient; None restores the default.
 
-    Where a loop would keep more, its iterations are run again in segments instead. That can be told before
-    the loop runs if the number of iterations is known, or bounded by ``maximum_iterations``; with a limit set
-    here, also for any other loop. The default is a quarter of the memory that was available when first asked
-    for. Functions that have been traced stay as they are.
+    The limit is approximate. A loop that would store more runs its iterations again in segments instead. That
+    is decided before the loop runs, if the number of iterations is static, or bounded by
+    ``maximum_iterations``; with a limit set here, for any other loop too. The default is a quarter of the
+    memory that was available when it was first read. Existing traces are unchanged.
 
     Raises:
         InvalidArgumentError: ``nbytes`` is not positive.
@@ -191,7 +191,7 @@ def set_loop_memory(nbytes: int | None) -> None:
 
 
 def loop_memory() -> int:
-    """How many bytes the gradient of a loop may keep; see :func:`set_loop_memory`."""
+    """The number of bytes that a loop may store for its gradient; see :func:`set_loop_memory`."""
     return compile_options().loop_budget
 
 
@@ -201,14 +201,14 @@ def bytes_of(size: int | str) -> int:
     KB, MB, GB and TB are powers of 1000; KiB, MiB, GiB and TiB powers of 1024.
 
     Raises:
-        InvalidArgumentError: it says no positive number of bytes.
+        InvalidArgumentError: it is no positive number of bytes.
 
     >>> bytes_of("2GB"), bytes_of("1.5 KiB"), bytes_of(4096)
     (2000000000, 1536, 4096)
     """
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:([KMGT]?)(i?)B)?", str(size).strip(), re.IGNORECASE)
-    if found is not None and isinstance(size, str | int) and not isinstance(size, bool):
-        number, prefix, binary = found.groups()
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:([KMGT]?)(i?)B)?", str(size).strip(), re.IGNORECASE)
+    if match is not None and isinstance(size, str | int) and not isinstance(size, bool):
+        number, prefix, binary = match.groups()
         power = " KMGT".index((prefix or " ").upper())
         nbytes = int(float(number) * (1024 if binary else 1000) ** power) if power else int(float(number))
         if nbytes > 0:
@@ -218,11 +218,11 @@ def bytes_of(size: int | str) -> int:
     )
 
 
-def known_backend(name: str, where: str = "") -> str:
-    """``name``, if a backend has it.
+def checked_backend(name: str, where: str = "") -> str:
+    """``name``, the name of a backend.
 
     Raises:
-        InvalidArgumentError: none has.
+        InvalidArgumentError: there is no such backend.
     """
     if name not in BACKENDS:
         raise InvalidArgumentError(
@@ -231,11 +231,11 @@ def known_backend(name: str, where: str = "") -> str:
     return name
 
 
-def known_first_call(name: str, *, strict: bool, memory_budget: int | str | None) -> str:
-    """``name``, if it says what the first call of a function with these options may do.
+def checked_first_call(name: str, *, strict: bool, memory_budget: int | str | None) -> str:
+    """``name``, a value of ``first_call`` that is compatible with the other options.
 
     Raises:
-        InvalidArgumentError: it is no such thing, or the function promises what NumPy can't keep.
+        InvalidArgumentError: there is no such value; or it is ``"interpret"`` with ``strict`` or a budget.
     """
     if name not in FIRST_CALLS:
         raise InvalidArgumentError(
@@ -250,7 +250,7 @@ def known_first_call(name: str, *, strict: bool, memory_budget: int | str | None
     return name
 
 
-def _known_kernels(name: str, where: str = "") -> str:
+def _checked_kernels(name: str, where: str = "") -> str:
     if name not in EAGER_KERNELS:
         raise InvalidArgumentError(
             f"There are no eager kernels {name!r}{where}; they are one of {', '.join(EAGER_KERNELS)}."

@@ -1,7 +1,7 @@
-"""What ``pickle`` and ``copy`` make of traced functions: they take Python functions, never what was compiled.
+"""``pickle`` and ``copy`` for traced functions: of the Python function, never of compiled code.
 
-A function that a module has under its own name is pickled as that name, as Python's functions are; another
-one as its Python function and its options.
+A function that is an attribute of a module under its own name is pickled as that name, as Python functions
+are; another one as its Python function and its options.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _BY_VALUE: Final = frozenset({"cloudpickle", "dill"})
 
 
 class Copied:
-    """A traced function's part of the protocols of ``pickle`` and ``copy``."""
+    """The methods of a traced function for ``pickle`` and ``copy``."""
 
     python_function: Callable[..., Any]
     input_signature: Any
@@ -28,10 +28,10 @@ class Copied:
 
     @entry
     def __reduce__(self) -> str | tuple[Any, ...]:
-        """Its name, or what makes it once more, without its traces.
+        """Its name, or its Python function and options, without its traces.
 
         Raises:
-            DTypeError: another process could not import its Python function.
+            DTypeError: another process can't import its Python function.
         """
         if _is_named(self):
             return str(vars(self)["__qualname__"])
@@ -42,30 +42,32 @@ class Copied:
                 "from which another process could import it. Define it at the top of a module, or use "
                 "cloudpickle."
             )
-        return _made, (type(self), python_function, self._given())
+        return _new_function, (type(self), python_function, self._all_options())
 
     def __copy__(self) -> Copied:
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Copied:
-        """Itself, as with a Python function, or for a bound method that of the copied object."""
+        """Itself, as with a Python function; for a bound method that of the copied object."""
         python_function = copy.deepcopy(self.python_function, memo)
         return (
             self
             if python_function is self.python_function
-            else _made(type(self), python_function, self._given())
+            else _new_function(type(self), python_function, self._all_options())
         )
 
-    def _given(self) -> dict[str, Any]:
+    def _all_options(self) -> dict[str, Any]:
         return {**self._options, "input_signature": self.input_signature, "name": self._name}
 
 
-def _made(kind: Callable[..., Any], python_function: Callable[..., Any], options: dict[str, Any]) -> Any:
-    return kind(python_function, **options)
+def _new_function(
+    cls: Callable[..., Any], python_function: Callable[..., Any], options: dict[str, Any]
+) -> Any:
+    return cls(python_function, **options)
 
 
 def _by_value() -> bool:
-    """Whether the pickler that calls pickles functions by their code, so that they need no name to import."""
+    """Whether the calling pickler is one that pickles functions by their code instead of their names."""
     frame: FrameType | None = sys._getframe()
     while frame is not None:
         if not _BY_VALUE.isdisjoint(frame.f_globals.get("__name__", "").split(".")):
@@ -75,8 +77,8 @@ def _by_value() -> bool:
 
 
 def _is_named(thing: Any) -> bool:
-    """Whether its module has ``thing`` under its name."""
-    found: Any = sys.modules.get(getattr(thing, "__module__", None) or "")
+    """Whether the module of ``thing`` has it as an attribute of its name."""
+    attribute: Any = sys.modules.get(getattr(thing, "__module__", None) or "")
     for part in getattr(thing, "__qualname__", "").split("."):
-        found = getattr(found, part, None)
-    return found is thing
+        attribute = getattr(attribute, part, None)
+    return attribute is thing

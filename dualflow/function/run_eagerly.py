@@ -1,4 +1,4 @@
-"""The switch that calls of traced functions look at: as Python, inlined, or with a profiler looking on."""
+"""The process's call mode: whether calls of traced functions run as Python, inlined, or profiled."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Final
 
 
 class Fallbacks:
-    """Why calls take another way than the short one.
+    """The reasons for which calls don't take the fast path.
 
     Attributes:
-        on: whether they may do.
-        python: whether functions run as the Python that they wrap.
-        watched: whether a profiler looks on.
-        inlining: how many blocks of :meth:`inlined` each thread is in.
+        on: whether there is one; the only attribute that each call reads.
+        python: whether the Python functions run instead of traces.
+        watched: whether a profiler is active.
+        inlining: the number of :meth:`inlined` blocks that each thread is in.
     """
 
     __slots__ = ("_lock", "inlining", "on", "python", "watched")
@@ -26,7 +26,7 @@ class Fallbacks:
         self._lock = threading.Lock()
 
     def set(self, *, python: bool | None = None, watched: bool | None = None) -> None:
-        """Change what is given."""
+        """Set the attributes that are not None."""
         with self._lock:
             self.python = self.python if python is None else python
             self.watched = self.watched if watched is None else watched
@@ -34,9 +34,9 @@ class Fallbacks:
 
     @contextmanager
     def inlined(self) -> Iterator[None]:
-        """Let the functions that this thread calls be part of what calls them: no trace is made or found.
+        """A block in which the functions that this thread calls run inline in their caller, without traces.
 
-        For blocks in which variables stand for other values than their own: a trace would keep those.
+        It is for code that replaces the values of variables temporarily, which a trace would keep.
         """
         thread = threading.get_ident()
         with self._lock:
@@ -59,7 +59,7 @@ FALLBACKS: Final = Fallbacks()
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
-    """Let every :func:`function` run as the Python it wraps, to step through it in a debugger, or not.
+    """Run each :func:`function` as its Python function, for stepping through it in a debugger, or not.
 
     >>> import dualflow as df
     >>> df.config.run_functions_eagerly(True)

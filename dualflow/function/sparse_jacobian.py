@@ -1,4 +1,4 @@
-"""Jacobians of which most elements are 0, in as few passes as columns or rows have to be told apart."""
+"""Sparse jacobians: columns or rows without common elements are computed in one pass."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ Array = np.ndarray[Any, Any]
 
 
 class _Colouring(NamedTuple):
-    """How a jacobian is computed.
+    """The groups of columns or rows of a jacobian that are computed in one pass each.
 
     Attributes:
         places: the row and the column of each element that is computed, in order of rows.
-        colours: for each column, or row, its colour: no two of a colour have an element in the same place.
-        by_columns: whether columns are coloured, and passes go forward.
+        colours: the colour of each column, or row; those of one colour have no elements in a common row, or
+            column.
+        by_columns: whether columns are coloured, and computed in forward mode.
     """
 
     places: Array
@@ -43,56 +44,56 @@ class _Colouring(NamedTuple):
 
     @property
     def passes(self) -> int:
-        """How many passes there are."""
+        """The number of passes, which is that of colours."""
         return int(self.colours.max(initial=-1)) + 1
 
 
 @entry
 def sparse_jacobian(f: Callable[..., Any], pattern: Any = None) -> Callable[..., SparseTensor]:
-    """A function that computes the jacobian of ``f`` for its first argument, where most elements are 0.
+    """A function that computes the sparse jacobian of ``f`` with respect to its first argument.
 
     Columns that have no row in common are computed in one forward pass, or rows that have no column in
-    common in one backward pass: a tridiagonal matrix takes 3 passes, whatever its size. All passes are taken
-    at once. networkx colours columns or rows, whichever are less crowded, greedily, the most crowded first.
-    (Curtis, Powell and Reid, "On the estimation of sparse jacobian matrices", 1974; Gebremedhin, Manne and
-    Pothen, "What color is your jacobian?", 2005.)
+    common in one backward pass: a tridiagonal matrix takes 3 passes, whatever its size. All passes run as
+    one batch. networkx colours columns or rows, whichever need fewer colours, greedily by degree. (Curtis,
+    Powell and Reid, "On the estimation of sparse jacobian matrices", 1974; Gebremedhin, Manne and Pothen,
+    "What color is your jacobian?", 2005.)
 
     Args:
-        f: takes tensors of static shape, and returns one.
-        pattern: which elements of the jacobian may differ from 0: a matrix, a SparseTensor or a SciPy sparse
-            array with a row for each element of the result and a column for each of the argument. It has
-            to have all of them: what it leaves out goes to others. By default it is read off the
-            graph of ``f``, once for each shape of arguments; what reads elements by computed indices, or
-            runs as a call of a library, is taken to depend on all that it reads.
+        f: a function of tensors of static shape that returns one.
+        pattern: the elements of the jacobian that may differ from 0: a matrix, a SparseTensor or a SciPy
+            sparse array with a row for each element of the result and a column for each of the argument. It
+            must have all of them: omitted ones are added to others. By default it is derived from the graph
+            of ``f``, once for each shape of arguments. The result of an op with computed indices, or of a
+            library call, is assumed to depend on all elements that the op reads.
 
     Returns:
         A function of the arguments of ``f`` that returns a SparseTensor of shape ``result.shape +
-        argument.shape``, in order; ``df.sparse.to_dense`` makes a tensor of it.
+        argument.shape``, in row-major order; ``df.sparse.to_dense`` converts it to a tensor.
 
     Raises:
-        InvalidArgumentError: by that function: sizes that are not known, or a pattern of another size.
+        InvalidArgumentError: raised by that function: sizes depend on data, or the pattern has another shape.
 
     >>> import dualflow as df
     >>> f = df.autodiff.sparse_jacobian(lambda x: x[1:] * x[:-1])
-    >>> found = f(df.constant([1.0, 2.0, 3.0, 4.0]))
-    >>> df.sparse.to_dense(found).numpy()
+    >>> jacobian = f(df.constant([1.0, 2.0, 3.0, 4.0]))
+    >>> df.sparse.to_dense(jacobian).numpy()
     array([[2., 1., 0., 0.],
            [0., 3., 2., 0.],
            [0., 0., 4., 3.]], dtype=float32)
     """
-    known: dict[Hashable, tuple[_Colouring, tuple[int, ...]]] = {}
+    colourings: dict[Hashable, tuple[_Colouring, tuple[int, ...]]] = {}
 
     @entry
     @functools.wraps(f)
     def computed(x: Any, *args: Any, **kwargs: Any) -> SparseTensor:
         x = convert_to_tensor(x)
         key = _kind([x, *tree.leaves((args, kwargs))])
-        found = known.get(key) if key is not None else None
-        if found is None:
-            found = _prepared(f, pattern, x, args, kwargs)
+        prepared = colourings.get(key) if key is not None else None
+        if prepared is None:
+            prepared = _prepared(f, pattern, x, args, kwargs)
         if key is not None:
-            known[key] = found
-        colouring, shape = found
+            colourings[key] = prepared
+        colouring, shape = prepared
         values = _values(lambda x: f(x, *args, **kwargs), x, colouring, shape)
         rows, columns = colouring.places.T
         places = np.hstack([_unravelled(rows, shape), _unravelled(columns, tuple(x.shape))])
@@ -102,14 +103,14 @@ def sparse_jacobian(f: Callable[..., Any], pattern: Any = None) -> Callable[...,
 
 
 def _kind(leaves: Sequence[Any]) -> Hashable | None:
-    """What a pattern depends on: specs of tensors, values of others; None where one has no hash."""
+    """The key of a pattern: the specs of tensors, and other values; None if one of these has no hash."""
     kinds = [(x.shape, x.dtype) if isinstance(x, TENSORS) else (type(x), x) for x in leaves]
     unhashable = any(getattr(type(x), "__hash__", None) is None for x in leaves if not isinstance(x, TENSORS))
     return None if unhashable else tuple(kinds)
 
 
 def _unravelled(places: Array, shape: tuple[int, ...]) -> Array:
-    """The indices of elements that are numbered in order: a row for each."""
+    """The indices of the elements with the numbers ``places``, in rows."""
     if not shape:
         return np.zeros((len(places), 0), np.int64)
     return np.stack(np.unravel_index(places, shape), -1).astype(np.int64)
@@ -118,7 +119,7 @@ def _unravelled(places: Array, shape: tuple[int, ...]) -> Array:
 def _prepared(
     f: Callable[..., Any], pattern: Any, x: Any, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> tuple[_Colouring, tuple[int, ...]]:
-    """How the jacobian is computed, and the shape of the result of ``f``."""
+    """The colouring of the jacobian, and the shape of the result of ``f``."""
     if not x.shape.is_static:
         raise InvalidArgumentError(f"A sparse jacobian needs an argument of static shape, not {x.shape}.")
     traced: Any = Function(lambda x: convert_to_tensor(f(x, *args, **kwargs)))
@@ -126,18 +127,18 @@ def _prepared(
     shape = graph.outputs[0].spec.shape
     if not shape.is_static:
         raise InvalidArgumentError(f"A sparse jacobian needs a result of static shape, not {shape}.")
-    found = pattern_of(graph) if pattern is None else _matrix(pattern)
-    wanted = math.prod(shape), math.prod(x.shape)
-    if found.shape != wanted:
+    matrix = pattern_of(graph) if pattern is None else _matrix(pattern)
+    expected = math.prod(shape), math.prod(x.shape)
+    if matrix.shape != expected:
         raise InvalidArgumentError(
             f"The pattern of a jacobian has a row for each element of the result and a column for each of "
-            f"the argument: shape {wanted}, not {found.shape}."
+            f"the argument: shape {expected}, not {matrix.shape}."
         )
-    return _coloured(found), tuple(shape)
+    return _coloured(matrix), tuple(shape)
 
 
 def _matrix(pattern: Any) -> Any:
-    """The pattern that a user gives, as a SciPy sparse array."""
+    """A user's pattern as a SciPy sparse array."""
     sparse = imported("scipy.sparse")
     if isinstance(pattern, SparseTensor):
         rows, columns = pattern.indices.numpy().T
@@ -152,27 +153,27 @@ def _matrix(pattern: Any) -> Any:
 
 
 def _coloured(pattern: Any) -> _Colouring:
-    """Columns or rows coloured, of which fewer meet in one place."""
+    """A colouring of the columns, or of the rows if a row has more elements than any column."""
     bits = pattern.astype(np.int32)
     bits.eliminate_zeros()
-    crowded = [int(bits.sum(axis=axis).max(initial=0)) for axis in (1, 0)]
-    by_columns = crowded[0] <= crowded[1]
-    sides = bits if by_columns else bits.T
-    meeting = (sides.T @ sides).tocoo()
+    most_per_row, most_per_column = (int(bits.sum(axis=axis).max(initial=0)) for axis in (1, 0))
+    by_columns = most_per_row <= most_per_column
+    columns_or_rows = bits if by_columns else bits.T
+    common = (columns_or_rows.T @ columns_or_rows).tocoo()
     networkx = imported("networkx")
     graph = networkx.Graph()
-    graph.add_nodes_from(range(meeting.shape[0]))
-    graph.add_edges_from(zip(meeting.row.tolist(), meeting.col.tolist(), strict=True))
-    graph.remove_edges_from([(i, i) for i in range(meeting.shape[0])])
-    found = networkx.greedy_color(graph, strategy="largest_first")
-    colours = np.array([found[i] for i in range(meeting.shape[0])], np.int64)
+    graph.add_nodes_from(range(common.shape[0]))
+    graph.add_edges_from(zip(common.row.tolist(), common.col.tolist(), strict=True))
+    graph.remove_edges_from([(i, i) for i in range(common.shape[0])])
+    colour_of = networkx.greedy_color(graph, strategy="largest_first")
+    colours = np.array([colour_of[i] for i in range(common.shape[0])], np.int64)
     rows, columns = bits.nonzero()
     order = np.lexsort((columns, rows))
     return _Colouring(np.stack([rows[order], columns[order]], -1), colours, by_columns)
 
 
 def _values(f: Callable[[Any], Any], x: Any, colouring: _Colouring, shape: tuple[int, ...]) -> Any:
-    """The elements of the jacobian at the places of the pattern."""
+    """The elements of the jacobian at the colouring's places."""
     if not len(colouring.places):
         return convert_to_tensor(np.zeros(0, x.dtype.dtype))
     one_hot = np.eye(colouring.passes, dtype=x.dtype.dtype)[:, colouring.colours]

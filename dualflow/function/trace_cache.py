@@ -1,4 +1,4 @@
-"""The traces that one function keeps: bounded in number, and freed with the objects they were made for."""
+"""The cache of one function's traces: bounded, and entries are removed with the objects in their keys."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_TRACES: Final = 256
 
 
 class CacheInfo(NamedTuple):
-    """How often a function found a trace, how often it made one, how many it may keep and how many it has."""
+    """The numbers of calls with and without a cached trace, the largest and the current number of traces."""
 
     hits: int
     misses: int
@@ -27,10 +27,10 @@ class CacheInfo(NamedTuple):
 
 
 class TraceCache:
-    """Traces by the key of the calls they serve, at most 256; the one that was used longest ago goes first.
+    """Traces by key, at most 256; the least recently used is removed first.
 
     Attributes:
-        recent: how recent calls find their traces faster.
+        recent: the cache of recent calls, which is faster to look up.
     """
 
     __slots__ = ("__weakref__", "_open", "_traces", "_watched", "recent")
@@ -43,16 +43,16 @@ class TraceCache:
 
     @property
     def keys(self) -> list[Key]:
-        """What the traces were made for."""
+        """The keys of the traces."""
         return list(self._traces)
 
     @property
     def traces(self) -> list[ConcreteFunction]:
-        """The traces, in the order they were made for the first call of their kind."""
+        """The traces, in the order of their keys' first traces."""
         return [c for several in list(self._traces.values()) for c in several]
 
     def find(self, call: CallArguments, inputs: Sequence[Any], now: int) -> ConcreteFunction | None:
-        """The trace that serves ``call``, number ``now``: of several that with the fewest open sizes."""
+        """The trace that serves ``call``, the call number ``now``; the one with the fewest open sizes."""
         for key in (call.key, *(key for key in self._open if serves(key, call.key))):
             for concrete in self._traces.get(key, ()):
                 if concrete.serves(inputs):
@@ -61,7 +61,7 @@ class TraceCache:
         return None
 
     def add(self, concrete: ConcreteFunction, now: int) -> None:
-        """Keep a trace made for call number ``now``."""
+        """Add a trace for call number ``now``."""
         key = concrete.key
         concrete.used = now
         if open_sizes(key) and key not in self._traces:
@@ -77,9 +77,9 @@ class TraceCache:
             self.forget(min(self._traces, key=lambda k: max(c.used for c in self._traces[k])))
 
     def forget(self, key: Key) -> None:
-        """Free the traces for ``key``.
+        """Remove the traces for ``key``.
 
-        It must be the very tuple that they were added with: a key that holds a dead object equals no other.
+        It must be the same tuple object as in :meth:`add`: a key with a dead object equals no other key.
         """
         self._traces.pop(key, None)
         self._watched.pop(key, None)
@@ -87,7 +87,7 @@ class TraceCache:
         self.recent.clear()
 
     def clear(self) -> None:
-        """Free all traces."""
+        """Remove all traces."""
         self._traces.clear()
         self._watched.clear()
         self._open = []
@@ -95,7 +95,7 @@ class TraceCache:
 
 
 def _forget(cache: weakref.ref[TraceCache], key: Key) -> None:
-    """Called when an object dies that the traces for ``key`` were made for."""
+    """Remove the traces for ``key``; called when an object in the key dies."""
     alive = cache()
     if alive is not None:
         alive.forget(key)

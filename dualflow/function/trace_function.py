@@ -1,4 +1,4 @@
-"""From a Python function and a call's arguments to a trace: the function runs once, with symbols for tensors.
+"""Traces a Python function for the arguments of a call: runs it once, with symbolic tensors for tensors.
 
 Its control flow is converted first.
 """
@@ -38,25 +38,25 @@ from dualflow.graph.passes.dead_code import eliminate_dead_code
 
 _NO_IDS: Final[frozenset[int]] = frozenset()
 TRACE_LISTENERS: Final[list[Callable[[ConcreteFunction], None]]] = []
-"""What is told of each new trace."""
+"""Functions that are called with each new trace."""
 
 
 class FunctionTracer:
-    """Makes the traces of one function.
+    """Creates the traces of one function.
 
     Args:
-        function: the user's.
-        signature: how it takes arguments.
-        name: what its traces are called.
-        autograph: whether it may be converted.
-        backend: what compiles its traces; None for the process's own choice at each trace.
+        function: the user's function.
+        signature: its signature.
+        name: the name of its traces.
+        autograph: whether its control flow is converted.
+        backend: the backend of its traces; None for the process's setting at each trace.
         strict: whether all of a trace must run natively.
-        memory_budget: the most bytes that a call may take; None for any.
+        memory_budget: the largest number of bytes that a call may allocate; None without a limit.
         interpret_first: whether NumPy runs calls while a thread compiles.
         draws: finds random numbers that Python and NumPy draw during a trace.
 
     Attributes:
-        attempts: how many traces were asked for, those that failed included.
+        attempts: the number of traces, those that failed included.
     """
 
     def __init__(
@@ -91,24 +91,24 @@ class FunctionTracer:
         return bool(self._tracing)
 
     def new(self, call: CallArguments) -> ConcreteFunction:
-        """A new trace for ``call``, in which the variables that the function creates exist already.
+        """A new trace for ``call``. A function that creates variables is traced again, when these exist.
 
         Raises:
-            RecursiveTraceError: the function is being traced for such a call.
+            RecursiveTraceError: the function is already being traced for such a call.
         """
         if call.key in self._tracing:
             raise RecursiveTraceError(
                 f"{self._name!r} called itself with arguments of the same shapes and dtypes while it was "
-                "traced, which would never end. Let a Python value count down, or write the recursion as a "
+                "traced, which would never end. Count down a Python argument, or write the recursion as a "
                 "loop."
             )
         self._tracing.add(call.key)
         try:
             with span("trace", self._name):
-                found = self._new(call)
+                concrete = self._new(call)
             for listener in tuple(TRACE_LISTENERS):
-                listener(found)
-            return found
+                listener(concrete)
+            return concrete
         finally:
             self._tracing.discard(call.key)
 
@@ -118,10 +118,10 @@ class FunctionTracer:
         warnings, states = PythonDraws.warnings, self._draws.states()
         concrete = self.record(call)
         self._creation.allowed = False
-        if len(self._creation.sites) > created:  # now the function finds its variables made
+        if len(self._creation.sites) > created:  # in this trace the variables exist
             warnings, states = PythonDraws.warnings, self._draws.states()
             concrete = self.record(call)
-        if PythonDraws.warnings == warnings:  # else a function that is traced inside has warned
+        if PythonDraws.warnings == warnings:  # else a function that was traced inside has warned
             self._draws.warn(self._draws.since(states))
         return concrete
 
@@ -134,28 +134,28 @@ class FunctionTracer:
             return [*self._draws.since(states), *self._draws.clocks(called)]
 
     def inline(self, call: CallArguments) -> Any:
-        """The function's result for ``call`` where it is called: in the trace around it, or eagerly."""
+        """The result of the function for ``call``, run in the enclosing trace, or eagerly."""
         args, kwargs = self._signature.spread(unflatten(call.structure, call.leaves))
         if dispatch.current() is EAGER:
             return self._function(*args, **kwargs)
         return self._traceable(*args, **kwargs)
 
     def record(self, call: CallArguments, builder: GraphBuilder | None = None) -> ConcreteFunction:
-        """Run the function once for ``call``; ``builder`` takes the nodes, in place of a plain one."""
+        """A new trace for ``call``; nodes are added to ``builder``, by default to a new one."""
         return self._recorded(self._traceable, call, builder)
 
     @cached_attribute
     def _traceable(self) -> Callable[..., Any]:
-        """The function, with control flow that takes symbols if it may be converted."""
+        """The function, with its control flow over tensors converted if ``autograph`` is set."""
         return converted(self._function) if self._autograph else self._function
 
     def _recorded(
         self, function: Callable[..., Any], call: CallArguments, builder: GraphBuilder | None
     ) -> ConcreteFunction:
-        """``function``, which is the user's or made of it, run once; twice if it uses an argument's variable.
+        """The trace of ``function``, which is the user's, or the converted one.
 
-        A variable that is an argument and also captured must be one input of the graph: the first run shows
-        which are.
+        It runs twice if it captures a variable that is an argument too: both must be one input of the graph,
+        and only the first run shows which variables these are.
         """
         options = compile_options(
             self._backend, self._strict, self._memory_budget, interpret_first=self._interpret_first
@@ -177,7 +177,7 @@ class FunctionTracer:
         shared: frozenset[int],
         builder: GraphBuilder | None,
     ) -> ConcreteFunction:
-        """One run; ``shared`` are the ids of variables that are arguments and captured too."""
+        """The trace of one run; ``shared`` has the ids of variables that are arguments and captured too."""
         signature = self._signature
         tracer = Tracer(self._name, self._creation, options, seeds_begin_anew=True)
         tracer.builder = builder or tracer.builder
@@ -203,27 +203,27 @@ class FunctionTracer:
 
 
 def _symbolic(tracer: Tracer, call: CallArguments, names: Sequence[str], shared: frozenset[int]) -> list[Any]:
-    """The leaves to trace with: symbols for tensors, stand-ins for variables, Python values."""
+    """The leaves to trace with: symbolic tensors, stand-ins for variables, and Python values."""
     bound: dict[int, Any] = {}
-    found: list[Any] = []
+    leaves: list[Any] = []
     for leaf, value, name in zip(call.key[1], call.leaves, names, strict=True):
         if isinstance(leaf, TensorLeaf):
-            found.append(
+            leaves.append(
                 tracer.argument(TensorSpec(leaf.spec.shape, leaf.spec.dtype, leaf.spec.name or name))
             )
         elif isinstance(leaf, VariableLeaf):
             if id(value) not in bound:
                 bound[id(value)] = value if id(value) in shared else _stand_in(value)
                 tracer.bind(bound[id(value)])
-            found.append(bound[id(value)])
+            leaves.append(bound[id(value)])
         else:
-            found.append(value)
-    return found
+            leaves.append(value)
+    return leaves
 
 
 def _stand_in(variable: Any) -> Any:
-    """A variable for the trace alone: it shares no value with the argument, which each call gives anew."""
-    found = copy.copy(variable)
+    """A copy of a variable for the trace, with a value of zeros: each call passes its own variable."""
+    stand_in = copy.copy(variable)
     shape = variable.shape if variable.shape.is_static else EAGER.read(variable)._array.shape
-    found._tensor = wrap(np.broadcast_to(zero_array((), variable.dtype.dtype), shape))
-    return found
+    stand_in._tensor = wrap(np.broadcast_to(zero_array((), variable.dtype.dtype), shape))
+    return stand_in

@@ -1,4 +1,4 @@
-"""Fills the slot of :mod:`dualflow.gradient.vmap_slot` with :func:`dualflow.vectorized_map`'s engine."""
+"""Fills the slot of :mod:`dualflow.gradient.vmap_slot` with ``vmap``."""
 
 from __future__ import annotations
 

@@ -233,7 +233,7 @@ CASES = {
         lambda: in_place.get_concrete_function(SPEC).source("llvm"),
         Invalid,
         "no source for the backend 'llvm'",
-        "take 'numba'",
+        "use 'numba'",
     ),
     "arguments that do not bind": (
         lambda: run(lambda x: x, V, V),
@@ -295,7 +295,7 @@ CASES = {
         "too many positional",
         "traced as",
     ),
-    "variables that coincided": (coinciding, Wrong, "coincide otherwise", "get another"),
+    "variables that coincided": (coinciding, Wrong, "other arguments are the same variable", "get another"),
     "sizes not known yet": (lambda: traced(lambda x: x, [None]).parts, Late, "leaves sizes open", "call it"),
     # results and state
     "a result that is no tensor": (
@@ -363,14 +363,14 @@ CASES = {
     "a method of a slotted object": (
         slotted_method,
         Wrong,
-        "referred to weakly",
+        "supports weak references",
         "'__weakref__' to the __slots__ of Model",
     ),
     "an endless recursion": (
         lambda: again(ONE),
         RecursiveTraceError,
         "called itself",
-        "Let a Python value count down",
+        "Count down a Python argument",
     ),
     "a second derivative through Python": (
         second_derivative_of_noise,

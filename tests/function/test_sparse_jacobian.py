@@ -129,7 +129,7 @@ CASES = {
     ),
     "sizes that data decide": (
         lambda: sparse_jacobian(lambda x: df.reduce_sum(df.boolean_mask(x, x > 0.0)))(df.ones([2])),
-        "give sparse_jacobian the pattern",
+        "pass a pattern to sparse_jacobian",
     ),
     "a pattern of another size": (
         lambda: sparse_jacobian(df.sin, np.eye(3))(df.ones([2])),

@@ -45,7 +45,7 @@ TABLES = {
     "backends.llvm.kernel_texts": ("_cached",),
     "eager.tensor": ("_shapes",),
     "function.autograph.compilation": ("_conversions",),
-    "function.eager_kernels": ("_known", "_lengths", "_once"),
+    "function.eager_kernels": ("_lengths", "_once", "_runs"),
     "graph.axes": ("_dims", "_keeps_order"),
     "graph.loop_dtypes": ("_kinds",),
     "graph.passes.complex_parts": ("part_op",),
@@ -382,22 +382,22 @@ def drawn_numbers(count: int) -> Any:
 KERNELS, WRITTEN = "function.eager_kernels", "backends.llvm.kernel_texts"
 X, Y = normal(33_000), normal(33_010)
 MUTANTS: dict[str, tuple[str, str, Callable[[Any], Any], list[Callable[[], Any]]]] = {
-    "what is computed": (KERNELS, "_known", without(0), [lambda: df.exp(X), lambda: df.sin(X)]),
+    "what is computed": (KERNELS, "_runs", without(0), [lambda: df.exp(X), lambda: df.sin(X)]),
     "attributes": (
-        *(KERNELS, "_known", without(1)),
+        *(KERNELS, "_runs", without(1)),
         [lambda: df.reduce_max(normal(190, 190), 0), lambda: df.reduce_max(normal(190, 190), 1)],
     ),
-    "count": (KERNELS, "_known", without(2), [partial(drawn_numbers, n) for n in (40_000, 40_002)]),
+    "count": (KERNELS, "_runs", without(2), [partial(drawn_numbers, n) for n in (40_000, 40_002)]),
     "dtype": (
-        *(KERNELS, "_known", layouts(0)),
+        *(KERNELS, "_runs", layouts(0)),
         [lambda: X + X, lambda: normal(33_000, dtype="i4") + normal(33_000, dtype="i4")],
     ),
     "shape": (
-        *(KERNELS, "_known", layouts(1)),
+        *(KERNELS, "_runs", layouts(1)),
         [lambda: df.reduce_max(normal(1800, 20), 0), lambda: df.reduce_max(normal(2000, 20), 0)],
     ),
     "strides": (
-        *(KERNELS, "_known", layouts(2)),
+        *(KERNELS, "_runs", layouts(2)),
         [
             lambda: df.sin(normal(2, 33_000)),
             lambda: df.sin(wrap(np.broadcast_to(normal(33_000).numpy(), (2, 33_000)))),
