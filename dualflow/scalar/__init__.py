@@ -1,9 +1,9 @@
 """Scalar functions: what an op computes for one element, as data.
 
-An op's record defines its computation as a Python function over a namespace of maths. :func:`trace` calls
-that function once with traced scalars and records a :class:`ScalarFunction`: a list of instructions in static
-single assignment form. Kernels hold scalar functions, so that they can be compared, printed and stored; a
-backend renders one by :func:`evaluate`, with values of its own.
+An op record defines its computation as a Python function over a namespace of maths. :func:`trace` calls this
+function once with traced scalars and records a :class:`ScalarFunction`: instructions in static single
+assignment form. Kernels contain scalar functions, so kernels can be compared, printed and stored. A backend
+renders a scalar function by :func:`evaluate`, with values of its own.
 
 >>> from dualflow.core.dtypes import float32
 >>> print(trace(lambda m, x: m.log1p(m.exp(x)) * 2.0, (float32,)))

@@ -1,8 +1,8 @@
-"""Complex numbers as pairs of real scalars: a function of complex scalars is traced as one of their parts.
+"""Complex numbers as pairs of real scalars: a function of complex scalars is traced as a function of parts.
 
-A record's ``code(m, x, ...)`` is called with :class:`Pair` values and the namespace :class:`PairMaths`. Both
-compute with the namespace of the parts. Products and quotients
-are rounded as NumPy's are, and special values are those of C's functions.
+The ``code(m, x, ...)`` of an op record is called with :class:`Pair` values and the namespace
+:class:`PairMaths`. Both compute with the namespace of the parts. Products and quotients are rounded like
+NumPy's, and special values are those of C's functions.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from dualflow.scalar.tracing import trace
 
 
 def hypotenuse(m: Any, x: Any, y: Any) -> Any:
-    """``big * sqrt(1 + (small / big) ** 2)``, whose squares neither overflow nor vanish."""
+    """``big * sqrt(1 + (small / big) ** 2)``, whose squares neither overflow nor underflow."""
     x, y = m.abs(x), m.abs(y)
     big, small = m.maximum(x, y), m.minimum(x, y)
     ratio = m.where(m.equal(big, small), 1, small / big)
-    found = m.where(m.equal(big, 0), big, big * m.sqrt(1 + ratio * ratio))
-    return m.where(m.isinf(x) | m.isinf(y), math.inf, found)
+    length = m.where(m.equal(big, 0), big, big * m.sqrt(1 + ratio * ratio))
+    return m.where(m.isinf(x) | m.isinf(y), math.inf, length)
 
 
 def _exact_sum(x: Any, y: Any) -> tuple[Any, Any]:
-    """A sum, and what its rounding has lost: Knuth, The Art of Computer Programming, volume 2."""
-    found = x + y
-    second = found - x
-    return found, (x - (found - second)) + (y - second)
+    """A sum and its rounding error: Knuth, The Art of Computer Programming, volume 2."""
+    total = x + y
+    second = total - x
+    return total, (x - (total - second)) + (y - second)
 
 
 class Pair:
-    """A complex element: its parts, with operators that the maths of parts, ``m``, computes."""
+    """A complex element: its two parts, and operators in terms of the namespace ``m`` of the parts."""
 
     __slots__ = ("im", "m", "re")
 
@@ -68,15 +68,15 @@ class Pair:
     def __truediv__(self, other: Any) -> Pair:
         """Smith: Algorithm 116, Complex division."""
         m, other = self.m, self.pair(other)
-        size, turned_size = m.abs(other.re), m.abs(other.im)
-        upright = size >= turned_size
+        size, imaginary_size = m.abs(other.re), m.abs(other.im)
+        upright = size >= imaginary_size
         long, short = m.where(upright, other.re, other.im), m.where(upright, other.im, other.re)
         first, second = m.where(upright, self.re, self.im), m.where(upright, self.im, self.re)
         ratio = short / long
         scale = 1.0 / (long + short * ratio)
         re = (first + second * ratio) * scale
         across = m.where(upright, self.im - self.re * ratio, self.im * ratio - self.re) * scale
-        zero = m.equal(size, 0) & m.equal(turned_size, 0)
+        zero = m.equal(size, 0) & m.equal(imaginary_size, 0)
         return self._with(m.where(zero, self.re / size, re), m.where(zero, self.im / size, across))
 
     def __rtruediv__(self, number: float) -> Pair:
@@ -91,12 +91,12 @@ class Pair:
     def __neg__(self) -> Pair:
         return self._with(-self.re, -self.im)
 
-    # NumPy's order: the real parts decide, and where these are equal the imaginary ones
+    # NumPy's order: by the real parts, and if these are equal by the imaginary parts
 
     def _ordered(self, other: Pair, before: Any, then: Any) -> Any:
         m = self.m
-        known = ~(m.isnan(self.im) | m.isnan(other.im))
-        return (before & known) | (m.equal(self.re, other.re) & then)
+        ordered = ~(m.isnan(self.im) | m.isnan(other.im))
+        return (before & ordered) | (m.equal(self.re, other.re) & then)
 
     def __lt__(self, other: Any) -> Any:
         other = self.pair(other)
@@ -116,9 +116,9 @@ class Pair:
 
 
 class PairMaths:
-    """The maths namespace of element code some of whose elements are pairs; of others it is ``m``'s.
+    """The maths namespace of element code with pairs. For real scalars it calls ``m``.
 
-    A function that is not here takes no pairs: :class:`NoPairs` is raised.
+    A function without a method here supports no pairs: it raises :class:`NoPairs`.
     """
 
     def __init__(self, m: Any) -> None:
@@ -137,12 +137,12 @@ class PairMaths:
     def dtype(self, x: Any) -> DType:
         """The dtype of an element."""
         if not isinstance(x, Pair):
-            found: DType = self._m.dtype(x)
-            return found
+            dtype: DType = self._m.dtype(x)
+            return dtype
         return complex64 if self._m.dtype(x.re) is float32 else complex128
 
     def cast(self, x: Any, target: DType) -> Any:
-        """The same number in another dtype, its real part where that holds no other."""
+        """The same number in another dtype; the real part if that dtype is real."""
         if isinstance(x, Pair) and not target.is_complex:
             return self._m.cast(x.re, target)
         if not target.is_complex:
@@ -150,7 +150,7 @@ class PairMaths:
         parts = (x.re, x.im) if isinstance(x, Pair) else (x, 0)
         return Pair(self._m, *[self._m.cast(part, target.real) for part in parts])
 
-    # Choice
+    # Selection and comparison
 
     def where(self, condition: Any, x: Any, y: Any) -> Any:
         """``x`` where the condition holds, ``y`` elsewhere."""
@@ -224,31 +224,31 @@ class PairMaths:
         if not isinstance(x, Pair):
             return m.sign(x)
         size = self.abs(x)
-        found = []
+        parts = []
         for part, other in ((x.re, x.im), (x.im, x.re)):
             far = m.where(m.isinf(part), m.copysign(1, part), 0)
             far = m.where(m.isinf(part) & m.isinf(other), math.nan, far)
             small = m.where(m.equal(size, 0), 0, part / size)
-            found.append(m.where(m.isinf(size), far, m.where(m.isnan(size), math.nan, small)))
-        return Pair(m, *found)
+            parts.append(m.where(m.isinf(size), far, m.where(m.isnan(size), math.nan, small)))
+        return Pair(m, *parts)
 
     def exp(self, x: Any) -> Any:
-        """``e**x``; where its size would overflow before the sine makes it small, in two factors."""
+        """``e**x``, in two factors if its magnitude overflows before it is multiplied by a small sine."""
         m = self._m
         if not isinstance(x, Pair):
             return m.exp(x)
-        most = float(int(math.log(float(finfo(self.dtype(x).real).max)) - 5))
-        large = x.re > most
-        size = m.exp(m.where(large, x.re - most, x.re))
-        rest = m.where(large, math.exp(most), m.cast(1, m.dtype(x.re)))
+        limit = float(int(math.log(float(finfo(self.dtype(x).real).max)) - 5))
+        large = x.re > limit
+        magnitude = m.exp(m.where(large, x.re - limit, x.re))
+        second_factor = m.where(large, math.exp(limit), m.cast(1, m.dtype(x.re)))
         flat, far = m.equal(x.im, 0), ~m.isfinite(x.im)
         down, up = far & m.equal(x.re, -math.inf), far & m.equal(x.re, math.inf)
-        re = m.where(flat, size * rest, size * m.cos(x.im) * rest)
-        im = m.where(flat, x.im, size * m.sin(x.im) * rest)
+        re = m.where(flat, magnitude * second_factor, magnitude * m.cos(x.im) * second_factor)
+        im = m.where(flat, x.im, magnitude * m.sin(x.im) * second_factor)
         return Pair(m, m.where(down, 0, m.where(up, math.inf, re)), m.where(down, 0, im))
 
     def log(self, x: Any) -> Any:
-        """Natural logarithm: of the magnitude, with all its digits where that is near 1, and the angle."""
+        """Natural logarithm of the magnitude, exact to all digits near 1, and the angle."""
         m = self._m
         if not isinstance(x, Pair):
             return m.log(x)
@@ -265,7 +265,7 @@ class PairMaths:
         return Pair(m, size, m.atan2(x.im, x.re))
 
     def sqrt(self, x: Any) -> Any:
-        """The square root with a real part that is not negative."""
+        """The square root with a nonnegative real part."""
         m = self._m
         if not isinstance(x, Pair):
             return m.sqrt(x)
@@ -294,13 +294,13 @@ class PairMaths:
 
 
 class NoPairs(TypeError):
-    """A function of element code takes no complex numbers."""
+    """A function in element code supports no complex numbers."""
 
 
 def reads_of(
     code: Callable[..., Any], inputs: Sequence[DType], attrs: Mapping[str, Any]
 ) -> dict[str, tuple[int, ...]] | None:
-    """The inputs that each part of a result depends on; None if element code takes no pairs.
+    """The inputs that each part of a result depends on; None if the element code supports no pairs.
 
     Args:
         code: the element code of an op.
@@ -308,8 +308,8 @@ def reads_of(
         attrs: the op's attributes.
 
     Returns:
-        The inputs of "re" and "im", or of "real" where the result has no parts. A part that
-        depends on none has the first.
+        The inputs of "re" and "im", or of "real" if the result is real. A part that depends on no input has
+        the first.
 
     >>> from dualflow.core.dtypes import complex64
     >>> reads_of(lambda m, x, y: x + m.conj(y), (complex64, complex64), {})
@@ -331,6 +331,6 @@ def reads_of(
 
     try:
         function = trace(parted, dtypes)
-    except (NoPairs, TypeError):  # a function or an operator that pairs don't have
+    except (NoPairs, TypeError):  # a function or an operator that pairs don't support
         return None
     return {name: tuple(sorted(function.returning([i]).reads())) or (0,) for i, name in enumerate(names)}

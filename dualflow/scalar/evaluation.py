@@ -1,4 +1,4 @@
-"""Running a scalar function over values of any kind: NumPy arrays, or values that write code."""
+"""Evaluation of scalar functions over values of any kind: NumPy arrays, or values that emit code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def evaluate(function: ScalarFunction, m: Any, operands: Sequence[V]) -> list[V]
     """The results of ``function`` for ``operands``.
 
     Args:
-        function: the function.
+        function: the scalar function.
         m: a namespace with a method for each op, by the op's value: ``m.add(x, y)``, ``m.exp(x)``,
             ``m.where(condition, x, y)``, ``m.cast(x, dtype)``, ``m.bitcast(x, dtype)``,
             ``m.constant(number, dtype)``, ``m.index(axis)``, ``m.check(ok, message)``.

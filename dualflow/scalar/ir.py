@@ -1,4 +1,4 @@
-"""The scalar IR: ops on numbers of one element, and functions made of them."""
+"""The scalar IR: ops on scalars, and functions of them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from dualflow.core.records import NamedTuple
 
 
 class ScalarOp(Enum):
-    """An op of the scalar IR. Operands of one instruction have one dtype, unless it says otherwise.
+    """An op of the scalar IR. Operands of an instruction have one dtype, unless documented otherwise.
 
-    The value is the name of the method that computes it, in the namespaces that :func:`evaluate` takes. Where
-    NumPy has the op, that is NumPy's name.
+    The value is the name of the method that computes it, in the namespaces that :func:`evaluate` takes: the
+    name of the NumPy function, if there is one.
     """
 
     CONSTANT = "constant"
@@ -66,7 +66,7 @@ class ScalarOp(Enum):
     QUOTIENT = "quotient"
     """Integer division towards zero, by a divisor that is not 0, and not -1 for the smallest integer."""
     REMAINDER = "remainder"
-    """What QUOTIENT leaves: it has the sign of the dividend."""
+    """The remainder of QUOTIENT, with the sign of the dividend."""
     FMA = "fma"
     """``x * y + z``, rounded once."""
     MULTIPLY_ADD = "multiply_add"
@@ -127,13 +127,13 @@ class Instruction(NamedTuple):
 
 
 class ScalarFunction:
-    """A pure function of scalars, but for its checks: immutable, equal to another of the same instructions.
+    """A function of scalars, pure except for its checks. Immutable; equal if the instructions are equal.
 
-    No two instructions compute the same, and each is needed for a result or a check.
+    No two instructions are equal, and each is needed for a result or a check.
 
     Attributes:
         inputs: the dtypes of the inputs, which are values 0 to n - 1.
-        instructions: in an order in which operands come before their readers. Instruction i is value n + i.
+        instructions: in order of dependence. Instruction i is value n + i.
         results: the numbers of the values that it returns.
     """
 
@@ -164,7 +164,7 @@ class ScalarFunction:
         return tuple([values[number] for number in self.results])
 
     def returning(self, places: Sequence[int]) -> ScalarFunction:
-        """The function that returns these of the results only, with what they and the checks need."""
+        """The function that returns only the results ``places``, with the instructions for them and checks."""
         return pruned(self.inputs, self.instructions, [self.results[i] for i in places])
 
     def uses(self, op: ScalarOp) -> bool:
@@ -193,7 +193,7 @@ class ScalarFunction:
 
 
 def instruction_key(instruction: Instruction) -> tuple[Any, ...]:
-    """A key equal to that of the same instruction alone: 0.0 is not -0.0, and nan is nan."""
+    """A key that is equal for equal instructions only: 0.0 differs from -0.0, and nan equals nan."""
     op, dtype, operands, attribute = instruction
     return op, dtype.char, operands, repr(attribute) if op is ScalarOp.CONSTANT else attribute
 
@@ -201,7 +201,7 @@ def instruction_key(instruction: Instruction) -> tuple[Any, ...]:
 def pruned(
     inputs: tuple[DType, ...], instructions: Sequence[Instruction], results: Sequence[int]
 ) -> ScalarFunction:
-    """The function of those instructions that a result or a check needs."""
+    """The function of the ``instructions`` that a result or a check needs."""
     count, needed = len(inputs), set(results)
     for number in range(count + len(instructions) - 1, count - 1, -1):
         instruction = instructions[number - count]

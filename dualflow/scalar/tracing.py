@@ -1,4 +1,4 @@
-"""Tracing: a Python function of scalars, called once with traced values, becomes a scalar function."""
+"""Tracing of scalar functions: a Python function is called once with traced scalars."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ _NO_ATTRS: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 class NotTraceable(DTypeError):
-    """A function of scalars does something that the scalar IR has no instruction for."""
+    """A function of scalars computes something for which the scalar IR has no instruction."""
 
 
 class Traced:
-    """A scalar while a function is traced: Python's operators on it record instructions.
+    """A traced scalar: Python's operators on it record instructions.
 
-    The other operand is a scalar of the same dtype, or a Python number, which becomes a constant of it.
+    The other operand is a scalar of the same dtype, or a Python number, which becomes a constant of this
+    dtype.
     """
 
     __slots__ = ("dtype", "m", "number")
@@ -166,7 +167,7 @@ def _comparison(op: ScalarOp) -> Callable[[ScalarTracer, Any, Any], Traced]:
 
 
 class ScalarTracer:
-    """The maths namespace that a traced function computes with. It records each instruction once."""
+    """The maths namespace of a traced function. It records each instruction once."""
 
     def __init__(self, inputs: Sequence[DType]) -> None:
         self.inputs = tuple(inputs)
@@ -180,7 +181,7 @@ class ScalarTracer:
     def record(
         self, op: ScalarOp, dtype: DType, operands: tuple[int, ...] = (), attribute: Any = None
     ) -> Traced:
-        """The result of an instruction, which is added unless the same one is there already."""
+        """The result of an instruction, which is added unless an equal one exists."""
         instruction = Instruction(op, dtype, operands, attribute)
         key = instruction_key(instruction)
         number = self._numbers.get(key)
@@ -215,7 +216,7 @@ class ScalarTracer:
         (dtype,) = dtypes
         return [x if isinstance(x, Traced) else self.constant(x, dtype) for x in operands]
 
-    # What has a method of its own
+    # Ops with methods of their own
 
     def dtype(self, x: Traced) -> DType:
         """The dtype of a scalar."""
@@ -302,10 +303,10 @@ def trace(
             operators and the functions of the namespace ``m``, which :class:`ScalarTracer` lists.
         inputs: the dtype of each scalar.
         results: the dtypes that the results are cast to. None leaves them as they are.
-        attrs: further arguments, which are constant in the function.
+        attrs: further arguments of ``code``, which are constant in the function.
 
     Raises:
-        NotTraceable: ``code`` does what no instruction computes, or mixes dtypes.
+        NotTraceable: ``code`` computes something that has no instruction, or mixes dtypes.
     """
     m = ScalarTracer(inputs)
     returned = code(m, *m.arguments(), **attrs)

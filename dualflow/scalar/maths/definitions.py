@@ -1,4 +1,4 @@
-"""The ops that are defined by other ops, and their traced definitions."""
+"""The traced definitions of the ops that are defined by other ops."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ class Definition(NamedTuple):
     """An op as a function of simpler ops.
 
     Attributes:
-        function: returns the result; where there is a ``fallback``, also whether the result is wrong.
-        fallback: C's function that is right for all operands, by its name for float64; float32 adds an "f".
+        function: returns the result and, if there is a ``fallback``, whether the result is wrong.
+        fallback: the name of the C function for float64 that is right for all operands; float32 adds an "f".
     """
 
     function: ScalarFunction
@@ -99,8 +99,8 @@ def is_partial(function: ScalarFunction) -> bool:
 
 @functools.cache
 def has_fallback(op: ScalarOp, dtype: DType) -> bool:
-    """Whether the definition of ``op`` is right for most operands only; of an op without one, False."""
+    """Whether ``op`` has a definition that is right for most operands only."""
     if op not in _OF_ONE and op not in _OF_TWO:
         return False
-    made = definition(op, float32 if dtype.size == 2 else dtype)
-    return made.fallback is not None or is_partial(made.function)
+    traced = definition(op, float32 if dtype.size == 2 else dtype)
+    return traced.fallback is not None or is_partial(traced.function)

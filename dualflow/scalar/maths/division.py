@@ -1,4 +1,4 @@
-"""Division that rounds down, and what it leaves: of floats and of integers, as NumPy has them."""
+"""Floor division and remainders of floats and integers, with NumPy's results."""
 
 from __future__ import annotations
 
@@ -10,35 +10,37 @@ from dualflow.scalar.tracing import Traced
 def fmod(x: Traced, y: Traced) -> Partial:
     """C's remainder, with the sign of `x`.
 
-    It is exact: with a quotient below 2**22 (2**51 in float64), rounding puts its integer part wrong by at
-    most one, upwards, which the sign of the remainder shows.
+    It is exact: with a quotient below 2**22 (2**51 in float64), rounding increases its integer part by at
+    most one, which changes the sign of the remainder.
     """
     ratio = x / y
-    rest = (-trunc(ratio)).fma(y, x)
-    overshot = rest.ne(0) & ((rest < 0) ^ (x < 0))
-    rest = overshot.select(rest + copysign(y, x), rest)
+    remainder = (-trunc(ratio)).fma(y, x)
+    overshot = remainder.ne(0) & ((remainder < 0) ^ (x < 0))
+    remainder = overshot.select(remainder + copysign(y, x), remainder)
     right = (abs(ratio) < 2.0 ** (format_of(x).mantissa - 1)) & (abs(y) < INF)
-    return Partial(copysign(rest, x), ~right, "fmod")
+    return Partial(copysign(remainder, x), ~right, "fmod")
 
 
 def mod(x: Traced, y: Traced) -> Traced:
     """The remainder with the sign of the divisor `y`."""
-    rest = x.m.fmod(x, y)
-    moved = (rest < 0) ^ (y < 0)
-    nonzero = rest.ne(0)
-    return nonzero.select((nonzero & moved).select(rest + y, rest), copysign(constant(y, 0.0), y))
+    remainder = x.m.fmod(x, y)
+    signs_differ = (remainder < 0) ^ (y < 0)
+    nonzero = remainder.ne(0)
+    return nonzero.select(
+        (nonzero & signs_differ).select(remainder + y, remainder), copysign(constant(y, 0.0), y)
+    )
 
 
 def floor_divide(x: Traced, y: Traced) -> Traced:
     """The quotient, rounded down: exact where ``floor(x / y)`` is not."""
-    rest = x.m.fmod(x, y)
-    quotient = (x - rest) / y
-    down = rest.ne(0) & ((rest < 0) ^ (y < 0))
+    remainder = x.m.fmod(x, y)
+    quotient = (x - remainder) / y
+    down = remainder.ne(0) & ((remainder < 0) ^ (y < 0))
     quotient = down.select(quotient - 1.0, quotient)
-    whole = floor(quotient)
-    whole = (quotient - whole > 0.5).select(whole + 1.0, whole)
-    whole = quotient.ne(0).select(whole, copysign(constant(x, 0.0), x / y))
-    return y.eq(0).select(x / y, whole)
+    rounded = floor(quotient)
+    rounded = (quotient - rounded > 0.5).select(rounded + 1.0, rounded)
+    rounded = quotient.ne(0).select(rounded, copysign(constant(x, 0.0), x / y))
+    return y.eq(0).select(x / y, rounded)
 
 
 def integer_floor_divide(x: Traced, y: Traced) -> Traced:
@@ -47,20 +49,20 @@ def integer_floor_divide(x: Traced, y: Traced) -> Traced:
 
 
 def integer_mod(x: Traced, y: Traced) -> Traced:
-    """What `integer_floor_divide` leaves; 0 where `y` is 0."""
+    """The remainder of `integer_floor_divide`; 0 where `y` is 0."""
     return y.eq(0).select(0, x - _quotient(x, y) * y)
 
 
 def _quotient(x: Traced, y: Traced) -> Traced:
-    """The rounded-down quotient where `y` is not 0, and no trap where it is."""
+    """The quotient, rounded down, if `y` is not 0; any number, but no trap, if it is."""
     if x.bits <= 32:
-        # A double holds both numbers and tells their quotient from the next integer; vectors divide it.
+        # float64 represents both numbers, and its quotient rounds to no wrong integer; vectors can divide it.
         return floor(x.cast(float64) / y.cast(float64)).cast(int64).cast(x.dtype)
     if x.dtype.is_unsigned:
         return x.m.quotient(x, y.eq(0).select(1, y))
     # The smallest integer over -1 traps as well: negation wraps.
     negated = y.eq(-1)
     divisor = (negated | y.eq(0)).select(1, y)
-    rest = x.m.remainder(x, divisor)
-    down = rest.ne(0) & ((rest ^ divisor) < 0)
+    remainder = x.m.remainder(x, divisor)
+    down = remainder.ne(0) & ((remainder ^ divisor) < 0)
     return negated.select(-x, x.m.quotient(x, divisor) - down.cast(x.dtype))

@@ -1,6 +1,6 @@
 """erf and erfc. The coefficients are minimax fits (Remez), rounded one by one.
 
-Up to 1, ``erf(x) = x + x P(x**2)``. From there on, erf is ``1 - exp(-Q(|x|))``. For erfc that would lose the
+Up to 1, ``erf(x) = x + x P(x**2)``. Above, erf is ``1 - exp(-Q(|x|))``. For erfc that would lose the
 small values, so it is ``exp(-x**2) R(q) / (1 + 2 |x|)`` with ``q = (|x| - c) / (|x| + c)``, which maps all
 numbers to -1..1 (after M. M. Shepherd and J. G. Laframboise, Math. Comp. 36, 1981).
 """
@@ -14,7 +14,7 @@ from dualflow.scalar.tracing import Traced
 
 
 class _ErfTables(NamedTuple):
-    """The three polynomials; where erf is 1 (`one`), and where erfc is 0 (`zero`)."""
+    """The three polynomials; the bounds from which on erf is 1 (`one`) and erfc is 0 (`zero`)."""
 
     erf_near: tuple[float, ...]
     erf_far: tuple[float, ...]
@@ -144,8 +144,8 @@ def erfc(x: Traced) -> Traced:
     q = (a - tables.erfc_centre) / (a + tables.erfc_centre)
     y = polynomial(q, tables.erfc) / (a + a + 1.0)
     square = a * a
-    rest = a.fma(a, -square)
-    y = y * exp(-square, -rest)
+    square_error = a.fma(a, -square)
+    y = y * exp(-square, -square_error)
     return (a < 0.5).select(1.0 - _erf_near(x), (x < 0).select(2.0 - y, y))
 
 

@@ -23,7 +23,7 @@ from dualflow.scalar.tracing import Traced
 
 
 class _ExpTables(NamedTuple):
-    """What exp needs in one precision.
+    """The coefficients and bounds of one precision.
 
     Beyond `bounds`, the results are 0 and infinity. log(2) is in two parts, the first with zeros at its end,
     so that n times it is exact.
@@ -128,10 +128,10 @@ _TABLES = {
 
 
 def exp(x: Traced, low: Traced | None = None, halved: bool = False) -> Traced:
-    """``exp(x)``, or that of ``x + low`` with a small rest; `halved`, so that it overflows later."""
+    """``exp(x)``, or ``exp(x + low)`` for a small ``low``; half of it if `halved`, which overflows later."""
     tables, layout = _TABLES[x.bits], format_of(x)
     x = clamp(x, *tables.bounds)
-    # The bias of both factors of the scale rides along, so that shifts alone make them.
+    # It includes the bias of both factors of the scale, so that shifts alone compute them.
     magic = layout.magic + 2 * layout.bias
     shifted = x.fma(math.log2(math.e), magic)
     n = shifted - magic
@@ -151,15 +151,15 @@ def exp2(x: Traced) -> Traced:
     shifted = x + magic
     part = x - (shifted - magic)
     r = part * math.log(2)
-    rest = part.fma(tables.log2_high, -r)
-    rest = part.fma(tables.log2_low, rest)
+    low_part = part.fma(tables.log2_high, -r)
+    low_part = part.fma(tables.log2_low, low_part)
     square = r * r
-    y = square.fma(polynomial(r, tables.exp), rest) + r + 1.0
+    y = square.fma(polynomial(r, tables.exp), low_part) + r + 1.0
     return _scaled(y, bits_of(shifted))
 
 
 def _scaled(y: Traced, bits: Traced) -> Traced:
-    """``y * 2**n``, rounded once, given n plus two biases: two factors reach the denormals."""
+    """``y * 2**n``, rounded once, from n plus two biases: two factors reach the denormals."""
     half = bits >> 1
     return y * power_of_two(half, y.dtype) * power_of_two(bits - half, y.dtype)
 
@@ -169,7 +169,7 @@ def expm1(x: Traced) -> Traced:
     tables, layout = _TABLES[x.bits], format_of(x)
     magnitude = abs(x)
     bounded = clamp(x, *tables.expm1_bounds)
-    # Half of 2**n: the whole would overflow before the result does.
+    # Half of 2**n, since 2**n would overflow before the result does.
     magic = layout.magic + layout.bias - 1
     shifted = (magnitude < 0.5).select(magic, bounded.fma(math.log2(math.e), magic))
     n = shifted - magic
@@ -209,7 +209,7 @@ def tanh(x: Traced) -> Traced:
 
 
 def _exp_of_twice(magnitude: Traced) -> Traced:
-    """``exp(2 m)`` for m >= 0, no larger than where ``exp(2 m) + 1`` swallows the 1: one factor scales it."""
+    """``exp(2 m)`` for m >= 0, bounded where adding 1 has no effect, so that one factor scales it."""
     tables, layout = _TABLES[magnitude.bits], format_of(magnitude)
     bounded = at_most(magnitude, 0.35 * layout.mantissa + 2)
     magic = layout.magic + layout.bias

@@ -1,4 +1,4 @@
-"""What every function here builds on: the float formats, polynomials, and one-instruction functions."""
+"""Building blocks: float formats, polynomials, and functions that are one instruction."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ INF, NAN = float("inf"), float("nan")
 
 
 class Format(NamedTuple):
-    """An IEEE 754 format, and the number that rounds: adding `magic` leaves an integer in the low bits."""
+    """An IEEE 754 format, and the number `magic`: adding it rounds to an integer, in the low bits."""
 
     mantissa: int
     bias: int
@@ -35,7 +35,7 @@ def format_of(x: Traced) -> Format:
 
 
 class Partial(NamedTuple):
-    """A result that is right but where `wrong` holds: there, C's function `symbol` of the same operands is.
+    """A result that is right unless `wrong` holds; then the C function `symbol` of the operands is right.
 
     `symbol` is the name for float64; float32 adds an "f".
     """
@@ -57,9 +57,9 @@ def constant(like: Traced, number: float) -> Traced:
 
 def polynomial(x: Traced, coefficients: Sequence[float]) -> Traced:
     """``c[0] + c[1] x + c[2] x**2 + ...`` by Horner's rule, one fused multiply-add a term."""
-    *rest, last = coefficients
+    *leading, last = coefficients
     result = constant(x, last)
-    for coefficient in reversed(rest):
+    for coefficient in reversed(leading):
         result = result.fma(x, coefficient)
     return result
 
@@ -85,18 +85,18 @@ def copysign(magnitude: Traced, sign: Traced) -> Traced:
 
 
 def clamp(x: Traced, low: float, high: float) -> Traced:
-    """`x` kept within bounds; NaN passes through."""
+    """`x` clipped to bounds; NaN stays NaN."""
     x = (x < low).select(low, x)
     return (x > high).select(high, x)
 
 
 def at_most(x: Traced, high: float) -> Traced:
-    """`x` kept below a bound; NaN passes through."""
+    """The smaller of `x` and a bound; NaN stays NaN."""
     return (x > high).select(high, x)
 
 
 def power_of_two(biased: Traced, dtype: DType) -> Traced:
-    """The float whose exponent field is the low bits of an integer; higher bits fall off."""
+    """The float whose exponent field is the low bits of an integer; higher bits are dropped."""
     mantissa = _FORMATS[8 * dtype.size].mantissa
     return (biased << mantissa).bitcast(dtype)
 

@@ -11,7 +11,7 @@ from dualflow.scalar.tracing import Traced
 
 
 class _ArcTables(NamedTuple):
-    """Of ``asin(x) = x + x**3 A(x**2)`` up to 1/2; of atan likewise, in float32 up to 1."""
+    """Coefficients of ``asin(x) = x + x**3 A(x**2)`` up to 1/2, and of atan; in float32 up to 1."""
 
     asin: tuple[float, ...]
     atan: tuple[float, ...]
@@ -72,12 +72,12 @@ _TABLES = {
         ),
     ),
 }
-# What pi/2, as the nearest float, lacks.
-_HALF_PI_REST = {32: -4.371139000186241e-08, 64: 6.123233995736766e-17}
+# pi/2 less the nearest float.
+_HALF_PI_LOW = {32: -4.371139000186241e-08, 64: 6.123233995736766e-17}
 
 
 def _reduced_asin(x: Traced) -> tuple[Traced, Traced, Traced]:
-    """Whether ``|x|`` is above a half; then a root r, else ``|x|``, and the rest of its arc sine.
+    """Whether ``|x|`` is above a half; r, which is then a root and else ``|x|``; and ``asin(r) - r``.
 
     Above a half, ``acos(|x|) = 2 asin(r)`` with ``r = sqrt((1 - |x|) / 2)``.
     """
@@ -90,20 +90,20 @@ def _reduced_asin(x: Traced) -> tuple[Traced, Traced, Traced]:
 
 def asin(x: Traced) -> Traced:
     """Arc sine, in radians; NaN beyond 1."""
-    outer, r, rest = _reduced_asin(x)
-    low = _HALF_PI_REST[x.bits]
-    from_acos = (math.pi / 2 - (r + r)) - ((rest + rest) - low)
-    return copysign(outer.select(from_acos, r + rest), x)
+    outer, r, tail = _reduced_asin(x)
+    low = _HALF_PI_LOW[x.bits]
+    from_acos = (math.pi / 2 - (r + r)) - ((tail + tail) - low)
+    return copysign(outer.select(from_acos, r + tail), x)
 
 
 def acos(x: Traced) -> Traced:
     """Arc cosine, in radians; NaN beyond 1."""
-    outer, r, rest = _reduced_asin(x)
-    low = _HALF_PI_REST[x.bits]
+    outer, r, tail = _reduced_asin(x)
+    low = _HALF_PI_LOW[x.bits]
     negative = x < 0
-    half = r + rest
+    half = r + tail
     outside = negative.select(math.pi - ((half + half) - 2 * low), half + half)
-    inside = math.pi / 2 - (copysign(r, x) + (copysign(rest, x) - low))
+    inside = math.pi / 2 - (copysign(r, x) + (copysign(tail, x) - low))
     return outer.select(outside, inside)
 
 
@@ -113,7 +113,7 @@ def atan(x: Traced) -> Traced:
 
 
 def atan2(y: Traced, x: Traced) -> Traced:
-    """The angle of the point (x, y), in radians, as C's atan2 has it for zeros and infinities."""
+    """The angle of the point (x, y), in radians, with C's results for zeros and infinities."""
     across, up = abs(x), abs(y)
     across = (across + up).eq(0).select(1.0, across)
     corner = across.eq(INF) & up.eq(INF)
@@ -125,16 +125,16 @@ def atan2(y: Traced, x: Traced) -> Traced:
     return copysign(_angle(up, across, x.bitcast(int32 if x.bits == 32 else int64) < 0), y)
 
 
-def _angle(y: Traced, x: Traced, behind: Traced | None) -> Traced:
-    """The angle of a point of the first quadrant; of its mirror image, where `behind` is set."""
+def _angle(y: Traced, x: Traced, mirrored: Traced | None) -> Traced:
+    """The angle of a point of the first quadrant, or of its mirror image in the second if `mirrored`."""
     bits = x.bits
     steep = y > x
     below, above = steep.select(x, y), steep.select(y, x)
     eighths = steep.select(constant(x, 2.0), 0.0)
     falling = steep
-    if behind is not None:
-        falling = steep ^ behind
-        eighths = steep.select(eighths, behind.select(constant(x, 4.0), 0.0))
+    if mirrored is not None:
+        falling = steep ^ mirrored
+        eighths = steep.select(eighths, mirrored.select(constant(x, 4.0), 0.0))
     if bits == 64:
         # tan(a - pi/4) = (tan(a) - 1) / (tan(a) + 1) brings 1/2..1 to -1/3..0.
         middle = below > above * 0.5
@@ -142,7 +142,7 @@ def _angle(y: Traced, x: Traced, behind: Traced | None) -> Traced:
         below, above = middle.select(below - above, below), middle.select(below + above, above)
     t = below / above
     square = t * t
-    rest = t * square * polynomial(square, _TABLES[bits].atan)
+    tail = t * square * polynomial(square, _TABLES[bits].atan)
     base = eighths * (math.pi / 4)
-    base_low = eighths.fma(_HALF_PI_REST[bits] / 2, eighths.fma(math.pi / 4, -base))
-    return base + (falling.select(-t, t) + (falling.select(-rest, rest) + base_low))
+    base_low = eighths.fma(_HALF_PI_LOW[bits] / 2, eighths.fma(math.pi / 4, -base))
+    return base + (falling.select(-t, t) + (falling.select(-tail, tail) + base_low))

@@ -47,7 +47,7 @@ _TAIL_64 = (
 
 
 class _Base(NamedTuple):
-    """``1 / log(base)`` in two parts, and log(2) in that base in two, the first exact times an exponent."""
+    """``1 / log(base)`` in two parts, and log(2) in this base in two; exponents times the first are exact."""
 
     inverse_high: float
     inverse_low: float
@@ -99,10 +99,10 @@ def _assemble(k: Traced, f: Traced, base: _Base) -> Traced:
     if base.inverse_high == 1.0:
         return k.fma(base.log2_high, f + k.fma(base.log2_low, _tail(f)))
     r = f + _tail(f)
-    rest = r.fma(base.inverse_low, k * base.log2_low if base.log2_low else k)
+    low = r.fma(base.inverse_low, k * base.log2_low if base.log2_low else k)
     if not base.log2_low:
-        return r.fma(base.inverse_high, rest)
-    return k.fma(base.log2_high, r.fma(base.inverse_high, rest))
+        return r.fma(base.inverse_high, low)
+    return k.fma(base.log2_high, r.fma(base.inverse_high, low))
 
 
 def _special(x: Traced, pole: float, y: Traced) -> Traced:
@@ -127,11 +127,11 @@ def log10(x: Traced) -> Traced:
 
 
 def log1p(x: Traced) -> Traced:
-    """``log(1 + x)``: the exponent of the rounded sum reduces 1 and x apart, so that nothing of x is lost."""
+    """``log(1 + x)``: the exponent of the sum reduces 1 and x separately, so that x keeps its digits."""
     layout = format_of(x)
     biased = bits_of(x + 1.0) + (layout.one_bits - _ROOT_HALF[x.bits]) >> layout.mantissa
     k = small_integer(biased, x.dtype, layout.bias)
-    # Four times 2**-k: where k is largest, 2**-k would be denormal.
+    # Four times 2**-k, since 2**-k would be denormal for the largest k.
     scale = power_of_two(2 * layout.bias + 2 - biased, x.dtype)
     f = (x * 0.25).fma(scale, scale.fma(0.25, -1.0))
     y = _special(x, -1.0, _assemble(k, f, _BASE_E[x.bits]))
@@ -149,7 +149,7 @@ _HUGE = {32: 2.0**30, 64: 2.0**60}
 
 
 def asinh(x: Traced) -> Traced:
-    """Inverse hyperbolic sine: log1p of what sinh's definition gives, without cancellation or overflow."""
+    """Inverse hyperbolic sine: log1p of the inverted definition of sinh, without cancellation or overflow."""
     magnitude = abs(x)
     square = x * x
     huge = magnitude > _HUGE[x.bits]

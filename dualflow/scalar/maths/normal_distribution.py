@@ -1,13 +1,13 @@
-"""The normal distribution: the chance that a value of mean 0 and variance 1 is below a number.
+"""The normal distribution: the probability that a value of mean 0 and variance 1 is below a number.
 
-Below ``-a`` lies ``exp(-a**2 / 2) f(a)``, and below ``a`` the rest of 1. ``f`` falls from 1/2 as slowly as
-``1 / (a sqrt(2 pi))``. It is ``P(a) / (l(a) P(a) + N(a))`` with a line ``l`` that is nearly ``a sqrt(2 pi)``:
-where the line outweighs ``N / P``, what is rounded in ``P`` cancels. The coefficients are minimax fits of
+It is ``exp(-a**2 / 2) f(a)`` at ``-a``, and 1 less this at ``a``. ``f`` falls from 1/2 as slowly as
+``1 / (a sqrt(2 pi))``. It is ``P(a) / (l(a) P(a) + N(a))`` with a line ``l`` close to ``a sqrt(2 pi)``: where
+the line is larger than ``N / P``, rounding errors of ``P`` cancel. The coefficients are minimax fits of
 relative error 2**-27.1 and 2**-58.9 (least squares, with weights that level the errors), rounded one by one,
 each time with the others fitted again.
 
-The exponential needs no correction for a rounded square: a fused multiply-add takes the multiple of log(4)
-off the exact one. Its scale is kept above the denormals up to the last step, which rounds once.
+The exponential needs no correction for a rounded square: a fused multiply-add subtracts the multiple of
+log(4) from the exact one. The scale stays above the denormals until the last step, which rounds once.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from dualflow.scalar.tracing import Traced
 class _NormalTables(NamedTuple):
     """The numbers of one precision.
 
-    From `zero` on, what lies below is 0. log(4) is in two parts, the first with zeros at its end, so that n
-    times it is exact. `exp` is the polynomial ``(exp(-r / 2) - 1) / r`` on ``|r| <= log(2)``. `up` is the
-    power of 2 by which results are larger before the last step. `line` is l, `above` P, and `below` N.
+    From `zero` on, the probability below ``-a`` is 0. log(4) is in two parts, the first with zeros at its
+    end, so that n times it is exact. `exp` is the polynomial ``(exp(-r / 2) - 1) / r`` on ``|r| <= log(2)``.
+    `up` is the power of 2 by which results are larger before the last step. `line` is l, `above` P, and
+    `below` N.
     """
 
     zero: float
@@ -115,7 +116,7 @@ _TABLES = {
 
 
 def ndtr(x: Traced) -> Traced:
-    """The chance that a normal value of mean 0 and variance 1 is below ``x``."""
+    """The probability that a normal value of mean 0 and variance 1 is below ``x``."""
     tables, layout = _TABLES[x.bits], format_of(x)
     a = at_most(abs(x), tables.zero)
     magic = layout.magic + tables.up

@@ -25,7 +25,7 @@ _LOG_2 = (6.93147180369123816490e-01, 1.9082149292705877e-10)
 
 
 def pow(x: Traced, y: Traced) -> Traced:
-    """``x**y`` as C's pow has it: 1 where y is 0 or x is 1, NaN for a negative x and a fractional y."""
+    """``x**y`` with C's special cases: 1 where y is 0 or x is 1, NaN for a negative x and a fractional y."""
     magnitude = abs(x)
     unit = magnitude.eq(1) | y.eq(0)
     if x.bits == 32:

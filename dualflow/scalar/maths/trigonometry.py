@@ -1,7 +1,7 @@
 """sin, cos and tan: the argument less a multiple of pi/2, then a minimax polynomial (Remez) on +-pi/4.
 
-pi/2 is in three parts (Cody and Waite), subtracted by fused multiply-add: good up to a bound, beyond which
-libm takes over lane by lane.
+pi/2 is in three parts (Cody and Waite), subtracted by fused multiply-add: exact up to a bound, above which
+libm computes lane by lane.
 """
 
 from __future__ import annotations
@@ -66,59 +66,59 @@ _TAN_32 = (
 
 
 def _reduce(x: Traced) -> tuple[Traced, Traced, Traced]:
-    """The quadrant, as the low bits of an integer, the angle within it, at most pi/4, and what that lacks."""
+    """The quadrant, as the low bits of an integer, the angle in it, at most pi/4, and its rounding error."""
     magic = format_of(x).magic
     shifted = x.fma(2 / math.pi, magic)
     n = shifted - magic
     high, middle, low = _TABLES[x.bits].half_pi
     exact = n.fma(-high, x)
     angle = n.fma(-middle, exact)
-    # What rounding took from the angle. A small one keeps its digits, and here the difference would round.
+    # The rounding error of the angle. Small angles are exact, but their difference here would round.
     lost = (abs(angle) > 2.0**-8).select(n.fma(-middle, exact - angle), 0.0)
     return bits_of(shifted), angle, n.fma(-low, lost)
 
 
-def _sin_cos(angle: Traced, rest: Traced) -> tuple[Traced, Traced]:
-    """Sine and cosine of ``angle + rest``, at most pi/4; the rest is lost in a cosine's rounding."""
+def _sin_cos(angle: Traced, low: Traced) -> tuple[Traced, Traced]:
+    """Sine and cosine of ``angle + low``, at most pi/4; ``low`` doesn't change a cosine."""
     tables, square = _TABLES[angle.bits], angle * angle
-    sine = angle + (angle * square).fma(polynomial(square, tables.sin), rest)
+    sine = angle + (angle * square).fma(polynomial(square, tables.sin), low)
     return sine, square.fma(square.fma(polynomial(square, tables.cos), -0.5), 1.0)
 
 
-def _beyond(x: Traced) -> Traced:
+def _exceeds_bound(x: Traced) -> Traced:
     return abs(x) > _TABLES[x.bits].bound
 
 
-def _turned(x: Traced, quarters: int, symbol: str) -> Partial:
-    """The sine of `x` plus quarter turns."""
-    quadrant, angle, rest = _reduce(x)
+def _sine_of_quarters(x: Traced, quarters: int, symbol: str) -> Partial:
+    """The sine of ``x + quarters * pi / 2``."""
+    quadrant, angle, low = _reduce(x)
     quadrant = quadrant + quarters if quarters else quadrant
-    sine, cosine = _sin_cos(angle, rest)
+    sine, cosine = _sin_cos(angle, low)
     y = (quadrant & 1).eq(0).select(sine, cosine)
     sign = (quadrant & 2) << (x.bits - 2)
-    return Partial((bits_of(y) ^ sign).bitcast(x.dtype), _beyond(x), symbol)
+    return Partial((bits_of(y) ^ sign).bitcast(x.dtype), _exceeds_bound(x), symbol)
 
 
 def sin(x: Traced) -> Partial:
     """Sine of an angle in radians."""
-    y = _turned(x, 0, "sin")
+    y = _sine_of_quarters(x, 0, "sin")
     return Partial(x.eq(0).select(x, y.value), y.wrong, y.symbol)
 
 
 def cos(x: Traced) -> Partial:
     """Cosine of an angle in radians."""
-    return _turned(x, 1, "cos")
+    return _sine_of_quarters(x, 1, "cos")
 
 
 def tan(x: Traced) -> Partial:
     """Tangent: of the angle in the quadrant, or minus its inverse."""
-    quadrant, angle, rest = _reduce(x)
+    quadrant, angle, low = _reduce(x)
     even = (quadrant & 1).eq(0)
     if x.bits == 32:
         square = angle * angle
-        tangent = angle + (angle * square).fma(polynomial(square, _TAN_32), rest)
+        tangent = angle + (angle * square).fma(polynomial(square, _TAN_32), low)
         y = even.select(tangent, -1.0 / tangent)
     else:
-        sine, cosine = _sin_cos(angle, rest)
+        sine, cosine = _sin_cos(angle, low)
         y = even.select(sine, -cosine) / even.select(cosine, sine)
-    return Partial(x.eq(0).select(x, y), _beyond(x), "tan")
+    return Partial(x.eq(0).select(x, y), _exceeds_bound(x), "tan")
