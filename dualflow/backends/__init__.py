@@ -1,1 +1,1 @@
-"""Loop programs in, executables out: a folder for each renderer."""
+"""Backends: from loop programs to executables, in a package for each renderer."""

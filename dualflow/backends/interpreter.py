@@ -1,4 +1,4 @@
-"""The reference backend: each node of a graph by its op's NumPy kernel, in order."""
+"""The reference backend: runs each node of a graph by its op's NumPy kernel, in order."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ class Interpreted:
         return (PartReport(PartKind.NUMPY, what, WHY, with_strings(self.graph)),)
 
     def run(self, arrays: Sequence[Array], effect_log: EffectLog | None = None) -> list[Array]:
-        """The graph's outputs; variables are written to when all is computed.
+        """The graph's outputs; variables are written after all nodes have run.
 
-        ``effect_log`` learns what runs.
+        ``effect_log`` records the nodes with effects.
 
         Raises:
-            ResourceExhaustedError: there is no memory for what is computed.
+            ResourceExhaustedError: a node is out of memory.
         """
         try:
             results = (
                 evaluate(self.graph, arrays)
                 if effect_log is None
-                else _followed(self.graph, arrays, effect_log)
+                else _evaluate_observed(self.graph, arrays, effect_log)
             )
         except ResourceExhaustedError:  # of an op, which it names
             raise
@@ -79,15 +79,15 @@ def capabilities() -> Capabilities:
 
 
 def build(graph: Graph, options: CompileOptions) -> Interpreted:
-    """``graph`` as it is."""
+    """``graph`` as an executable of this backend."""
     return Interpreted(graph)
 
 
 def footprint(graph: Graph) -> Footprint:
-    """The memory of the values of ``graph``, as if each kernel kept what it computes on its way to itself."""
+    """The memory of the values of ``graph``, without the intermediates inside kernels."""
     planning = imported("dualflow.schedule.plan")
-    found: Footprint = planning.footprint(graph, CAPABILITIES)
-    return found
+    memory: Footprint = planning.footprint(graph, CAPABILITIES)
+    return memory
 
 
 def compile_stats(compiled: Interpreted) -> CompileStats:
@@ -102,14 +102,16 @@ def costs(compiled: Interpreted) -> CompileCosts:
     return CompileCosts(emission=0.0, compilation=0.0, linking=0.0, paid=0.0, source=CodeSource.NONE)
 
 
-def _followed(graph: Graph, arrays: Sequence[Array], effect_log: EffectLog) -> list[Array]:
+def _evaluate_observed(graph: Graph, arrays: Sequence[Array], effect_log: EffectLog) -> list[Array]:
     with observed(effect_log.follow):
         return evaluate(graph, arrays)
 
 
-def _own(result: Array, given: Sequence[Array]) -> Array:
-    """A result in memory of its own, row by row: a kernel may return what it was given, or a view of it."""
+def _own(result: Array, inputs: Sequence[Array]) -> Array:
+    """A C-contiguous result that shares no memory with ``inputs``: kernels may return views of them."""
     array = np.ascontiguousarray(result).reshape(np.shape(result))
     return (
-        array.copy() if any(np.may_share_memory(array, x) for x in given) or array.base is not None else array
+        array.copy()
+        if any(np.may_share_memory(array, x) for x in inputs) or array.base is not None
+        else array
     )

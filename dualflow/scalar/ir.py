@@ -164,7 +164,7 @@ class ScalarFunction:
         return tuple([values[number] for number in self.results])
 
     def returning(self, places: Sequence[int]) -> ScalarFunction:
-        """The function that returns only the results ``places``, with the instructions for them and checks."""
+        """The function of only the results ``places``, with the instructions that they and checks need."""
         return pruned(self.inputs, self.instructions, [self.results[i] for i in places])
 
     def uses(self, op: ScalarOp) -> bool:

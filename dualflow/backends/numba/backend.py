@@ -22,12 +22,12 @@ def build(graph: Graph, options: CompileOptions) -> NumbaExecutable:
 
 
 def footprint(graph: Graph) -> Footprint:
-    """The memory that a call takes of ``graph``."""
+    """The memory that a call of ``graph`` takes."""
     return planning.footprint(graph, capabilities())
 
 
 def compile_stats(compiled: NumbaExecutable) -> CompileStats:
-    """What the program consists of."""
+    """The kernels, products and host calls of the program."""
     kinds = [call.kind for call in compiled.plan.walk()]
     return CompileStats(
         kernels=tuple([KernelReport(name, nodes) for name, nodes in compiled.source.context.runs]),
@@ -40,7 +40,7 @@ def compile_stats(compiled: NumbaExecutable) -> CompileStats:
 
 
 def costs(compiled: NumbaExecutable) -> CompileCosts:
-    """What compiling takes: planning and writing measured now, Numba's part as it was when it was done."""
+    """The costs of compiling: planning and emission measured now, Numba's part when it was done."""
     begun = time.perf_counter()
     program(compiled.graph, compiled.options)
     emission = time.perf_counter() - begun

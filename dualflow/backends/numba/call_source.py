@@ -1,4 +1,4 @@
-"""The statements of a plan as lines of source: what Python and compiled functions write alike."""
+"""The statements of a plan as lines of source: what Python and compiled functions have in common."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ from dualflow.schedule.statements import (
 )
 
 LANES = 16
-"""So many iterations of a lane loop the blocks of long sums are made for."""
-NO_KERNEL = "kernels for Numba hold no float16 and no complex numbers"
+"""The number of lanes for which long sums are divided into blocks."""
+NO_KERNEL = "kernels for Numba support no float16 and no complex numbers"
 """Why a loop nest runs through NumPy."""
 _BY_NUMPY = (CallKind.HOST, CallKind.POSITIONS, CallKind.FOURIER)
-"""The routines that the ops' own kernels stand for."""
+"""The routines that run as the op's NumPy kernel."""
 _ARRAYS = "?bBhHiIlLqQfdFD"
 """The characters of the dtypes that Numba's arrays have."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProgramCheck:
-    """What has failed where a program tells a number: a message; a check node has none."""
+    """A check, which programs identify by number: its node, and its message unless it is a check node."""
 
     node: Node
     message: str | None = None
@@ -66,7 +66,7 @@ class ProgramCheck:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumbaNest:
-    """A loop nest: its kernel with what it is given, None if Numba can't compute it."""
+    """A loop nest: its kernel with arguments; None if Numba can't compute it."""
 
     launch: Launch
     run: Run | None
@@ -74,19 +74,19 @@ class NumbaNest:
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """The nodes that it computes, as far as Numba does."""
+        """The nodes that its kernel computes."""
         return () if self.nest is None else tuple([step.node for step in self.nest.steps])
 
 
 @dataclass(slots=True)
 class ProgramContext:
-    """What the parts of a program share.
+    """The state that the parts of a program share.
 
     Attributes:
-        plan: what the program does.
+        plan: the plan of the program.
         bounds: the sizes of buffers, with which accesses are compared.
         names: of the buffers.
-        kernels: each different kernel's source, by the name that programs call it by.
+        kernels: the source of each different kernel, by its name in the program.
         runs: the kernels in the order of their calls, with the nodes that each computes there.
     """
 
@@ -95,38 +95,40 @@ class ProgramContext:
     names: list[str]
     kernels: dict[str, KernelSource] = field(default_factory=dict)
     runs: list[tuple[str, tuple[Node, ...]]] = field(default_factory=list)
-    _known: dict[str, str] = field(default_factory=dict)
+    _names_by_source: dict[str, str] = field(default_factory=dict)
     _nests: dict[Launch, NumbaNest] = field(default_factory=dict)
 
     def kernel(self, run: Run, nodes: tuple[Node, ...]) -> tuple[str, KernelSource]:
         """The kernel of ``run``, and its name; equal kernels are one."""
-        made = source(run.kernel)
-        name = self._known.setdefault(made.function("kernel"), f"k{len(self._known)}")
-        self.kernels.setdefault(name, made)
+        kernel_source = source(run.kernel)
+        name = self._names_by_source.setdefault(
+            kernel_source.function("kernel"), f"k{len(self._names_by_source)}"
+        )
+        self.kernels.setdefault(name, kernel_source)
         if nodes:
             self.runs.append((name, nodes))
-        return name, made
+        return name, kernel_source
 
     def nest(self, launch: Launch) -> NumbaNest:
         """The loop nest of ``launch``."""
-        found = self._nests.get(launch)
-        if found is None:
-            found = self._nests[launch] = _nest(launch, self.plan.costs)
-        return found
+        nest = self._nests.get(launch)
+        if nest is None:
+            nest = self._nests[launch] = _nest(launch, self.plan.costs)
+        return nest
 
     @property
     def executed(self) -> float:
-        """The work that the nests execute, divided by that of their ops, each computed once."""
+        """The work that the nests execute, divided by that of their ops without recomputation."""
         nests = self._nests.values()
         return work_ratio((n.run, n.nest) for n in nests if n.run is not None and n.nest is not None)
 
     def nests(self, statement: Statement) -> list[NumbaNest]:
-        """The loop nests that a statement itself runs."""
+        """The loop nests that a statement runs, without those of its bodies."""
         return list(map(self.nest, launches(statement)))
 
 
 def has_arrays(node: Node) -> bool:
-    """Whether Numba has arrays of all that a node reads and makes."""
+    """Whether Numba has arrays of the dtypes of all inputs and outputs of a node."""
     return all(v.spec.dtype.char in _ARRAYS for v in (*node.inputs, *node.outputs))
 
 
@@ -142,7 +144,7 @@ class CallWriter(ABC):
 
     Attributes:
         context: what all parts of the program share.
-        lines: what has been written.
+        lines: the lines so far.
         routines: the names of the routines that the lines call.
     """
 
@@ -167,7 +169,7 @@ class CallWriter(ABC):
 
     @abstractmethod
     def rows_within(self, nbytes: int) -> str:
-        """How many rows of so many bytes fit into memory."""
+        """An expression for the number of rows of ``nbytes`` that fit into memory."""
 
     @abstractmethod
     def iterations_of(self, loop: int) -> str:
@@ -175,15 +177,15 @@ class CallWriter(ABC):
 
     @abstractmethod
     def require(self, condition: str, check: ProgramCheck, reads: Sequence[ValueLayout] = ()) -> None:
-        """Stop unless a condition holds."""
+        """Write a check: stop unless a condition holds."""
 
     @abstractmethod
-    def launch(self, name: str, run: Run, given: str, nodes: Sequence[Node]) -> None:
+    def launch(self, name: str, run: Run, arguments: str, nodes: Sequence[Node]) -> None:
         """A call of a kernel."""
 
     @abstractmethod
-    def settle(self, checks: Sequence[ProgramCheck], nodes: Sequence[Node]) -> None:
-        """Stop if a kernel has left the number of one of its checks in the status."""
+    def check_status(self, checks: Sequence[ProgramCheck], nodes: Sequence[Node]) -> None:
+        """Write a check of the status: stop if a kernel has set it to the number of one of its checks."""
 
     @abstractmethod
     def unrendered(self, launch: Launch) -> None:
@@ -191,11 +193,11 @@ class CallWriter(ABC):
 
     @abstractmethod
     def multiply(self, product: Multiply) -> None:
-        """A matrix product, onto what has been copied to its place."""
+        """A matrix product, added to its output if it has an addend, which has been copied there."""
 
     @abstractmethod
     def host(self, statement: Statement) -> None:
-        """A node as its op's own kernel."""
+        """A node that runs as its op's NumPy kernel."""
 
     # Statements
 
@@ -229,7 +231,7 @@ class CallWriter(ABC):
                 self.host(statement)
 
     def _onto(self, launch: Launch | None) -> None:
-        """What puts to a place what something is added to."""
+        """The launch that writes the addend of a product or scatter to its output."""
         if launch is not None:
             self._launch(launch)
 
@@ -258,63 +260,63 @@ class CallWriter(ABC):
         """A call of a kernel, whose partial results are in a region of the arrays ``partials``."""
         if not run.total:
             return
-        name, made = self.context.kernel(run, nodes)
-        rewritten = run._replace(kernel=made.kernel)
-        self.context.bounds.launched(launch, rewritten, access_bounds(made.kernel), region)
-        given = [
+        name, kernel_source = self.context.kernel(run, nodes)
+        rewritten = run._replace(kernel=kernel_source.kernel)
+        self.context.bounds.launched(launch, rewritten, access_bounds(kernel_source.kernel), region)
+        arguments = [
             *(self._argument(a) for a in run.buffers),
             *partials,
             *map(self.literal, run.scalars),
             *map(self.number, run.parameters),
             "status",
         ]
-        self.launch(name, run, ", ".join(given), nodes)
-        self.settle([ProgramCheck(at, message) for message, at in made.checks], nodes)
+        self.launch(name, run, ", ".join(arguments), nodes)
+        self.check_status([ProgramCheck(at, message) for message, at in kernel_source.checks], nodes)
 
     def _argument(self, argument: Argument) -> str:
-        """A buffer of a kernel, from where it begins."""
+        """A buffer argument of a kernel, from its offset."""
         buffer = self.buffer(argument.buffer, argument.dtype)
         return f"{buffer}[{self.number(argument.offset)}:]" if argument.offset else buffer
 
     def _scatter(self, scatter: ScatterRows) -> None:
-        """Rows put where integers say."""
-        node, positions, (out,) = scatter.node, scatter.indices, scatter.outputs
+        """Rows scattered to indices."""
+        node, indices, (out,) = scatter.node, scatter.indices, scatter.outputs
         if not has_arrays(node):
             self.host(scatter)
             return
         self._onto(scatter.onto)
         if not scatter.checked:
-            self._require_inside(node, positions)
+            self._require_inside(node, indices)
         dtype, name = node.output.spec.dtype, f"scatter_{scatter.join}"
         self.routines.add(name)
-        places = [
+        operands = [
             f"{self.buffer(layout.buffer, d)}, {self.number(layout.offset)}"
-            for layout, d in ((out, dtype), (positions.layout, positions.dtype), (scatter.rows, dtype))
+            for layout, d in ((out, dtype), (indices.layout, indices.dtype), (scatter.rows, dtype))
         ]
-        given = [*places, *map(self.number, positions.table[:3]), self._limits(positions)]
-        self.lines.add(f"{name}({', '.join(given)})", (node,))
+        arguments = [*operands, *map(self.number, indices.table[:3]), self._limits(indices)]
+        self.lines.add(f"{name}({', '.join(arguments)})", (node,))
 
-    def _require_inside(self, scatter: Node, positions: ScatterIndices) -> None:
-        """The positions of a scatter are looked at before anything is written."""
+    def _require_inside(self, scatter: Node, indices: ScatterIndices) -> None:
+        """A check of the indices of a scatter, before it writes."""
         self.routines.add("scatter_inside")
-        layout, (_, count, *_) = positions.layout, positions.table
-        buffer = self.buffer(layout.buffer, positions.dtype)
-        given = f"{buffer}, {self.number(layout.offset)}, {self.number(count)}, {self._limits(positions)}"
-        self.require(f"scatter_inside({given})", ProgramCheck(scatter, OUTSIDE))
+        layout, (_, count, *_) = indices.layout, indices.table
+        buffer = self.buffer(layout.buffer, indices.dtype)
+        arguments = f"{buffer}, {self.number(layout.offset)}, {self.number(count)}, {self._limits(indices)}"
+        self.require(f"scatter_inside({arguments})", ProgramCheck(scatter, OUTSIDE))
 
-    def _limits(self, positions: ScatterIndices) -> str:
-        """The sizes of the axes that positions name, and how many they are: none is one place."""
-        limits = positions.table[4 : 4 + positions.depth] or [1]
-        return f"({', '.join(map(self.number, limits))},), {positions.depth}"
+    def _limits(self, indices: ScatterIndices) -> str:
+        """The sizes of the indexed axes, and their number; without axes there is one position."""
+        limits = indices.table[4 : 4 + indices.depth] or [1]
+        return f"({', '.join(map(self.number, limits))},), {indices.depth}"
 
     def _copy(self, copy: CopyMemory) -> None:
-        """Elements that lie one behind another, copied as they are."""
+        """A copy between contiguous values."""
         value = copy.node.output
-        source, target = (self._stretch(x, value) for x in (*copy.inputs, *copy.outputs))
+        source, target = (self._flat_slice(x, value) for x in (*copy.inputs, *copy.outputs))
         self.lines.add(f"{target} = {source}", (copy.node,))
 
-    def _stretch(self, layout: Layout, value: Value) -> str:
-        """The elements of a value that lie one behind another."""
+    def _flat_slice(self, layout: Layout, value: Value) -> str:
+        """The slice of a buffer that is a contiguous value."""
         begin, count = self.number(layout.offset), self.number(math.prod(sizes(value)))
         return f"{self.buffer(layout.buffer, value.spec.dtype)}[{begin} : {begin} + {count}]"
 
@@ -325,7 +327,7 @@ class CallWriter(ABC):
     # Conditionals and loops
 
     def control(self, statement: ChooseBranch | RunLoop) -> None:
-        """A conditional or a loop around statements of this level."""
+        """A branch or a loop, with the statements inside it."""
         if isinstance(statement, RunLoop):
             self._loop(statement)
         else:
@@ -369,20 +371,20 @@ class CallWriter(ABC):
         return None if loop.length is None else self.number(loop.length)
 
     def begin_iterations(self, loop: int) -> str:
-        """The name of a loop's counter, which the next line makes."""
+        """The name of a loop's counter, which the next line assigns."""
         return f"iteration{loop}"
 
     def begin_stack(self, row: StackRow) -> str:
-        """The name of a stack that grows, which the next line makes."""
+        """The name of a growable buffer, which the next line assigns."""
         return self.context.names[row.stack.buffer]
 
     def begin_row(self, row: StackRow) -> str:
-        """The name of a row, which the next line makes."""
+        """The name of a row, which the next line assigns."""
         return self.context.names[row.slot]
 
     @abstractmethod
     def end_iteration(self, loop: RunLoop, iteration: str) -> None:
-        """What stands at the end of an iteration."""
+        """The end of an iteration."""
 
     def _tested(self, test: Sequence[Statement], condition: ValueLayout) -> None:
         self.statements(test)
@@ -390,17 +392,17 @@ class CallWriter(ABC):
             self.lines.add("break")
 
     def _grow(self, loop: RunLoop, row: StackRow, iteration: str) -> None:
-        """Room for the row of this iteration."""
+        """Grow a stack that is full, for the row of this iteration."""
         self.routines.add("grown")
         stack, count = self.buffer(row.stack.buffer, row.dtype), row.nbytes // row.dtype.size
-        each = loop.growable_bytes
+        row_bytes = loop.growable_bytes
         with self.lines.block(f"if {iteration} * {self.number(count)} == len({stack}):"):
-            most = f"max({INITIAL_CAPACITY}, 2 * {iteration}) <= {self.rows_within(each)}"
-            self.require(f"({most})", ProgramCheck(loop.node, memory_message(each)))
+            fits = f"max({INITIAL_CAPACITY}, 2 * {iteration}) <= {self.rows_within(row_bytes)}"
+            self.require(f"({fits})", ProgramCheck(loop.node, memory_message(row_bytes)))
             self.lines.add(f"{stack} = grown({stack}, {self.number(INITIAL_CAPACITY * count)})")
 
     def _point(self, row: StackRow, iteration: str) -> None:
-        """The row of this iteration: a stretch of its stack."""
+        """The row of this iteration: a slice of its stack."""
         stack, count = self.buffer(row.stack.buffer, row.dtype), self.number(row.nbytes // row.dtype.size)
         begin = f"{iteration} * {count}" + (f" + {self.number(row.stack.offset)}" if row.stack.offset else "")
         self.lines.add(f"{self.begin_row(row)} = {stack}[{begin} : {begin} + {count}]")

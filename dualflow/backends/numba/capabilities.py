@@ -1,4 +1,4 @@
-"""What programs of this backend can do."""
+"""The capabilities of the Numba backend."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ CAPABILITIES = Capabilities(
 
 
 def capabilities() -> Capabilities:
-    """The same on every machine."""
+    """The capabilities, which are the same on every machine."""
     return CAPABILITIES
 
 
 def has_kernel(node: Node) -> bool:
-    """Whether a fused node can be a kernel: all its values have dtypes that kernels compute with."""
+    """Whether a fused node can be a kernel: kernels support the dtypes of all its values."""
     body: Graph = node.attrs["body"]
     values = (*body.inputs, *(v for n in body.nodes for v in n.outputs))
     return all(v.spec.dtype.char in CAPABILITIES.dtypes and not v.spec.dtype.narrow for v in values)

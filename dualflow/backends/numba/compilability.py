@@ -1,4 +1,4 @@
-"""What keeps a conditional or loop from being a compiled function, and how much work its iterations are."""
+"""Whether a branch or loop can be a compiled function, and the work of its iterations."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dualflow.schedule.operands import CallKind
 from dualflow.schedule.statements import CallRoutine, Multiply, RunLoop, Statement, bodies, walk
 
 SHARED_WORK = 5e6
-"""Additions' worth of work from which on a kernel's range is shared between threads."""
+"""Work, in additions, from which on a kernel's range is shared between threads."""
 HEAVY_PRODUCT = 1 << 18
-"""Multiplications from which on BLAS is worth more than a call of Python."""
+"""Multiplications from which on BLAS is worth a call from Python."""
 _CALL_WORK = 30.0
 
 
@@ -22,9 +22,9 @@ def is_shared(run: Run) -> bool:
 
 
 def unavailable_reason(context: ProgramContext, statement: Statement) -> str | None:
-    """Why a conditional or loop is not compiled; None if it is.
+    """Why a branch or loop is not compiled; None if it is.
 
-    Only a function that Python calls may use threads, of Numba or of BLAS.
+    Only functions that Python calls may use threads, of Numba or of BLAS.
     """
     for inner in walk((statement,)):
         nests = context.nests(inner)
@@ -35,14 +35,14 @@ def unavailable_reason(context: ProgramContext, statement: Statement) -> str | N
         if isinstance(inner, Multiply) and inner.multiplications >= HEAVY_PRODUCT:
             return "BLAS multiplies its matrices"
         if isinstance(inner, CallRoutine) and inner.kind is CallKind.POSITIONS:
-            return "NumPy finds the places of its elements"
+            return "NumPy computes the positions of its elements"
         if isinstance(inner, CallRoutine) and inner.kind is CallKind.FOURIER:
             return "SciPy computes its Fourier transforms"
     return None
 
 
 def work(context: ProgramContext, program: Sequence[Statement]) -> float:
-    """About how many additions' worth of work some statements are."""
+    """The approximate work of some statements, in additions."""
     return sum(_work(context, statement) for statement in program)
 
 

@@ -1,4 +1,4 @@
-"""A graph that runs through Numba: a Python function that calls what Numba has compiled, each part once."""
+"""Executables of the Numba backend: a Python function that calls kernels compiled by Numba."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class NumbaExecutable:
 
     Attributes:
         graph: what it computes, after all passes.
-        options: what it is compiled for.
-        plan: where values live.
-        source: the program, its kernels, and its functions for conditionals and loops.
-        compile_seconds: what Numba took for these, or for loading them.
-        origin: where they came from; see :class:`dualflow.graph.compiled.CompileCosts`.
+        options: the compile options.
+        plan: the plan: calls and buffers.
+        source: the program, its kernels, and its functions for branches and loops.
+        compile_seconds: the time of Numba to compile or load them.
+        origin: where they come from; see :class:`dualflow.graph.compiled.CompileCosts`.
     """
 
     __slots__ = ("__weakref__", "_main", "compile_seconds", "graph", "options", "origin", "plan", "source")
@@ -73,19 +73,19 @@ class NumbaExecutable:
         Args:
             arrays: one for each input of the graph, C-contiguous, of the input's dtype and shape. Those of
                 updated variables are written to.
-            effect_log: learns what runs outside of kernels, and what ended the call if it fails.
+            effect_log: records what runs outside kernels, and what ended the call if it fails.
 
         Raises:
             InvalidArgumentError: a check inside the graph failed.
-            ResourceExhaustedError: there is no memory for the outputs, or for what is computed on the way.
+            ResourceExhaustedError: no memory for outputs or intermediates.
 
-        Whatever is raised, no variable has been written to.
+        If it raises, no variable has been written to.
         """
         token = _effect_log.set(effect_log)
         try:
             with span("native", self.graph.name):
                 outputs: list[Array] = self._main(*arrays)
-        except SystemError as error:  # a kernel has stopped for a signal, whose handler's error comes with it
+        except SystemError as error:  # a signal has ended a kernel; its handler's error is the cause
             if error.__cause__ is None:
                 raise
             raise error.__cause__ from None
@@ -100,10 +100,9 @@ class NumbaExecutable:
         return outputs
 
     def _fail(self, number: int, *arrays: Array) -> NoReturn:
-        """End the call by the error of a check that failed, which names the op and the user's line.
+        """End the call with the error of a check that failed, which names the op and the user's line.
 
-        Its expression may read variables, so where there is an effect log the error is made when these are
-        settled.
+        The message may read variables, so with an effect log the error is created after these are committed.
         """
         check: ProgramCheck = self.source.checks[number - 1]
         make = partial(_error, check, [a.copy() for a in arrays])
@@ -114,11 +113,11 @@ class NumbaExecutable:
         raise Halted
 
     def _mark(self, number: int) -> None:
-        """Note which of the outermost loops runs, for a signal that ends it; -1 for none."""
+        """Record which outermost loop runs, for a signal that ends it; -1 for none."""
         _note(self.source.marks[number] if number >= 0 else None)
 
     def _compiled(self) -> Callable[..., list[Array]]:
-        """The program as a Python function, whose kernels Numba has compiled."""
+        """The program as a Python function, with its kernels compiled by Numba."""
         source = self.source
         routines = module_of(routine_file())
         scope = dict(vars(routines))
@@ -130,7 +129,7 @@ class NumbaExecutable:
             scope[name] = kernel.kernel
             scope[f"{name}_parallel"] = shared(kernel.kernel, self.options.capabilities.threads)
         for function in source.functions:
-            for part in function.walk():  # what a module imports is there before it
+            for part in function.walk():  # a module's imports are loaded before it
                 module = module_of(function_file(part, source.context))
             scope[function.name] = getattr(module, function.name)
             origins.add(_compile(scope[function.name], function.parameters))
@@ -138,8 +137,8 @@ class NumbaExecutable:
         self.origin = max(origins, key=list(CodeSource).index)
         scope |= source.constants
         scope |= {f"host{i}": _host(call.node) for i, call in enumerate(self.source.hosts)}
-        itself = weakref.WeakMethod(self._fail), weakref.WeakMethod(self._mark)
-        scope["fail"], scope["mark"] = (_weakly(method) for method in itself)
+        methods = weakref.WeakMethod(self._fail), weakref.WeakMethod(self._mark)
+        scope["fail"], scope["mark"] = (_weakly(method) for method in methods)
         scope["rows_within"] = partial(_rows_within, self.options.memory)
         text, path = source.text("main"), f"{PROGRAM} of {self.graph.name}, {id(self):x}>"
         linecache.cache[path] = len(text), None, text.splitlines(keepends=True), path
@@ -149,22 +148,22 @@ class NumbaExecutable:
         return main
 
 
-_effect_log: Final[ContextVar[EffectLog | None]] = ContextVar("dualflow_numba_trail", default=None)
+_effect_log: Final[ContextVar[EffectLog | None]] = ContextVar("dualflow_numba_effect_log", default=None)
 
 
 def _note(node: Node | None) -> None:
-    """Tell the effect_log of this call, if it has one, what runs."""
+    """Record in the effect log of this call, if it has one, which node runs."""
     effect_log = _effect_log.get()
     if effect_log is not None:
         effect_log.node = node
 
 
 def _weakly(method: Callable[[], Any]) -> Callable[..., Any]:
-    """A method of an object that its program must not keep alive."""
+    """A call of a weakly referenced method: the program must not keep its object alive."""
 
     def call(*args: Any) -> Any:
         bound = method()
-        assert bound is not None, "the program runs for its object"
+        assert bound is not None, "the object is alive while its program runs"
         return bound(*args)
 
     return call
@@ -173,17 +172,17 @@ def _weakly(method: Callable[[], Any]) -> Callable[..., Any]:
 def _error(check: ProgramCheck, arrays: list[Array]) -> Exception:
     if check.message is not None:
         return check_error(check.node, check.message)
-    made: Exception = check.node.attrs["error"](arrays)
-    return made
+    error: Exception = check.node.attrs["error"](arrays)
+    return error
 
 
 def _rows_within(memory: int, nbytes: int) -> int:
-    """How many rows of so many bytes fit into ``memory``."""
+    """The number of rows of ``nbytes`` that fit into ``memory``."""
     return memory // max(nbytes, 1)
 
 
 def _compile(function: Any, parameters: Sequence[Parameter]) -> CodeSource:
-    """Have Numba compile or load a function; where it came from."""
+    """Compile or load a function with Numba, and return where it came from."""
     types = signature(parameters)
     if types in function.overloads:
         return CodeSource.PROCESS
@@ -194,7 +193,7 @@ def _compile(function: Any, parameters: Sequence[Parameter]) -> CodeSource:
 
 
 def _report(node: Node) -> PartReport:
-    """How a node runs that no kernel serves, and why."""
+    """The report on a node that has no kernel."""
     body = body_of(node)
     if body is None:
         return host_report(node)
@@ -202,25 +201,25 @@ def _report(node: Node) -> PartReport:
 
 
 def _host(node: Node) -> Callable[..., list[Array]]:
-    """A node as its own kernel: arrays of its outputs' dtypes that share no memory with what it was given."""
+    """A function that runs a node's NumPy kernel, with results of the right dtypes in memory of their own."""
 
-    def results_of(given: Sequence[Array]) -> Sequence[Array]:
+    def results_of(inputs: Sequence[Array]) -> Sequence[Array]:
         effect_log = _effect_log.get()
         if effect_log is None:
-            return run_node(node, given)
+            return run_node(node, inputs)
         with observed(effect_log.follow):
-            return effect_log.follow(node, given)
+            return effect_log.follow(node, inputs)
 
     shapes = [v.spec.shape if v.spec.shape.is_static else None for v in node.outputs]
 
-    def run(*given: Array) -> list[Array]:
+    def run(*inputs: Array) -> list[Array]:
         with span("host", node.op.name, node.origin):
-            results = results_of(given)
+            results = results_of(inputs)
         check_results(node, shapes, results)
-        made = []
+        outputs = []
         for value, result in zip(node.outputs, results, strict=True):
             array = np.ascontiguousarray(result, value.spec.dtype.dtype).reshape(np.shape(result))
-            made.append(array.copy() if any(np.may_share_memory(array, x) for x in given) else array)
-        return made
+            outputs.append(array.copy() if any(np.may_share_memory(array, x) for x in inputs) else array)
+        return outputs
 
     return run

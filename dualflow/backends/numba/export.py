@@ -1,4 +1,4 @@
-"""A graph as one file to ship: its listing, what it captured, and a function that looks at its arguments."""
+"""Export of a graph as one file: its listing, its captures, and a function that checks its arguments."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from dualflow.graph.options import CompileOptions
 from dualflow.schedule.call_reports import host_report
 
 _GUARDS = '''
-def given(name, value, shape, dtype):
-    """An argument as the program reads it."""
+def checked(name, value, shape, dtype):
+    """An argument as a C-contiguous array of the right shape."""
     array = np.ascontiguousarray(value, dtype).reshape(np.shape(value))
     if array.shape != shape:
         raise ValueError(f"{name} has shape {array.shape}, but the program was compiled for {shape}")
@@ -25,7 +25,7 @@ def given(name, value, shape, dtype):
 
 
 def updated(name, value, shape, dtype):
-    """An argument that the program writes to."""
+    """An argument that the program writes to, which must be a suitable array."""
     fits = isinstance(value, np.ndarray) and value.dtype == dtype and value.shape == shape
     if not fits or not value.flags.carray:
         raise ValueError(f"{name} is updated: it must be a C-contiguous, writeable array of {dtype} {shape}")
@@ -33,7 +33,7 @@ def updated(name, value, shape, dtype):
 
 
 def run(*arrays):
-    """Run the program; where a signal's handler has ended it, its error is raised."""
+    """Run the program; if a signal's handler ends it, raise its error."""
     try:
         return _program(*arrays)
     except SystemError as error:
@@ -44,7 +44,7 @@ def run(*arrays):
 
 
 def export(graph: Graph, constants: Sequence[np.ndarray[Any, Any]] = ()) -> str:
-    """The source of a file with one function of the graph's name, which does what the graph does.
+    """The source of a file with a function of the graph's name that computes the graph.
 
     It takes an array for each argument and variable of the graph, and returns a list of arrays; variables are
     updated in place. ``constants`` are the values of captured tensors, in their order: they are part of the
@@ -70,21 +70,21 @@ def _require_exportable(source: ProgramSource, name: str) -> None:
     if hosts:
         raise InvalidArgumentError(
             f"{name} can't be exported, since a part of it runs through dualflow itself: {', '.join(hosts)}. "
-            "Compute that outside of the function, and give it the result."
+            "Compute that outside of the function, and pass it the result."
         )
 
 
 def _function(
     source: ProgramSource, graph: Graph, constants: Sequence[np.ndarray[Any, Any]]
 ) -> Iterator[str]:
-    """The function that users call: arguments are looked at, captured tensors are added."""
+    """The function that users call: it checks arguments and adds captured tensors."""
     taken = len(graph.inputs) - len(constants)
     names, written = source.inputs, {u.input for u in graph.updates}
     for name, array in zip(names[taken:], constants, strict=True):
         yield f"{name} = {array_source(array)}"
     yield "\n".join(["", f"\ndef {function_name(graph)}({', '.join(names[:taken])}):", *docstring(graph)])
     for argument, value in zip(names[:taken], graph.inputs, strict=False):
-        guard = "updated" if value in written else "given"
+        guard = "updated" if value in written else "checked"
         shape, dtype = tuple(value.spec.shape), value.spec.dtype.name
         yield f"    {argument} = {guard}({argument!r}, {argument}, {shape}, np.dtype({dtype!r}))"
     yield f"    return run({', '.join(names)})\n"

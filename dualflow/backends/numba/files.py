@@ -1,7 +1,7 @@
-"""The files that Numba compiles: one for each kernel, one for each conditional or loop, one for all routines.
+"""The files that Numba compiles: one for each kernel, one for each branch or loop, one for all routines.
 
-What a file calls from another it imports by that file's name, which is the hash of its text. So a file's own
-text says all that its code depends on, as Numba's cache needs it.
+A file imports from other files by their names, which are hashes of their texts. So the text of a file
+determines all that its code depends on, as Numba's cache requires.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ def routine_file() -> str:
 
 
 def routine_support() -> Support:
-    """What routines call."""
+    """The support functions that routines call."""
     support = Support()
     support.primitive("plus")
     return support
 
 
 def function_file(function: FunctionSource, context: ProgramContext) -> str:
-    """A file with one function; the modules that it imports must be there when it is."""
+    """A file with one function. The modules that it imports must be loaded first."""
     imports = [
         f"from {module_name(kernel_file(kernel))} import kernel as {name}"
         for name, kernel in context.kernels.items()

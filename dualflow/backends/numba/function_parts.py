@@ -1,7 +1,7 @@
-"""How a long function is cut into several.
+"""Division of a long function into several.
 
-Numba and LLVM take a time for a function that grows with the square of its length: for one of a thousand
-lines, more than ten minutes. Cut into parts, each a function, it takes as long as its parts do.
+The compile time of Numba and LLVM grows with the square of a function's length: a thousand lines take more
+than ten minutes. Several functions take as long as the sum of them.
 """
 
 from __future__ import annotations
@@ -12,34 +12,33 @@ from typing import Final
 from dualflow.schedule.statements import Statement, walk
 
 LONG: Final = 100
-"""A function of more statements than these, those inside its conditionals and loops counted too, is cut."""
+"""The number of statements, with those inside branches and loops, from which on a function is divided."""
 PART: Final = 40
-"""So many statements a part has at most, unless it is one conditional or loop. It is no more than
-``LONG``."""
+"""The largest number of statements of a part that is not one branch or loop; at most ``LONG``."""
 FEW: Final = 3
-"""So many statements are worth a function."""
+"""The smallest number of statements that are worth a function."""
 
 
 def length(program: Sequence[Statement]) -> int:
-    """How many statements these are, with those inside of conditionals and loops."""
+    """The number of statements, with those inside branches and loops."""
     return sum(1 for _ in walk(program))
 
 
 def is_long(program: Sequence[Statement]) -> bool:
-    """Whether a function that runs these statements is to be cut."""
+    """Whether a function of these statements is divided."""
     return length(program) > LONG
 
 
 def groups(program: Sequence[Statement]) -> Iterator[Sequence[Statement]]:
-    """The statements in order, those of each part together."""
+    """The statements in order, grouped by part."""
     group: list[Statement] = []
-    room = PART
+    capacity = PART
     for statement in program:
-        own = length((statement,))
-        if group and own > room:
+        size = length((statement,))
+        if group and size > capacity:
             yield group
-            group, room = [], PART
+            group, capacity = [], PART
         group.append(statement)
-        room -= own
+        capacity -= size
     if group:
         yield group

@@ -1,11 +1,12 @@
-"""A conditional or loop as one compiled function, with all that is inside it.
+"""A branch or loop as one compiled function, with everything inside it.
 
-The function takes the buffers, sizes and numbers that it uses, so that other sizes are the same source. It
-leaves the number of a check that failed in ``status``, with what the check's error is made of in ``kept``
-arrays, and -1 where a signal has ended it: it asks Python for signals after so much work.
+The function takes the buffers, sizes and numbers that it uses as arguments, so that the source does not
+depend on sizes. It sets ``status`` to the number of a check that failed, and stores the values for the
+check's error in ``saved`` arrays. The status is -1 if a signal has ended it: loops poll for signals after a
+bounded amount of work.
 
-A long function calls others for parts of what is inside it (``function_parts.py``). They take and leave what
-it does, and it returns where one of them has left something in the status.
+A long function calls others for its parts (``function_parts.py``). These have the same protocol, and the
+function returns if one of them has set the status.
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ from dualflow.schedule.loop_program import Run
 from dualflow.schedule.planned import StackRow
 from dualflow.schedule.statements import ChooseBranch, Launch, Multiply, RunLoop, Statement, ValueLayout, walk
 
-ASKED_WORK = 2e7
-"""After so many additions' worth of work a loop asks whether a signal has come, some 10 ms."""
+POLL_WORK = 2e7
+"""Work, in additions, between two polls for signals: about 10 ms."""
 _INDEX = as_dtype("int64")
 _CONSTANTS = {0: "zero", 1: "one"}
 
 _BEGIN = "zero, one = i64(0), i64(1)"
-"""Numba compiles what is called anew for each literal, but not for numbers that have a type."""
+"""Typed zero and one: Numba specialises a called function for each literal, but not for typed numbers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kept:
-    """An array in which a function leaves what the error of its check of that number is made of."""
+class SavedArray:
+    """An array in which a function stores a value for the error of its check of this number."""
 
     name: str
     check: int
@@ -51,31 +52,33 @@ class FunctionSource:
     """A compiled function.
 
     Attributes:
-        name: that it is called by.
-        parameters: what it takes, the status last; ``given`` are what the program gives it.
+        name: its name.
+        parameters: its parameters, the status last.
+        arguments: the expressions that the program passes.
         lines: its body.
-        results: the names of the values that it returns: stacks that have grown, and numbers of iterations.
-        kernels: the names of the kernels that it calls; ``routines`` those of the routines.
-        checks: what each number in the status means.
-        kept: the arrays for their errors, which the program makes.
+        results: the names of the values that it returns: growable buffers, and trip counts.
+        kernels: the names of the kernels that it calls.
+        routines: the names of the routines that it calls.
+        checks: the checks, by number in the status.
+        saved: the arrays for the errors of checks, which the program allocates.
         support: the primitives that it calls.
-        parts: the functions that it calls for parts of itself.
+        parts: the functions that it calls for its parts.
     """
 
     name: str
     parameters: tuple[Parameter, ...]
-    given: tuple[str, ...]
+    arguments: tuple[str, ...]
     lines: NotedLines
     results: tuple[str, ...]
     kernels: frozenset[str]
     routines: frozenset[str]
     checks: tuple[ProgramCheck, ...]
-    kept: tuple[Kept, ...]
+    saved: tuple[SavedArray, ...]
     support: Support
     parts: tuple[FunctionSource, ...]
 
     def walk(self) -> Iterator[FunctionSource]:
-        """The functions that it calls, each behind those that it calls, and itself."""
+        """The functions that it calls, each after those that it calls, and itself."""
         for part in self.parts:
             yield from part.walk()
         yield self
@@ -88,7 +91,7 @@ class FunctionSource:
 
 
 def function_source(outer: CallWriter, control: ChooseBranch | RunLoop, name: str) -> FunctionSource:
-    """A conditional or loop as a function of that name, which ``outer`` calls."""
+    """A branch or loop as a function ``name``, which ``outer`` calls."""
     return _FunctionWriter(outer, name).function((control,))
 
 
@@ -96,20 +99,21 @@ class _FunctionWriter(CallWriter):
     """Writes one function.
 
     Attributes:
-        outer: the writer of the program or of the function that calls this one, which says how it gives what
-            the function takes.
-        name: the function's.
-        local: the names that the function makes itself.
-        checks_before: how many checks the functions around this one have before its own.
-        kept_before: how many arrays they have kept.
+        outer: the writer of the calling program or function, which writes the arguments.
+        name: the function's name.
+        local: the names that the function assigns.
+        checks_before: the number of checks of the enclosing functions before its own.
+        saved_before: the number of their saved arrays.
     """
 
-    def __init__(self, outer: CallWriter, name: str, *, checks_before: int = 0, kept_before: int = 0) -> None:
+    def __init__(
+        self, outer: CallWriter, name: str, *, checks_before: int = 0, saved_before: int = 0
+    ) -> None:
         super().__init__(outer.context)
         self.outer = outer
         self.name = name
         self.checks_before = checks_before
-        self.kept_before = kept_before
+        self.saved_before = saved_before
         self.parameters: dict[str, tuple[Parameter, str]] = {}
         self.numbers: dict[int, str] = {}
         self.literals: dict[str, str] = {}
@@ -117,7 +121,7 @@ class _FunctionWriter(CallWriter):
         self.results: tuple[str, ...] = ()
         self.kernels: set[str] = set()
         self.checks: list[ProgramCheck] = []
-        self.kept: list[Kept] = []
+        self.saved: list[SavedArray] = []
         self.support = Support()
         self.parts: list[FunctionSource] = []
         self._is_long = False
@@ -130,23 +134,23 @@ class _FunctionWriter(CallWriter):
         self.statements(program)
         self._leave()
         self.parameters["status"] = Parameter("status", _INDEX, True), "status"
-        parameters, given = zip(*self.parameters.values(), strict=True)
+        parameters, arguments = zip(*self.parameters.values(), strict=True)
         return FunctionSource(
             self.name,
             parameters,
-            given,
+            arguments,
             self.lines,
             self.results,
             frozenset(self.kernels),
             frozenset(self.routines),
             tuple(self.checks),
-            tuple(self.kept),
+            tuple(self.saved),
             self.support,
             tuple(self.parts),
         )
 
     def _results(self, statement: Statement) -> None:
-        """What later loops read: it is there wherever the function returns."""
+        """Initialise what later loops read, so that it exists wherever the function returns."""
         for loop in walk((statement,)):
             if not isinstance(loop, RunLoop) or not loop.growable:
                 continue
@@ -165,7 +169,7 @@ class _FunctionWriter(CallWriter):
     # Parts
 
     def statements(self, program: Sequence[Statement]) -> None:
-        """Some statements; a long function has others run them."""
+        """Some statements; a long function calls other functions for groups of them."""
         if not self._is_long or (len(program) == 1 and isinstance(program[0], ChooseBranch | RunLoop)):
             super().statements(program)
             return
@@ -176,36 +180,36 @@ class _FunctionWriter(CallWriter):
                 self._part(group)
 
     def _part(self, program: Sequence[Statement]) -> None:
-        """A call of a function that runs these statements."""
+        """A call of a new function with these statements."""
         part = _FunctionWriter(
             self,
             f"{self.name}_{len(self.parts)}",
             checks_before=self._checks_so_far,
-            kept_before=self.kept_before + len(self.kept),
+            saved_before=self.saved_before + len(self.saved),
         ).function(program)
         self.parts.append(part)
         self.local.update(part.results)
         self.checks += part.checks
-        for kept in part.kept:
-            self._keep(kept)
+        for saved in part.saved:
+            self._save(saved)
         left = f"{', '.join(part.results)} = " if part.results else ""
-        self.lines.add(f"{left}{part.name}({', '.join(part.given)})")
+        self.lines.add(f"{left}{part.name}({', '.join(part.arguments)})")
         with self.lines.block("if status[0]:"):
             self._leave()
 
     # Operands
 
-    def _parameter(self, name: str, dtype: DType, given: str, *, array: bool = False) -> str:
+    def _parameter(self, name: str, dtype: DType, argument: str, *, array: bool = False) -> str:
         if name not in self.local:
-            self.parameters.setdefault(name, (Parameter(name, dtype, array), given))
+            self.parameters.setdefault(name, (Parameter(name, dtype, array), argument))
         return name
 
     def buffer(self, buffer: int, dtype: DType) -> str:
         name = self.context.names[buffer]
         if name in self.local:
             return name
-        given = self.outer.buffer(buffer, dtype)
-        return self._parameter(given, dtype, given, array=True)
+        argument = self.outer.buffer(buffer, dtype)
+        return self._parameter(argument, dtype, argument, array=True)
 
     def number(self, number: int) -> str:
         if number in _CONSTANTS:
@@ -214,9 +218,9 @@ class _FunctionWriter(CallWriter):
         return self._parameter(name, _INDEX, self.outer.number(number))
 
     def literal(self, number: Any) -> str:
-        given = self.outer.literal(number)
-        name = self.literals.setdefault(given, f"c{len(self.literals)}")
-        return self._parameter(name, as_dtype(number.dtype), given)
+        argument = self.outer.literal(number)
+        name = self.literals.setdefault(argument, f"c{len(self.literals)}")
+        return self._parameter(name, as_dtype(number.dtype), argument)
 
     def rows_within(self, nbytes: int) -> str:
         return self._parameter(f"most{nbytes}", _INDEX, self.outer.rows_within(nbytes))
@@ -244,28 +248,28 @@ class _FunctionWriter(CallWriter):
 
     @property
     def _checks_so_far(self) -> int:
-        """The number of the last check, among those of the functions around this one too."""
+        """The number of checks so far, with those of enclosing functions."""
         return self.checks_before + len(self.checks)
 
-    def _keep(self, kept: Kept) -> None:
-        self.kept.append(kept)
-        self._parameter(kept.name, kept.value.spec.dtype, kept.name, array=True)
+    def _save(self, saved: SavedArray) -> None:
+        self.saved.append(saved)
+        self._parameter(saved.name, saved.value.spec.dtype, saved.name, array=True)
 
     def require(self, condition: str, check: ProgramCheck, reads: Sequence[ValueLayout] = ()) -> None:
         self.checks.append(check)
         with self.lines.block(f"if not {condition}:"):
             for layout, value in reads:
-                name = f"kept{self.kept_before + len(self.kept)}"
-                self._keep(Kept(name, self._checks_so_far, value))
+                name = f"saved{self.saved_before + len(self.saved)}"
+                self._save(SavedArray(name, self._checks_so_far, value))
                 self.lines.add(f"{name}[:] = {self._stretch(layout, value)}")
             self.lines.add(f"status[0] = {self._checks_so_far}")
             self._leave()
 
-    def launch(self, name: str, run: Run, given: str, nodes: Sequence[Node]) -> None:
+    def launch(self, name: str, run: Run, arguments: str, nodes: Sequence[Node]) -> None:
         self.kernels.add(name)
-        self.lines.add(f"{name}(zero, {self.number(run.total)}, {given})", nodes)
+        self.lines.add(f"{name}(zero, {self.number(run.total)}, {arguments})", nodes)
 
-    def settle(self, checks: Sequence[ProgramCheck], nodes: Sequence[Node]) -> None:
+    def check_status(self, checks: Sequence[ProgramCheck], nodes: Sequence[Node]) -> None:
         loops = any(isinstance(node.op.kind, Loop) for node in nodes)
         if not checks and not loops:
             return
@@ -277,10 +281,10 @@ class _FunctionWriter(CallWriter):
         self.checks += checks
 
     def unrendered(self, launch: Launch) -> None:
-        raise AssertionError(f"{launch.node} is an unavailable_reason to compiling the function")
+        raise AssertionError(f"{launch.node} can't be part of a compiled function")
 
     def host(self, statement: Statement) -> None:
-        raise AssertionError(f"{statement.node} is an unavailable_reason to compiling the function")
+        raise AssertionError(f"{statement.node} can't be part of a compiled function")
 
     def multiply(self, product: Multiply) -> None:
         """A product for each matrix of the batch."""
@@ -288,23 +292,23 @@ class _FunctionWriter(CallWriter):
             return
         self.routines.add("product")
         dtype = product.node.output.spec.dtype
-        given = []
+        arguments = []
         for layout in product.matrices:
             *batched, down, across = layout.strides
             begin = [self.number(layout.offset)] if layout.offset else []
             begin += [f"b{i} * {self.number(stride)}" for i, stride in enumerate(batched) if stride]
-            where = [" + ".join(begin) or "zero", self.number(down), self.number(across)]
-            given += [self.buffer(layout.buffer, dtype), *where]
+            access = [" + ".join(begin) or "zero", self.number(down), self.number(across)]
+            arguments += [self.buffer(layout.buffer, dtype), *access]
         scale = self.literal(dtype.dtype.type(product.scale))
-        given += [*map(self.number, product.shape), scale, self.number(product.adds)]
+        arguments += [*map(self.number, product.shape), scale, self.number(product.adds)]
         with ExitStack() as loops:
             for i, extent in enumerate(product.batch):
                 loops.enter_context(self.lines.block(f"for b{i} in range({self.number(extent)}):"))
-            self.lines.add(f"product({', '.join(given)})", (product.node,))
+            self.lines.add(f"product({', '.join(arguments)})", (product.node,))
 
     def end_iteration(self, loop: RunLoop, iteration: str) -> None:
         iterations = work(self.context, [*loop.test, *loop.body])
-        every = self.number(max(2, int(ASKED_WORK / max(iterations, 1.0))))
+        every = self.number(max(2, int(POLL_WORK / max(iterations, 1.0))))
         signalled = self.support.primitive("signalled")
         with self.lines.block(f"if {iteration} % {every} == 0 and {signalled}():"):
             self.lines.add("status[0] = -1")

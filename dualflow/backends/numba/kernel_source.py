@@ -24,8 +24,8 @@ from dualflow.schedule.registers import written
 from dualflow.schedule.strip_mining import in_strips
 
 MAX_SPECULATIVE = 32
-"""The most calls of maths, right for most operands, that a kernel computes in lanes. Each is some thirty
-lines, which Numba takes 0.2 s to compile; with more of them a kernel calls functions, element by element."""
+"""The largest number of speculative maths functions that a kernel computes in lanes. Each is some thirty
+lines, which take 0.2 s to compile; with more of them a kernel calls functions, element by element."""
 POLL_INTERVAL = 1 << 16
 """Iterations of a loop over scalars between two checks for a signal."""
 
@@ -38,9 +38,9 @@ class KernelSource:
         kernel: its statements, rewritten for Numba.
         support: the functions that it calls, as source.
         lines: the lines of its body.
-        parameters: what it takes, ``lo`` and ``hi`` first.
-        checks: what each number in ``status`` means, with the node it belongs to.
-        nodes: which lines begin a node's code.
+        parameters: its parameters, ``lo`` and ``hi`` first.
+        checks: the message and node of each check, by number in ``status``.
+        nodes: the lines at which the code of a node begins.
     """
 
     kernel: Kernel
@@ -51,22 +51,22 @@ class KernelSource:
     nodes: tuple[tuple[int, Node], ...]
 
     def function(self, name: str) -> str:
-        """The kernel alone, as a function of that name."""
+        """The kernel alone, as a function ``name``."""
         head = f"def {name}({names(self.parameters)}):"
         return "\n".join(['@njit(error_model="numpy", nogil=True, cache=True)', head, *self.lines, ""])
 
     def shared(self, name: str) -> str:
         """A function that shares the kernel's range between Numba's threads, in chunks."""
-        rest = names(self.parameters[2:])
+        arguments = names(self.parameters[2:])
         return f"""
 @njit(parallel=True, error_model="numpy", nogil=True, cache=True)
-def {name}_parallel(total, chunk, {rest}):
+def {name}_parallel(total, chunk, {arguments}):
     for part in prange((total + chunk - 1) // chunk):
-        {name}(part * chunk, min(total, part * chunk + chunk), {rest})
+        {name}(part * chunk, min(total, part * chunk + chunk), {arguments})
 """
 
     def file(self, name: str) -> str:
-        """A whole file with the kernel."""
+        """A complete file with the kernel."""
         return "\n".join([HEADER, *self.support.pieces(), self.function(name)])
 
 
@@ -82,10 +82,10 @@ def source(kernel: Kernel) -> KernelSource:
 
 
 class _KernelMaths(SourceMaths):
-    """The scalar ops of a kernel, which know their place and may end it.
+    """The scalar ops of a kernel, with positions and checks.
 
     Attributes:
-        node: whose function runs.
+        node: the node whose scalar function is evaluated.
         positions: the loop along each axis of its output, None for an axis of size 1.
     """
 
@@ -110,10 +110,10 @@ class _Writer:
     """Writes one kernel.
 
     Attributes:
-        carried: the accumulators that the present lane loop carries between iterations.
-        exact: the registers that a loop by exact code computes once more, under other names: Numba takes
-            time for each name that is bound twice.
-        known: the indices that have a name here.
+        carried: the accumulators that the current lane loop carries between iterations.
+        exact: the registers that a fallback loop computes again, under other names: compile time grows with
+            each name that is bound twice.
+        index_names: the names of index expressions in the current scope.
     """
 
     def __init__(self, kernel: Kernel) -> None:
@@ -125,7 +125,7 @@ class _Writer:
         self.dtypes = dict(enumerate(kernel.buffers))
         self.carried: frozenset[Register] = frozenset()
         self.exact: frozenset[Register] = frozenset()
-        self.known: dict[str, str] = {}
+        self.index_names: dict[str, str] = {}
         self.nodes: list[tuple[int, Node]] = []
 
     def source(self) -> KernelSource:
@@ -142,13 +142,13 @@ class _Writer:
             *(Parameter(f"n{i}", int64) for i in range(kernel.parameters)),
             Parameter("status", int64, array=True),
         )
-        before = len(self.checks)  # lines that stand before all
+        before = len(self.checks)  # the lines that initialise them come first
         nodes = tuple([(line + before, node) for line, node in self.nodes])
         lines, checks = tuple(self.lines.text), tuple(self.checks)
         return KernelSource(kernel, self.support, lines, parameters, checks, nodes)
 
     def fail_unless(self, ok: str, message: str, node: Node) -> None:
-        """Note that a check failed. The status learns it in the end: lanes can't write to it one by one."""
+        """Record whether a check failed. The end of the kernel sets the status: lanes can't write to it."""
         if ok == "True":
             return
         self.checks.append((message, node))
@@ -156,7 +156,7 @@ class _Writer:
         self.lines.add(f"{failed} = {failed} | (not {ok})")
 
     def _note_failures(self) -> None:
-        """Give the status the number of the first check that failed, unless it has one."""
+        """Set the status to the number of the first check that failed, unless it is set."""
         numbers = range(1, len(self.checks) + 1)
         self.lines.text[:0] = [f"    failed{i} = False" for i in numbers]
         for i in numbers:
@@ -187,22 +187,22 @@ class _Writer:
 
     @contextmanager
     def _each(self, loop: lp.For) -> Iterator[None]:
-        """The head of a loop, and what several statements of its body have in common: their indices."""
+        """The head of a loop, and the indices that several statements of its body have in common."""
         begin, end = (self._bound(x) for x in (loop.begin, loop.end))
         span = end if begin == "0" else f"{begin}, {end}"
-        outer, self.known = self.known, dict(self.known)
+        outer, self.index_names = self.index_names, dict(self.index_names)
         with self.lines.block(f"for {_index(loop.loop)} in range({span}):"):
             places = (s.place for s in loop.body if isinstance(s, lp.Load | lp.Store))
             for text, count in Counter(map(self._place, places)).items():
-                if count > 1 and text not in self.known:
-                    name = f"at{len(self.known)}"
+                if count > 1 and text not in self.index_names:
+                    name = f"at{len(self.index_names)}"
                     self.lines.add(f"{name} = {text}")
-                    self.known[text] = name
+                    self.index_names[text] = name
             yield
-        self.known = outer
+        self.index_names = outer
 
     def _speculative(self, loop: lp.For) -> None:
-        """A loop by code that is right in most lanes, then by the exact one if it has to be."""
+        """A speculative loop, which is right in most lanes, then the fallback loop if some lane is wrong."""
         wrong = self.lines.name()
         self.lines.add(f"{wrong} = False")
         with self._each(loop):
@@ -221,19 +221,19 @@ class _Writer:
         return f"n{bound.number}" if isinstance(bound, LaunchParameter) else bound.value
 
     def _blocks(self, blocks: lp.Blocks) -> None:
-        self._stretches(blocks, _block(blocks.loop, blocks.level), f"n{blocks.size.number}")
+        self._chunked_loop(blocks, _block(blocks.loop, blocks.level), f"n{blocks.size.number}")
 
     def _strips(self, strips: lp.StripMinedLoop) -> None:
-        self._stretches(strips, _block(strips.loop, BlockLevel.STRIP), str(strips.width))
+        self._chunked_loop(strips, _block(strips.loop, BlockLevel.STRIP), str(strips.width))
 
-    def _stretches(self, of: lp.Blocks | lp.StripMinedLoop, here: str, size: str) -> None:
+    def _chunked_loop(self, of: lp.Blocks | lp.StripMinedLoop, here: str, size: str) -> None:
         begin, end = self._bound(of.begin), self._bound(of.end)
         with self.lines.block(f"for begin{here} in range({begin}, {end}, {size}):"):
             self._end(here, size, end)
             self._statements(of.body)
 
     def _end(self, here: str, size: str, limit: str) -> None:
-        """Where a stretch ends. Numba takes longer to compile `min` than what is written here."""
+        """The end of a chunk. `min` would take longer to compile than this."""
         self.lines.add(f"end{here} = begin{here} + {size}")
         with self.lines.block(f"if end{here} > {limit}:"):
             self.lines.add(f"end{here} = {limit}")
@@ -258,7 +258,7 @@ class _Writer:
         return evaluate(function, self.maths, operands)
 
     def _bind(self, register: Register, value: SourceValue) -> None:
-        """Give the register its value; a line that has just made the value names the register instead."""
+        """Bind a register to a value; if the last line assigns the value, it assigns the register instead."""
         name = self._name(register)
         if not self.lines.rename(value.text, name):
             self.lines.add(f"{name} = {value.text}")
@@ -284,7 +284,7 @@ class _Writer:
         self.lines.add(f"{self._name(register)} = {element} if {self._name(guarded.inside)} else {zero}")
 
     def _transposed_tile(self, turned: lp.TransposedTile) -> None:
-        """The tile element by element, neighbours in its own memory first."""
+        """The tile, element by element, in the order of its own memory."""
         (across, end), (down, last) = turned.across, turned.down
         target = Place(turned.row, ((down.loop, turned.side), (across.loop, None)), begins=(down, across))
         heads = [
@@ -301,10 +301,10 @@ class _Writer:
 
     def _slots(self, slots: lp.StackScratch) -> None:
         self.dtypes[slots.buffer] = slots.dtype
-        room = self.support.room(slots.dtype, slots.width)
-        self.lines.add(f"x{slots.buffer} = {room}()")
+        allocate = self.support.stack_array(slots.dtype, slots.width)
+        self.lines.add(f"x{slots.buffer} = {allocate}()")
 
-    # Folds
+    # Reductions
 
     def _reduce_init(self, fold: lp.ReduceInit) -> None:
         for register, value in zip(fold.accumulator, self._results(fold.reduction.init, ()), strict=True):
@@ -317,14 +317,14 @@ class _Writer:
         self._assign(fold.accumulator, self._results(fold.reduction.update, operands))
 
     def _accumulator(self, register: Register) -> SourceValue:
-        """What a fold carries around the present loop."""
+        """A register that a reduction carries through the current loop."""
         return SourceValue(self._name(register), register.dtype, reorderable=register in self.carried)
 
     def _place_in(self, index: Sequence[tuple[int, LaunchParameter]]) -> SourceValue:
         """The position along the reduced loops."""
-        (loop, _), *rest = index
+        (loop, _), *inner_loops = index
         text = f"i{loop}"
-        for inner, extent in rest:
+        for inner, extent in inner_loops:
             text = f"({text}) * n{extent.number} + i{inner}"
         return SourceValue(f"i64({text})", int64)
 
@@ -340,7 +340,7 @@ class _Writer:
         self._assign(fold.accumulator, self._results(fold.reduction.combine, both))
 
     def _reduce_lanes(self, fold: lp.ReduceLanes) -> None:
-        """Halves of the accumulators are joined until one is left."""
+        """Combine halves of the lanes' accumulators until one is left."""
         half = self.lines.name()
         self.lines.add(f"{half} = {fold.width // 2}")
         with self.lines.block(f"while {half}:"):
@@ -360,7 +360,7 @@ class _Writer:
             self.lines.add(f"{self._name(register)} = x{slot}[u(0)]")
 
     def _reduce_horizontal(self, fold: lp.ReduceHorizontal) -> None:
-        """Lanes are Numba's: an accumulator has one element."""
+        """Nothing: Numba vectorises lanes, and an accumulator has one element."""
 
     def _reduce_finalize(self, fold: lp.ReduceFinalize) -> None:
         accumulator = [self._register(r) for r in fold.accumulator]
@@ -369,8 +369,8 @@ class _Writer:
     # Conditionals and loops over scalars
 
     def _choose(self, choose: lp.Choose) -> None:
-        found = self._chosen(self._operand(choose.selector), choose.branches)
-        for register, value in zip(choose.registers, found, strict=True):
+        results = self._chosen(self._operand(choose.selector), choose.branches)
+        for register, value in zip(choose.registers, results, strict=True):
             self._bind(register, value)
 
     def _chosen(self, index: SourceValue, branches: Sequence[lp.Branch]) -> list[SourceValue]:
@@ -431,7 +431,7 @@ class _Writer:
 
     def _element(self, place: Place) -> str:
         text = self._place(place)
-        return f"x{place.buffer}[{self.known.get(text, text)}]"
+        return f"x{place.buffer}[{self.index_names.get(text, text)}]"
 
     def _place(self, place: Place) -> str:
         terms = [f"n{place.offset.number}"] if place.offset is not None else []
@@ -456,7 +456,7 @@ def _index(loop: LoopId) -> str:
 
 
 def _block(loop: LoopId, level: Level) -> str:
-    """What tells the variables of a block from those of others."""
+    """The suffix of the variables of a block."""
     name = "_share" if loop is KernelLoop.CHUNKS else str(loop)
     if level is BlockLevel.STRIP:
         return f"{name}_strip"

@@ -1,7 +1,7 @@
-"""A graph's program as the text of one Python file, with comments: it needs NumPy and Numba only.
+"""Listings: a graph's program as one Python file, with comments, which needs NumPy and Numba only.
 
-What a person reads is what runs: the functions that kernels call, the kernels, the conditionals and loops,
-and the function that calls them in order.
+It is the code that runs: support functions, kernels, branches and loops, and the function that calls them in
+order.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from dualflow.graph.options import CompileOptions
 from dualflow.schedule.call_reports import check_error, host_report
 
 _SHOWN = 32
-"""Arrays of up to so many elements are listed."""
+"""The largest number of elements of an array that is listed."""
 _MARK = '''
 def mark(loop):
-    """Which loop runs, by its number; -1 for none."""
+    """Called with the number of the loop that runs; -1 for none."""
 '''
 _FAIL = '''
 def fail(number, *values):
@@ -42,7 +42,7 @@ def fail(number, *values):
 '''
 _ROWS_WITHIN = '''
 def rows_within(nbytes):
-    """How many rows of so many bytes a loop may keep: as many as there is memory for."""
+    """The number of rows of nbytes that a loop may stack: as many as fit into memory."""
     return 2**62 // nbytes
 '''
 
@@ -52,8 +52,10 @@ def listing(graph: Graph) -> str:
 
     Its function takes an array for each input of the graph.
     """
-    made = program(graph, CompileOptions())
-    return joined([*parts(made, graph), made.text(function_name(graph), docstring(graph))])
+    program_source = program(graph, CompileOptions())
+    return joined(
+        [*parts(program_source, graph), program_source.text(function_name(graph), docstring(graph))]
+    )
 
 
 def joined(pieces: Sequence[str]) -> str:
@@ -62,13 +64,13 @@ def joined(pieces: Sequence[str]) -> str:
 
 
 def function_name(graph: Graph) -> str:
-    """The graph's name where a function can have it."""
+    """The graph's name if it is a valid function name, or else ``program``."""
     name = graph.name
     return name if is_free(name) else "program"
 
 
 def parts(source: ProgramSource, graph: Graph) -> Iterator[str]:
-    """All that the program's function calls, in an order in which Python can run it."""
+    """The definitions that the program's function calls, in an order in which Python can execute them."""
     yield f'"""{graph.name}, as dualflow compiled it. It needs NumPy and Numba."""\n'
     yield HEADER
     functions = [part for function in source.functions for part in function.walk()]
@@ -97,17 +99,17 @@ def parts(source: ProgramSource, graph: Graph) -> Iterator[str]:
 
 
 def docstring(graph: Graph) -> list[str]:
-    """What the function takes and returns, as its docstring."""
-    taken = ", ".join(f"{v.spec}" for v in graph.inputs)
-    made = ", ".join(str(v.spec) for v in graph.outputs)
-    told = textwrap.wrap(f"({taken}) -> [{made}]", 100)
-    if len(told) == 1:
-        return [f'    """{told[0]}"""']
-    return ['    """' + told[0], *(f"    {line}" for line in told[1:]), '    """']
+    """The function's docstring: the specs of its arguments and results."""
+    inputs = ", ".join(f"{v.spec}" for v in graph.inputs)
+    outputs = ", ".join(str(v.spec) for v in graph.outputs)
+    lines = textwrap.wrap(f"({inputs}) -> [{outputs}]", 100)
+    if len(lines) == 1:
+        return [f'    """{lines[0]}"""']
+    return ['    """' + lines[0], *(f"    {line}" for line in lines[1:]), '    """']
 
 
 def array_source(array: np.ndarray[Any, Any]) -> str:
-    """An array as source: its elements, or its bytes where they are many.
+    """An array as source: its elements or, if there are many, its bytes.
 
     >>> array_source(np.array([1.5, 2.0], np.float32)), array_source(np.zeros((0, 3), np.int32))
     ('np.array([1.5, 2.0], f32)', 'np.array([], i32).reshape((0, 3))')
@@ -122,33 +124,33 @@ def array_source(array: np.ndarray[Any, Any]) -> str:
 
 
 def _kernel(name: str, kernel: KernelSource, nodes: Sequence[Node]) -> Iterator[str]:
-    """A kernel with a comment where a node's code begins."""
+    """A kernel, with a comment at the beginning of each node's code."""
     at: dict[int, dict[Node, None]] = {}
     for place, node in kernel.nodes:
         at.setdefault(place, {})[node] = None
     head, signature, *_ = kernel.function(name).splitlines()
     yield from textwrap.wrap(note(nodes), 100, initial_indent="# ", subsequent_indent="# ")
     yield from (head, signature)
-    said = ""
+    current = ""
     for i, line in enumerate(kernel.lines):
-        comment = note(tuple(at[i])) if i in at else said
-        yield line if comment == said else commented(line, comment)
-        said = comment
+        comment = note(tuple(at[i])) if i in at else current
+        yield line if comment == current else commented(line, comment)
+        current = comment
     yield ""
 
 
 def _host(number: int, node: Node) -> str:
-    """A node as the NumPy code of its op's kernel; where that is no code of its own, what says so."""
+    """A node as the NumPy code of its op's kernel, or as a function that raises if this needs dualflow."""
     own = kernel_source(node)
     if own is not None:
         return f"\n{own.under(f'host{number}')}"
     report = host_report(node)
-    told = f"{report.what} runs in dualflow only: {report.reason}"
-    return f"\ndef host{number}(*given):\n    raise NotImplementedError({told!r})\n"
+    message = f"{report.what} runs in dualflow only: {report.reason}"
+    return f"\ndef host{number}(*arrays):\n    raise NotImplementedError({message!r})\n"
 
 
 def _failures(checks: Sequence[ProgramCheck]) -> str:
-    """What each number means that the program calls ``fail`` with."""
+    """The errors of the numbers with which the program calls ``fail``."""
     rows = []
     for check in checks:
         if check.message is None:

@@ -1,4 +1,4 @@
-"""Comments of generated source: which ops a line computes, and which of the user's lines asked for them."""
+"""Comments of generated source: the ops that a line computes, and the user's lines of these."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def commented(line: str, comment: str) -> str:
 
 
 class NotedLines(Lines):
-    """Source lines, some with the nodes that they compute, which are part of what a person reads only."""
+    """Source lines with the nodes that they compute, for comments in listings."""
 
     def __init__(self, depth: int = 1) -> None:
         super().__init__(depth)

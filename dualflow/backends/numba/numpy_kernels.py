@@ -1,4 +1,4 @@
-"""NumPy kernels of ops as source of their own, for those that are functions of NumPy and nothing else."""
+"""Standalone source of NumPy kernels, for ops whose kernels use only NumPy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Node
 
 _MOST = 10
-"""So many functions at most, for one kernel."""
+"""The largest number of functions of one kernel."""
 _PLAIN = (bool, int, float, str, type(None))
 
 
@@ -29,9 +29,9 @@ class NumpyKernel:
 
     Attributes:
         functions: the functions that it needs, as source.
-        call: the expression for its results, of the arrays ``given``.
+        call: the expression for its results, in terms of ``arrays``.
         what: its op.
-        dtypes: the source's names of its results' dtypes.
+        dtypes: the names of its results' dtypes in source.
     """
 
     functions: tuple[str, ...]
@@ -40,37 +40,37 @@ class NumpyKernel:
     dtypes: tuple[str, ...]
 
     def under(self, name: str) -> str:
-        """A function of that name, which takes arrays and returns a list of arrays of their own."""
-        lines = [f"def {name}(*given):", f'    """{self.what}"""']
+        """The source of a function ``name``, which takes arrays and returns a list of new arrays."""
+        lines = [f"def {name}(*arrays):", f'    """{self.what}"""']
         for function in self.functions:
             lines += ["", textwrap.indent(function, "    ")]
         if self.functions:
             lines.append("")
         lines += [
-            f"    found = {self.call}",
-            "    found = found if isinstance(found, tuple) else (found,)",
+            f"    results = {self.call}",
+            "    results = results if isinstance(results, tuple) else (results,)",
             f"    dtypes = [{', '.join(self.dtypes)}]",
-            '    return [np.array(x, d, order="C") for x, d in zip(found, dtypes, strict=True)]',
+            '    return [np.array(x, d, order="C") for x, d in zip(results, dtypes, strict=True)]',
             "",
         ]
         return "\n".join(lines)
 
 
 def kernel_source(node: Node) -> NumpyKernel | None:
-    """The NumPy kernel of a node as source; None where it uses more than NumPy."""
+    """The NumPy kernel of a node as source; None if it uses more than NumPy."""
     op = node.op
     if node.effect is not None or body_of(node) is not None or node.bodies:
         return None
     attrs = {name: _plain(value) for name, value in node.attrs.items()}
     if None in attrs.values():
         return None
-    found = _callable(op.kernel)
-    if found is None:
+    source_and_call = _callable(op.kernel)
+    if source_and_call is None:
         return None
-    functions, called = found
-    given = ", ".join(["*given", *(f"{name}={value}" for name, value in attrs.items())])
+    functions, called = source_and_call
+    arguments = ", ".join(["*arrays", *(f"{name}={value}" for name, value in attrs.items())])
     dtypes = tuple([dtype_name(v.spec.dtype) for v in node.outputs])
-    return NumpyKernel(functions, f"{called}({given})", op.name, dtypes)
+    return NumpyKernel(functions, f"{called}({arguments})", op.name, dtypes)
 
 
 def _plain(value: Any) -> str | None:
@@ -82,7 +82,7 @@ def _plain(value: Any) -> str | None:
 
 
 def _callable(kernel: Callable[..., Any]) -> tuple[tuple[str, ...], str] | None:
-    """The functions that a kernel needs, and how it is called itself."""
+    """The functions that a kernel needs, as source, and the expression of the kernel itself."""
     name = getattr(kernel, "__name__", "")
     if isinstance(kernel, np.ufunc) or (getattr(kernel, "__module__", None) or "").startswith("numpy"):
         return ((), f"np.{name}") if getattr(np, name, None) is kernel else None
@@ -96,33 +96,33 @@ def _callable(kernel: Callable[..., Any]) -> tuple[tuple[str, ...], str] | None:
 
 
 def _with_needs(function: FunctionType) -> dict[str, str] | None:
-    """The source of a function and, before it, of what it uses; None where that is more than NumPy."""
-    found: dict[str, str] = {}
+    """The source of a function and, before it, of what it uses; None if it uses more than NumPy."""
+    sources: dict[str, str] = {}
     others: dict[str, str] = {}
     pending, order = [function], list[FunctionType]()
     while pending:
-        at = pending.pop()
-        needs = _needs(at)
+        current = pending.pop()
+        needs = _needs(current)
         if needs is None or len(order) > _MOST:
             return None
-        order.append(at)
-        for one in needs:
-            if isinstance(one, FunctionType):
-                other = exported(one)
+        order.append(current)
+        for needed in needs:
+            if isinstance(needed, FunctionType):
+                other = exported(needed)
                 pending.append(other)
-                if other is not one:
-                    others[one.__name__] = f"{one.__name__} = {other.__name__}"
+                if other is not needed:
+                    others[needed.__name__] = f"{needed.__name__} = {other.__name__}"
             else:
-                found[one.__name__] = f"{one.__name__} = {_built_in(one).__name__}"
-    for one in reversed(order):
-        text = _function_text(one)
-        if text is None or found.setdefault(one.__name__, text) != text:
+                sources[needed.__name__] = f"{needed.__name__} = {_built_in(needed).__name__}"
+    for needed in reversed(order):
+        text = _function_text(needed)
+        if text is None or sources.setdefault(needed.__name__, text) != text:
             return None
-    return {**found, **others}
+    return {**sources, **others}
 
 
 def _needs(function: FunctionType) -> tuple[Any, ...] | None:
-    """The functions and errors of ours that a function uses; None where it uses more than these and NumPy."""
+    """The functions and errors of dualflow that a function uses; None if it uses more than them and NumPy."""
     used = {
         name: function.__globals__[name]
         for name in _globals(function.__code__)
@@ -134,7 +134,7 @@ def _needs(function: FunctionType) -> tuple[Any, ...] | None:
 
 
 def _globals(code: CodeType) -> set[str]:
-    """The global names that some code reads."""
+    """The global names that ``code`` reads."""
     own = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
     return own.union(*[_globals(x) for x in code.co_consts if isinstance(x, CodeType)])
 
@@ -144,7 +144,7 @@ def _is_function_or_error(value: Any) -> bool:
 
 
 def _built_in(error: type[Exception]) -> type:
-    """The built-in error that an error of ours is too."""
+    """The built-in base class of an error of dualflow."""
     return next(x for x in (IndexError, TypeError, ValueError, Exception) if issubclass(error, x))
 
 
@@ -174,7 +174,7 @@ def _lambda_text(function: FunctionType) -> str | None:
 
 
 class _Bare(ast.NodeTransformer):
-    """Takes annotations away, whose names the file has not."""
+    """Removes annotations, whose names the file doesn't define."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         node.returns = None

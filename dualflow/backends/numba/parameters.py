@@ -1,4 +1,4 @@
-"""What compiled functions take: arrays and numbers, each with its dtype."""
+"""Parameters of compiled functions: arrays and numbers, each with its dtype."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Parameter:
 
 
 def names(parameters: Sequence[Parameter]) -> str:
-    """The parameters as a function's head lists them."""
+    """The parameter list of a function's head."""
     return ", ".join(p.name for p in parameters)
 
 
 def dtype_name(dtype: DType) -> str:
-    """How the source names a dtype.
+    """The name of a dtype in source.
 
     >>> from dualflow.core.dtypes import as_dtype
     >>> dtype_name(as_dtype("float32")), dtype_name(as_dtype("complex64"))

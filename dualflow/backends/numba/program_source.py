@@ -1,13 +1,11 @@
-"""A plan as source: kernels, functions for conditionals and loops, and a Python function that calls them in
-order.
+"""A plan as source: kernels, functions of branches and loops, and a Python function that calls them.
 
 The Python function takes an array for each input of the graph, and returns the outputs. The graph's constants
-are global names, flat arrays.
-Products are ``np.matmul``. A conditional or loop is a compiled function of its own (``function_source.py``),
-unless its iterations are so heavy that threads and BLAS are worth more than what Python costs: then it is
-Python's own ``if`` or ``while`` around compiled kernels. Beside kernels and routines the function calls
-``fail`` (raises the error of a check), ``mark`` (is told of the loop that runs), ``rows_within`` (how many
-rows fit into memory), and a function for each node that has no kernel.
+are global names of flat arrays. Products are ``np.matmul``. A branch or loop is a compiled function
+(``function_source.py``), unless its iterations are so expensive that threads and BLAS gain more than Python
+costs: then it is an ``if`` or ``while`` of Python around compiled kernels. The function also calls ``fail``
+(raises the error of a check), ``mark`` (records the loop that runs), ``rows_within`` (the number of rows that
+fit into memory), and a function for each node without a kernel.
 """
 
 from __future__ import annotations
@@ -50,10 +48,10 @@ from dualflow.schedule.statements import (
     walk,
 )
 
-SHARES = 8
-"""So many shares for each kernel that is shared, however many threads there are."""
+CHUNKS = 8
+"""The number of chunks of a kernel that threads share, for any number of threads."""
 ALIGNED = 64
-"""Shares of a loop with lanes are multiples of so many iterations."""
+"""Chunks of a loop with lanes are multiples of this number of iterations."""
 
 
 def program(graph: Graph, options: CompileOptions) -> ProgramSource:
@@ -68,14 +66,14 @@ class ProgramSource(CallWriter):
     """The Python function of a plan, and what it calls.
 
     Attributes:
-        plan: what it does.
+        plan: the plan.
         direct: the names of the kernels that the Python function calls.
-        shared: the names of those whose range threads share there.
-        functions: the conditionals and loops that are compiled, in the order of their calls.
-        checks: what the numbers mean with which the program calls ``fail``, from 1 on.
-        hosts: the statements that run as their op's own kernel, in the order of ``host0``, ``host1``, ...
+        shared: the names of those whose range threads share.
+        functions: the compiled branches and loops, in the order of their calls.
+        checks: the checks, by the number with which the program calls ``fail``, from 1 on.
+        hosts: the statements that run as their op's NumPy kernel, in the order of ``host0``, ``host1``, ...
         marks: the outermost loops, in the order of ``mark(0)``, ``mark(1)``, ...
-        fallbacks: why conditionals and loops are Python's own.
+        fallbacks: the reasons why branches and loops are not compiled.
     """
 
     def __init__(self, plan: Plan, names: Sequence[str | None]) -> None:
@@ -97,7 +95,7 @@ class ProgramSource(CallWriter):
 
     @property
     def inputs(self) -> list[str]:
-        """The names of the inputs, which the function takes."""
+        """The names of the inputs, which are the function's parameters."""
         return self.context.names[: self.plan.inputs]
 
     @property
@@ -107,16 +105,16 @@ class ProgramSource(CallWriter):
         return {n: c.reshape(-1) for n, c in zip(names, self.plan.constants, strict=True)}
 
     def text(self, name: str, head: Sequence[str] = ()) -> str:
-        """The function under that name; ``head`` are lines that its body begins with."""
-        plan, names, given = self.plan, self.context.names, self.inputs
-        made = list(
+        """The source of the function ``name``; its body begins with the lines ``head``."""
+        plan, names, inputs = self.plan, self.context.names, self.inputs
+        allocated = list(
             zip(names[plan.first_output : plan.arena], (*plan.outputs, *plan.temporaries), strict=True)
         )
         results = names[plan.first_output : plan.first_temporary]
-        lines = [f"def {name}({', '.join(given)}):", *head]
-        if given:
-            lines.append(f"    {', '.join(given)} = {', '.join(f'{n}.reshape(-1)' for n in given)}")
-        lines += [f"    {n} = np.empty({_count(s)}, {dtype_name(s.dtype)})" for n, s in made]
+        lines = [f"def {name}({', '.join(inputs)}):", *head]
+        if inputs:
+            lines.append(f"    {', '.join(inputs)} = {', '.join(f'{n}.reshape(-1)' for n in inputs)}")
+        lines += [f"    {n} = np.empty({_count(s)}, {dtype_name(s.dtype)})" for n, s in allocated]
         if self._arena:
             lines.append(f"    arena = np.empty({plan.arena_bytes + -plan.arena_bytes % 8}, u8)")
         lines += [f"    {n} = arena.view({dtype_name(d)})" for d, n in self._arena.items()]
@@ -149,14 +147,14 @@ class ProgramSource(CallWriter):
         return f"iteration{loop}"
 
     def _array(self, layout: Layout, value: Value) -> str:
-        """A value as an array of its shape."""
+        """A value as an array of its shape and strides."""
         self.routines.add("array")
         buffer = self.buffer(layout.buffer, value.spec.dtype)
         return f"array({buffer}, {layout.offset}, {sizes(value)}, {layout.strides})"
 
     # Calls
 
-    def launch(self, name: str, run: Run, given: str, nodes: Sequence[Node]) -> None:
+    def launch(self, name: str, run: Run, arguments: str, nodes: Sequence[Node]) -> None:
         """A call of a kernel, in one range or shared between threads."""
         self.direct.add(name)
         head = f"{name}(0, {run.total}"
@@ -167,11 +165,11 @@ class ProgramSource(CallWriter):
         marked = loop is not None and not self._inside
         if loop is not None and marked:
             self._mark(loop)
-        self.lines.add(f"{head}, {given})", nodes)
+        self.lines.add(f"{head}, {arguments})", nodes)
         if marked:
             self.lines.add("mark(-1)")
 
-    def settle(self, checks: Sequence[ProgramCheck], nodes: Sequence[Node]) -> None:
+    def check_status(self, checks: Sequence[ProgramCheck], nodes: Sequence[Node]) -> None:
         if not checks:
             return
         first = len(self.checks)
@@ -181,9 +179,9 @@ class ProgramSource(CallWriter):
 
     def require(self, condition: str, check: ProgramCheck, reads: Sequence[ValueLayout] = ()) -> None:
         self.checks.append(check)
-        given = [str(len(self.checks)), *(self._array(layout, value) for layout, value in reads)]
+        arguments = [str(len(self.checks)), *(self._array(layout, value) for layout, value in reads)]
         with self.lines.block(f"if not {condition}:"):
-            self.lines.add(f"fail({', '.join(given)})", (check.node,))
+            self.lines.add(f"fail({', '.join(arguments)})", (check.node,))
 
     def unrendered(self, launch: Launch) -> None:
         self._host(launch, whole=False)
@@ -195,32 +193,32 @@ class ProgramSource(CallWriter):
             for layout, v, side in zip(product.inputs, node.inputs, "ab", strict=False)
         )
         target, scale = self._array(out, node.output), product.scale
-        made = f"np.matmul({left}, {right})"
+        product_text = f"np.matmul({left}, {right})"
         if scale != 1.0:
-            made += f" * {dtype_name(node.output.spec.dtype)}({scale!r})"
+            product_text += f" * {dtype_name(node.output.spec.dtype)}({scale!r})"
         if product.adds:
-            line = f"{target}[...] += {made}"
+            line = f"{target}[...] += {product_text}"
         elif scale != 1.0:
-            line = f"{target}[...] = {made}"
+            line = f"{target}[...] = {product_text}"
         else:
-            line = f"{made[:-1]}, out={target})"
+            line = f"{product_text[:-1]}, out={target})"
         self.lines.add(line, (node,))
 
     def host(self, statement: Statement) -> None:
         self._host(statement, whole=True)
 
     def _host(self, call: Statement, *, whole: bool) -> None:
-        """The op's own kernel, on views of the buffers; ``whole`` results become the buffers themselves."""
+        """A call of the op's NumPy kernel on views of buffers; ``whole`` results become the buffers."""
         number, names = len(self.hosts), self.context.names
         self.hosts.append(call)
-        given = [
+        arguments = [
             names[layout.buffer] if None in v.spec.shape else self._array(layout, v)
             for layout, v in zip(call.inputs, call.node.inputs, strict=True)
         ]
-        made = [f"made{i}" for i in range(len(call.outputs))]
-        left = f"[{', '.join(made)}] = " if made else ""
-        self.lines.add(f"{left}host{number}({', '.join(given)})", (call.node,))
-        for name, layout, value in zip(made, call.outputs, call.node.outputs, strict=True):
+        results = [f"result{i}" for i in range(len(call.outputs))]
+        left = f"[{', '.join(results)}] = " if results else ""
+        self.lines.add(f"{left}host{number}({', '.join(arguments)})", (call.node,))
+        for name, layout, value in zip(results, call.outputs, call.node.outputs, strict=True):
             if not whole or layout.buffer < self.plan.inputs or layout.buffer >= self.plan.arena:
                 self.lines.add(f"{self._array(layout, value)}[...] = {name}")
             else:
@@ -230,10 +228,10 @@ class ProgramSource(CallWriter):
     # Conditionals and loops
 
     def end_iteration(self, loop: RunLoop, iteration: str) -> None:
-        """Python looks for signals itself."""
+        """Nothing: Python handles signals itself."""
 
     def control(self, statement: ChooseBranch | RunLoop) -> None:
-        """A compiled function, or a fallback; while the outermost loop runs, the program says which it is."""
+        """A compiled function, or a fallback; the program marks the outermost loop while it runs."""
         fallback = unavailable_reason(self.context, statement)
         if fallback is not None:
             self.fallbacks.append(fallback)
@@ -244,34 +242,34 @@ class ProgramSource(CallWriter):
         if outermost:
             self._mark(statement.node)
             self._inside = True
-        found = self._call(statement) if fallback is None else None
-        if found is None:
+        function = self._call(statement) if fallback is None else None
+        if function is None:
             super().control(statement)
         if outermost:
             self._inside = False
             self.lines.add("mark(-1)")
-        if found is not None:
-            self._settle_kept(found)
-            self.settle(found.checks, ())
+        if function is not None:
+            self._check_saved(function)
+            self.check_status(function.checks, ())
 
     def _call(self, statement: ChooseBranch | RunLoop) -> FunctionSource:
-        """A conditional or loop as a compiled function, and a call of it."""
+        """A branch or loop as a compiled function, and a call of it."""
         stem = "cond" if isinstance(statement, ChooseBranch) else "loop"
-        found = function_source(self, statement, f"{stem}{len(self.functions)}")
-        self.functions.append(found)
-        for kept in found.kept:
-            spec = kept.value.spec
-            self.lines.add(f"{kept.name} = np.empty({_count(spec)}, {dtype_name(spec.dtype)})")
-        left = f"{', '.join(found.results)} = " if found.results else ""
-        self.lines.add(f"{left}{found.name}({', '.join(found.given)})", (statement.node,))
-        return found
+        function = function_source(self, statement, f"{stem}{len(self.functions)}")
+        self.functions.append(function)
+        for saved in function.saved:
+            spec = saved.value.spec
+            self.lines.add(f"{saved.name} = np.empty({_count(spec)}, {dtype_name(spec.dtype)})")
+        left = f"{', '.join(function.results)} = " if function.results else ""
+        self.lines.add(f"{left}{function.name}({', '.join(function.arguments)})", (statement.node,))
+        return function
 
-    def _settle_kept(self, found: FunctionSource) -> None:
-        """Raise the error of a check that has kept what it is made of."""
-        for number in dict.fromkeys(kept.check for kept in found.kept):
-            kept = [f"{k.name}.reshape({sizes(k.value)})" for k in found.kept if k.check == number]
+    def _check_saved(self, function: FunctionSource) -> None:
+        """Raise the error of a failed check with saved values."""
+        for number in dict.fromkeys(saved.check for saved in function.saved):
+            saved = [f"{k.name}.reshape({sizes(k.value)})" for k in function.saved if k.check == number]
             with self.lines.block(f"if status[0] == {number}:"):
-                self.lines.add(f"fail({', '.join([str(len(self.checks) + number), *kept])})")
+                self.lines.add(f"fail({', '.join([str(len(self.checks) + number), *saved])})")
 
     def _mark(self, node: Node) -> None:
         self.lines.add(f"mark({len(self.marks)})")
@@ -279,31 +277,31 @@ class ProgramSource(CallWriter):
 
 
 def _has_loop(node: Node) -> bool:
-    """Whether a node is a loop, or a conditional with one inside."""
+    """Whether a node is a loop, or a branch with a loop inside."""
     return isinstance(node.op.kind, Loop) or any(_has_loop(n) for g in bodies(node) for n in g.nodes)
 
 
 def _chunk(run: Run) -> int:
-    """PlannedLoop of one share: whole vectors of them where the outermost loop has lanes."""
-    chunk = -(-run.total // SHARES)
+    """The iterations of a chunk: a multiple of the vector length if the outermost loop has lanes."""
+    chunk = -(-run.total // CHUNKS)
     lanes = any(isinstance(s, For) and s.kind is LoopKind.LANES for s in run.kernel.body)
     return chunk + -chunk % ALIGNED if lanes else chunk
 
 
 def _input_names(graph: Graph) -> Iterator[str | None]:
-    """Each input's own name where it has one."""
+    """The name of each input, if it has one."""
     yield from (v.spec.name for v in graph.arguments)
     yield from (getattr(c.source, "name", None) for c in graph.captures)
 
 
 def _buffer_names(plan: Plan, inputs: Sequence[str | None]) -> Iterator[str]:
-    """A name for each buffer of the plan, those of the inputs by their own."""
+    """A name for each buffer of the plan; inputs have their own names."""
     taken: set[str] = set()
     for i, name in enumerate(inputs):
         plain = re.sub(r"\W", "_", (name or "").removesuffix(":0"))
-        found = plain if is_free(plain) and plain not in taken else f"in{i}"
-        taken.add(found)
-        yield found
+        unique = plain if is_free(plain) and plain not in taken else f"in{i}"
+        taken.add(unique)
+        yield unique
     yield from (f"const{i}" for i in range(len(plan.constants)))
     yield from (f"out{i}" for i in range(len(plan.outputs)))
     yield from (f"temp{i}" for i in range(len(plan.temporaries)))
@@ -312,25 +310,25 @@ def _buffer_names(plan: Plan, inputs: Sequence[str | None]) -> Iterator[str]:
 
 
 def is_free(name: str) -> bool:
-    """Whether a name is one that the source does not use itself."""
+    """Whether the source does not use a name itself."""
     return name.isidentifier() and not keyword.iskeyword(name) and not _RESERVED.fullmatch(name)
 
 
 _RESERVED = re.compile(
-    r"np|u|b1|inf|nan|[iuf]\d+|k\d+(_parallel)?|status|fail|mark|rows_within|array|grown|product|plus|signalled"
-    r"|scatter_\w+|arena\w*|(in|const|out|temp|part|made|host|iteration|row|kept|most|[trxcnb])\d+"
-    r"|(loop|conditional)\d+(_\d+)*"
-    r"|range|len|max|min|zero|one|given|updated|run|base64|njit|prange|ir|types|cgutils|intrinsic|FAILURES"
+    r"np|u|b1|inf|nan|[iuf]\d+|k\d+(_parallel)?|status|fail|mark|rows_within|array|grown|product|plus"
+    r"|signalled|scatter_\w+|arena\w*|(in|const|out|temp|part|result|host|iteration|row|saved|most|[trxcnb])\d+"
+    r"|(loop|cond)\d+(_\d+)*"
+    r"|range|len|max|min|zero|one|checked|updated|run|base64|njit|prange|ir|types|cgutils|intrinsic|FAILURES"
 )
 
 
 def _count(spec: TensorSpec) -> int:
-    """The elements of a buffer; 0 where a host call is to tell the size."""
+    """The number of elements of a buffer; 0 if a host call determines the size."""
     return math.prod(d or 0 for d in spec.shape)
 
 
 def scalar(number: Any) -> str:
-    """A NumPy scalar as the source writes it.
+    """A NumPy scalar as source.
 
     >>> import numpy as np
     >>> scalar(np.float32(0.1)), scalar(np.int64(-3)), scalar(np.float64("inf"))

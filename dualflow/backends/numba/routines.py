@@ -1,13 +1,13 @@
-"""What programs call beside their kernels, each as source that needs NumPy and Numba only.
+"""Routines that programs call in addition to kernels, as source that needs NumPy and Numba only.
 
-All take flat arrays, and where in them an operand begins.
+They take flat arrays, and the offsets of operands.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-_JOIN: Final = "Join rows with those that positions name, in order."
+_JOIN: Final = "Combine rows with the rows at indices, in order."
 _EXTREME: Final = (
     "out[u(here + j)] if out[u(here + j)] {sign} rows[u(row + j)] or out[u(here + j)] != out[u(here + j)] "
     "else rows[u(row + j)]"
@@ -15,7 +15,7 @@ _EXTREME: Final = (
 
 
 def _scatter(join: str, doc: str, joined: str) -> str:
-    """The routine that writes the expression ``joined`` of two elements where each position says."""
+    """The routine that writes the expression ``joined`` of two elements at each index."""
     return f'''
 @njit(error_model="numpy", cache=True)
 def scatter_{join}(out, to, positions, at, rows, begin, iterations, count, length, sizes, depth):
@@ -37,15 +37,15 @@ def scatter_{join}(out, to, positions, at, rows, begin, iterations, count, lengt
 ROUTINES: Final = {
     "array": '''
 def array(flat, offset, shape, strides):
-    """The elements of a flat array that lie at these distances, as an array of this shape."""
-    bits = flat.view(f"u{flat.itemsize}") if flat.dtype.num >= 256 else flat  # which as_strided can spell
-    seen = np.lib.stride_tricks.as_strided(bits[offset:], shape, [s * flat.itemsize for s in strides])
-    return seen if bits is flat else seen.view(flat.dtype)
+    """A strided view of a flat array, with element strides."""
+    bits = flat.view(f"u{flat.itemsize}") if flat.dtype.num >= 256 else flat  # as_strided supports no other
+    dtypes view = np.lib.stride_tricks.as_strided(bits[offset:], shape, [s * flat.itemsize for s in strides])
+    return view if bits is flat else view.view(flat.dtype)
 ''',
     "grown": '''
 @njit(error_model="numpy", cache=True)
 def grown(stack, least):
-    """The stack with room for twice as many elements, or the least number."""
+    """The stack with twice its capacity, but at least ``least`` elements."""
     more = np.empty(max(least, 2 * len(stack)), stack.dtype)
     more[: len(stack)] = stack
     return more
@@ -97,14 +97,14 @@ def product(x, x0, xr, xc, y, y0, yr, yc, out, o0, outr, outc, rows, columns, in
     "scatter_inside": '''
 @njit(error_model="numpy", cache=True)
 def scatter_inside(positions, at, count, sizes, depth):
-    """Whether each of so many positions names a place of an array of these sizes."""
+    """Whether ``count`` indices are in the bounds of an array of these sizes."""
     for i in range(count):
         for d in range(depth):
             if not 0 <= i64(positions[at + i * depth + d]) < sizes[d]:
                 return False
     return True
 ''',
-    "scatter_put": _scatter("put", "Put rows where positions say, in order.", "rows[u(row + j)]"),
+    "scatter_put": _scatter("put", "Write rows to indices, in order.", "rows[u(row + j)]"),
     "scatter_add": _scatter("add", _JOIN, "out[u(here + j)] + rows[u(row + j)]"),
     "scatter_multiply": _scatter("multiply", _JOIN, "out[u(here + j)] * rows[u(row + j)]"),
     "scatter_maximum": _scatter("maximum", _JOIN, _EXTREME.format(sign=">")),

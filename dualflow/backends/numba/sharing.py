@@ -1,8 +1,8 @@
-"""A kernel's range shared between threads: whoever is awake claims the next chunk, the caller too.
+"""A kernel's range shared between threads: each thread, and the caller, takes the next chunk from a queue.
 
-The threads are Python's, and kernels run without the GIL. Numba's own threads, which ``prange`` uses, stay
-out of it: code for them takes several times as long to compile as the kernel itself, and they end the process
-where two threads or a forked child come to them.
+The threads are Python's, and kernels run without the GIL. The threads of Numba's ``prange`` are not used:
+their code takes several times as long to compile as the kernel, and they end the process if two threads, or a
+forked child, use them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dualflow.core.locks import SharedLock
 
 
 class _Team:
-    """The threads of this process that help callers, made when they are first needed."""
+    """The thread pool of this process, created at first use."""
 
     def __init__(self) -> None:
         self.lock = SharedLock()
@@ -28,7 +28,7 @@ class _Team:
             os.register_at_fork(after_in_child=self._forget)
 
     def _forget(self) -> None:
-        """A forked child has none of its parent's threads."""
+        """Drop the pool in a forked child, which has none of its parent's threads."""
         self.pool = None
 
     def helpers(self) -> ThreadPoolExecutor:
@@ -42,35 +42,35 @@ _team: Final = _Team()
 
 
 def _helpers(chunks: int, most: int | None) -> int:
-    """How many threads are to help a caller with so many chunks, where at most ``most`` are to work."""
+    """The number of threads to start for ``chunks`` chunks, if at most ``most`` threads may work."""
     return min(thread_count.num_threads(), chunks, chunks if most is None else most) - 1
 
 
 def shared(kernel: Callable[..., None], most: int | None = None) -> Callable[..., None]:
-    """A function of a range's length, a chunk's, and the rest that ``kernel`` takes behind its range.
+    """A function of a range's length, a chunk's length, and the remaining arguments of ``kernel``.
 
     Chunks are the same for any number of threads, of which there are at most ``most``.
     """
 
-    def run(total: int, chunk: int, *given: Any) -> None:
-        waiting = deque(range(0, total, chunk))
+    def run(total: int, chunk: int, *arguments: Any) -> None:
+        begins = deque(range(0, total, chunk))
 
         def work() -> None:
             while True:
                 try:
-                    begin = waiting.popleft()
+                    begin = begins.popleft()
                 except IndexError:
                     return
-                kernel(begin, min(begin + chunk, total), *given)
+                kernel(begin, min(begin + chunk, total), *arguments)
 
         helping = deque[Future[None]]()
-        # Where no thread can be started, or Python is ending, the caller does what is left.
+        # If no thread can be started, or Python is shutting down, the caller runs the remaining chunks.
         with suppress(RuntimeError):
-            helping.extend(_team.helpers().submit(work) for _ in range(_helpers(len(waiting), most)))
+            helping.extend(_team.helpers().submit(work) for _ in range(_helpers(len(begins), most)))
         try:
             work()
         finally:
-            waiting.clear()
+            begins.clear()
             for help in helping:
                 if not help.cancel():
                     help.result()

@@ -1,4 +1,4 @@
-"""The Numba types of what compiled functions take."""
+"""The Numba types of compiled functions' parameters."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Source as files in the cache folder: what Numba compiles and caches, and what tracebacks show.
+"""Source as files in the cache folder: Numba compiles and caches them, and tracebacks show them.
 
-A file is named by the hash of its text. It is written to a temporary name and renamed, and what stands there
+A file is named by the hash of its text. It is written to a temporary file, which is renamed. An existing file
 is compared with the text before it is used, so that a damaged or foreign file is replaced, never run.
 """
 
@@ -30,21 +30,21 @@ def module_name(text: str) -> str:
 
 
 def module_of(text: str) -> ModuleType:
-    """The module whose source is ``text``, the same one for the same text; others can import it by its name.
+    """The module whose source is ``text``, one for equal texts. Other modules can import it by its name.
 
     Without a cache folder it has no file: Numba then compiles it anew in each process.
     """
     name = module_name(text)
     with _lock.lock:
-        found = _modules.get(name)
-        if found is None:
+        module = _modules.get(name)
+        if module is None:
             path = _file(name, text)
-            found = _modules[name] = _without_file(name, text) if path is None else _from_file(name, path)
-        return found
+            module = _modules[name] = _without_file(name, text) if path is None else _from_file(name, path)
+        return module
 
 
 def _file(name: str, text: str) -> str | None:
-    """The path of a file that holds ``text``; None where there is no folder that is ours to write to."""
+    """The path of a file with ``text``; None without a usable cache folder."""
     where = object_cache.folder()
     if where is None or object_cache.unavailable_reason():
         return None

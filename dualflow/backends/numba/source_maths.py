@@ -34,7 +34,7 @@ def _comparison(symbol: str) -> Callable[[SourceMaths, SourceValue, SourceValue]
 
 
 def _reordered(symbol: str, primitive: str) -> Callable[[SourceMaths, SourceValue, SourceValue], SourceValue]:
-    """An operation that lanes may do in another order, where the first operand is carried along them."""
+    """An operation that may be reordered between lanes, if they carry the first operand."""
 
     def method(self: SourceMaths, x: SourceValue, y: SourceValue) -> SourceValue:
         if x.reorderable and x.dtype.is_floating:
@@ -66,8 +66,8 @@ class SourceMaths:
     Attributes:
         lines: where the lines are added.
         support: the functions that they call.
-        wrong: if it is a list, ops whose fast code is right for most operands do without the rest, and add
-            there where it is wrong.
+        wrong: if it is a list, ops with a speculative definition omit the fallback, and append the condition
+            under which the result is wrong.
     """
 
     def __init__(self, lines: Lines, support: Support) -> None:
@@ -77,7 +77,7 @@ class SourceMaths:
     # Lines
 
     def expression(self, dtype: DType, text: str) -> SourceValue:
-        """A new value, under a name of its own."""
+        """A new value with a name of its own."""
         name = self.lines.name()
         self.lines.add(f"{name} = {text}")
         return SourceValue(name, dtype)
@@ -166,7 +166,7 @@ class SourceMaths:
     round, sqrt, copysign = _instruction("roundeven"), _instruction("sqrt"), _instruction("copysign")
     fma = _instruction("fma")
 
-    # Cond and conversion
+    # Selection and conversion
 
     def where(self, condition: SourceValue, x: SourceValue, y: SourceValue) -> SourceValue:
         name = self.support.primitive("select")
@@ -235,7 +235,7 @@ class SourceMaths:
         return self._called(name, (x, y))
 
     def defined(self, op: ScalarOp, *operands: SourceValue) -> SourceValue:
-        """A call of the definition of ``op``, or its code where ``wrong`` is a list and it has a fallback."""
+        """A call of the definition of ``op``, or its code if ``wrong`` is a list and it has a fallback."""
         dtype = operands[0].dtype
         if self.wrong is not None and has_fallback(op, dtype):
             value, *wrong = evaluate(definition(op, dtype).function, self, operands)
@@ -250,15 +250,15 @@ class SourceMaths:
         return self.expression(operands[0].dtype, f"{name}({', '.join([x.text for x in operands])})")
 
     def _define(self, name: str, op: ScalarOp, dtype: DType) -> None:
-        """Write the function of a definition; what is wrong comes from NumPy, which calls C's function."""
-        made = definition(op, dtype)
-        names = "xy"[: len(made.function.inputs)]
+        """Write the function of a definition; the fallback is NumPy, which calls the C function."""
+        traced = definition(op, dtype)
+        names = "xy"[: len(traced.function.inputs)]
         lines = self.support.function(name, names)
         operands = [SourceValue(n, dtype) for n in names]
-        value, *wrong = evaluate(made.function, SourceMaths(lines, self.support), operands)
-        if made.fallback is not None:
+        value, *wrong = evaluate(traced.function, SourceMaths(lines, self.support), operands)
+        if traced.fallback is not None:
             with lines.block(f"if {wrong[0].text}:"):
-                lines.add(f"return np.{made.fallback}({', '.join(names)})")
+                lines.add(f"return np.{traced.fallback}({', '.join(names)})")
         lines.add(f"return {value.text}")
 
     def _integer_power(self, name: str, dtype: DType) -> None:

@@ -1,4 +1,4 @@
-"""Functions that kernels call: single instructions as intrinsics, and maths as source."""
+"""Support functions of kernels: single instructions as intrinsics, and maths as source."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ i8, i16, i32, i64 = np.int8, np.int16, np.int32, np.int64
 u8, u16, u32, u64 = np.uint8, np.uint16, np.uint32, np.uint64
 f32, f64 = np.float32, np.float64
 """
-"""What every file begins with.
+"""The header of every file.
 
-A place in a buffer is unsigned, ``x[u(i)]``: Numba then need not look below 0.
+Indices of buffers are unsigned, ``x[u(i)]``, so that Numba checks no negative ones.
 """
 
 
 def _instruction(name: str, arity: int) -> str:
-    given = ", ".join("xyz"[:arity])
+    parameters = ", ".join("xyz"[:arity])
     return f'''
 @intrinsic
-def {name}(context, {given}):
+def {name}(context, {parameters}):
     """llvm.{name}"""
 
     def code(context, builder, signature, args):
@@ -42,7 +42,7 @@ def {name}(context, {given}):
         signature = ir.FunctionType(type, [type] * {arity})
         return builder.call(builder.module.declare_intrinsic("llvm.{name}", [type], signature), args)
 
-    return x({given}), code
+    return x({parameters}), code
 '''
 
 
@@ -80,7 +80,7 @@ def _reordered(name: str, symbol: str, opcode: str) -> str:
     return f'''
 @intrinsic
 def {name}(context, x, y):
-    """x {symbol} y, which may be done in another order, so that a loop can use lanes"""
+    """x {symbol} y, which may be reassociated, so that a loop can be vectorised"""
 
     def code(context, builder, signature, args):
         return builder.{opcode}(*args, flags=("reassoc",))
@@ -89,25 +89,25 @@ def {name}(context, x, y):
 '''
 
 
-def _room(name: str, dtype: str, count: int) -> str:
+def _stack_array(name: str, dtype: str, count: int) -> str:
     return f'''
 @intrinsic
 def {name}(context):
-    """A small array on the stack of the function that asks for it."""
-    made = types.Array(types.{dtype}, 1, "C")
+    """A small array on the stack of the calling function."""
+    type = types.Array(types.{dtype}, 1, "C")
 
     def code(context, builder, signature, args):
         item = context.get_data_type(types.{dtype})
         size = ir.Constant(ir.IntType(64), context.get_abi_sizeof(item))
         count = ir.Constant(ir.IntType(64), {count})
-        room = cgutils.alloca_once(builder, ir.ArrayType(item, {count}))
-        room.align = 64
-        array = context.make_array(made)(context, builder)
-        data = builder.bitcast(room, array.data.type)
+        memory = cgutils.alloca_once(builder, ir.ArrayType(item, {count}))
+        memory.align = 64
+        array = context.make_array(type)(context, builder)
+        data = builder.bitcast(memory, array.data.type)
         context.populate_array(array, data=data, shape=[count], strides=[size], itemsize=size, meminfo=None)
         return array._getvalue()
 
-    return made(), code
+    return type(), code
 '''
 
 
@@ -118,7 +118,7 @@ _PRIMITIVES: Final = {
     "select": '''
 @intrinsic
 def select(context, test, x, y):
-    """x if test, else y, without a branch: Numba takes time for each branch times each variable"""
+    """x if test, else y, without a branch: compile time grows with branches times variables"""
 
     def code(context, builder, signature, args):
         return builder.select(*args)
@@ -128,26 +128,26 @@ def select(context, test, x, y):
     "signalled": '''
 @intrinsic
 def signalled(context):
-    """Whether a signal has come whose handler has raised: then the function is to return."""
+    """Whether a signal's handler has raised, so that the function must return."""
 
     def code(context, builder, signature, args):
         number, nothing = ir.IntType(32), ir.VoidType()
 
-        def call(name, result, given):
-            type = ir.FunctionType(result, [x.type for x in given])
-            return builder.call(cgutils.get_or_insert_function(builder.module, type, name), given)
+        def call(name, result, arguments):
+            type = ir.FunctionType(result, [x.type for x in arguments])
+            return builder.call(cgutils.get_or_insert_function(builder.module, type, name), arguments)
 
         state = call("PyGILState_Ensure", number, [])
-        found = call("PyErr_CheckSignals", number, [])
+        raised = call("PyErr_CheckSignals", number, [])
         call("PyGILState_Release", nothing, [state])
-        return builder.icmp_signed("!=", found, number(0))
+        return builder.icmp_signed("!=", raised, number(0))
 
     return types.boolean(), code
 ''',
     "plus": _reordered("plus", "+", "fadd"),
     "times": _reordered("times", "*", "fmul"),
 }
-"""The source of what is one instruction, but no intrinsic of LLVM that takes and returns one type."""
+"""The source of single instructions that are no LLVM intrinsics of one type."""
 
 
 @dataclass(slots=True)
@@ -158,19 +158,21 @@ class Support:
     _primitives: dict[str, str] = field(default_factory=dict)
 
     def instruction(self, name: str, arity: int) -> str:
-        """How the source calls the intrinsic ``llvm.name``, which takes and returns one type."""
+        """The name in source of the intrinsic ``llvm.name``, which takes and returns one type."""
         self._primitives.setdefault(name, _instruction(name, arity))
         return name
 
     def primitive(self, name: str) -> str:
-        """How the source calls another single instruction."""
+        """The name in source of another single instruction."""
         self._primitives.setdefault(name, _PRIMITIVES[name])
         return name
 
-    def room(self, dtype: DType, count: int) -> str:
-        """How the source asks for an array of ``count`` elements on the stack."""
-        name = f"room{count}_{type_name(dtype)}"
-        self._primitives.setdefault(name, _room(name, "boolean" if dtype.is_bool else dtype.name, count))
+    def stack_array(self, dtype: DType, count: int) -> str:
+        """The name in source of the function that allocates ``count`` elements on the stack."""
+        name = f"stack{count}_{type_name(dtype)}"
+        self._primitives.setdefault(
+            name, _stack_array(name, "boolean" if dtype.is_bool else dtype.name, count)
+        )
         return name
 
     def has(self, name: str) -> bool:
@@ -184,7 +186,7 @@ class Support:
         return lines
 
     def pieces(self) -> list[str]:
-        """The source of each function that was called."""
+        """The source of each function that is called."""
         options = (
             '@njit(error_model="numpy", forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)'
         )

@@ -10,7 +10,7 @@ from dualflow.core.records import NamedTuple
 
 
 def type_name(dtype: DType) -> str:
-    """How the source names a dtype of numbers: ``f32``, ``u8``, ``b1``.
+    """The name of a numeric dtype in source: ``f32``, ``u8``, ``b1``.
 
     >>> from dualflow.core.dtypes import bool_, float32
     >>> type_name(float32), type_name(bool_)
@@ -23,8 +23,7 @@ class SourceValue(NamedTuple):
     """A name or a constant of a dtype.
 
     Attributes:
-        reorderable: whether lanes of a loop carry it: floats may be added to it, and multiply it, in another
-            order.
+        reorderable: whether lanes of a loop carry it, so that sums and products may be reordered.
     """
 
     text: str
@@ -44,7 +43,7 @@ class Lines:
         self.text.append("    " * self.depth + line)
 
     def rename(self, old: str, new: str) -> bool:
-        """Let the last line name its value ``new``, if at this depth it has made the temporary ``old``."""
+        """Rename ``old`` to ``new`` in the last line, if it assigns this temporary; whether it does."""
         head = "    " * self.depth + f"{old} = "
         if not old.startswith("t") or not self.text or not self.text[-1].startswith(head):
             return False
@@ -58,7 +57,7 @@ class Lines:
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """Lines that stand under ``head``."""
+        """Lines that are indented under ``head``."""
         self.add(head)
         self.depth += 1
         length = len(self.text)
