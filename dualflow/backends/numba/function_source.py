@@ -261,7 +261,7 @@ class _FunctionWriter(CallWriter):
             for layout, value in reads:
                 name = f"saved{self.saved_before + len(self.saved)}"
                 self._save(SavedArray(name, self._checks_so_far, value))
-                self.lines.add(f"{name}[:] = {self._stretch(layout, value)}")
+                self.lines.add(f"{name}[:] = {self._flat_slice(layout, value)}")
             self.lines.add(f"status[0] = {self._checks_so_far}")
             self._leave()
 
@@ -302,8 +302,8 @@ class _FunctionWriter(CallWriter):
         scale = self.literal(dtype.dtype.type(product.scale))
         arguments += [*map(self.number, product.shape), scale, self.number(product.adds)]
         with ExitStack() as loops:
-            for i, extent in enumerate(product.batch):
-                loops.enter_context(self.lines.block(f"for b{i} in range({self.number(extent)}):"))
+            for i, size in enumerate(product.batch):
+                loops.enter_context(self.lines.block(f"for b{i} in range({self.number(size)}):"))
             self.lines.add(f"product({', '.join(arguments)})", (product.node,))
 
     def end_iteration(self, loop: RunLoop, iteration: str) -> None:

@@ -246,7 +246,7 @@ class _Writer:
         here, size = _block(chunks.loop, BlockLevel.CHUNK), f"n{chunks.size.number}"
         with self.lines.block(f"for {_index(KernelLoop.CHUNKS)} in range(lo, hi):"):
             self.lines.add(f"begin{here} = {_index(KernelLoop.CHUNKS)} * {size}")
-            self._end(here, size, f"n{chunks.extent.number}")
+            self._end(here, size, self._bound(chunks.extent))
             self._statements(chunks.body)
 
     def _compute(self, compute: lp.Compute) -> None:
@@ -273,7 +273,7 @@ class _Writer:
     def _bounds(self, bounds: lp.BoundsCheck) -> None:
         index, inside = self._name(bounds.register), self._name(bounds.inside)
         self.lines.add(f"{index} = i64({self._operand(bounds.position).text})")
-        self.lines.add(f"{inside} = 0 <= {index} < n{bounds.extent.number}")
+        self.lines.add(f"{inside} = 0 <= {index} < {self._bound(bounds.extent)}")
         message = "an index is out of range for the axis it picks from; it is 0 to its size less 1."
         self.fail_unless(inside, message, bounds.node)
 
@@ -324,8 +324,8 @@ class _Writer:
         """The position along the reduced loops."""
         (loop, _), *inner_loops = index
         text = f"i{loop}"
-        for inner, extent in inner_loops:
-            text = f"({text}) * n{extent.number} + i{inner}"
+        for inner, size in inner_loops:
+            text = f"({text}) * n{size.number} + i{inner}"
         return SourceValue(f"i64({text})", int64)
 
     def _assign(self, registers: Sequence[Register], values: Sequence[SourceValue]) -> None:

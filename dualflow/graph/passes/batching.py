@@ -3,7 +3,7 @@
 For scanned ``x`` and invariant ``b``, ``x_t @ b`` is row ``t`` of ``x @ b``, which is computed before the
 loop. A stacked output ``y_t @ b`` that no iteration reads is ``y @ b``, computed after the loop, which stacks
 ``y`` instead. A carried sum ``s + x_0.T @ y_0 + x_1.T @ y_1 + ...`` is ``s + x.T @ y``, computed after the
-loop. So many products of few rows become one of many rows, which is faster. Sums are rounded in another
+loop. One product of many rows is faster than many of few rows. Sums are rounded in another
 order.
 """
 

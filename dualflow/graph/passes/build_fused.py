@@ -40,8 +40,8 @@ class Group:
     Attributes:
         position: its position among all groups.
         shape: the sizes of the iteration space.
-        made: the loop axes of the values that it computes.
-        read: the loop axes of the values that it reads.
+        result_axes: the loop axes of the values that it computes.
+        operand_axes: the loop axes of the values that it reads.
         reader: the smallest position of a consumer.
         stage: for each node, the stage from which on its value is available.
         runs: the number of stages.
@@ -51,8 +51,8 @@ class Group:
     shape: tuple[int, ...]
     nodes: list[Node] = field(default_factory=list)
     own: dict[Node, Axes] = field(default_factory=dict)
-    made: dict[Value, Axes] = field(default_factory=dict)
-    read: dict[Value, Axes] = field(default_factory=dict)
+    result_axes: dict[Value, Axes] = field(default_factory=dict)
+    operand_axes: dict[Value, Axes] = field(default_factory=dict)
     reduced: frozenset[int] = frozenset()
     stage: dict[Node, int] = field(default_factory=dict)
     runs: int = 1
@@ -77,11 +77,11 @@ class Group:
         self.own[node] = own
         axes = output_axes(node, own)
         for value in node.outputs:
-            self.made[value] = axes
+            self.result_axes[value] = axes
         if reduced := reduced_axes(node, own):
             self.reduced |= reduced
         for value, axes in zip(node.inputs, input_axes(node, own), strict=True):
-            self.read.setdefault(value, axes)
+            self.operand_axes.setdefault(value, axes)
         self.stage[node] = at.ready
         self.runs = max(self.runs, at.runs)
 

@@ -187,7 +187,9 @@ class _Partition:
         if not isinstance(node.op.kind, Gather):
             fixed = [axes for _, axes in operand_axes if axes is not None]
             hints = [
-                group.read[v] for v in node.inputs if v in group.read and self._producer_group(v) is not group
+                group.operand_axes[v]
+                for v in node.inputs
+                if v in group.operand_axes and self._producer_group(v) is not group
             ]
             if not all(_assign_axes(own, axes) for axes in fixed):
                 return None
@@ -212,7 +214,7 @@ class _Partition:
         dims = dims_of_base(value)
         if dims is None:
             return None
-        axes = group.made[base_of(value)]
+        axes = group.result_axes[base_of(value)]
         return tuple(None if d is None else axes[d] for d in dims)
 
     def _fits(self, group: Group, node: Node, own: Axes) -> bool:
@@ -230,7 +232,7 @@ class _Partition:
 
     def _waits(self, group: Group, node: Node) -> bool:
         """Whether ``node`` reads a value of ``group`` that is computed after its reductions."""
-        operand_axes = (group.made[b] for b in map(base_of, node.inputs) if b in group.made)
+        operand_axes = (group.result_axes[b] for b in map(base_of, node.inputs) if b in group.result_axes)
         return bool(group.reduced) and any(axis_set(axes) <= group.kept for axes in operand_axes)
 
     def _merge(self, home: Group, other: Group, node: Node, index: int) -> None:
@@ -286,8 +288,8 @@ class _Partition:
         pairs = [
             (self._made_axes(other, v), axes) for v, axes in operands if self._producer_group(v) is other
         ]
-        fewer, more = sorted((home.read, other.read), key=len)
-        pairs += [(other.read[v], home.read[v]) for v in fewer if v in more]
+        fewer, more = sorted((home.operand_axes, other.operand_axes), key=len)
+        pairs += [(other.operand_axes[v], home.operand_axes[v]) for v in fewer if v in more]
         mapping: dict[int, int] = {}
         for theirs, ours in pairs:
             if theirs is None or not _pair(mapping, theirs, ours):

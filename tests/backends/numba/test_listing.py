@@ -118,6 +118,16 @@ def test_arguments_whose_names_the_file_uses_itself_get_others(tmp_path: Path) -
     assert found[0].tolist() == [1.0, 1.0]
 
 
+def test_an_argument_with_the_name_of_a_compiled_branch_gets_another(tmp_path: Path) -> None:
+    def program(cond0: df.Tensor) -> df.Tensor:
+        return df.cond(df.reduce_sum(cond0) > 0, lambda: cond0 + 1, lambda: cond0 - 1)
+
+    f = df.function(program, name="f")
+    run = saved(tmp_path, f.get_concrete_function(df.TensorSpec([2])).kernels, "f")
+    (result,) = run(np.float32([2, 1]))
+    assert result.tolist() == [3.0, 2.0]
+
+
 def test_printing_loads_neither_numba_nor_llvmlite() -> None:
     program = (
         "import sys, dualflow as df\n"
