@@ -20,7 +20,9 @@ ROOT = Path(dualflow.__file__).parent
 
 CLEAN = (
     "array_api",
+    "backends/interpreter.py",
     "backends/llvm",
+    "backends/numba",
     "backends/runtime",
     "cli",
     "compat",
@@ -41,6 +43,7 @@ CLEAN = (
     "function/tracing",
     *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "function").glob("*.py"))),
     "gradient",
+    "graph",
     "graph_mode",
     "io",
     "keras.py",
@@ -51,6 +54,7 @@ CLEAN = (
     "ops",
     "profiler",
     "random",
+    "scalar",
     "schedule",
     "sequences",
     "summary",

@@ -273,7 +273,8 @@ class _Writer:
     def _bounds(self, bounds: lp.BoundsCheck) -> None:
         index, inside = self._name(bounds.register), self._name(bounds.inside)
         self.lines.add(f"{index} = i64({self._operand(bounds.position).text})")
-        self.lines.add(f"{inside} = 0 <= {index} < {self._bound(bounds.extent)}")
+        size = self._bound(bounds.extent)
+        self.lines.add(f"{inside} = 0 <= {index} < {size}")
         message = "an index is out of range for the axis it picks from; it is 0 to its size less 1."
         self.fail_unless(inside, message, bounds.node)
 
