@@ -38,8 +38,8 @@ ROUTINES: Final = {
     "array": '''
 def array(flat, offset, shape, strides):
     """A strided view of a flat array, with element strides."""
-    bits = flat.view(f"u{flat.itemsize}") if flat.dtype.num >= 256 else flat  # as_strided supports no other
-    dtypes view = np.lib.stride_tricks.as_strided(bits[offset:], shape, [s * flat.itemsize for s in strides])
+    bits = flat.view(f"u{flat.itemsize}") if flat.dtype.num >= 256 else flat  # as_strided supports no others
+    view = np.lib.stride_tricks.as_strided(bits[offset:], shape, [s * flat.itemsize for s in strides])
     return view if bits is flat else view.view(flat.dtype)
 ''',
     "grown": '''
