@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+import operator
+from types import SimpleNamespace
+from typing import Any, Final
 
 import numpy as np
 
-from dualflow.core.dtypes import DType, int64
+from dualflow.core.dtypes import DType
 from dualflow.core.size_functions import largest, smallest, substitute
 from dualflow.core.symbolic_sizes import (
     SizeVariable,
@@ -19,7 +21,9 @@ from dualflow.core.symbolic_sizes import (
     variable_of,
 )
 from dualflow.graph.ir import Node, Value
+from dualflow.graph.scalar_functions import function_of, reduction_of
 from dualflow.ops.op_kinds import CopyPieces, Elementwise, Literal, Reduce, SizeVector, View
+from dualflow.scalar import evaluate
 
 Array = np.ndarray[Any, Any]
 _OBJECT: Any = object
@@ -118,23 +122,25 @@ def _computed(node: Node, inputs: list[Array]) -> Array | None:
             target[...] = source
         return out
     if isinstance(kind, Reduce):
-        return _reduced(node, kind, inputs[0])
-    assert isinstance(kind, Elementwise)
-    rows = np.broadcast_arrays(*inputs)
-    for place in np.ndindex(shape):
-        out[place] = _checked(kind.code(_MATHS, *[x[place] for x in rows], **node.attrs))
+        return _reduced(node, inputs[0])
+    function, operands = function_of(node), np.broadcast_arrays(*inputs)
+    for position in np.ndindex(shape):
+        (element,) = evaluate(function, _SYMBOLIC_INTEGERS, [x[position] for x in operands])
+        out[position] = _checked(element)
     return out
 
 
-def _reduced(node: Node, kind: Reduce, x: Array) -> Array | None:
+def _reduced(node: Node, x: Array) -> Array | None:
     """The reduction of all of ``x``; None for one along some axes."""
     if len(node.attrs["axis"]) != x.ndim:
         return None
-    total = kind.start(_MATHS, node.inputs[0].spec.dtype)
+    steps = reduction_of(node)
+    accumulator: list[Any] = evaluate(steps.init, _SYMBOLIC_INTEGERS, [])
     for i, element in enumerate(x.reshape(-1).tolist()):
-        total = kind.step(_MATHS, total, element, i)
+        operands = [*accumulator, element, i] if steps.placed else [*accumulator, element]
+        accumulator = evaluate(steps.update, _SYMBOLIC_INTEGERS, operands)
     out: Array = np.empty(_shape(node), _OBJECT)
-    out[...] = _checked(kind.finish(_MATHS, total))
+    (out[...],) = map(_checked, evaluate(steps.finalize, _SYMBOLIC_INTEGERS, accumulator))
     return out
 
 
@@ -148,32 +154,33 @@ def _checked(x: object) -> Any:
     return x
 
 
-class _Maths:
-    """The functions on integers that the ``code`` of an op may call: they accept symbolic sizes."""
-
-    maximum = staticmethod(largest)
-    minimum = staticmethod(smallest)
-
-    def cast(self, x: Any, dtype: DType) -> Any:
-        if not dtype.is_integer:
-            raise TypeError("no integer")
-        return x
-
-    def dtype(self, x: Any) -> DType:
-        return int64
-
-    def not_equal(self, x: int, y: int) -> bool:
-        return bool(x - y)
-
-    def check(self, ok: bool, message: str) -> None:
-        if not ok:
-            raise TypeError(message)
-
-    def floor_divide(self, x: int, y: int) -> int:
-        return x // y
-
-    def mod(self, x: int, y: int) -> int:
-        return x % y
+def _cast(x: Any, dtype: DType) -> Any:
+    if not dtype.is_integer:
+        raise TypeError("no integer")
+    return x
 
 
-_MATHS = _Maths()
+def _check(ok: bool, message: str) -> None:
+    if not ok:
+        raise TypeError(message)
+
+
+_SYMBOLIC_INTEGERS: Final = SimpleNamespace(
+    constant=_cast,
+    cast=_cast,
+    check=_check,
+    not_equal=lambda x, y: bool(x - y),
+    maximum=largest,
+    minimum=smallest,
+    add=operator.add,
+    subtract=operator.sub,
+    multiply=operator.mul,
+    negative=operator.neg,
+    floor_divide=operator.floordiv,
+    mod=operator.mod,
+    bitwise_and=operator.and_,
+    bitwise_or=operator.or_,
+    bitwise_xor=operator.xor,
+    invert=operator.invert,
+)
+"""The scalar ops that expressions of symbolic sizes support."""
