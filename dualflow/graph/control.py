@@ -28,9 +28,7 @@ Array = np.ndarray[Any, Any]
 JointVjp = Callable[..., Sequence[Any]]
 
 
-COND_GRADIENT: Final[Slot[JointVjp]] = Slot(
-    "the gradient of conditional", unfilled("the gradient of conditional")
-)
+COND_GRADIENT: Final[Slot[JointVjp]] = Slot("the gradient of cond", unfilled("the gradient of cond"))
 LOOP_GRADIENT: Final[Slot[JointVjp]] = Slot("the gradient of loop", unfilled("the gradient of loop"))
 
 

@@ -18,7 +18,7 @@ def take_branches(graph: Graph) -> Graph:
 
 
 def _taken(node: Node) -> Expansion | None:
-    """conditional(2, *operands) = branches[2](*operands)"""
+    """cond(2, *operands) = branches[2](*operands)"""
     branches = branches_of(node)
     index = uniform(node.inputs[0]) if len(branches) > 1 else 0
     if index is None:
