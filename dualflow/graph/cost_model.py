@@ -7,11 +7,10 @@ executed work; it adds length. Compilers take more than linear time for long cod
 registers, so the number of stages and ops of a kernel is bounded.
 
 Numbers that fix the order of a sum are not part of the model: results would differ between machines. The
-blocks of long sums (:mod:`dualflow.schedule.blocking`,
-:mod:`dualflow.graph.column_folds`), the lanes of reduction loops (:mod:`dualflow.schedule.lanes`), of Fourier
-transforms (:mod:`dualflow.graph.passes.fourier`) and of strips
-(:mod:`dualflow.schedule.strip_mining`) stay where they are used. So do the figures of one backend's
-routines, which the rest of the compiler does not read.
+blocks of long sums (:mod:`dualflow.schedule.blocking`, :mod:`dualflow.graph.column_reductions`), and the
+lanes of reduction loops (:mod:`dualflow.schedule.lanes`), Fourier transforms
+(:mod:`dualflow.graph.passes.fourier_tables`) and strips (:mod:`dualflow.schedule.strip_mining`) stay where
+they are used. So do the figures of one backend's routines, which the rest of the compiler does not read.
 """
 
 from __future__ import annotations

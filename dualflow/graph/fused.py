@@ -98,7 +98,7 @@ def reduced_axes(node: Node, own: Axes) -> frozenset[int]:
     return frozenset(a for i in folded if (a := own[i]) is not None)
 
 
-def fold_of(node: Node) -> Reduce:
+def reduction_kind_of(node: Node) -> Reduce:
     """The reduction that ``node``, a reduction or a scan, applies."""
     kind = node.op.kind
     if isinstance(kind, Scan):

@@ -9,7 +9,7 @@ from typing import Any, Final
 from dualflow.core.dtypes import DType, int64
 from dualflow.core.records import NamedTuple
 from dualflow.graph.exact_equality import exact_attrs
-from dualflow.graph.fused import fold_of
+from dualflow.graph.fused import reduction_kind_of
 from dualflow.graph.ir import Node
 from dualflow.ops.op_kinds import Elementwise, Reduce
 from dualflow.scalar import ScalarFunction, ScalarOp, trace
@@ -67,7 +67,7 @@ def scalar_op_of(node: Node) -> ScalarOp | None:
 
 def reduction_of(node: Node) -> ReductionFunctions:
     """The steps of ``node``, a reduction or a scan."""
-    return _reduction(fold_of(node), node.inputs[0].spec.dtype, node.output.spec.dtype)
+    return _reduction(reduction_kind_of(node), node.inputs[0].spec.dtype, node.output.spec.dtype)
 
 
 class _ElementKey:
@@ -102,24 +102,24 @@ def _element_function(key: _ElementKey) -> ScalarFunction:
 
 
 @functools.lru_cache(_CACHED_FUNCTIONS)
-def _reduction(fold: Reduce, element: DType, result: DType) -> ReductionFunctions:
-    init = trace(lambda m: fold.start(m, element), ())
+def _reduction(kind: Reduce, element: DType, result: DType) -> ReductionFunctions:
+    init = trace(lambda m: kind.start(m, element), ())
     carried = init.dtypes
     count = len(carried)
 
     def update(m: Any, *scalars: Any) -> Any:
-        return fold.step(m, scalars[:count], scalars[count], scalars[count + 1] if fold.placed else None)
+        return kind.step(m, scalars[:count], scalars[count], scalars[count + 1] if kind.placed else None)
 
     def single(m: Any, x: Any) -> Any:
-        first = m.constant(0, int64) if fold.placed else None
-        return fold.finish(m, fold.step(m, fold.start(m, element), x, first))
+        first = m.constant(0, int64) if kind.placed else None
+        return kind.finish(m, kind.step(m, kind.start(m, element), x, first))
 
-    position = (int64,) if fold.placed else ()
+    position = (int64,) if kind.placed else ()
     return ReductionFunctions(
         init=init,
         update=trace(update, (*carried, element, *position), carried),
-        combine=trace(lambda m, *xs: fold.merge(m, xs[:count], xs[count:]), (*carried, *carried), carried),
-        finalize=trace(lambda m, *accumulator: fold.finish(m, accumulator), carried, (result,)),
+        combine=trace(lambda m, *xs: kind.merge(m, xs[:count], xs[count:]), (*carried, *carried), carried),
+        finalize=trace(lambda m, *accumulator: kind.finish(m, accumulator), carried, (result,)),
         single=trace(single, (element,), (result,)),
-        placed=fold.placed,
+        placed=kind.placed,
     )

@@ -11,7 +11,7 @@ import math
 
 from dualflow.core.records import NamedTuple
 from dualflow.core.symbolic_sizes import typical
-from dualflow.graph.column_folds import LEAST_ROWS
+from dualflow.graph.column_reductions import LEAST_ROWS
 from dualflow.ops.op_kinds import Reduce
 from dualflow.schedule.loop_ids import KernelLoop, LoopId
 from dualflow.schedule.nest import Nest, NestStep

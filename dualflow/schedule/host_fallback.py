@@ -9,8 +9,8 @@ from dualflow.core.symbolic_sizes import UndecidedSize
 from dualflow.graph.axes import is_view
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.rewrite import Expansion, by, rebuild
-from dualflow.graph.run_time_sizes import binds_sizes, depends_on_symbolic_sizes
 from dualflow.graph.scalars import bodies
+from dualflow.graph.symbolic_size_ops import binds_sizes, depends_on_symbolic_sizes
 from dualflow.ops.op_kinds import Literal, Opaque
 from dualflow.schedule.operands import CallKind, is_control, kind_of
 

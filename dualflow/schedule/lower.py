@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dualflow.core.records import replace
 from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.axes import base_of, is_scalar_literal
-from dualflow.graph.column_folds import folds_columns
+from dualflow.graph.column_reductions import is_column_reduction
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.fused import Axes, IterationSpace, axis_set, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Value
@@ -137,7 +137,7 @@ def _in_order(
         stages=1,
         cached={},
         costs=costs,
-        columns=folds_columns(space.shape, order, space.reduced),
+        columns=is_column_reduction(space.shape, order, space.reduced),
         repeated=space.repeated,
     )
 

@@ -120,7 +120,7 @@ class Nest:
         cached: values inside the reduction loops that a later stage loads from scratch memory instead of
             recomputing them, numbered.
         costs: the cost model by which its kernel is written.
-        columns: whether it reduces over columns; see :mod:`dualflow.graph.column_folds`.
+        columns: whether it reduces over columns; see :mod:`dualflow.graph.column_reductions`.
         repeated: nodes that another kernel computes as well.
     """
 

@@ -13,8 +13,8 @@ from dualflow.graph.capabilities import Capabilities
 from dualflow.graph.fused import FUSED
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.loop_dtypes import in_loops
-from dualflow.graph.passes.fourier import FOUR_STEPS
-from dualflow.graph.run_time_sizes import binds_or_checks_size
+from dualflow.graph.passes.fourier_tables import FOUR_STEPS
+from dualflow.graph.symbolic_size_ops import binds_or_checks_size
 from dualflow.ops.op_kinds import (
     Check,
     Cond,

@@ -12,7 +12,7 @@ from dualflow.graph.axes import base_of, is_view, sizes
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import FUSED, IterationSpace, input_axes, output_axes
 from dualflow.graph.ir import Graph, Node, Update, Value
-from dualflow.graph.run_time_sizes import binds_or_checks_size
+from dualflow.graph.symbolic_size_ops import binds_or_checks_size
 from dualflow.ops.op_kinds import Literal, Scatter
 from dualflow.schedule.copying import copy_node, is_native, move_node
 from dualflow.schedule.operands import CallKind, kind_of, shows_contiguous, strides_to_show

@@ -27,7 +27,7 @@ from dualflow.graph.compiled import Footprint, MemoryBlock
 from dualflow.graph.control_spec import LoopSpec, branches_of, loop_of
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.ir import Graph, Node, Update, Value
-from dualflow.graph.run_time_sizes import has_symbolic_sizes
+from dualflow.graph.symbolic_size_ops import has_symbolic_sizes
 from dualflow.ops.op_kinds import Cond, Literal
 from dualflow.schedule.arena import Lifetime, assign
 from dualflow.schedule.copying import copy_node

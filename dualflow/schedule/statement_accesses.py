@@ -6,7 +6,7 @@ import math
 
 from dualflow.graph.axes import sizes
 from dualflow.graph.ir import Value
-from dualflow.graph.passes import fourier
+from dualflow.graph.passes import fourier_tables
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.sliding import SlidingWindows
@@ -143,6 +143,6 @@ def _routine(call: CallRoutine) -> dict[int, Span | None]:
             shapes = (_tensor(windows, tensors), lengths, (*counts, windows.channels))
             return {i: contiguous_span(layouts[i], shape, size) for i, shape in enumerate(shapes)}
         case CallKind.FOURIER:
-            shape = fourier.shape_of(node)
+            shape = fourier_tables.shape_of(node)
             return {i: contiguous_span(layouts[i], shape, node.output.spec.dtype.size) for i in (0, count)}
     return {}

@@ -15,7 +15,7 @@ from dualflow.function.options import BACKENDS
 from dualflow.graph.capabilities import ALL, KERNEL_DTYPES, Capabilities
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import optimise
-from dualflow.graph.passes.fourier import FOUR_STEPS
+from dualflow.graph.passes.fourier_tables import FOUR_STEPS
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.plan import plan
 

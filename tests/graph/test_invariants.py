@@ -11,7 +11,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.graph.control_spec import loop_of
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import SIMPLIFICATIONS, optimise
-from dualflow.graph.passes.invariants import hoist_invariants
+from dualflow.graph.passes.hoist_invariants import hoist_invariants
 from dualflow.ops import maths_reference
 from dualflow.ops.families import load_families
 from dualflow.ops.op_kinds import Elementwise, Loop

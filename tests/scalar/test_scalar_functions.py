@@ -14,7 +14,7 @@ from op_cases import named
 
 from dualflow.core.dtypes import DType, bool_, float32, float64, int32, int64
 from dualflow.eager.engine import EAGER
-from dualflow.graph.fused import fold_of
+from dualflow.graph.fused import reduction_kind_of
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.scalar_functions import reduction_of
 from dualflow.ops import maths_reference
@@ -200,7 +200,7 @@ def check_fold(case: Case) -> None:
     """Over all elements in two parts, which are combined."""
     (x,) = case.op.prepare(case.inputs, EAGER)
     node = Node(case.op, [Value(x.spec)], case.attrs, case.op.specs([x.spec], case.attrs))
-    fold, reduction = fold_of(node), reduction_of(node)
+    fold, reduction = reduction_kind_of(node), reduction_of(node)
     elements = [np.asarray(e) for e in np.asarray(x).reshape(-1)]
 
     halves = range(len(elements) // 2), range(len(elements) // 2, len(elements))

@@ -16,7 +16,7 @@ from dualflow.core import dispatch
 from dualflow.core.symbolic_sizes import size_variable
 from dualflow.errors import InternalError
 from dualflow.graph.ir import Node, Value
-from dualflow.graph.run_time_sizes import REQUIRE_SIZE
+from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE
 from dualflow.ops.masking import POSITIONS
 from dualflow.ops.record import REGISTRY
 from dualflow.schedule.access_bounds import access_bounds

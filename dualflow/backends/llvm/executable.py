@@ -33,7 +33,7 @@ from dualflow.graph.compiled import PartKind, PartReport, counted
 from dualflow.graph.effect_log import EffectLog, Halted
 from dualflow.graph.ir import Graph, Node
 from dualflow.graph.options import CompileOptions
-from dualflow.graph.run_time_sizes import REQUIRE_SIZE
+from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE
 from dualflow.schedule.call_reports import OutOfMemory, check_error, host_report, ops_of, user_line
 from dualflow.schedule.host_fallback import with_host_fallbacks
 from dualflow.schedule.plan import plan

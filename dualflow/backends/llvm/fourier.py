@@ -34,8 +34,8 @@ def columns_routine(part: DType, lanes: int, inverse: bool, bits: int) -> IrSour
     """The kernel of the first two steps, over strips of as many columns as there are lanes.
 
     Its size parameters are the number of strips of a row, and the length and number of columns. It reads the
-    input and the tables of :mod:`dualflow.graph.passes.fourier`, and writes strips of rows, interleaved: the
-    parts of all their first elements, of all their second ones and so on.
+    input and the tables of :mod:`dualflow.graph.passes.fourier_tables`, and writes strips of rows,
+    interleaved: the parts of all their first elements, of all their second ones and so on.
     """
     module, b, (lo, hi), arguments = _new_kernel((part, part, int64, part, part, part), part, bits)
     source, twiddles, order, near, far, out, memory = arguments.pointers

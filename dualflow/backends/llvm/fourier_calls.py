@@ -6,7 +6,7 @@ import math
 
 from dualflow.backends.llvm.entry import Entry
 from dualflow.backends.llvm.fourier import columns_routine, rows_routine
-from dualflow.graph.passes import fourier
+from dualflow.graph.passes import fourier_tables
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.statements import CallRoutine
 
@@ -16,8 +16,12 @@ def write_fourier(entry: Entry, call: CallRoutine) -> None:
     unit, node = entry.unit, call.node
     source, (out,) = call.inputs[0], call.outputs
     part = node.output.spec.dtype.real
-    count, columns, rows = fourier.shape_of(node)
-    lanes, inverse, bits = fourier.lanes_of(part), fourier.inverse(node), unit.module.vector_bits
+    count, columns, rows = fourier_tables.shape_of(node)
+    lanes, inverse, bits = (
+        fourier_tables.lanes_of(part),
+        fourier_tables.inverse(node),
+        unit.module.vector_bits,
+    )
     middle_bytes = count * columns * rows * 2 * part.size
     strip_bytes = max(columns, rows) * 2 * lanes * part.size
     buffer, start = entry.scratch(middle_bytes + strip_bytes * unit.threads, node)

@@ -17,7 +17,7 @@ from dualflow.core.records import dataclass
 from dualflow.core.shape import MOST_ELEMENTS
 from dualflow.core.symbolic_sizes import SymInt, size_variables, variable_of
 from dualflow.graph.axes import sizes
-from dualflow.graph.run_time_sizes import REQUIRE_SIZE
+from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE
 from dualflow.scalar import ScalarOp, evaluate
 from dualflow.scalar.maths import definition
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS, OutOfMemory

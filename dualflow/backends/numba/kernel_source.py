@@ -179,8 +179,8 @@ class _Writer:
         outer = self.carried
         if loop.kind is LoopKind.LANES:
             loaded = {s.register for s in loop.body if isinstance(s, lp.Load)}
-            folds = [s for s in loop.body if isinstance(s, lp.ReduceUpdate)]
-            self.carried = frozenset(r for s in folds for r in s.accumulator if r not in loaded)
+            updates = [s for s in loop.body if isinstance(s, lp.ReduceUpdate)]
+            self.carried = frozenset(r for s in updates for r in s.accumulator if r not in loaded)
         with self._each(loop):
             self._statements(loop.body)
         self.carried = outer
@@ -307,15 +307,17 @@ class _Writer:
 
     # Reductions
 
-    def _reduce_init(self, fold: lp.ReduceInit) -> None:
-        for register, value in zip(fold.accumulator, self._results(fold.reduction.init, ()), strict=True):
+    def _reduce_init(self, statement: lp.ReduceInit) -> None:
+        for register, value in zip(
+            statement.accumulator, self._results(statement.reduction.init, ()), strict=True
+        ):
             self._bind(register, value)
 
-    def _reduce_update(self, fold: lp.ReduceUpdate) -> None:
-        accumulator = [self._accumulator(r) for r in fold.accumulator]
-        position = [self._place_in(fold.reduced)] if fold.reduction.placed else []
-        operands = [*accumulator, self._operand(fold.value), *position]
-        self._assign(fold.accumulator, self._results(fold.reduction.update, operands))
+    def _reduce_update(self, statement: lp.ReduceUpdate) -> None:
+        accumulator = [self._accumulator(r) for r in statement.accumulator]
+        position = [self._place_in(statement.reduced)] if statement.reduction.placed else []
+        operands = [*accumulator, self._operand(statement.value), *position]
+        self._assign(statement.accumulator, self._results(statement.reduction.update, operands))
 
     def _accumulator(self, register: Register) -> SourceValue:
         """A register that a reduction carries through the current loop."""
@@ -336,36 +338,36 @@ class _Writer:
         left = ", ".join(self._name(r) for r in registers)
         self.lines.add(f"{left} = {', '.join(value.text for value in values)}")
 
-    def _reduce_combine(self, fold: lp.ReduceCombine) -> None:
-        both = [self._register(r) for r in (*fold.accumulator, *fold.other)]
-        self._assign(fold.accumulator, self._results(fold.reduction.combine, both))
+    def _reduce_combine(self, statement: lp.ReduceCombine) -> None:
+        both = [self._register(r) for r in (*statement.accumulator, *statement.other)]
+        self._assign(statement.accumulator, self._results(statement.reduction.combine, both))
 
-    def _reduce_lanes(self, fold: lp.ReduceLanes) -> None:
+    def _reduce_lanes(self, statement: lp.ReduceLanes) -> None:
         """Combine halves of the lanes' accumulators until one is left."""
         half = self.lines.name()
-        self.lines.add(f"{half} = {fold.width // 2}")
+        self.lines.add(f"{half} = {statement.width // 2}")
         with self.lines.block(f"while {half}:"):
             with self.lines.block(f"for lane in range({half}):"):
                 left, right = (
                     [
                         self.maths.expression(register.dtype, f"x{slot}[u({at})]")
-                        for register, slot in zip(fold.accumulator, fold.slots, strict=True)
+                        for register, slot in zip(statement.accumulator, statement.slots, strict=True)
                     ]
                     for at in ("lane", f"lane + {half}")
                 )
-                joined = self._results(fold.reduction.combine, [*left, *right])
-                for slot, value in zip(fold.slots, joined, strict=True):
+                joined = self._results(statement.reduction.combine, [*left, *right])
+                for slot, value in zip(statement.slots, joined, strict=True):
                     self.lines.add(f"x{slot}[u(lane)] = {value.text}")
             self.lines.add(f"{half} >>= 1")
-        for register, slot in zip(fold.accumulator, fold.slots, strict=True):
+        for register, slot in zip(statement.accumulator, statement.slots, strict=True):
             self.lines.add(f"{self._name(register)} = x{slot}[u(0)]")
 
-    def _reduce_horizontal(self, fold: lp.ReduceHorizontal) -> None:
+    def _reduce_horizontal(self, statement: lp.ReduceHorizontal) -> None:
         """Nothing: Numba vectorises lanes, and an accumulator has one element."""
 
-    def _reduce_finalize(self, fold: lp.ReduceFinalize) -> None:
-        accumulator = [self._register(r) for r in fold.accumulator]
-        self._assign([fold.register], self._results(fold.reduction.finalize, accumulator))
+    def _reduce_finalize(self, statement: lp.ReduceFinalize) -> None:
+        accumulator = [self._register(r) for r in statement.accumulator]
+        self._assign([statement.register], self._results(statement.reduction.finalize, accumulator))
 
     # Conditionals and loops over scalars
 

@@ -28,8 +28,8 @@ from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import optimise
 from dualflow.graph.passes.assignments import drop_assignments
 from dualflow.graph.passes.dead_code import eliminate_dead_code
-from dualflow.graph.run_time_sizes import has_symbolic_sizes
 from dualflow.graph.strings import holds_strings
+from dualflow.graph.symbolic_size_ops import has_symbolic_sizes
 
 if TYPE_CHECKING:
     from dualflow.function.arguments.results import Packer

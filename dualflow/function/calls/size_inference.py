@@ -37,8 +37,8 @@ from dualflow.graph.exact_equality import exact_attrs
 from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.dead_code import eliminate_dead_code
-from dualflow.graph.passes.loops import merge_loops
-from dualflow.graph.run_time_sizes import BIND_SIZE, REQUIRE_SIZE, WITH_SHAPE
+from dualflow.graph.passes.merge_loops import merge_loops
+from dualflow.graph.symbolic_size_ops import BIND_SIZE, REQUIRE_SIZE, WITH_SHAPE
 from dualflow.ops.arrangement import RESHAPE, reshaped_by
 from dualflow.ops.op_kinds import Cond, Decompose, Elementwise, Loop, View
 from dualflow.ops.shapes import ENSURED

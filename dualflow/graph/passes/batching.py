@@ -137,7 +137,7 @@ class _LoopRewriter:
             width, height = x.spec.size // max(rows, 1), y.spec.size // max(rows, 1)
             term = self._add(MATMUL, (self._flat(x, width), self._flat(y, height)), transpose_a=True)
             result = self._add(add.op, (result, term))
-        for node in carried_sum.folds:
+        for node in carried_sum.reductions:
             axes = (0, *[axis + 1 for axis in node.attrs["axis"]])
             term = self._add(node.op, (self.outer[node.inputs[0]],), axis=axes, keepdims=False)
             result = self._add(add.op, (result, term))

@@ -47,13 +47,13 @@ class Sum(NamedTuple):
         kept: the terms that each iteration adds.
         products: factors ``x`` and ``y`` of the terms ``x.T @ y`` that are added after the loop, and the
             number of their rows.
-        folds: the terms ``reduce_sum(x)`` that are added after the loop.
+        reductions: the terms ``reduce_sum(x)`` that are added after the loop.
     """
 
     place: int
     kept: list[Value]
     products: list[tuple[Value, Value, int]]
-    folds: list[Node]
+    reductions: list[Node]
 
 
 @dataclass(slots=True)
@@ -124,7 +124,7 @@ class Batchable:
             if product is not None and product.row in self.rows and self._reserve(node.output):
                 self.before.append(product)
         sums = [self._sum(i, uses) for i in range(self.carried)]
-        self.sums = [s for s in map(self._with_folds, filter(None, sums)) if s.products or s.folds]
+        self.sums = [s for s in map(self._with_reductions, filter(None, sums)) if s.products or s.reductions]
 
     def _product(self, node: Node | None) -> Product | None:
         if node is None or not _is_product(node) or not all(v.spec.size for v in node.inputs):
@@ -181,18 +181,18 @@ class Batchable:
                 carried_sum.kept.append(term)
         return carried_sum
 
-    def _with_folds(self, carried_sum: Sum) -> Sum:
+    def _with_reductions(self, carried_sum: Sum) -> Sum:
         """``carried_sum`` with the reductions of stacked values moved after the loop, too."""
         nodes = {v: v.node for v in carried_sum.kept if v.node is not None and v.node.op is REDUCE_SUM}
-        folds = {
+        reductions = {
             v: n
             for v, n in nodes.items()
             if not n.attrs["keepdims"]
             and n.inputs[0].spec.dtype is v.spec.dtype
             and self._is_stacked(n.inputs[0])
         }
-        kept = [v for v in carried_sum.kept if v not in folds]
-        return Sum(carried_sum.place, kept, carried_sum.products, list(folds.values()))
+        kept = [v for v in carried_sum.kept if v not in reductions]
+        return Sum(carried_sum.place, kept, carried_sum.products, list(reductions.values()))
 
 
 def _is_product(node: Node) -> bool:

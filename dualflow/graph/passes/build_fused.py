@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dualflow.core.records import NamedTuple, dataclass, field
 from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.axes import base_of, is_generated, is_scalar_literal, is_view, sizes
-from dualflow.graph.column_folds import LEAST_ELEMENTS
+from dualflow.graph.column_reductions import LEAST_ELEMENTS
 from dualflow.graph.cost_model import CostModel
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import FUSED, Axes, IterationSpace, input_axes, output_axes, reduced_axes

@@ -18,7 +18,7 @@ from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.bodies import inside_out
 from dualflow.graph.passes.constant_folding import fold_constants
 from dualflow.graph.passes.dead_code import eliminate_dead_code
-from dualflow.graph.passes.invariants import hoist_invariants
+from dualflow.graph.passes.hoist_invariants import hoist_invariants
 from dualflow.graph.rewrite import Expansion, rebuild
 from dualflow.ops.broadcasting import REDUCE_SUM
 from dualflow.ops.complex_numbers import COMPLEX, CONJ, IMAG, REAL, join

@@ -13,7 +13,7 @@ from dualflow.core.spec import TensorSpec
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.bodies import inside_out
 from dualflow.graph.passes.constant_folding import fold_constants
-from dualflow.graph.passes.invariants import hoist_invariants
+from dualflow.graph.passes.hoist_invariants import hoist_invariants
 from dualflow.graph.rewrite import Expansion, rebuild
 from dualflow.ops.conversion import CAST
 from dualflow.ops.op_kinds import Elementwise, MatMul, Reduce

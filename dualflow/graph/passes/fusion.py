@@ -15,15 +15,15 @@ from collections.abc import Mapping, Sequence
 
 from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.axes import base_of, dims_of_base, is_generated, is_view, sizes
-from dualflow.graph.column_folds import folds_columns
+from dualflow.graph.column_reductions import is_column_reduction
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.failing import may_fail
 from dualflow.graph.fused import Axes, axis_set, index_shape, input_axes, output_axes, reduced_axes
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.loop_dtypes import computed_in_loops
 from dualflow.graph.passes.build_fused import FIRST, Group, Staged, regroup
-from dualflow.graph.run_time_sizes import binds_sizes
 from dualflow.graph.scalars import is_scalar_control
+from dualflow.graph.symbolic_size_ops import binds_sizes
 from dualflow.ops.op_kinds import Elementwise, Gather, Reduce, Scan
 
 
@@ -319,7 +319,7 @@ def _bases(graph: Graph) -> dict[Value, Node | None]:
 def _is_split_after(shape: Sequence[int], reduced: frozenset[int]) -> bool:
     """Whether consumers of a reduction over these axes are in another loop nest."""
     axes = range(len(shape))
-    return reduced == frozenset(axes) or folds_columns(shape, axes, reduced)
+    return reduced == frozenset(axes) or is_column_reduction(shape, axes, reduced)
 
 
 def _new_group(node: Node, index: int) -> Group:

@@ -13,8 +13,8 @@ from dualflow.graph.control_spec import loop_of
 from dualflow.graph.ir import Graph, Node, Value
 from dualflow.graph.passes.trip_count import trip_count
 from dualflow.graph.rewrite import Expansion, by, copied, expand
-from dualflow.graph.run_time_sizes import has_symbolic_sizes
 from dualflow.graph.scalars import is_scalar_control
+from dualflow.graph.symbolic_size_ops import has_symbolic_sizes
 from dualflow.ops.arrangement import RESHAPE
 from dualflow.ops.creation import CONSTANT
 from dualflow.ops.op_kinds import Literal, Loop

@@ -49,7 +49,7 @@ TABLES = {
     "graph.axes": ("_dims", "_keeps_order"),
     "graph.loop_dtypes": ("_kinds",),
     "graph.passes.complex_parts": ("part_op",),
-    "graph.passes.fourier": ("tables",),
+    "graph.passes.fourier_tables": ("tables",),
     "ops.linear_algebra.lapack": ("_routine",),
     "ops.linear_algebra.triangular_blas": ("_routine",),
     "ops.text.patterns": ("_compiled",),

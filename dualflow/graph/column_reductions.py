@@ -20,7 +20,7 @@ MOST_COLUMNS: Final = 1 << 16
 """The largest number of columns: a chunk has a partial result for each."""
 
 
-def folds_columns(shape: Sequence[int], order: Sequence[int], reduced: Collection[int]) -> bool:
+def is_column_reduction(shape: Sequence[int], order: Sequence[int], reduced: Collection[int]) -> bool:
     """Whether a reduction over the axes ``reduced``, in memory ``order``, runs in chunks of rows."""
     if not order or order[0] not in reduced or order[-1] in reduced:
         return False

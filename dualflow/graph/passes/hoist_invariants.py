@@ -16,7 +16,7 @@ from dualflow.graph.passes.common_subexpressions import merge_common_subexpressi
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.trimming import trim_control
 from dualflow.graph.rewrite import Expansion, copied, expand, rebuild, without
-from dualflow.graph.run_time_sizes import has_symbolic_sizes
+from dualflow.graph.symbolic_size_ops import has_symbolic_sizes
 from dualflow.ops.op_kinds import CopyPieces, Elementwise, Literal, Loop, MatMul, Reduce, View
 
 

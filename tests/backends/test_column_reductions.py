@@ -10,7 +10,7 @@ import pytest
 
 import dualflow as df
 from dualflow.backends.llvm.runtime import threads
-from dualflow.graph.column_folds import LEAST_ELEMENTS
+from dualflow.graph.column_reductions import LEAST_ELEMENTS
 
 SHAPES = [(4100, 70), (1000, 600), (9, 37, 20, 48), (10, 70, 9, 60)]
 """Rows of one loop, narrow and wide; and of several loops, with sizes that no block divides."""
