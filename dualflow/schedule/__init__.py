@@ -1,1 +1,1 @@
-"""Graph in, loop program out: what each kernel does, as plain statements without a machine in them."""
+"""Lowers a graph to a memory plan, loop nests, and statements of its program and kernels."""

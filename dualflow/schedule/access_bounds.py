@@ -26,15 +26,15 @@ from dualflow.schedule.loop_program import (
     Edge,
     End,
     Kernel,
+    KernelStatement,
     Place,
     Register,
     Run,
-    Statement,
 )
 from dualflow.schedule.refused_accesses import refused, shown
 from dualflow.schedule.registers import written
 
-SQUARE = 16
+TILE_SQUARE = 16
 """Tiles are transposed in squares of at most 16 x 16 elements; the side of a tile is a multiple of 16."""
 
 Region = tuple[int, int]
@@ -247,7 +247,7 @@ class _Analysis:
 
     def _statements(
         self,
-        body: Sequence[Statement],
+        body: Sequence[KernelStatement],
         loops: dict[LoopId, _OpenLoop],
         blocks: dict[BlockId, _OpenBlock],
         around: tuple[int, ...],
@@ -299,7 +299,7 @@ class _Analysis:
         return {(loop, level): _OpenBlock(range_.iterations, size, range_.blocks | {(loop, level)})}
 
     def _range(self, begin: lp.Bound, end: lp.Bound, blocks: Mapping[BlockId, _OpenBlock]) -> _OpenLoop:
-        """A loop between two bounds, which starts at 0 or later and has a trip count at most."""
+        """The loop between two bounds, whose indices are at least 0 and below its largest trip count."""
         if begin is End.LOW and end is End.HIGH:
             return _OpenLoop(self.total, frozenset())
         if begin is End.ZERO and isinstance(end, lp.LaunchParameter):
@@ -312,7 +312,7 @@ class _Analysis:
 
     def _access(
         self,
-        statement: Statement,
+        statement: KernelStatement,
         loops: Mapping[LoopId, _OpenLoop],
         blocks: Mapping[BlockId, _OpenBlock],
         around: tuple[int, ...],
@@ -409,7 +409,7 @@ class _Analysis:
         side = tile.side.number
         for edge in (tile.down[0], tile.across[0]):
             self._require(Rule.AT_LEAST, side, blocks[edge.loop, edge.level].size)
-        self._require(Rule.MULTIPLE, side, self._constant(SQUARE))
+        self._require(Rule.MULTIPLE, side, self._constant(TILE_SQUARE))
         written_terms = ((side, side), (self.one, side))
         key = tile.row, written_terms, None, tuple(dict.fromkeys(around))
         if tile.row not in self.own:
@@ -425,7 +425,7 @@ def _checked_positions(kernel: Kernel) -> dict[int, tuple[int, int]]:
     """
     checked: dict[int, tuple[int, int]] = {}
     stored: dict[int, set[int | None]] = {}
-    writers: dict[int, list[Statement]] = {}
+    writers: dict[int, list[KernelStatement]] = {}
     for statement in lp.walk(kernel.body):
         if isinstance(statement, lp.BoundsCheck):
             checked[statement.register.number] = statement.extent.number, statement.inside.number
@@ -436,7 +436,7 @@ def _checked_positions(kernel: Kernel) -> dict[int, tuple[int, int]]:
         for register in written(statement):
             writers.setdefault(register.number, []).append(statement)
 
-    def restores(statement: Statement, register: int) -> bool:
+    def restores(statement: KernelStatement, register: int) -> bool:
         if isinstance(statement, lp.BoundsCheck):
             return True
         if not isinstance(statement, lp.Load) or statement.place.buffer < len(kernel.buffers):

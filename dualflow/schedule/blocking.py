@@ -16,11 +16,11 @@ from dualflow.ops.op_kinds import Reduce
 from dualflow.schedule.loop_ids import KernelLoop, LoopId
 from dualflow.schedule.nest import Nest, NestStep
 
-FEW = 256
+MAX_UNBLOCKED_STEPS = 256
 """The most steps of a reduction without blocks, whose code is shorter and faster for short rows."""
-SHORTEST = 64
+MIN_BLOCK_STEPS = 64
 """The fewest steps of a block, compared with which the work between blocks is small."""
-CHUNK = 1 << 14
+CHUNK_ELEMENTS = 1 << 14
 """The elements of one chunk of a full reduction.
 
 It is fixed, so that results don't depend on the number of threads.
@@ -43,7 +43,7 @@ def rounds(step: NestStep) -> bool:
 def chunks(nest: Nest, lanes: int) -> tuple[int, int]:
     """The chunks of the first loop of a full reduction: the iterations of one, and the number of chunks."""
     inner = typical(math.prod(loop.extent for loop in nest.loops[1:]))
-    size = max(1, CHUNK // max(1, inner))
+    size = max(1, CHUNK_ELEMENTS // max(1, inner))
     size += -size % lanes
     return size, -(-nest.loops[0].extent // size)
 
@@ -72,12 +72,18 @@ def column_chunks(nest: Nest) -> ColumnChunks | None:
     first, extents = nest.num_parallel, [typical(loop.extent) for loop in nest.loops]
     columns = math.prod(loop.extent for loop in nest.loops[:first])
     last = len(nest.loops) - 1
-    inner = next(i for i in range(nest.num_parallel, last + 1) if i == last or math.prod(extents[i:]) <= FEW)
+    inner = next(
+        i
+        for i in range(nest.num_parallel, last + 1)
+        if i == last or math.prod(extents[i:]) <= MAX_UNBLOCKED_STEPS
+    )
     inner_steps = max(1, math.prod(extents[first + 1 :]))
-    rows = min(max(LEAST_ROWS, CHUNK // max(1, typical(columns))), FEW)
+    rows = min(max(LEAST_ROWS, CHUNK_ELEMENTS // max(1, typical(columns))), MAX_UNBLOCKED_STEPS)
     iterations = max(1, -(-rows // inner_steps))
     outer = iterations * math.prod(extents[nest.num_parallel + 1 : inner])
-    if extents[nest.num_parallel] < MIN_CHUNKS * iterations or (inner > nest.num_parallel and outer > FEW):
+    if extents[nest.num_parallel] < MIN_CHUNKS * iterations or (
+        inner > nest.num_parallel and outer > MAX_UNBLOCKED_STEPS
+    ):
         return None
     return ColumnChunks(iterations, -(-nest.loops[nest.num_parallel].extent // iterations), inner, columns)
 
@@ -96,7 +102,7 @@ def block_sizes(nest: Nest, lanes: int) -> dict[LoopId, tuple[int, ...]]:
     for i in reversed(range(1 if nest.is_full_reduction else nest.num_parallel, len(nest.loops))):
         extent, stride = _assumed(nest.loops[i].extent), lanes if i == nest.vector else 1
         iterations = max(1, -(-extent // stride))
-        if iterations * steps > FEW:
+        if iterations * steps > MAX_UNBLOCKED_STEPS:
             blocks[i] = _levels(2, iterations, steps, stride)
             iterations, steps = -(-iterations * stride // blocks[i][0]), 1
         steps *= iterations
@@ -110,11 +116,11 @@ def block_sizes(nest: Nest, lanes: int) -> dict[LoopId, tuple[int, ...]]:
 
 def _assumed(extent: int) -> int:
     """The loop extent, or the one that is assumed if it is symbolic, which may be large."""
-    return extent if type(extent) is int else CHUNK
+    return extent if type(extent) is int else CHUNK_ELEMENTS
 
 
 def _levels(count: int, iterations: int, steps: int, stride: int) -> tuple[int, ...]:
     """The sizes of ``count`` levels of blocks, for a loop of ``iterations`` of ``steps`` each."""
-    root = max(SHORTEST, round((iterations * steps) ** (1 / (count + 1))))
+    root = max(MIN_BLOCK_STEPS, round((iterations * steps) ** (1 / (count + 1))))
     first = -(-root // steps)
     return tuple(first * root**level * stride for level in reversed(range(count)))

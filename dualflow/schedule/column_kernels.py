@@ -28,11 +28,11 @@ from dualflow.schedule.loop_program import (
     Edge,
     End,
     For,
+    KernelStatement,
     Load,
     LoopKind,
     Place,
     Run,
-    Statement,
     Store,
 )
 from dualflow.schedule.lower import stage_steps
@@ -65,17 +65,21 @@ class ColumnWriter(KernelWriter):
         join = ColumnWriter(nest, self.lanes)._join_columns(dtypes, by)
         return self._as_run((*before, chunks), by.number, dtypes, join, by.width)
 
-    def _rows_of_columns(self, at: int, ends: tuple[Bound, Bound], by: ColumnChunks) -> tuple[Statement, ...]:
+    def _rows_of_columns(
+        self, at: int, ends: tuple[Bound, Bound], by: ColumnChunks
+    ) -> tuple[KernelStatement, ...]:
         """The reduction loops around the columns, from ``at`` on."""
 
-        def inside() -> tuple[Statement, ...]:
+        def inside() -> tuple[KernelStatement, ...]:
             if at + 1 < by.inner:
                 return self._rows_of_columns(at + 1, (End.ZERO, self._extent(at + 1)), by)
             return self._each_column(0, lambda: self._column(by, (End.ZERO, self._extent(by.inner))))
 
         return (self._loop(at, *ends, inside),)
 
-    def _each_column(self, at: int, inside: Callable[[], Iterable[Statement]]) -> tuple[Statement, ...]:
+    def _each_column(
+        self, at: int, inside: Callable[[], Iterable[KernelStatement]]
+    ) -> tuple[KernelStatement, ...]:
         """``inside`` for each iteration of the parallel loops from ``at`` on."""
         if at == self.nest.num_parallel:
             return tuple(inside())
@@ -88,7 +92,7 @@ class ColumnWriter(KernelWriter):
             ),
         )
 
-    def _parts_initialised(self) -> Iterator[Statement]:
+    def _parts_initialised(self) -> Iterator[KernelStatement]:
         """The initial partial results of a column."""
         accumulators = [self._accumulator(s) for s in self._reductions(0)]
         yield from self._inits(0, accumulators)
@@ -96,7 +100,7 @@ class ColumnWriter(KernelWriter):
 
     def _column(
         self, by: ColumnChunks, ends: tuple[Bound, Bound], *, alone: bool = False
-    ) -> Iterator[Statement]:
+    ) -> Iterator[KernelStatement]:
         """The inner reduction loops of a column, whose results are combined with its partial results.
 
         If the loops are ``alone``, their results are the partial results.
@@ -117,15 +121,17 @@ class ColumnWriter(KernelWriter):
             accumulators = both
         yield from self._parts_stored(accumulators)
 
-    def _combined(self, into: Sequence[Accumulator], parts: Sequence[Accumulator]) -> Iterator[Statement]:
+    def _combined(
+        self, into: Sequence[Accumulator], parts: Sequence[Accumulator]
+    ) -> Iterator[KernelStatement]:
         for step, accumulator, part in zip(self._reductions(0), into, parts, strict=True):
             yield combine(step, accumulator, part)
 
-    def _parts_stored(self, accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
+    def _parts_stored(self, accumulators: Sequence[Accumulator]) -> Iterator[KernelStatement]:
         for i, register in enumerate(r for accumulator in accumulators for r in accumulator):
             yield Store(self._part(i), register)
 
-    def _parts_loaded(self, accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
+    def _parts_loaded(self, accumulators: Sequence[Accumulator]) -> Iterator[KernelStatement]:
         for i, register in enumerate(r for accumulator in accumulators for r in accumulator):
             yield Load(register, self._part(i))
 
@@ -146,12 +152,12 @@ class ColumnWriter(KernelWriter):
 
         def combine_chunks(
             begin: Bound, end: Bound, accumulators: Sequence[Accumulator]
-        ) -> tuple[Statement, ...]:
+        ) -> tuple[KernelStatement, ...]:
             parts = [self._accumulator(s) for s in reductions]
             body = (*self._parts_loaded(parts), *self._combined(accumulators, parts))
             return (For(KernelLoop.CHUNKS, begin, end, LoopKind.SERIAL, body),)
 
-        def inside() -> Iterator[Statement]:
+        def inside() -> Iterator[KernelStatement]:
             accumulators = [self._accumulator(s) for s in reductions]
             yield from self._stores(self._outer_stores(0))
             yield from self._inits(0, accumulators)

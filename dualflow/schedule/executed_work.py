@@ -19,6 +19,7 @@ from dualflow.schedule.loop_program import (
     Edge,
     End,
     For,
+    KernelStatement,
     LaunchParameter,
     MaskedLoad,
     Once,
@@ -27,7 +28,6 @@ from dualflow.schedule.loop_program import (
     Repeat,
     RowGroups,
     Run,
-    Statement,
 )
 from dualflow.schedule.nest import Nest
 
@@ -61,12 +61,12 @@ def work_ratio(runs: Iterable[tuple[Run, Nest]]) -> float:
     return sum(executed_work(run) for run, _ in pairs) / work if work else 1.0
 
 
-def _statements(run: Run, body: Sequence[Statement], edges: Edges) -> float:
+def _statements(run: Run, body: Sequence[KernelStatement], edges: Edges) -> float:
     """The additions of one execution of ``body``."""
     return sum([_statement(run, statement, edges) for statement in body])
 
 
-def _statement(run: Run, statement: Statement, edges: Edges) -> float:
+def _statement(run: Run, statement: KernelStatement, edges: Edges) -> float:
     match statement:
         case Compute():
             return float(getattr(statement.node.op.kind, "cost", 1.0))

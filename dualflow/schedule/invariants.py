@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from dualflow.schedule import loop_program as lp
-from dualflow.schedule.loop_program import Register, Statement
+from dualflow.schedule.loop_program import KernelStatement, Register
 from dualflow.schedule.registers import read, written
 
 
@@ -17,7 +17,7 @@ def invariants_first(kernel: lp.Kernel) -> lp.Kernel:
     return kernel._replace(body=tuple(_hoisted(kernel.body)))
 
 
-def _hoisted(body: Iterable[Statement]) -> Iterator[Statement]:
+def _hoisted(body: Iterable[KernelStatement]) -> Iterator[KernelStatement]:
     for statement in body:
         if not isinstance(statement, lp.For | lp.Blocks | lp.Chunks):
             yield statement
@@ -28,14 +28,14 @@ def _hoisted(body: Iterable[Statement]) -> Iterator[Statement]:
         yield statement._replace(body=tuple([s for s in inside if s not in before]))
 
 
-def _invariant(loop: lp.For, body: list[Statement]) -> list[Statement]:
+def _invariant(loop: lp.For, body: list[KernelStatement]) -> list[KernelStatement]:
     """The loads and checks in ``body`` that are the same in every iteration, in order.
 
     Their memory exists even if the loop has no iteration, since their index depends on other loops only. The
     loop doesn't write it: a kernel writes in place only elements that the same iteration has read.
     """
     changed: set[Register] = set()
-    invariant: list[Statement] = []
+    invariant: list[KernelStatement] = []
     for statement in body:
         if isinstance(statement, lp.Load):
             fixed = all(term != loop.loop for term, _ in statement.place.terms)

@@ -28,6 +28,7 @@ from dualflow.schedule.loop_program import (
     End,
     For,
     Kernel,
+    KernelStatement,
     LaunchParameter,
     LiteralScalar,
     Load,
@@ -44,7 +45,6 @@ from dualflow.schedule.loop_program import (
     Repeat,
     Run,
     ScratchBuffer,
-    Statement,
     Store,
 )
 from dualflow.schedule.lower import stage_steps
@@ -83,7 +83,7 @@ class KernelWriter:
 
     def _as_run(
         self,
-        body: Sequence[Statement],
+        body: Sequence[KernelStatement],
         total: int,
         partials: Sequence[DType] = (),
         join: Run | None = None,
@@ -107,8 +107,8 @@ class KernelWriter:
     # Loops
 
     def _parallel(
-        self, at: int, inside: Callable[[], Iterable[Statement]] | None = None
-    ) -> tuple[Statement, ...]:
+        self, at: int, inside: Callable[[], Iterable[KernelStatement]] | None = None
+    ) -> tuple[KernelStatement, ...]:
         """The parallel loops from ``at`` inwards."""
         if at == self.nest.num_parallel:
             return tuple((inside or self._inside)())
@@ -124,7 +124,7 @@ class KernelWriter:
         """Whether the lane loop is a parallel loop, and runs vector by vector, each with scratch memory."""
         return bool(self.nest.cached) and not self.nest.has_scratch_per_iteration
 
-    def _vectors(self, at: int) -> tuple[Statement, ...]:
+    def _vectors(self, at: int) -> tuple[KernelStatement, ...]:
         """The parallel lane loop in blocks of one vector, each of which has scratch memory of its own."""
         edges = self._vector_edge(False), self._vector_edge(True)
         body = (self._loop(at, *edges, lambda: (*self._steps_at(at + 1), *self._parallel(at + 1))),)
@@ -150,7 +150,7 @@ class KernelWriter:
     def _extent(self, loop: int) -> LaunchParameter:
         return self.arguments.parameter(("extent", loop), self.nest.loops[loop].extent)
 
-    def _inside(self) -> Iterator[Statement]:
+    def _inside(self) -> Iterator[KernelStatement]:
         """All stages of the reduction loops in an iteration of the parallel loops, and the stores of both."""
         nest = self.nest
         yield from self._stores(self._outer_stores(0))
@@ -166,12 +166,12 @@ class KernelWriter:
 
     def _reduction(
         self, at: int, begin: Bound, end: Bound, stage: int, accumulators: Sequence[Accumulator]
-    ) -> tuple[Statement, ...]:
+    ) -> tuple[KernelStatement, ...]:
         """Reduction loop ``at``, and those inside it, of one stage."""
         nest, iteration = self.nest, stage_steps(self.nest, stage)
         innermost = at + 1 == len(nest.loops)
 
-        def inside(accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
+        def inside(accumulators: Sequence[Accumulator]) -> Iterator[KernelStatement]:
             unused = iter(accumulators)
             for step in iteration:
                 if innermost and step.reduces:
@@ -184,7 +184,7 @@ class KernelWriter:
             else:
                 yield from self._reduction(at + 1, End.ZERO, self._extent(at + 1), stage, accumulators)
 
-        def run(begin: Bound, end: Bound, accumulators: Sequence[Accumulator]) -> tuple[Statement, ...]:
+        def run(begin: Bound, end: Bound, accumulators: Sequence[Accumulator]) -> tuple[KernelStatement, ...]:
             return (self._loop(at, begin, end, lambda: inside(accumulators)),)
 
         return self._by_blocks(at, begin, end, stage, accumulators, run)
@@ -196,9 +196,9 @@ class KernelWriter:
         end: Bound,
         stage: int,
         accumulators: Sequence[Accumulator],
-        run: Callable[[Bound, Bound, Sequence[Accumulator]], tuple[Statement, ...]],
+        run: Callable[[Bound, Bound, Sequence[Accumulator]], tuple[KernelStatement, ...]],
         level: int = 0,
-    ) -> tuple[Statement, ...]:
+    ) -> tuple[KernelStatement, ...]:
         """``run`` for each block of loop ``at``; a block has accumulators, which are combined in order."""
         reductions, sizes = self._reductions(stage), self.blocks.get(at, ())
         if level == len(sizes) or not any(map(rounds, reductions)):
@@ -219,24 +219,24 @@ class KernelWriter:
     def _accumulator(self, step: NestStep) -> Accumulator:
         return tuple([self._register(dtype) for dtype in carried_dtypes(step)])
 
-    def _inits(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
+    def _inits(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[KernelStatement]:
         for step, accumulator in zip(self._reductions(stage), accumulators, strict=True):
             yield ReduceInit(accumulator, reduction_of(step.node), step.node)
 
-    def _update(self, step: NestStep, accumulator: Accumulator) -> Iterator[Statement]:
+    def _update(self, step: NestStep, accumulator: Accumulator) -> Iterator[KernelStatement]:
         loads, value = self._operand(step.operands[0])
         yield from loads
         index = tuple([(i, self._extent(i)) for i in range(self.nest.num_parallel, len(self.nest.loops))])
         yield ReduceUpdate(accumulator, reduction_of(step.node), value, index, step.node)
 
-    def _horizontal(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
+    def _horizontal(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[KernelStatement]:
         """Combine the lanes of each accumulator, if the lane loop is a reduction loop."""
         if self.nest.vector is None or self.nest.vector < self.nest.num_parallel:
             return
         for step, accumulator in zip(self._reductions(stage), accumulators, strict=True):
             yield ReduceHorizontal(accumulator, reduction_of(step.node), step.node)
 
-    def _finalize(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
+    def _finalize(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[KernelStatement]:
         """The results of the reductions of ``stage``, then the steps of the next stage that read them."""
         for step, accumulator in zip(self._reductions(stage), accumulators, strict=True):
             register = self._bind(step.node.output)
@@ -280,7 +280,7 @@ class KernelWriter:
         first, reductions = self._buffers_used(), self._reductions(0)
         accumulators = [self._accumulator(s) for s in reductions]
 
-        def run(begin: Bound, end: Bound, accumulators: Sequence[Accumulator]) -> tuple[Statement, ...]:
+        def run(begin: Bound, end: Bound, accumulators: Sequence[Accumulator]) -> tuple[KernelStatement, ...]:
             parts = [self._accumulator(s) for s in reductions]
             loads = [Load(r, _partial(first + i)) for i, r in enumerate(r for part in parts for r in part)]
             combined = [combine(s, a, b) for s, a, b in zip(reductions, accumulators, parts, strict=True)]
@@ -295,12 +295,12 @@ class KernelWriter:
 
     # Steps
 
-    def _steps_at(self, level: int) -> Iterator[Statement]:
+    def _steps_at(self, level: int) -> Iterator[KernelStatement]:
         for step in self.nest.steps:
             if step.level == level and step.stage == 0 and level <= self.nest.num_parallel:
                 yield from self._step(step, 0)
 
-    def _step(self, step: NestStep, stage: int) -> Iterator[Statement]:
+    def _step(self, step: NestStep, stage: int) -> Iterator[KernelStatement]:
         """The value of a step: loaded from scratch memory if an earlier stage stored it, else computed."""
         value, kind = step.node.output, step.node.op.kind
         if value in self.nest.cached and step.stage < stage:
@@ -310,7 +310,7 @@ class KernelWriter:
         if value in self.nest.cached and step.level > self.nest.num_parallel:
             yield Store(self._scratch_element(value), self.env[value])
 
-    def _computed(self, step: NestStep) -> Iterator[Statement]:
+    def _computed(self, step: NestStep) -> Iterator[KernelStatement]:
         """The loads of a step's operands, and its result."""
         operand_loads = [self._operand(o) for o in step.operands]
         for loads, _ in operand_loads:
@@ -324,7 +324,7 @@ class KernelWriter:
         else:
             yield Compute(self._bind(value), function_of(step.node), operands, step.own, step.node)
 
-    def _gather(self, step: NestStep) -> Iterator[Statement]:
+    def _gather(self, step: NestStep) -> Iterator[KernelStatement]:
         """An element of the first operand, at an index along the gathered axis; 0 if it is out of bounds."""
         params, indices = step.operands
         assert params.access is not None
@@ -343,7 +343,7 @@ class KernelWriter:
 
     def _scalars(
         self, node: Node, operands: Sequence[Operand], env: dict[Any, Operand]
-    ) -> Iterator[Statement]:
+    ) -> Iterator[KernelStatement]:
         """The statements of a node on scalars; adds its results to ``env``."""
         kind = node.op.kind
         if isinstance(kind, Literal):
@@ -365,7 +365,7 @@ class KernelWriter:
     def _branch(self, graph: Graph, operands: Sequence[Operand]) -> Branch:
         """A graph of scalars as statements."""
         env: dict[Any, Operand] = dict(zip(graph.inputs, operands, strict=True))
-        body: list[Statement] = []
+        body: list[KernelStatement] = []
         for node in graph.nodes:
             body += self._scalars(node, [env[v] for v in node.inputs], env)
         return Branch(tuple(body), tuple([env[v] for v in graph.outputs]))
@@ -379,7 +379,7 @@ class KernelWriter:
 
     # Operands
 
-    def _operand(self, operand: NestOperand) -> tuple[list[Statement], Operand]:
+    def _operand(self, operand: NestOperand) -> tuple[list[KernelStatement], Operand]:
         """An operand, and the load that its first use needs."""
         if operand.value is not None:
             return [], self.env[operand.value]
@@ -405,7 +405,7 @@ class KernelWriter:
 
     # Memory
 
-    def _scratch(self) -> Iterator[Statement]:
+    def _scratch(self) -> Iterator[KernelStatement]:
         """Scratch memory for the values that later stages load.
 
         It is for one iteration of the parallel loops, or for one vector of them.
@@ -435,7 +435,7 @@ class KernelWriter:
     def _outer_stores(self, stage: int) -> list[NestStore]:
         return [s for s in self.nest.stores if s.level <= self.nest.num_parallel and s.stage == stage]
 
-    def _stores(self, stores: Sequence[NestStore]) -> Iterator[Statement]:
+    def _stores(self, stores: Sequence[NestStore]) -> Iterator[KernelStatement]:
         for store in stores:
             yield Store(self._place(store.access), self.env[store.value])
 

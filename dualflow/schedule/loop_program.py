@@ -126,7 +126,7 @@ class For(NamedTuple):
     begin: Bound
     end: Bound
     kind: LoopKind
-    body: tuple[Statement, ...]
+    body: tuple[KernelStatement, ...]
 
 
 class Blocks(NamedTuple):
@@ -140,7 +140,7 @@ class Blocks(NamedTuple):
     begin: Bound
     end: Bound
     size: LaunchParameter
-    body: tuple[Statement, ...]
+    body: tuple[KernelStatement, ...]
 
 
 class StripMinedLoop(NamedTuple):
@@ -155,14 +155,14 @@ class StripMinedLoop(NamedTuple):
     begin: Bound
     end: Bound
     width: int
-    body: tuple[Statement, ...]
+    body: tuple[KernelStatement, ...]
 
 
 class Lanes(NamedTuple):
     """``body`` for each of the ``width`` accumulators of a strip: loop ``LANES``."""
 
     width: int
-    body: tuple[Statement, ...]
+    body: tuple[KernelStatement, ...]
 
 
 class Chunks(NamedTuple):
@@ -175,7 +175,7 @@ class Chunks(NamedTuple):
     loop: int
     size: LaunchParameter
     extent: LaunchParameter
-    body: tuple[Statement, ...]
+    body: tuple[KernelStatement, ...]
 
 
 class RowGroups(NamedTuple):
@@ -189,7 +189,7 @@ class RowGroups(NamedTuple):
     begin: Bound
     end: Bound
     width: int
-    body: tuple[Statement, ...]
+    body: tuple[KernelStatement, ...]
 
 
 class Once(NamedTuple):
@@ -201,7 +201,7 @@ class Once(NamedTuple):
     loop: int
     extent: LaunchParameter
     full: bool
-    body: tuple[Statement, ...]
+    body: tuple[KernelStatement, ...]
 
 
 class Compute(NamedTuple):
@@ -220,7 +220,7 @@ class Compute(NamedTuple):
 class Branch(NamedTuple):
     """Statements on scalars, and their results."""
 
-    body: tuple[Statement, ...]
+    body: tuple[KernelStatement, ...]
     results: tuple[Operand, ...]
 
 
@@ -369,7 +369,7 @@ class StackScratch(NamedTuple):
     width: int
 
 
-Statement = (
+KernelStatement = (
     For
     | Blocks
     | StripMinedLoop
@@ -411,7 +411,7 @@ class Kernel(NamedTuple):
     scalars: tuple[DType, ...]
     parameters: int
     is_long: bool
-    body: tuple[Statement, ...]
+    body: tuple[KernelStatement, ...]
 
     @property
     def lane_loop(self) -> LoopId | None:
@@ -466,7 +466,7 @@ class Run(NamedTuple):
     partial_size: int = 1
 
 
-def walk(statements: Sequence[Statement]) -> Iterator[Statement]:
+def walk(statements: Sequence[KernelStatement]) -> Iterator[KernelStatement]:
     """All statements, those inside loops and branches too, in order."""
     for statement in statements:
         yield statement
@@ -474,7 +474,7 @@ def walk(statements: Sequence[Statement]) -> Iterator[Statement]:
             yield from walk(body)
 
 
-def _inside(statement: Statement) -> Iterator[tuple[Statement, ...]]:
+def _inside(statement: KernelStatement) -> Iterator[tuple[KernelStatement, ...]]:
     if isinstance(statement, For | Blocks | StripMinedLoop | Lanes | Chunks | RowGroups | Once):
         yield statement.body
     elif isinstance(statement, Choose):
@@ -484,11 +484,11 @@ def _inside(statement: Statement) -> Iterator[tuple[Statement, ...]]:
         yield statement.body.body
 
 
-def _runs_by_lanes(statement: Statement) -> TypeGuard[For | Once]:
+def _runs_by_lanes(statement: KernelStatement) -> TypeGuard[For | Once]:
     return isinstance(statement, Once) or (isinstance(statement, For) and statement.kind is LoopKind.LANES)
 
 
-def carried(body: Sequence[Statement]) -> tuple[Register, ...]:
+def carried(body: Sequence[KernelStatement]) -> tuple[Register, ...]:
     """The accumulators that a loop with this body carries: updated in it, and initialised before it."""
     updated: dict[Register, None] = {}
     initialised: set[Register] = set()

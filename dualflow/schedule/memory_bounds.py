@@ -96,9 +96,9 @@ class MemoryBounds:
             self.undecided(statement)
 
     def undecided(self, statement: Statement) -> list[Span]:
-        """The accesses of which is known only at run time whether they are inside their buffers.
+        """The accesses of a statement that must be checked at run time: the others are inside their buffers.
 
-        Those of kernels are in :meth:`launched`.
+        For kernels, see :meth:`launched`.
 
         Raises:
             InternalError: an access is outside its buffer.
@@ -187,7 +187,7 @@ class MemoryBounds:
     # Kernels
 
     def launched(self, launch: Launch, run: Run, accesses: AccessBounds, partials: Region) -> list[Span]:
-        """The accesses of a kernel of which is known only at run time whether they are inside their buffers.
+        """The accesses of a kernel that must be checked at run time: the others are inside their buffers.
 
         Args:
             launch: the statement.

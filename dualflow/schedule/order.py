@@ -143,10 +143,10 @@ _WRITES_ANY_LAYOUT = (CallKind.KERNEL, CallKind.PRODUCT, CallKind.ASSEMBLY, Call
 
 
 def _copies_of_input_views(outputs: Sequence[Value], body: Sequence[Node]) -> list[tuple[int, Value, Node]]:
-    """Copies of outputs that are views of inputs with dynamic sizes: place in ``body``, value and copy.
+    """Copies of outputs that are views of inputs with dynamic sizes: position in ``body``, value and copy.
 
     A copy runs as soon as its sizes are computed, so before variables are written. The last one comes first,
-    so that insertion keeps the other places.
+    so that insertion keeps the other positions.
     """
     size_nodes = [i for i, n in enumerate(body) if binds_or_checks_size(n)]
     copies: list[tuple[int, Value, Node]] = []
@@ -195,7 +195,7 @@ def fails(node: Node) -> bool:
 
 
 def _last_failure(nodes: Sequence[Node], failing: Fails) -> int:
-    """The place of the last node that may fail; -1 if none may."""
+    """The position of the last node that may fail; -1 if none may."""
     return next((i for i in reversed(range(len(nodes))) if failing(nodes[i])), -1)
 
 

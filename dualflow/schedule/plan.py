@@ -151,7 +151,7 @@ class _Places(NamedTuple):
     """The layouts of a scope's values.
 
     Attributes:
-        starts: the first place of each kind of buffer in the table.
+        starts: the first index of each kind of buffer in the table.
         allocations: of the values.
         base: the byte at which the scope's arena begins.
         inputs: for a body, the layouts of its inputs, which are values of the graph around it.
@@ -403,7 +403,7 @@ def _scopes(node: Node, table: _Table) -> list[_Scope]:
 
 
 def _growing(loop: LoopSpec) -> list[int]:
-    """The places of the loop-carried values whose sizes an iteration changes."""
+    """The positions of the loop-carried values whose sizes an iteration changes."""
     pairs = zip(loop.body.inputs, loop.body.outputs[: loop.carried], strict=False)
     return [i for i, (x, y) in enumerate(pairs) if x.spec != y.spec]
 

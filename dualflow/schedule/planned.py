@@ -58,7 +58,7 @@ class ChangingSize(NamedTuple):
 
 
 class PlannedLoop(NamedTuple):
-    """What a loop needs besides its bodies.
+    """The parts of a planned loop except its bodies.
 
     Attributes:
         start: copies of the initial values to the buffers of the loop-carried values.
@@ -153,7 +153,7 @@ class Plan(NamedTuple):
 
     @property
     def workspace(self) -> int:
-        """The place of the kernels' workspace if its size is dynamic: after the slots."""
+        """The index of the kernels' workspace in the table if its size is dynamic: after the slots."""
         return self.arena + 1 + self.slots
 
     @property
@@ -166,7 +166,7 @@ class Plan(NamedTuple):
 
     @property
     def arena(self) -> int:
-        """The arena's place in the table."""
+        """The index of the arena in the table."""
         return self.first_temporary + len(self.temporaries)
 
     def walk(self) -> Iterator[PlannedCall]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dualflow.core.errors import InternalError
 from dualflow.graph.ir import Node
 from dualflow.schedule import loop_program as lp
-from dualflow.schedule.loop_program import Place, Run, Statement
+from dualflow.schedule.loop_program import KernelStatement, Place, Run
 
 
 def refused(run: Run, statement: int, node: Node, why: str) -> InternalError:
@@ -23,7 +23,7 @@ def unsafe(node: Node, why: str) -> InternalError:
     )
 
 
-def shown(statement: Statement, run: Run | None = None) -> str:
+def shown(statement: KernelStatement, run: Run | None = None) -> str:
     """An access as text, with the values of launch parameters if ``run`` is set."""
 
     def parameter(n: lp.LaunchParameter | None) -> str:

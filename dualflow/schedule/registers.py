@@ -8,6 +8,7 @@ from dualflow.schedule.loop_program import (
     BoundsCheck,
     Choose,
     Compute,
+    KernelStatement,
     Load,
     MaskedLoad,
     Operand,
@@ -20,12 +21,11 @@ from dualflow.schedule.loop_program import (
     ReduceUpdate,
     Register,
     Repeat,
-    Statement,
     Store,
 )
 
 
-def written(statement: Statement) -> tuple[Register, ...]:
+def written(statement: KernelStatement) -> tuple[Register, ...]:
     """The registers that a statement writes itself, without those in its body."""
     match statement:
         case Compute() | Load() | ReduceFinalize():
@@ -42,7 +42,7 @@ def written(statement: Statement) -> tuple[Register, ...]:
             return ()
 
 
-def read(statement: Statement) -> tuple[Register, ...]:
+def read(statement: KernelStatement) -> tuple[Register, ...]:
     """The registers that a statement reads itself, without those in its body."""
     operands: Sequence[Operand] = ()
     match statement:

@@ -30,7 +30,7 @@ from dualflow.schedule.recomputation import Parts, Recomputed, recomputed
 
 DROPPED_FRACTION = 32
 """The planner runs again once 1 / 32 of the peak is dropped."""
-SMALL = 16
+SMALL_FRACTION = 16
 """An input is kept rather than recomputed if its reader is at least 16 times larger."""
 MAX_RECOMPUTED = 64
 """The most nodes that are recomputed for one value."""
@@ -38,7 +38,7 @@ PATIENCE = 48
 """The search ends after this number of runs of the planner without a smaller peak."""
 
 Drop = tuple[int, Value]
-"""A place in the graph, and a value that is freed after it."""
+"""The position of a node in the graph, and a value that is freed after it."""
 
 
 class WithinBudget(NamedTuple):
@@ -308,7 +308,7 @@ class _Peak:
         drops, freed = [value.drop for value in values], sum(value.nbytes for value in values)
         cost = max(value.cost for value in values)
         whole = sum(value.nbytes * (later - value.before) for value in values)
-        held, small = 0, freed // SMALL
+        held, small = 0, freed // SMALL_FRACTION
         visited = {value.drop[1] for value in values}
         pending = [source for value in visited for source in search.inputs(value)]
         while pending:
@@ -343,7 +343,7 @@ class _Peak:
 
 
 def _places(state: _SearchState) -> list[int]:
-    """For each step the place of its node in the original graph; for copies, that of the next node."""
+    """For each step the position of its node in the original graph; for copies, that of the next node."""
     steps = state.footprint.steps
     places = [len(state.graph.place)] * (len(steps) + 1)
     for at in reversed(range(len(steps))):

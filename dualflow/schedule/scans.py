@@ -26,12 +26,12 @@ from dualflow.schedule.loop_program import (
     Compute,
     End,
     For,
+    KernelStatement,
     LoopKind,
     ReduceFinalize,
     ReduceInit,
     ReduceUpdate,
     Run,
-    Statement,
 )
 from dualflow.schedule.nest import Access, Nest, NestOperand
 
@@ -58,7 +58,7 @@ class ScanWriter(KernelWriter):
         total = nest.loops[0].extent if nest.num_parallel else 1
         return self._as_run(body, 0 if empty else total)
 
-    def _around(self, at: int) -> Iterator[Statement]:
+    def _around(self, at: int) -> Iterator[KernelStatement]:
         """The parallel loops from ``at`` inwards, and the running results inside them."""
         if at == self.nest.num_parallel:
             yield from self._running()
@@ -69,16 +69,16 @@ class ScanWriter(KernelWriter):
             begin, end = End.LOW, End.HIGH
         yield self._loop(at, begin, end, lambda: self._around(at + 1))
 
-    def _running(self) -> Iterator[Statement]:
+    def _running(self) -> Iterator[KernelStatement]:
         """The scanned loop, or the only element of an axis of size 1."""
         (step,), (store,) = self.nest.steps, self.nest.stores
         exclusive, scanned = self.node.attrs["exclusive"], self.nest.num_parallel
         accumulator, reduction = self._accumulator(step), reduction_of(self.node)
 
-        def finish() -> Statement:
+        def finish() -> KernelStatement:
             return ReduceFinalize(self._bind(self.node.output), reduction, accumulator, self.node)
 
-        def iteration() -> Iterator[Statement]:
+        def iteration() -> Iterator[KernelStatement]:
             loads, value = self._operand(step.operands[0])
             yield from loads
             if exclusive:

@@ -2,14 +2,14 @@
 
     RowGroups loop0 in lo .. hi, 4 at once
         ReduceInit r0
-        Once loop1 in 0 .. number 3
-            Load r1 = buffer 0 [loop0 * number 4 + loop1]
+        Once loop1 in 0 .. parameter 3
+            Load r1 = buffer 0 [loop0 * parameter 4 + loop1]
             ReduceUpdate r0, r1
         ReduceHorizontal r0
         ReduceFinalize r2 = r0
-        Once loop1 in 0 .. number 3
+        Once loop1 in 0 .. parameter 3
             Compute r3 = divide(r1, r2)
-            Store buffer 1 [loop0 * number 5 + loop1]
+            Store buffer 1 [loop0 * parameter 5 + loop1]
 
 A row has too few elements to hide the latencies of one stage after another, so neighbouring rows run side by
 side. Later stages read the values of earlier ones from registers.
@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dualflow.core.records import replace
 from dualflow.ops.op_kinds import Elementwise, Reduce
 from dualflow.schedule.kernels import Accumulator, KernelWriter
-from dualflow.schedule.loop_program import Bound, End, Once, RowGroups, Statement
+from dualflow.schedule.loop_program import Bound, End, KernelStatement, Once, RowGroups
 from dualflow.schedule.lower import stage_steps
 from dualflow.schedule.nest import Nest
 
@@ -53,8 +53,8 @@ class ShortRowWriter(KernelWriter):
         self._side_by_side = rows
 
     def _parallel(
-        self, at: int, inside: Callable[[], Iterable[Statement]] | None = None
-    ) -> tuple[Statement, ...]:
+        self, at: int, inside: Callable[[], Iterable[KernelStatement]] | None = None
+    ) -> tuple[KernelStatement, ...]:
         """The parallel loops from ``at`` inwards, several iterations of the last one at once."""
         if at != self.nest.num_parallel - 1 or self._side_by_side == 1:
             return super()._parallel(at, inside)
@@ -64,13 +64,13 @@ class ShortRowWriter(KernelWriter):
 
     def _reduction(
         self, at: int, begin: Bound, end: Bound, stage: int, accumulators: Sequence[Accumulator]
-    ) -> tuple[Statement, ...]:
+    ) -> tuple[KernelStatement, ...]:
         """One stage, for all elements of the row at once."""
         extent = self.nest.loops[at].extent
         body = tuple(self._stage(stage, accumulators))
         return (Once(at, self._extent(at), extent == self.lanes, body),)
 
-    def _stage(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[Statement]:
+    def _stage(self, stage: int, accumulators: Sequence[Accumulator]) -> Iterator[KernelStatement]:
         """The statements of a stage; values of earlier stages are in registers."""
         unused = iter(accumulators)
         for step in stage_steps(self.nest, stage):

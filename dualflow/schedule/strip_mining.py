@@ -19,12 +19,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dualflow.core.records import dataclass
 from dualflow.schedule import loop_program as lp
 from dualflow.schedule.loop_ids import BlockLevel, KernelLoop, LoopId
-from dualflow.schedule.loop_program import Edge, LoopKind, Place, Register, Statement
+from dualflow.schedule.loop_program import Edge, KernelStatement, LoopKind, Place, Register
 from dualflow.schedule.registers import read, written
 
-WIDTH = 128
+STRIP_WIDTH = 128
 """The most iterations of a strip."""
-ACCUMULATORS = 32
+STRIP_ACCUMULATORS = 32
 """The iterations of a strip with an accumulator each, a power of two: each is initialised and combined."""
 
 _SIMPLE = (
@@ -52,7 +52,7 @@ class _Run:
     """Consecutive statements of an iteration that become one lane loop over the strip."""
 
     kind: LoopKind
-    body: Sequence[Statement]
+    body: Sequence[KernelStatement]
 
 
 @dataclass(slots=True)
@@ -80,10 +80,10 @@ class _Strips:
         self.buffers = len(kernel.buffers) + sum(isinstance(s, lp.ScratchBuffer) for s in nested)
         self.registers = 1 + max((r.number for s in nested for r in written(s)), default=-1)
 
-    def statements(self, body: Iterable[Statement]) -> tuple[Statement, ...]:
+    def statements(self, body: Iterable[KernelStatement]) -> tuple[KernelStatement, ...]:
         return tuple([rewritten for statement in body for rewritten in self._statement(statement)])
 
-    def _statement(self, statement: Statement) -> Iterator[Statement]:
+    def _statement(self, statement: KernelStatement) -> Iterator[KernelStatement]:
         if isinstance(statement, lp.For) and statement.kind is LoopKind.LANES:
             yield from self._lanes(statement)
         elif isinstance(statement, lp.For | lp.Blocks | lp.Chunks):
@@ -91,7 +91,7 @@ class _Strips:
         else:
             yield statement
 
-    def _lanes(self, loop: lp.For) -> Iterator[Statement]:
+    def _lanes(self, loop: lp.For) -> Iterator[KernelStatement]:
         inside = list(lp.walk(loop.body))
         nested = any(isinstance(s, lp.For | lp.Blocks) for s in inside)
         wide = [s for s in loop.body if isinstance(s, lp.ReduceUpdate) and len(s.accumulator) > 1]
@@ -99,38 +99,42 @@ class _Strips:
         if supported and wide:
             yield from self._side_by_side(loop, wide)
         elif supported and (nested or any(map(self._may_rerun, inside))):
-            yield self._strip(loop, loop.body, {}, WIDTH)
+            yield self._strip(loop, loop.body, {}, STRIP_WIDTH)
         else:
             yield loop
 
-    def _may_rerun(self, statement: Statement) -> bool:
+    def _may_rerun(self, statement: KernelStatement) -> bool:
         return isinstance(statement, lp.Compute) and self.is_speculative(statement)
 
     # Several accumulators side by side
 
-    def _side_by_side(self, loop: lp.For, updates: Sequence[lp.ReduceUpdate]) -> Iterator[Statement]:
+    def _side_by_side(self, loop: lp.For, updates: Sequence[lp.ReduceUpdate]) -> Iterator[KernelStatement]:
         """The strip-mined loop with an accumulator for each iteration, and their combination."""
         lanes = {step.node: tuple(map(self._register, step.accumulator)) for step in updates}
-        slots = {r: self._slot(r, ACCUMULATORS) for accumulator in lanes.values() for r in accumulator}
+        slots = {r: self._slot(r, STRIP_ACCUMULATORS) for accumulator in lanes.values() for r in accumulator}
         starts = [lp.ReduceInit(lanes[step.node], step.reduction, step.node) for step in updates]
         stores = [lp.Store(Place(slots[r], terms=((KernelLoop.LANES, None),)), r) for r in slots]
-        yield lp.Lanes(ACCUMULATORS, (*starts, *stores))
+        yield lp.Lanes(STRIP_ACCUMULATORS, (*starts, *stores))
         body = [
             s._replace(accumulator=lanes[s.node]) if isinstance(s, lp.ReduceUpdate) and s.node in lanes else s
             for s in loop.body
         ]
-        yield self._strip(loop, body, slots, ACCUMULATORS)
+        yield self._strip(loop, body, slots, STRIP_ACCUMULATORS)
         for step in updates:
             accumulator = lanes[step.node]
             yield lp.ReduceLanes(
-                accumulator, step.reduction, tuple([slots[r] for r in accumulator]), ACCUMULATORS, step.node
+                accumulator,
+                step.reduction,
+                tuple([slots[r] for r in accumulator]),
+                STRIP_ACCUMULATORS,
+                step.node,
             )
             yield lp.ReduceCombine(step.accumulator, step.reduction, accumulator, step.node)
 
     # One strip
 
     def _strip(
-        self, loop: lp.For, body: Sequence[Statement], slots: dict[Register, int], width: int
+        self, loop: lp.For, body: Sequence[KernelStatement], slots: dict[Register, int], width: int
     ) -> lp.StripMinedLoop:
         """The strip-mined loop; the registers in ``slots`` live before and after it."""
         parts = self._parts(body)
@@ -138,10 +142,10 @@ class _Strips:
         iterations = tuple(_loops(loop.loop, parts, slots))
         return lp.StripMinedLoop(loop.loop, loop.begin, loop.end, width, iterations)
 
-    def _parts(self, body: Sequence[Statement]) -> list[Part]:
+    def _parts(self, body: Sequence[KernelStatement]) -> list[Part]:
         """Runs of simple statements, and the loops between them."""
         parts: list[Part] = []
-        run: list[Statement] = []
+        run: list[KernelStatement] = []
         for statement in body:
             if isinstance(statement, lp.For | lp.Blocks):
                 parts += [*self._runs(run), _Inner(statement, self._parts(statement.body))]
@@ -150,12 +154,12 @@ class _Strips:
                 run.append(statement)
         return [*parts, *self._runs(run)]
 
-    def _runs(self, run: Sequence[Statement]) -> list[_Run]:
+    def _runs(self, run: Sequence[KernelStatement]) -> list[_Run]:
         """One run, or two if code is speculative: stores and reductions then come after it."""
         if not any(map(self._may_rerun, run)):
             return [_Run(LoopKind.LANES, run)] if run else []
-        first: list[Statement] = []
-        after: list[Statement] = []
+        first: list[KernelStatement] = []
+        after: list[KernelStatement] = []
         late: set[Register] = set()
         for statement in run:
             lasting = isinstance(statement, lp.Store | lp.ReduceUpdate | lp.ReduceCombine)
@@ -197,7 +201,7 @@ def _crossing(parts: Sequence[Part]) -> Iterator[Register]:
     yield from (register for register in defined if len(runs[register]) > 1)
 
 
-def _loops(loop: LoopId, parts: Iterable[Part], slots: dict[Register, int]) -> Iterator[Statement]:
+def _loops(loop: LoopId, parts: Iterable[Part], slots: dict[Register, int]) -> Iterator[KernelStatement]:
     """Each run as a lane loop over the strip, and the loops between them."""
     for part in parts:
         if isinstance(part, _Run):

@@ -27,13 +27,13 @@ from dualflow.schedule.loop_program import (
     Edge,
     End,
     For,
+    KernelStatement,
     LaunchParameter,
     Load,
     LoopKind,
     Place,
     Run,
     ScratchBuffer,
-    Statement,
     TransposedTile,
 )
 from dualflow.schedule.nest import Access, Nest
@@ -83,7 +83,9 @@ class TileWriter(KernelWriter):
         down = Edge(by.loop, level, False), Edge(by.loop, level, True)
         across = Edge(vector, 0, False), Edge(vector, 0, True)
         inner = self._tile(rows, down, across, side)
-        chunks: tuple[Statement, ...] = (Blocks(vector, 0, End.ZERO, self._extent(vector), side, inner),)
+        chunks: tuple[KernelStatement, ...] = (
+            Blocks(vector, 0, End.ZERO, self._extent(vector), side, inner),
+        )
         if by.loop:
             chunks = (Blocks(by.loop, 0, End.ZERO, self._extent(by.loop), side, chunks),)
         for loop in reversed([i for i in range(vector) if i != by.loop]):
@@ -103,14 +105,14 @@ class TileWriter(KernelWriter):
         down: tuple[Edge, Edge],
         across: tuple[Edge, Edge],
         side: LaunchParameter,
-    ) -> tuple[Statement, ...]:
+    ) -> tuple[KernelStatement, ...]:
         """The copies of one tile, and the nest's loops over it."""
         nest, (first, _), (along, _) = self.nest, down, across
         copies = [
             TransposedTile(row, self._place(access), down, across, side) for access, row in rows.items()
         ]
 
-        def iteration() -> Iterator[Statement]:
+        def iteration() -> Iterator[KernelStatement]:
             for access, row in rows.items():
                 register = self._register(access.dtype)
                 self.env[access] = register

@@ -20,9 +20,9 @@ from dualflow.scalar import ScalarOp
 from dualflow.schedule.operands import PRODUCT_CHARS
 from dualflow.schedule.sliding import WINDOW_SUM, SlidingAxis, SlidingWindows
 
-AXES = 2
+MAX_WINDOW_AXES = 2
 """The most axes that such windows slide over."""
-MOST_ELEMENTS = 64
+MAX_WINDOW_ELEMENTS = 64
 """The most elements of a window that a reduction adds sequentially, as the routine does."""
 
 
@@ -65,9 +65,9 @@ def _suits(windows: SlidingWindows, weights: Value, costs: CostModel) -> bool:
     """Whether the routine supports these windows, and the filter has their shape."""
     lengths = [a.length for a in windows.axes]
     return (
-        0 < len(lengths) <= AXES
+        0 < len(lengths) <= MAX_WINDOW_AXES
         and windows.channels >= costs.copied_run
-        and 0 < math.prod(lengths) <= MOST_ELEMENTS
+        and 0 < math.prod(lengths) <= MAX_WINDOW_ELEMENTS
         and tuple(sizes(weights)) == (*lengths, windows.channels)
     )
 

@@ -333,7 +333,7 @@ def test_however_loops_are_shared_between_threads(
     monkeypatch: pytest.MonkeyPatch, program: Program, sizes: list[tuple[int, ...]], seed: int
 ) -> None:
     monkeypatch.setattr(native_entry, "chunk_of", in_small_chunks)
-    monkeypatch.setattr(blocking, "CHUNK", 64)
+    monkeypatch.setattr(blocking, "CHUNK_ELEMENTS", 64)
     note(str(program))
     check_whole_numbers(program, sizes, seed)
 

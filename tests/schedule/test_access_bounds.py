@@ -64,21 +64,23 @@ class Interpreter:
             return self.edges[bound.loop, bound.level][bound.end]
         return self.run.total if bound is lp.End.HIGH else 0
 
-    def statements(self, body: Sequence[lp.Statement]) -> None:
+    def statements(self, body: Sequence[lp.KernelStatement]) -> None:
         for statement in body:
             self.statement(statement)
 
-    def iterations(self, loop: int, indices: range, body: Sequence[lp.Statement]) -> None:
+    def iterations(self, loop: int, indices: range, body: Sequence[lp.KernelStatement]) -> None:
         for index in indices:
             self.loops[loop] = index
             self.statements(body)
 
-    def chunks(self, key: tuple[int, int], begins: range, end: int, body: Sequence[lp.Statement]) -> None:
+    def chunks(
+        self, key: tuple[int, int], begins: range, end: int, body: Sequence[lp.KernelStatement]
+    ) -> None:
         for begin in begins:
             self.edges[key] = begin, min(begin + begins.step, end)
             self.statements(body)
 
-    def statement(self, statement: lp.Statement) -> None:
+    def statement(self, statement: lp.KernelStatement) -> None:
         match statement:
             case lp.For(loop, begin, end):
                 self.iterations(loop, range(self.bound(begin), self.bound(end)), statement.body)
@@ -261,11 +263,11 @@ def test_bounds_of_random_layouts(shape: list[int], data: st.DataObject) -> None
 FLOAT, INDEX, BOOL = (as_dtype(name) for name in ("float32", "int64", "bool"))
 
 
-def kernel(*body: lp.Statement, numbers: int = 4, buffers: int = 2) -> Kernel:
+def kernel(*body: lp.KernelStatement, numbers: int = 4, buffers: int = 2) -> Kernel:
     return Kernel((FLOAT,) * buffers, (), numbers, 1, body)
 
 
-def loop(*body: lp.Statement, begin: lp.Bound = lp.End.LOW, end: lp.Bound = lp.End.HIGH) -> lp.For:
+def loop(*body: lp.KernelStatement, begin: lp.Bound = lp.End.LOW, end: lp.Bound = lp.End.HIGH) -> lp.For:
     return lp.For(0, begin, end, lp.LoopKind.SERIAL, body)
 
 

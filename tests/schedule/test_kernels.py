@@ -12,6 +12,7 @@ from dualflow.schedule.loop_program import (
     Blocks,
     Chunks,
     For,
+    KernelStatement,
     Load,
     LoopKind,
     ReduceCombine,
@@ -21,7 +22,6 @@ from dualflow.schedule.loop_program import (
     ReduceUpdate,
     Register,
     Run,
-    Statement,
     Store,
     TransposedTile,
     walk,
@@ -36,11 +36,11 @@ def run(f: Callable[..., Any], *shapes: list[int]) -> Run:
     return run_of(kernel.nest, 16)
 
 
-def kinds(statements: tuple[Statement, ...]) -> list[type]:
+def kinds(statements: tuple[KernelStatement, ...]) -> list[type]:
     return [type(s) for s in walk(statements)]
 
 
-def written(statements: tuple[Statement, ...]) -> Iterator[Register]:
+def written(statements: tuple[KernelStatement, ...]) -> Iterator[Register]:
     for statement in walk(statements):
         register = getattr(statement, "register", None)
         if isinstance(register, Register):

@@ -15,6 +15,7 @@ from dualflow.schedule.loop_program import (
     Compute,
     For,
     Kernel,
+    KernelStatement,
     Load,
     LoopKind,
     MaskedLoad,
@@ -22,7 +23,6 @@ from dualflow.schedule.loop_program import (
     ReduceUpdate,
     ScratchBuffer,
     StackScratch,
-    Statement,
     Store,
     StripMinedLoop,
     walk,
@@ -42,7 +42,7 @@ def exact(compute: Compute) -> bool:
     return False
 
 
-def loops(body: tuple[Statement, ...]) -> Iterator[For]:
+def loops(body: tuple[KernelStatement, ...]) -> Iterator[For]:
     yield from (s for s in walk(body) if isinstance(s, For))
 
 

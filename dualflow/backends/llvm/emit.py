@@ -25,12 +25,12 @@ from dualflow.schedule.lanes import REGISTER_BITS
 from dualflow.schedule.loop_ids import BlockId, BlockLevel, KernelLoop
 from dualflow.schedule.loop_program import (
     Compute,
+    KernelStatement,
     LaunchParameter,
     LoopKind,
     Register,
     Repeat,
     Run,
-    Statement,
 )
 
 POLL_INTERVAL = 1 << 16
@@ -70,7 +70,7 @@ class KernelEmitter(KernelValues):
 
     # Loops
 
-    def _statements(self, statements: Sequence[Statement]) -> None:
+    def _statements(self, statements: Sequence[KernelStatement]) -> None:
         for statement in statements:
             _EMITTERS[type(statement)](self, statement)
 

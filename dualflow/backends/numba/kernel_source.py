@@ -19,7 +19,7 @@ from dualflow.scalar.maths import is_partial
 from dualflow.schedule import loop_program as lp
 from dualflow.schedule.invariants import invariants_first
 from dualflow.schedule.loop_ids import BlockLevel, KernelLoop, Level, LoopId
-from dualflow.schedule.loop_program import Kernel, LaunchParameter, LoopKind, Place, Register, Statement
+from dualflow.schedule.loop_program import Kernel, KernelStatement, LaunchParameter, LoopKind, Place, Register
 from dualflow.schedule.registers import written
 from dualflow.schedule.strip_mining import in_strips
 
@@ -165,7 +165,7 @@ class _Writer:
 
     # Statements
 
-    def _statements(self, statements: Sequence[Statement]) -> None:
+    def _statements(self, statements: Sequence[KernelStatement]) -> None:
         for statement in statements:
             node: Node | None = getattr(statement, "node", None)
             if node is not None:

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from dualflow.backends.llvm.runtime.target import VARIABLE, WIDTHS, widest
-from dualflow.schedule.blocking import CHUNK, FEW
+from dualflow.schedule.blocking import CHUNK_ELEMENTS, MAX_UNBLOCKED_STEPS
 from dualflow.schedule.lanes import FEWEST_LANES, REDUCTION_LANES
 
 PROGRAM = """
@@ -43,7 +43,7 @@ for name, function in functions.items():
 print(json.dumps(digests))
 """
 LANES = (FEWEST_LANES, REDUCTION_LANES, 2 * REDUCTION_LANES)
-THRESHOLDS = (*LANES, FEW, FEW * REDUCTION_LANES, CHUNK)
+THRESHOLDS = (*LANES, MAX_UNBLOCKED_STEPS, MAX_UNBLOCKED_STEPS * REDUCTION_LANES, CHUNK_ELEMENTS)
 SIZES = sorted({n + more for n in THRESHOLDS for more in (-1, 0, 1)} | {1, 3, 40, 100, 1000})
 """Sizes around those at which the code of a row and the blocks of a sum change."""
 
