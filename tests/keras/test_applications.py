@@ -33,6 +33,7 @@ def make(keras: Any, name: str) -> tuple[Any, Any]:
     return model, drawn.uniform(0, 255, (4, 64, 64, 3)).astype(np.float32)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", RESULTS if CHOSEN else ["MobileNetV2"])
 def test_an_architecture_computes_what_it_does_on_torch(keras: Any, name: str) -> None:
     model, images = make(keras, name)

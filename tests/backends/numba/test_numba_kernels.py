@@ -139,6 +139,7 @@ def test_kernels_use_vectors(f: Callable[..., Any], instruction: str) -> None:
     assert does_in_vectors(assembly(f, ROWS), instruction)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "f",
     [
@@ -167,6 +168,7 @@ def test_results_are_the_same_for_any_number_of_threads(f: Callable[..., Any]) -
         np.testing.assert_array_equal(result, found[0])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("shape", [(1,), (127,), (128,), (129,), (5, 300), (300, 5), (0, 4), (4, 0)])
 @pytest.mark.parametrize("name", ["sin", "cos", "tan"])
 def test_a_huge_angle_among_others_is_exact(name: str, shape: tuple[int, ...]) -> None:
