@@ -159,7 +159,8 @@ def _with_slots(cls: type, frozen: bool, eq: bool) -> type:
     if eq:
         compared = [name for name, declared in fields.items() if declared.compare]
         key = attrgetter(*compared) if len(compared) > 1 else attrgetter(*compared * 2)  # a tuple in any case
-        namespace.update(_key=key, __eq__=_equal, __hash__=_hash if frozen else None)
+        hashed = _hash if len(compared) > 1 else _hash_of_one_field
+        namespace.update(_key=key, __eq__=_equal, __hash__=hashed if frozen else None)
     if frozen:
         namespace.update(
             __setattr__=_refuse, __delattr__=_refuse, __getstate__=_state, __setstate__=_set_state
@@ -181,6 +182,10 @@ def _equal(self: Any, other: Any) -> Any:
 
 def _hash(self: Any) -> int:
     return hash(self._key(self))
+
+
+def _hash_of_one_field(self: Any) -> int:
+    return hash(self._key(self)[0])
 
 
 def _refuse(self: Any, name: str, *value: Any) -> None:

@@ -61,12 +61,14 @@ class ConcreteFunction(TracedGraph):
         options: CompileOptions,
         bound: Mapping[int, int],
         signature: Signature,
+        names: Sequence[str],
         key: Key,
         structure: Structure,
         shared: Sequence[Any],
     ) -> None:
         super().__init__(tracer, graph, options=options, bound=bound, pack=Packer(structure))
         self.key = key
+        self.leaf_names = names
         self.used = 0
         self._interpreted_at = 0
         self._signature = signature
@@ -299,19 +301,17 @@ class ConcreteFunction(TracedGraph):
     @cached_attribute
     def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The positional and the keyword arguments: specs for tensors, the values of others."""
-        names = self._signature.leaf_names(self.key[0])
         leaves = [
             TensorSpec(leaf.spec.shape, leaf.spec.dtype, leaf.spec.name or name)
             if isinstance(leaf, TensorLeaf | VariableLeaf)
             else leaf.value
-            for leaf, name in zip(self.key[1], names, strict=True)
+            for leaf, name in zip(self.key[1], self.leaf_names, strict=True)
         ]
         args, kwargs = self._signature.spread(unflatten(self.key[0], leaves))
         return tuple(args), kwargs
 
     def __repr__(self) -> str:
-        names = self._signature.leaf_names(self.key[0])
-        shown = ", ".join(f"{n}: {leaf}" for n, leaf in zip(names, self.key[1], strict=True))
+        shown = ", ".join(f"{n}: {leaf}" for n, leaf in zip(self.leaf_names, self.key[1], strict=True))
         return f"<ConcreteFunction {self.name}({shown})>"
 
     def __copy__(self) -> ConcreteFunction:
@@ -341,8 +341,7 @@ class ConcreteFunction(TracedGraph):
 
     def _fit(self, args: Sequence[Any], kwargs: dict[str, Any]) -> CallArguments:
         """The flattened arguments, converted to those of the trace; an error if they don't match."""
-        structure, leaves = self.key
-        names = self._signature.leaf_names(structure)
+        (structure, leaves), names = self.key, self.leaf_names
         try:
             values = self._signature.completed(args, kwargs, self._static)
             matched = match_structure(structure, tuple(values.values()))

@@ -222,20 +222,21 @@ class Function(Copied, Generic[P, R]):
 
     def _concrete(self, call: CallArguments, inputs: Sequence[Any]) -> ConcreteFunction:
         """The trace for ``call``; a new one if there is none."""
-        now = self._calls
+        now, added = self._calls, self._cache.added
         concrete = self._cache.find(call, inputs, now)
         if concrete is not None:
             return concrete
         with tracing_lock.lock:
-            concrete = self._cache.find(call, inputs, now)  # another thread may have added it
+            if self._cache.added != added:  # by another thread
+                concrete = self._cache.find(call, inputs, now)
             if concrete is None:
                 earlier = self._cache.keys
                 concrete = self._relaxed(call, earlier)
                 if self._options["strict"] and concrete.sized:
                     _ = concrete.parts  # compiles it, which raises for an op without native code
-                self._history.add(
-                    self._signature, call.key, concrete.key, earlier, now, nested=self._tracer.busy
-                )
+                names, parameters = concrete.leaf_names, [p.name for p in self._signature.parameters]
+                keys = call.key, concrete.key, earlier
+                self._history.add(names, parameters, *keys, now, nested=self._tracer.busy)
                 self._cache.add(concrete, now)
                 self._captured.note(self._history.count)
             return concrete

@@ -31,11 +31,13 @@ class TraceCache:
 
     Attributes:
         recent: the cache of recent calls, which is faster to look up.
+        added: the number of traces that have been added.
     """
 
-    __slots__ = ("__weakref__", "_open", "_traces", "_watched", "recent")
+    __slots__ = ("__weakref__", "_open", "_traces", "_watched", "added", "recent")
 
     def __init__(self) -> None:
+        self.added = 0
         self.recent: CallCache[ConcreteFunction] = CallCache()
         self._traces: dict[Key, list[ConcreteFunction]] = {}
         self._watched: dict[Key, list[object]] = {}
@@ -67,6 +69,7 @@ class TraceCache:
         if open_sizes(key) and key not in self._traces:
             self._open = sorted([*self._open, key], key=open_sizes)
         self._traces.setdefault(key, []).append(concrete)
+        self.added += 1  # after the trace can be found; see its reader
         objects = [leaf for leaf in key[1] if isinstance(leaf, ObjectLeaf)]
         if objects and key not in self._watched:
             gone = functools.partial(_forget, weakref.ref(self), key)

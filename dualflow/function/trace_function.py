@@ -83,7 +83,7 @@ class FunctionTracer:
         self._interpret_first = interpret_first
         self._draws = draws
         self._creation = VariableCreation(name)
-        self._tracing: set[Key] = set()
+        self._tracing: list[Key] = []  # a set would hash each key, which reads all its leaves
 
     @property
     def busy(self) -> bool:
@@ -102,7 +102,7 @@ class FunctionTracer:
                 "traced, which would never end. Count down a Python argument, or write the recursion as a "
                 "loop."
             )
-        self._tracing.add(call.key)
+        self._tracing.append(call.key)
         try:
             with span("trace", self._name):
                 concrete = self._new(call)
@@ -110,7 +110,7 @@ class FunctionTracer:
                 listener(concrete)
             return concrete
         finally:
-            self._tracing.discard(call.key)
+            self._tracing.pop()
 
     def _new(self, call: CallArguments) -> ConcreteFunction:
         created = len(self._creation.sites)
@@ -181,7 +181,8 @@ class FunctionTracer:
         signature = self._signature
         tracer = Tracer(self._name, self._creation, options, seeds_begin_anew=True)
         tracer.builder = builder or tracer.builder
-        leaves = _symbolic(tracer, call, signature.leaf_names(call.structure), shared)
+        names = signature.leaf_names(call.structure)
+        leaves = _symbolic(tracer, call, names, shared)
         values = unflatten(call.structure, leaves)
         args, kwargs = signature.spread(values)
         with tracing(tracer), named_numpy_writes(), named_open_axes(tracer):
@@ -196,6 +197,7 @@ class FunctionTracer:
             options=options,
             bound=tracer.bound,
             signature=signature,
+            names=names,
             key=call.key,
             structure=structure,
             shared=same,

@@ -10,7 +10,7 @@ from dualflow.core.records import NamedTuple
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure
 from dualflow.core.warning import warn_user
-from dualflow.function.arguments.signature import Key, Signature
+from dualflow.function.arguments.signature import Key
 from dualflow.function.arguments.trace_key import Leaf, ObjectLeaf, TensorLeaf, ValueLeaf
 from dualflow.function.errors import RetracingWarning
 
@@ -42,12 +42,21 @@ class TraceHistory:
         """The error of a trace with open sizes; empty if there was none."""
 
     def add(
-        self, signature: Signature, key: Key, traced: Key, earlier: Sequence[Key], call: int, *, nested: bool
+        self,
+        names: Sequence[str],
+        parameters: Sequence[str],
+        key: Key,
+        traced: Key,
+        earlier: Sequence[Key],
+        call: int,
+        *,
+        nested: bool,
     ) -> None:
         """Add a new trace, and issue a RetracingWarning if it is the fifth in ten calls, at most twice.
 
         Args:
-            signature: the signature of the function.
+            names: the names of the leaves of ``key``.
+            parameters: the names of the function's parameters.
             key: the key of the call.
             traced: the key of the trace, in which sizes may be open.
             earlier: the keys of the earlier traces, none of which serves the call.
@@ -55,9 +64,8 @@ class TraceHistory:
             nested: whether the function was being traced: such traces unroll a recursion, and don't count
                 for the warning.
         """
-        names = signature.leaf_names(key[0])
         shown = ", ".join(f"{n}: {leaf}" for n, leaf in zip(names, traced[1], strict=True)) or "no arguments"
-        reasons = tuple(_nearest(key, earlier, names, [p.name for p in signature.parameters]))
+        reasons = tuple(_nearest(key, earlier, names, parameters))
         self._events.append(Event(shown, call, reasons))
         self.count += 1
         if nested:

@@ -12,13 +12,13 @@ import numpy as np
 from dualflow.core.convert import as_array
 from dualflow.core.dispatch import AbstractTensor, AbstractVariable
 from dualflow.core.errors import DTypeError, InvalidArgumentError
-from dualflow.core.records import dataclass
+from dualflow.core.records import dataclass, replace
 from dualflow.core.shape import UNKNOWN_RANK
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tree import Structure, consists_of, flatten, unflatten
 from dualflow.eager.tensor import wrap
 from dualflow.function.arguments.match_structure import as_tensor, match_structure
-from dualflow.function.arguments.trace_key import Leaf, TensorLeaf, VariableLeaf, static_leaf, variable_leaf
+from dualflow.function.arguments.trace_key import Leaf, TensorLeaf, static_leaf, variable_leaf
 
 Key = tuple[Structure, tuple[Leaf, ...]]
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -31,25 +31,14 @@ class CallArguments:
     Attributes:
         structure: the structure of the tuple of all parameters' values.
         leaves: its leaves, with arrays converted to tensors.
+        inputs: the tensors and variables among the leaves, each variable once.
         key: the key of the traces that serve the call.
     """
 
     structure: Structure
     leaves: tuple[Any, ...]
+    inputs: list[Any]
     key: Key
-
-    @property
-    def inputs(self) -> list[Any]:
-        """The tensors and variables, each variable once."""
-        last_alias = -1
-        inputs = []
-        for leaf, value in zip(self.key[1], self.leaves, strict=True):
-            if isinstance(leaf, TensorLeaf):
-                inputs.append(value)
-            elif isinstance(leaf, VariableLeaf) and leaf.alias > last_alias:
-                last_alias = leaf.alias
-                inputs.append(value)
-        return inputs
 
 
 class Signature:
@@ -100,15 +89,21 @@ class Signature:
             TensorLeaf(_of_rank(s, x)) for s, x in zip(flatten(self.specs)[0], call.leaves, strict=False)
         ]
         structure, leaves = call.key
-        return CallArguments(call.structure, call.leaves, (structure, (*specs, *leaves[len(specs) :])))
+        return replace(call, key=(structure, (*specs, *leaves[len(specs) :])))
 
     def call(self, values: tuple[Any, ...]) -> CallArguments:
         """The flattened arguments for one value of each parameter."""
         flat, structure = flatten(values)
         aliases: dict[int, int] = {}
-        pairs = [_leaf(value, aliases) for value in flat]
-        key = structure, tuple([leaf for leaf, _ in pairs])
-        return CallArguments(structure, tuple([value for _, value in pairs]), key)
+        key_leaves, arguments, inputs = [], [], []
+        for value in flat:
+            variables = len(aliases)
+            leaf, argument = _leaf(value, aliases)
+            key_leaves.append(leaf)
+            arguments.append(argument)
+            if isinstance(leaf, TensorLeaf) or len(aliases) > variables:
+                inputs.append(argument)
+        return CallArguments(structure, tuple(arguments), inputs, (structure, tuple(key_leaves)))
 
     def arguments(
         self,

@@ -64,9 +64,8 @@ class Inspected:
 
     def arguments(self) -> str:
         """The specs of the arguments, with the names of the parameters."""
-        structure, leaves = self.concrete.key
-        names = self.traced._signature.leaf_names(structure)
-        return ", ".join(f"{name}: {leaf}" for name, leaf in zip(names, leaves, strict=True))
+        named_leaves = zip(self.concrete.leaf_names, self.concrete.key[1], strict=True)
+        return ", ".join(f"{name}: {leaf}" for name, leaf in named_leaves)
 
     def _prepare(self, eagerly: bool) -> None:
         self.state.reset()
