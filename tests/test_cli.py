@@ -207,7 +207,7 @@ def test_info_prints_what_show_config_prints(run: Run) -> None:
     assert done.returncode == 0, done.stderr
     rows = [line[:16].strip() for line in done.stdout.splitlines()]
     assert rows[:3] == ["dualflow", "Python", "numpy"]
-    assert {"LLVM", "backend", "processor", "vectors", "builtin call", "cached", "BLAS"} <= set(rows)
+    assert {"LLVM", "backend", "processor", "vectors", "C fast call", "cached", "BLAS"} <= set(rows)
 
 
 def test_info_as_json_is_plain_data(run: Run) -> None:

@@ -218,7 +218,7 @@ class ConcreteFunction(TracedGraph):
         <ConcreteFunction <lambda>(x: float32[3])>
             native: 1 kernel
         in this process
-            builtin call: ...
+            C fast call: ...
         """
         return status([self])
 

@@ -307,7 +307,7 @@ class Function(Copied, Generic[P, R]):
     def status(self) -> str:
         """A report of how the parts of each trace run: natively, through NumPy or in Python, and why.
 
-        Then the fast paths of this process: the builtin call, the linker, threads, our own matrix product,
+        Then the fast paths of this process: the C fast call, the linker, threads, our own matrix product,
         the disk cache; with the reason if one is unavailable. Traces that have not run yet are compiled,
         except those with open sizes.
         """

@@ -44,7 +44,7 @@ def features(tensor_class: type) -> tuple[Feature, ...]:
     """The features of this process for tensors of ``tensor_class``.
 
     >>> [feature.name for feature in features(object)]
-    ['builtin call', 'linker', 'threads', 'matrix product', 'disk cache', 'kept blocks']
+    ['C fast call', 'linker', 'threads', 'matrix product', 'disk cache', 'kept blocks']
     """
     pool = threads.status()
     no_cache = object_cache.unavailable_reason()
@@ -53,7 +53,7 @@ def features(tensor_class: type) -> tuple[Feature, ...]:
         Feature("checked memory", switches.CHECK_MEMORY, True, f"buffers {_BETWEEN[side]}") if side else None
     )
     parts = (
-        _unless("builtin call", "builtin_call", fastcall.unavailable_reason(tensor_class)),
+        _unless("C fast call", "c_fast_call", fastcall.unavailable_reason(tensor_class)),
         _unless("linker", "linker", elf.unavailable_reason()),
         Feature("threads", "pool", pool.threads > 1, pool.reason or f"{pool.threads} for a kernel"),
         Feature("matrix product", "product", selection.own(), _product()),

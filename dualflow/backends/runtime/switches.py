@@ -16,7 +16,7 @@ from dualflow.core.errors import InvalidArgumentError
 
 VARIABLE: Final = "DUALFLOW_DISABLE"
 PARTS: Final = {
-    "builtin_call": "calls go through ctypes",
+    "c_fast_call": "calls go through ctypes",
     "linker": "LLVM is loaded to link",
     "pool": "loops run on their caller",
     "product": "NumPy's BLAS is called",
@@ -27,7 +27,7 @@ PARTS: Final = {
 CHECK_MEMORY: Final = "DUALFLOW_CHECK_MEMORY"
 SIDES: Final = {"": "", "0": "", "1": "end", "end": "end", "begin": "begin"}
 """Values of ``DUALFLOW_CHECK_MEMORY``: the end of buffers that touches a protected page; empty for none."""
-_UNCHECKED: Final = ("builtin_call", "blocks")
+_UNCHECKED: Final = ("c_fast_call", "blocks")
 """The parts that are off in the checked mode: their machine code allocates memory."""
 
 

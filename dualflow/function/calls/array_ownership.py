@@ -1,7 +1,7 @@
 """The arrays that a compiled graph reads, and those it may write to.
 
 Python code may run during a call that the interpreter makes. So such a call computes a variable's next value
-in new memory: tensors that were read before, or are read during the call, keep their values. The C call
+in new memory: tensors that were read before, or are read during the call, keep their values. The C fast call
 writes to a variable's own buffer instead, if reference counts show that nothing else refers to it.
 """
 

@@ -1,4 +1,4 @@
-"""The fast path of a compiled graph that the C call can't serve, such as one with host calls.
+"""The fast path of a compiled graph that the C fast call can't serve, such as one with host calls.
 
 Tensors with the shapes and dtypes of the trace are passed to the executable without binding a signature.
 """

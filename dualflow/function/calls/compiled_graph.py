@@ -280,7 +280,7 @@ class CompiledGraph:
         return checked_call(self.optimised, form, run)
 
     def failed(self, node: Node, make: Callable[[], BaseException] | None, arguments: Sequence[Any]) -> None:
-        """Finish a C call that failed at ``node``: replay the assignments before it, and raise the error.
+        """Finish a C fast call that failed at ``node``: replay earlier assignments, and raise the error.
 
         Args:
             node: the node that failed, or the outermost loop that a signal interrupted.

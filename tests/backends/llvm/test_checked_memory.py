@@ -388,7 +388,7 @@ def test_info_says_that_the_mode_is_on(side: str, tmp_path: Path) -> None:
     assert re.search(
         rf"^checked memory  on \(buffers {side} (at|after) protected pages\)$", told, re.MULTILINE
     )
-    assert f"builtin call    off ({switches.CHECK_MEMORY}={side}: calls go through ctypes)" in told
+    assert f"C fast call     off ({switches.CHECK_MEMORY}={side}: calls go through ctypes)" in told
     assert "checked memory" not in printed("import dualflow as df\ndf.show_config()", tmp_path, "")
 
 

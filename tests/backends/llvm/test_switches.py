@@ -148,14 +148,14 @@ def test_a_part_that_does_not_exist_is_refused_at_the_first_call(tmp_path: Path)
     assert done.stdout == "[2. 2. 2.]\n"
     assert last_line(done) == (
         "dualflow.core.errors.InvalidArgumentError: DUALFLOW_DISABLE='linker,pol': there is no part 'pol' to "
-        "switch off; the parts are builtin_call, linker, pool, product, cache, blocks."
+        "switch off; the parts are c_fast_call, linker, pool, product, cache, blocks."
     )
     assert 'program.py", line 4, in <module>' in done.stderr
     assert "importlib" not in done.stderr
 
 
 def test_parts_are_refused_by_name() -> None:
-    with pytest.raises(ValueError, match=r"no part 'fast_call'.*the parts are builtin_call, "):
+    with pytest.raises(ValueError, match=r"no part 'fast_call'.*the parts are c_fast_call, "):
         switches.parts("pool,fast_call")
 
 

@@ -359,7 +359,7 @@ def test_a_failed_call_leaves_what_eager_code_leaves(program, numbers):
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_the_same_without_the_builtin_call(program, monkeypatch):
+def test_the_same_without_the_c_fast_call(program, monkeypatch):
     monkeypatch.setattr(c_call, "probe", lambda tensor_class: None)
     test_a_failed_call_leaves_what_eager_code_leaves(program, CALLS["later"])
 

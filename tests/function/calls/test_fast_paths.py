@@ -172,7 +172,7 @@ def test_a_refused_call_runs_once_and_counts_once():
     total = df.Variable([1.0, 2.0])
     f = df.function(lambda x: total.assign_add(x))
     for i in range(1, 6):
-        held = total.read_value()  # so that the C call can't write to the variable's buffer
+        held = total.read_value()  # so that the C fast call can't write to the variable's buffer
         assert f(X).numpy().tolist() == [1.0 + i, 2.0 + 2 * i]
         assert held.numpy().tolist() == [float(i), 2.0 * i]
 

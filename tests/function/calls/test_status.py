@@ -12,7 +12,7 @@ import dualflow as df
 from dualflow.backends.llvm.features import features
 from dualflow.backends.llvm.runtime import fastcall
 
-FACILITIES = ["builtin call", "linker", "threads", "matrix product", "disk cache", "kept blocks"]
+FACILITIES = ["C fast call", "linker", "threads", "matrix product", "disk cache", "kept blocks"]
 SOURCE_ROOT = Path(df.__file__).parents[1]
 
 PROGRAM = """
@@ -84,17 +84,17 @@ def test_a_cache_that_is_on_is_told_with_its_folder(tmp_path: Path) -> None:
     assert f"disk cache: on ({tmp_path / 'cache'})\n" in status_of_a_process(tmp_path)
 
 
-def test_a_builtin_call_that_is_off_is_told_with_the_reason() -> None:
+def test_a_c_fast_call_that_is_off_is_reported_with_the_reason() -> None:
     class Plain:
         """Keeps its array in its dictionary."""
 
     assert fastcall.probe(Plain) is None
-    assert str(features(Plain)[0]) == "builtin call: off (tensors don't store their array in a slot)"
+    assert str(features(Plain)[0]) == "C fast call: off (tensors don't store their array in a slot)"
 
 
-def test_the_builtin_call_works_in_this_version_of_python() -> None:
+def test_the_c_fast_call_works_in_this_version_of_python() -> None:
     assert fastcall.unavailable_reason(type(df.ones([1]))) == ""
-    assert "builtin call: on\n" in _status()
+    assert "C fast call: on\n" in _status()
 
 
 def _status() -> str:

@@ -189,7 +189,7 @@ READS: dict[str, Callable[[df.Variable], Any]] = {
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 @pytest.mark.parametrize("holder", HOLDERS)
-@pytest.mark.parametrize("by", [df.ones([3]), np.ones(3, np.float32)], ids=["builtin call", "long way"])
+@pytest.mark.parametrize("by", [df.ones([3]), np.ones(3, np.float32)], ids=["C fast call", "long way"])
 def test_what_was_read_stays(
     holder: Callable[[Read, Update], Any], read: Callable[..., Any], by: Any
 ) -> None:
@@ -203,7 +203,7 @@ def test_what_was_read_stays(
 
 
 @pytest.mark.llvm  # Numba's programs write a new value, which the variable then takes
-@pytest.mark.parametrize("by", [df.ones([3]), np.ones(3, np.float32)], ids=["builtin call", "long way"])
+@pytest.mark.parametrize("by", [df.ones([3]), np.ones(3, np.float32)], ids=["C fast call", "long way"])
 def test_what_nobody_holds_is_updated_in_place(by: Any) -> None:
     v = df.Variable(df.zeros([3]))
     add = df.function(lambda x: v.assign_add(x) is None)

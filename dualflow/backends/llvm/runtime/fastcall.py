@@ -141,7 +141,7 @@ def unavailable_reason(tensor_class: type) -> str:
     >>> bool(unavailable_reason(Plain))
     True
     """
-    switched_off = switches.off("builtin_call")
+    switched_off = switches.off("c_fast_call")
     if switched_off:
         return switched_off
     slot = slot_offset(tensor_class, "_array")
