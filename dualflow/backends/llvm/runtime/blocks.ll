@@ -1,20 +1,20 @@
-; Large blocks of memory, kept when they are freed: a policy of NumPy's (NEP 49) for the outputs of compiled graphs.
+; An allocator that caches large freed blocks: a memory handler of NumPy (NEP 49) for the outputs of compiled graphs.
 ;
-; The system zeroes each page of new memory, which takes longer than most kernels take to fill it. So a freed block is
-; kept, under a limit, and given to the next array of as many bytes. Blocks that C would give back to the system at once
-; (32 MiB) are marked as free (MADV_FREE): where memory is short the system takes their pages, as if nobody held them. For
-; smaller ones that would take as long as filling them.
+; The system zeroes each page of new memory, which takes longer than most kernels take to fill it. So freed blocks are
+; cached, up to a limit, and reused for arrays of the same size. Blocks that C would unmap at once (32 MiB and more) are
+; marked as free (MADV_FREE): the system reclaims their pages when it is short of memory. For smaller ones the call
+; would take as long as filling them.
 ;
-; NumPy may call from any thread. Whoever finds the lock taken takes and gives memory as if there were no kept blocks,
-; so nobody waits, and a child that was forked meanwhile goes on.
+; NumPy may call from any thread. A call that can't take the lock allocates and frees without the cache, so no thread
+; waits, and a child that was forked while the lock was taken continues.
 
-%block = type { ptr, i64 }                        ; a kept block and its bytes; null for none
+%block = type { ptr, i64 }                        ; a cached block and its bytes; null for none
 %blocks = type {
-  i32, i32,                                       ;  0 lock, 1 the place that is filled next
-  i64,                                            ;  2 bytes that are kept
-  i64,                                            ;  3 bytes that may be kept
+  i32, i32,                                       ;  0 lock, 1 the entry that is replaced next
+  i64,                                            ;  2 cached bytes
+  i64,                                            ;  3 the maximum of cached bytes
   [32 x %block],                                  ;  4
-  ptr, ptr                                        ;  5 this policy and NumPy's own one, as Python objects
+  ptr, ptr                                        ;  5 this handler and NumPy's default, as Python objects
 }
 
 @df_blocks = external global %blocks
@@ -30,7 +30,7 @@ declare ptr @calloc(i64, i64)
 declare ptr @realloc(ptr, i64)
 declare void @free(ptr)
 
-; What a huge block begins at and has: whole huge pages, of 2 MiB. Others have whole cache lines.
+; The alignment of a block's address and size: huge pages of 2 MiB for huge blocks, cache lines for others.
 define internal i64 @unit(i64 %bytes) alwaysinline {
   %huge = call i1 @is_huge(i64 %bytes)
   %unit = select i1 %huge, i64 2097152, i64 64
@@ -52,7 +52,7 @@ define internal i1 @is_huge(i64 %bytes) alwaysinline {
   ret i1 %huge
 }
 
-; Below 64 KiB faults are few.
+; Below 64 KiB page faults are few.
 define internal i1 @is_large(i64 %bytes) alwaysinline {
   %large = icmp uge i64 %bytes, 65536
   %possible = icmp ult i64 %bytes, 1152921504606846976
@@ -71,7 +71,7 @@ define internal void @unlock(ptr %blocks) alwaysinline {
   ret void
 }
 
-; Take the block at a place out, whatever is there: its address, or null.
+; Remove the block of an entry from the cache; returns its address, or null.
 define internal ptr @take_out(ptr %blocks, ptr %place) alwaysinline {
   %memory = load ptr, ptr %place
   %bytes.at = getelementptr %block, ptr %place, i64 0, i32 1
@@ -85,7 +85,7 @@ define internal ptr @take_out(ptr %blocks, ptr %place) alwaysinline {
   ret ptr %memory
 }
 
-; PyArray_Empty with this policy. Where a user has set a policy of his own it is that one's array.
+; PyArray_Empty with this handler; with the user's handler if one is set.
 define ptr @df_block_empty(i32 %ndim, ptr %dims, ptr %dtype, i32 %order) nounwind {
 entry:
   %own.at = getelementptr %blocks, ptr @df_blocks, i64 0, i32 6
@@ -109,9 +109,9 @@ change:
   br label %end
 
 end:
-  %made = phi ptr [ %other, %as.set ], [ %array, %change ]
+  %result = phi ptr [ %other, %as.set ], [ %array, %change ]
   call void @drop.reference(ptr %current)
-  ret ptr %made
+  ret ptr %result
 }
 
 define internal void @drop.reference(ptr %object) alwaysinline {
@@ -167,25 +167,25 @@ new:
   %unit = call i64 @unit(i64 %bytes)
   %failed = call i32 @posix_memalign(ptr %at, i64 %unit, i64 %whole)
   %good = icmp eq i32 %failed, 0
-  br i1 %good, label %made, label %short
+  br i1 %good, label %aligned, label %short
 
 short:
   ret ptr null
 
-made:
-  %made.block = load ptr, ptr %at
+aligned:
+  %aligned.block = load ptr, ptr %at
   %huge = call i1 @is_huge(i64 %bytes)
   br i1 %huge, label %advise, label %give
 
 advise:
-  call i32 @madvise(ptr %made.block, i64 %whole, i32 14)       ; MADV_HUGEPAGE
+  call i32 @madvise(ptr %aligned.block, i64 %whole, i32 14)       ; MADV_HUGEPAGE
   br label %give
 
 give:
-  ret ptr %made.block
+  ret ptr %aligned.block
 }
 
-; NumPy has checked that the product is no more than an i64 holds.
+; NumPy has checked that the product does not overflow.
 define ptr @df_block_calloc(ptr %blocks, i64 %count, i64 %bytes) nounwind {
   %product = mul i64 %count, %bytes
   %large = call i1 @is_large(i64 %product)
@@ -195,7 +195,7 @@ define ptr @df_block_calloc(ptr %blocks, i64 %count, i64 %bytes) nounwind {
   ret ptr %memory
 }
 
-; As many bytes as `free` takes a block of so many to have.
+; The rounded size of a block, which `free` computes in the same way.
 define ptr @df_block_realloc(ptr %blocks, ptr %memory, i64 %bytes) nounwind {
   %large = call i1 @is_large(i64 %bytes)
   %whole = call i64 @whole(i64 %bytes)
@@ -228,13 +228,13 @@ keep:
   %next.at = getelementptr %blocks, ptr %blocks, i64 0, i32 1
   %first = load i32, ptr %next.at
   %kept.at = getelementptr %blocks, ptr %blocks, i64 0, i32 2
-  br label %make.room
+  br label %evict
 
-make.room:                                        ; from the oldest on, the one whose place is filled now among them
+evict:                                        ; evict blocks from the oldest on, that of the replaced entry too
   %n = phi i32 [ 0, %keep ], [ %n.next, %drop ]
   %sum = add i32 %first, %n
-  %turn = and i32 %sum, 31
-  %old = getelementptr %blocks, ptr %blocks, i64 0, i32 4, i32 %turn
+  %oldest = and i32 %sum, 31
+  %old = getelementptr %blocks, ptr %blocks, i64 0, i32 4, i32 %oldest
   %kept = load i64, ptr %kept.at
   %then = add i64 %kept, %whole
   %over = icmp ugt i64 %then, %limit
@@ -246,7 +246,7 @@ drop:
   %dropped = call ptr @take_out(ptr %blocks, ptr %old)
   call void @free(ptr %dropped)
   %n.next = add i32 %n, 1
-  br label %make.room
+  br label %evict
 
 put:
   %place = getelementptr %blocks, ptr %blocks, i64 0, i32 4, i32 %first
@@ -261,7 +261,7 @@ put:
   br i1 %marked, label %mark, label %done
 
 mark:
-  ; Whole pages of it only: a resized block begins anywhere.
+  ; Only its whole pages: a resized block may begin at any address.
   %address = ptrtoint ptr %memory to i64
   %begin.up = add i64 %address, 4095
   %begin = and i64 %begin.up, -4096

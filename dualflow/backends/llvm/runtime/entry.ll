@@ -1,10 +1,10 @@
 ; A call from Python to a kernel, without the interpreter: the C side of a built-in function.
 ;
 ; CPython calls df_entry(self, args, count) for a METH_FASTCALL function. `self` is a tuple whose first item is a bytes
-; object that holds a %descriptor: which tensors are expected, what to allocate, what to call. One copy of this code
-; serves every graph. Any surprise (another type, dtype, shape or layout, a variable's buffer that somebody else can
-; see) is no error: the call is passed on, untouched, to the Python function `fallback`, which can do everything.
-; How a call is checked is in match.ll, which is compiled together with this file.
+; object with a %descriptor: the expected tensors, the outputs to allocate, the kernel to call. All graphs share this
+; code. A call that does not match (another type, dtype, shape or layout, a variable's buffer with another reference) is
+; no error: its arguments are passed to the Python function `fallback`, which supports all calls. The checks of a call
+; are in match.ll, which is compiled together with this file.
 ;
 ; The numbers that are offsets into CPython's and NumPy's structures (64-bit, with the GIL, not a debug build) are
 ; checked against this process by `probe` in fastcall.py before this code is used; tuple_items, which differs between
@@ -14,34 +14,34 @@
 ;   tuple:  tuple_items() first item               bytes:  32 first byte
 ;   ndarray: 16 data   24 ndim (i32)   32 dims   56 dtype   64 flags (i32)
 ;
-; Who owns what: `args` and everything the descriptor points to are kept alive by the caller and by `self`. Arrays
-; made here belong to this call until a tensor, or the error path, takes them over.
+; Ownership: the caller and `self` keep `args` and everything that the descriptor points to alive. New arrays belong
+; to this call until a tensor, or the error path, takes their reference.
 
 %descriptor = type {
   ptr,                                  ;  0 kernel: void (ptr buffers, ptr params, ptr status)
-  ptr,                                  ;  1 params: the kernel's table of numbers
+  ptr,                                  ;  1 params: the kernel's parameter table
   ptr,                                  ;  2 tensor type
-  i64,                                  ;  3 where a tensor keeps its array
-  i64,                                  ;  4 where a variable keeps its tensor
+  i64,                                  ;  3 the offset of a tensor's array
+  i64,                                  ;  4 the offset of a variable's tensor
   i64, ptr,                             ;  5 arguments: count, operands
   i64, ptr,                             ;  7 variables: count, operands
   i64, ptr,                             ;  9 constants: count, addresses
   i64, ptr,                             ; 11 outputs:   count, operands
   i64, ptr,                             ; 13 arena: bytes, and the cell of the idle one (null while a call uses it)
   i64,                                  ; 15 heavy: release the GIL around the kernel
-  i64,                                  ; 16 form of the result: 0 None, 1 the tensor, 2 a tuple, 3 pack(tuple)
+  i64,                                  ; 16 kind of the result: 0 None, 1 the tensor, 2 a tuple, 3 pack(tuple)
   ptr, ptr, ptr,                        ; 17 fallback(*args), 18 on_error(status, *args), 19 pack(tuple)
-  i64,                                  ; 20 how many of the arguments are inputs of the kernel
-  i64, i64                              ; 21 where a variable keeps a tensor that is written to, 22 and the writer
+  i64,                                  ; 20 the number of arguments that are inputs of the kernel
+  i64, i64                              ; 21 the offsets of a variable's tensor while it is updated, 22 and of the writer
 }
 %operand = type {
-  ptr,                                  ;  0 the Variable; what an argument must be, which is no input; what makes a large
-                                        ;    output, in PyArray_Empty's place; else null
+  ptr,                                  ;  0 the Variable; the expected object of an argument that is no input; the
+                                        ;    allocator of a large output, instead of PyArray_Empty; else null
   ptr,                                  ;  1 dtype
   ptr,                                  ;  2 dims
   i32, i32,                             ;  3 ndim, 4 flags that the array must have
   i64                                   ;  5 an argument's place among the inputs; of a variable whether it is
-                                        ;    exclusive: nobody else may hold its tensor or its array
+                                        ;    exclusive: no other reference to its tensor or its array is allowed
 }
 
 @PyArray_Type = external global i8
@@ -118,7 +118,7 @@ allocate:
   %allocated = call i1 @allocate_outputs(ptr %d, i64 %outputs, ptr %output.buffers, ptr %output.arrays)
   br i1 %allocated, label %choose.arena, label %short
 
-short:                                            ; of memory: the fallback tries again, or says what needs it
+short:                                            ; of memory: the fallback tries again, or raises
   call void @PyErr_Clear()
   br label %fallback
 
@@ -138,7 +138,7 @@ take.arena:
   %cell.at = getelementptr %descriptor, ptr %d, i64 0, i32 14
   %idle.at = load ptr, ptr %cell.at
   %idle = atomicrmw xchg ptr %idle.at, ptr null acquire
-  %busy = icmp eq ptr %idle, null       ; another thread, or a call further up this stack, is using it
+  %busy = icmp eq ptr %idle, null       ; a concurrent or outer call uses it
   br i1 %busy, label %temporary.arena, label %own.arena
 
 own.arena:
@@ -197,7 +197,7 @@ deliver:
   ret ptr %result
 }
 
-; New arrays for the outputs; false, with Python's error set and nothing left behind, when memory is short.
+; Allocate arrays for the outputs; false, with Python's error set and all of them freed, if memory is exhausted.
 define internal i1 @allocate_outputs(ptr %d, i64 %outputs, ptr %buffers, ptr %arrays) nounwind alwaysinline {
 entry:
   %operands.at = getelementptr %descriptor, ptr %d, i64 0, i32 12
@@ -220,7 +220,7 @@ make:
   %kept = load ptr, ptr %operand
   %plain = icmp eq ptr %kept, null
   %empty = select i1 %plain, ptr @PyArray_Empty, ptr %kept
-  call void @Py_IncRef(ptr %dtype)                ; it takes a reference over
+  call void @Py_IncRef(ptr %dtype)                ; it takes a reference
   %array = call ptr %empty(i32 %ndim, ptr %dims, ptr %dtype, i32 0)
   %failed = icmp eq ptr %array, null
   br i1 %failed, label %no, label %take
@@ -243,9 +243,9 @@ no:
   ret i1 false
 }
 
-; Run the kernel and answer its status, 0 when all is well. While the GIL is released another thread may assign to a
-; variable that is read, so its array is held for the duration; one that is written to has its tensor taken out of its
-; slot, so that nobody sees it.
+; Run the kernel and return its status, 0 without an error. While the GIL is released another thread may assign to a
+; variable that is read, so its array is referenced during the call; a variable that is updated has its tensor moved out
+; of its slot, so that no other thread reads it.
 define internal i64 @launch(ptr %d, ptr %buffers, i64 %variables, ptr %arrays) nounwind alwaysinline {
 entry:
   %status = alloca i64
@@ -310,7 +310,7 @@ end:
   ret i64 %code
 }
 
-; Move the tensor of a variable that the kernel writes to into the slot beside its own; `writer` says who has it.
+; Move the tensor of a variable that the kernel updates into its substitute slot; `writer` is the thread.
 define internal void @lend(ptr %d, i64 %i, ptr %writer) nounwind {
 entry:
   %operand = call ptr @variable(ptr %d, i64 %i)
@@ -334,7 +334,7 @@ end:
   ret void
 }
 
-; The way back.
+; Move the tensors back.
 define internal void @put_back(ptr %d, i64 %i) nounwind {
 entry:
   %operand = call ptr @variable(ptr %d, i64 %i)
@@ -378,7 +378,7 @@ entry:
   ret ptr %slot
 }
 
-; Hand the output arrays over as the result that Python sees.
+; Convert the output arrays to the result of the call.
 define internal ptr @deliver(ptr %d, i64 %outputs, ptr %arrays) nounwind alwaysinline {
 entry:
   %form.at = getelementptr %descriptor, ptr %d, i64 0, i32 16
@@ -396,8 +396,8 @@ single:
   ret ptr %tensor
 
 tuple:
-  %made = call ptr @PyTuple_New(i64 %outputs)
-  %no.tuple = icmp eq ptr %made, null
+  %new.tuple = call ptr @PyTuple_New(i64 %outputs)
+  %no.tuple = icmp eq ptr %new.tuple, null
   br i1 %no.tuple, label %drop.all, label %next
 
 drop.all:
@@ -407,7 +407,7 @@ drop.all:
 next:
   %i = phi i64 [ 0, %tuple ], [ %i.next, %put ]
   %items.offset = call i64 @tuple_items()
-  %items = getelementptr i8, ptr %made, i64 %items.offset
+  %items = getelementptr i8, ptr %new.tuple, i64 %items.offset
   %more = icmp ult i64 %i, %outputs
   br i1 %more, label %take, label %complete
 
@@ -416,17 +416,17 @@ take:
   %array.at = getelementptr ptr, ptr %arrays, i64 %i
   %array = load ptr, ptr %array.at
   %element = call ptr @wrap(ptr %d, ptr %array)
-  %unmade = icmp eq ptr %element, null
-  br i1 %unmade, label %drop.rest, label %put
+  %failed.element = icmp eq ptr %element, null
+  br i1 %failed.element, label %drop.tuple, label %put
 
 put:
   %item.at = getelementptr ptr, ptr %items, i64 %i
   store ptr %element, ptr %item.at
   br label %next
 
-drop.rest:
+drop.tuple:
   call void @drop(ptr %arrays, i64 %i.next, i64 %outputs)
-  call void @Py_DecRef(ptr %made)
+  call void @Py_DecRef(ptr %new.tuple)
   ret ptr null
 
 complete:
@@ -434,17 +434,17 @@ complete:
   br i1 %plain, label %as.is, label %pack
 
 as.is:
-  ret ptr %made
+  ret ptr %new.tuple
 
 pack:
   %pack.at = getelementptr %descriptor, ptr %d, i64 0, i32 19
   %function = load ptr, ptr %pack.at
-  %packed = call ptr @PyObject_CallOneArg(ptr %function, ptr %made)
-  call void @Py_DecRef(ptr %made)
+  %packed = call ptr @PyObject_CallOneArg(ptr %function, ptr %new.tuple)
+  call void @Py_DecRef(ptr %new.tuple)
   ret ptr %packed
 }
 
-; A tensor around `array`, which it takes over; null, with `array` dropped, when memory is short.
+; A tensor of `array`, whose reference it takes; null, with `array` released, if memory is exhausted.
 define internal ptr @wrap(ptr %d, ptr %array) nounwind {
 entry:
   %type.at = getelementptr %descriptor, ptr %d, i64 0, i32 2
@@ -465,8 +465,8 @@ no:
   ret ptr null
 }
 
-; Call on_error(status, *args), which raises; should it return, its value is the call's. A negative status says that a
-; signal's handler has raised: Python's error is set. It is put aside meanwhile, and stays unless another comes.
+; Call on_error(status, *args), which raises; if it returns, its value is the result. A negative status means that a
+; signal handler has raised: Python's error is set. It is saved during the call, and restored unless that raises.
 define internal ptr @raise(ptr %d, i64 %status, ptr %args, i64 %count) nounwind noinline cold {
 entry:
   %not.run = icmp eq i64 %status, -9223372036854775808
@@ -518,7 +518,7 @@ no:
   ret ptr null
 }
 
-; Give up an error that was put aside; each of the three may be null, which Py_DecRef lets pass.
+; Release a saved error; each of the three may be null, which Py_DecRef accepts.
 define internal void @drop.error(ptr %type.at, ptr %value.at, ptr %trace.at) nounwind noinline cold {
 entry:
   %type = load ptr, ptr %type.at
@@ -530,7 +530,7 @@ entry:
   ret void
 }
 
-; Give up the references arrays[from .. to).
+; Release the references arrays[from .. to).
 define internal void @drop(ptr %arrays, i64 %from, i64 %to) nounwind {
 entry:
   br label %next

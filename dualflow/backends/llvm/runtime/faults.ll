@@ -1,17 +1,17 @@
-; What a memory fault was about: the handler of SIGSEGV and SIGBUS in the checked mode (DUALFLOW_CHECK_MEMORY).
+; The handler of SIGSEGV and SIGBUS in the checked mode (DUALFLOW_CHECK_MEMORY), which describes a memory fault.
 ;
 ; It may run in any thread and at any instruction, so it only reads tables that checked_memory.py has written before,
-; and calls write and sigaction. It prints what they say of the step that was running and of the address, puts the
-; handler back that was there before, and returns: the instruction faults again, and that handler, or the system, ends
-; the process as without us.
+; and calls write and sigaction. It prints the descriptions of the running step and of the address, restores the
+; previous handler, and returns: the instruction faults again, and the previous handler, or the system, ends the
+; process.
 
 %record = type {
-  ptr,                                  ;  0 the step that runs, which the driver stores
-  ptr,                                  ;  1 the table of integers that it is in; null while no machine code runs
-  ptr, i64,                             ;  2 entries for ranges of bytes of that table: what the steps there do
-  ptr, i64,                             ;  4 entries for ranges of addresses: whose memory it is
-  [19 x i64],                           ;  6 the handler of SIGSEGV that was there before, as sigaction has it
-  [19 x i64]                            ;  7 that of SIGBUS
+  ptr,                                  ;  0 the running step, which the driver stores
+  ptr,                                  ;  1 its parameter table; null while no machine code runs
+  ptr, i64,                             ;  2 entries for byte ranges of that table: descriptions of the steps
+  ptr, i64,                             ;  4 entries for ranges of addresses: descriptions of buffers
+  [19 x i64],                           ;  6 the previous handler of SIGSEGV, a struct sigaction
+  [19 x i64]                            ;  7 the previous handler of SIGBUS
 }
 %entry = type { i64, i64, ptr, i64 }    ; first and last + 1 of a range, text, its bytes
 

@@ -1,7 +1,7 @@
-; Whether the tensors of a call are exactly those that a graph was compiled for, and where their data are.
+; Checks whether the tensors of a call match the compiled graph, and collects their data pointers.
 ; Compiled together with entry.ll, which explains the structures.
 
-; Whether `array` is exactly what `operand` asks for.
+; Whether `array` has exactly the dtype, shape and flags of `operand`.
 define internal i1 @fits(ptr %array, ptr %operand) nounwind alwaysinline {
 entry:
   %null = icmp eq ptr %array, null
@@ -88,8 +88,8 @@ no:
   ret ptr null
 }
 
-; Take the data pointers of the arguments; false at the first one that does not fit. One that stands for a Python
-; value is that very object: values of types that don't change, so the same object is the same value.
+; Collect the data pointers of the arguments; false if one does not match. An argument that is a Python value must be
+; the identical object: its type is immutable, so it has the same value.
 define internal i1 @gather_inputs(ptr %d, ptr %args, i64 %arguments, ptr %buffers) nounwind alwaysinline {
 entry:
   %operands.at = getelementptr %descriptor, ptr %d, i64 0, i32 6
@@ -135,8 +135,8 @@ no:
   ret i1 false
 }
 
-; The same for the current values of the variables. One that the kernel writes to must be seen by nobody else: its
-; tensor is held by the variable alone and its array by the tensor alone.
+; The same for the current values of the variables. One that the kernel updates must have no other
+; reference: only the variable refers to its tensor, and only the tensor to its array.
 define internal i1 @gather_variables(ptr %d, i64 %variables, ptr %buffers, ptr %arrays) nounwind alwaysinline {
 entry:
   %operands.at = getelementptr %descriptor, ptr %d, i64 0, i32 8
@@ -165,7 +165,7 @@ sharing:
   %read.only = icmp eq i64 %exclusive, 0
   br i1 %read.only, label %take, label %alone
 
-alone:                                            ; 32 bits are the count in every version of CPython
+alone:                                            ; the count has 32 bits in every version of CPython
   %tensor.references = load i32, ptr %tensor
   %array.references = load i32, ptr %array
   %tensor.own = icmp eq i32 %tensor.references, 1

@@ -1,4 +1,4 @@
-; A parallel for: the caller and some worker threads share out the chunks of one loop.
+; A parallel-for: the caller and worker threads run the chunks of one loop.
 ;
 ;   df_pfor(pool, fn, ctx, n, chunk)   calls   fn(ctx, lo, hi, slot)   for lo = 0, chunk, 2 chunk, ... below n,
 ;
@@ -6,26 +6,26 @@
 ; threads there are, so a kernel that keeps one partial sum per chunk gives the same bits on every machine size.
 ; slot is 0 on the caller and 1, 2, ... on the workers: two chunks that run at the same moment never share a slot.
 ;
-; Nobody is assigned a share. Whoever is awake claims the next chunk, the caller too, so a worker that the system
-; has put aside costs nothing unless it was stopped inside a chunk, and a pool whose workers are all gone (in a
-; forked child) still finishes every loop. A pool that is busy, because another user thread is inside or because a
-; kernel opened a loop within a loop, is not waited for: the second caller runs its own chunks alone.
+; Chunks are not assigned to threads: each running thread, the caller too, claims the next chunk. So a preempted worker
+; delays the loop only if it is inside a chunk, and a pool without workers (in a forked child) still finishes every
+; loop. A caller does not wait for a busy pool, which another thread uses or which runs a loop that contains this one:
+; it runs its chunks alone.
 ;
-; Why it is right. `remaining` counts the chunks not yet claimed, and a claim is a compare-and-swap that takes it
-; from r > 0 to r - 1. Let a job last from the owner's store of `remaining` to the moment the owner has seen `done`
-; reach the number of chunks.
+; Correctness. `remaining` counts the chunks not yet claimed, and a claim is a compare-and-swap that takes it
+; from r > 0 to r - 1. A job lasts from the owner's store of `remaining` until the owner loads a
+; `done` that is the number of chunks.
 ;   1. Only the holder of `lock` writes the job's fields and raises `remaining`, and it does so between jobs.
 ;   2. A claim succeeds only while remaining > 0, hence during a job. It belongs to the job that is current at that
-;      moment, even when the claimer read the expected r long ago, during an older job: the number is all that a
-;      claim needs, and equal numbers are equal. (There is no ABA to fear, for nothing else was read before.)
-;   3. The claimer reads the fields after its claim. They can't change under it: the job can't end before the
+;      moment, even when the claimer read the expected r long ago, during an older job: a claim
+;      depends on the number only. (There is no ABA problem, since nothing else was read before.)
+;   3. The claimer reads the fields after its claim. They don't change: the job can't end before the
 ;      claimer has added its own 1 to `done`. It sees them complete: the owner's store of `remaining` is a release,
 ;      the swaps after it continue that release sequence, and a claim is an acquire.
 ;   4. The owner's acquire of `done` = chunks comes after every claimer's release, so the kernel's writes are visible
-;      to the caller, and nobody who could touch the job is left when the lock is released.
-; Going to sleep: a worker first announces itself in `sleepers`, then looks at `remaining` once more; an owner first
-; stores `remaining`, then looks at `sleepers`. All four are sequentially consistent, so one of them sees the other.
-; The futex word read before the announcement makes a wake that comes before the wait end the wait at once.
+;      to the caller, and no thread accesses the job when the lock is released.
+; Sleeping: a worker first increments `sleepers`, then loads `remaining` again; an owner first stores `remaining`, then
+; loads `sleepers`. All four are sequentially consistent, so one of them sees the other's store. The worker loads the
+; futex word before it increments `sleepers`, so an earlier wake ends its wait at once.
 
 ; Groups of fields that different threads write are 128 bytes apart, for processors that fetch lines in pairs.
 %pool = type {
@@ -34,8 +34,8 @@
   i64, [120 x i8],                              ;  4     done: chunks finished
   i32, i32, [120 x i8],                         ;  6, 7  futex word: number of wakes; sleepers: workers about to wait
   ptr, ptr, i64, i64, i64, [88 x i8],           ;  9-13  the job: fn, ctx, n, chunk, chunks
-  i64, i64, [112 x i8],                         ; 15, 16 wanted: workers to use; running: workers started
-  [64 x %seat]                                  ; 18     what each worker is given at its start
+  i64, i64, [112 x i8],                         ; 15, 16 limit: workers to use; running: workers started
+  [64 x %seat]                                  ; 18     the argument of each worker thread
 }
 %seat = type { ptr, i64 }                       ; pool, slot
 
@@ -53,28 +53,28 @@ declare i32 @sigdelset(ptr, i32)
 declare i64 @llvm.smin.i64(i64, i64)
 declare i64 @llvm.smax.i64(i64, i64)
 ; The loader of this file appends two more, which depend on the processor:
-;   define internal void @relax()           tell the core that this is a spin loop
+;   define internal void @relax()           the processor's hint for spin loops
 ;   define internal i64 @futex_call()       the number of Linux's futex system call
 
 @thread_name = private constant [9 x i8] c"dualflow\00"
 
-define void @df_pfor(ptr %pool, ptr %fn, ptr %ctx, i64 %n, i64 %asked) nounwind {
+define void @df_pfor(ptr %pool, ptr %fn, ptr %ctx, i64 %n, i64 %requested) nounwind {
 entry:
-  %chunk = call i64 @llvm.smax.i64(i64 %asked, i64 1)
+  %chunk = call i64 @llvm.smax.i64(i64 %requested, i64 1)
   %most = add i64 %n, %chunk
   %last = sub i64 %most, 1
   %chunks = sdiv i64 %last, %chunk
-  %wanted.at = getelementptr %pool, ptr %pool, i64 0, i32 15
-  %wanted = load atomic i64, ptr %wanted.at monotonic, align 8
+  %limit.at = getelementptr %pool, ptr %pool, i64 0, i32 15
+  %limit = load atomic i64, ptr %limit.at monotonic, align 8
   %several = icmp sgt i64 %chunks, 1
-  %helped = icmp sgt i64 %wanted, 0
+  %helped = icmp sgt i64 %limit, 0
   %worth = and i1 %several, %helped
   br i1 %worth, label %enter, label %alone
 
 enter:
   %lock.at = getelementptr %pool, ptr %pool, i64 0, i32 0
-  %seen = cmpxchg ptr %lock.at, i32 0, i32 1 acquire monotonic
-  %owner = extractvalue { i32, i1 } %seen, 1
+  %exchanged = cmpxchg ptr %lock.at, i32 0, i32 1 acquire monotonic
+  %owner = extractvalue { i32, i1 } %exchanged, 1
   br i1 %owner, label %staff, label %alone
 
 alone:
@@ -84,11 +84,11 @@ alone:
 staff:
   %running.at = getelementptr %pool, ptr %pool, i64 0, i32 16
   %running = load i64, ptr %running.at
-  %short = icmp slt i64 %running, %wanted
+  %short = icmp slt i64 %running, %limit
   br i1 %short, label %start, label %publish
 
 start:
-  call void @hire(ptr %pool)
+  call void @start_workers(ptr %pool)
   br label %publish
 
 publish:
@@ -120,18 +120,18 @@ work:
   br label %wait
 
 wait:                                           ; for the chunks that workers are still inside
-  %turns = phi i64 [ 0, %work ], [ %turns.next, %pause ], [ %turns, %yield ]
+  %spins = phi i64 [ 0, %work ], [ %spins.next, %pause ], [ %spins, %yield ]
   %done = load atomic i64, ptr %done.at acquire, align 8
   %all = icmp eq i64 %done, %chunks
   br i1 %all, label %leave, label %patience
 
 patience:
-  %patient = icmp ult i64 %turns, 1000
+  %patient = icmp ult i64 %spins, 1000
   br i1 %patient, label %pause, label %yield
 
 pause:
   call void @relax()
-  %turns.next = add i64 %turns, 1
+  %spins.next = add i64 %spins, 1
   br label %wait
 
 yield:                                          ; the worker may be waiting for this very core
@@ -143,7 +143,7 @@ leave:
   ret void
 }
 
-; The same chunks, one after another, on the calling thread.
+; Run all chunks in order on the calling thread.
 define internal void @run_alone(ptr %fn, ptr %ctx, i64 %n, i64 %chunk) nounwind {
 entry:
   %any = icmp sgt i64 %n, 0
@@ -162,7 +162,7 @@ end:
   ret void
 }
 
-; Claim and run chunks of the current job until none is left to claim.
+; Claim and run chunks of the current job until all are claimed.
 define internal void @drain(ptr %pool, i64 %slot) nounwind {
 entry:
   %remaining.at = getelementptr %pool, ptr %pool, i64 0, i32 2
@@ -204,7 +204,7 @@ end:
   ret void
 }
 
-; A worker's life: look for work for a while, then sleep until called. It ends with the process.
+; The function of a worker thread: spin for work, then sleep until woken. It ends with the process.
 define internal ptr @worker(ptr %seat) nounwind {
 entry:
   %pool.at = getelementptr %seat, ptr %seat, i64 0, i32 0
@@ -217,7 +217,7 @@ entry:
   br label %look
 
 look:
-  %turns = phi i64 [ 0, %entry ], [ 0, %work ], [ 0, %awake ], [ %turns.next, %pause ]
+  %spins = phi i64 [ 0, %entry ], [ 0, %work ], [ 0, %awake ], [ %spins.next, %pause ]
   %has = call i1 @has_work(ptr %pool, i64 %slot)
   br i1 %has, label %work, label %idle
 
@@ -226,12 +226,12 @@ work:
   br label %look
 
 idle:
-  %patient = icmp ult i64 %turns, 2000
+  %patient = icmp ult i64 %spins, 2000
   br i1 %patient, label %pause, label %sleep
 
 pause:
   call void @relax()
-  %turns.next = add i64 %turns, 1
+  %spins.next = add i64 %spins, 1
   br label %look
 
 sleep:
@@ -250,29 +250,29 @@ awake:
   br label %look
 }
 
-; Whether there is a chunk to claim, and this worker is one of those wanted now.
+; Whether there is a chunk to claim, and this worker is within the limit.
 define internal i1 @has_work(ptr %pool, i64 %slot) nounwind alwaysinline {
   %remaining.at = getelementptr %pool, ptr %pool, i64 0, i32 2
-  %wanted.at = getelementptr %pool, ptr %pool, i64 0, i32 15
+  %limit.at = getelementptr %pool, ptr %pool, i64 0, i32 15
   %remaining = load atomic i64, ptr %remaining.at seq_cst, align 8
-  %wanted = load atomic i64, ptr %wanted.at monotonic, align 8
+  %limit = load atomic i64, ptr %limit.at monotonic, align 8
   %some = icmp ne i64 %remaining, 0
-  %listed = icmp sle i64 %slot, %wanted
+  %listed = icmp sle i64 %slot, %limit
   %has = and i1 %some, %listed
   ret i1 %has
 }
 
-; Wake as many workers as there are chunks for (the caller takes one), and as many more as are not wanted now, for
-; the system does not ask us whom it wakes.
+; Wake a worker for each chunk but the caller's, and one more for each worker beyond the limit, since the system may
+; wake those.
 define internal void @wake(ptr %pool, i64 %chunks) nounwind noinline {
   %futex.at = getelementptr %pool, ptr %pool, i64 0, i32 6
-  %wanted.at = getelementptr %pool, ptr %pool, i64 0, i32 15
+  %limit.at = getelementptr %pool, ptr %pool, i64 0, i32 15
   %running.at = getelementptr %pool, ptr %pool, i64 0, i32 16
   %before = atomicrmw add ptr %futex.at, i32 1 seq_cst
-  %wanted = load atomic i64, ptr %wanted.at monotonic, align 8
+  %limit = load atomic i64, ptr %limit.at monotonic, align 8
   %running = load i64, ptr %running.at
   %helpers = sub i64 %chunks, 1
-  %idlers = sub i64 %running, %wanted
+  %idlers = sub i64 %running, %limit
   %extra = call i64 @llvm.smax.i64(i64 %idlers, i64 0)
   %call = add i64 %helpers, %extra
   %count = call i64 @llvm.smin.i64(i64 %call, i64 2147483647)
@@ -281,10 +281,9 @@ define internal void @wake(ptr %pool, i64 %chunks) nounwind noinline {
   ret void
 }
 
-; Start the workers that are wanted and not running. They are detached, with 8 MiB of stack, and take no signals
-; but those of their own faults, so that Ctrl-C goes to Python's main thread. A system that refuses another
-; thread is not asked again: the pool makes do with what it has.
-define internal void @hire(ptr %pool) nounwind noinline cold {
+; Start the missing workers. They are detached, with 8 MiB of stack, and block all signals but those of faults, so that
+; Ctrl-C goes to Python's main thread. If a thread can't be started, the limit becomes the number of running workers.
+define internal void @start_workers(ptr %pool) nounwind noinline cold {
 entry:
   %blocked = alloca [16 x i64], align 16        ; sigset_t and pthread_attr_t are smaller on Linux, in every libc
   %previous = alloca [16 x i64], align 16
@@ -299,14 +298,14 @@ entry:
   %ready = call i32 @pthread_attr_init(ptr %attributes)
   %detached = call i32 @pthread_attr_setdetachstate(ptr %attributes, i32 1)  ; PTHREAD_CREATE_DETACHED
   %sized = call i32 @pthread_attr_setstacksize(ptr %attributes, i64 8388608)
-  %wanted.at = getelementptr %pool, ptr %pool, i64 0, i32 15
+  %limit.at = getelementptr %pool, ptr %pool, i64 0, i32 15
   %running.at = getelementptr %pool, ptr %pool, i64 0, i32 16
-  %wanted = load atomic i64, ptr %wanted.at monotonic, align 8
+  %limit = load atomic i64, ptr %limit.at monotonic, align 8
   br label %next
 
 next:
   %running = load i64, ptr %running.at
-  %enough = icmp sge i64 %running, %wanted
+  %enough = icmp sge i64 %running, %limit
   br i1 %enough, label %end, label %create
 
 create:
@@ -324,7 +323,7 @@ count:
   br label %next
 
 settle:
-  store atomic i64 %running, ptr %wanted.at monotonic, align 8
+  store atomic i64 %running, ptr %limit.at monotonic, align 8
   br label %end
 
 end:

@@ -1,46 +1,47 @@
-; The driver of compiled graphs: it walks a list of steps in a table of integers, and calls what they say.
+; The driver of compiled graphs: executes a step list of a parameter table.
 ;
-;   df_walk(buffers, stretch, status)
+;   df_walk(buffers, list, status)
 ;
-; `buffers` are the addresses of a graph's buffers, `stretch` is a place in its table of integers, `status` is where
-; a check that fails is noted. Words of 8 bytes; `link` is how many words further the next one lies, 0 at the last:
+; `buffers` are the addresses of a graph's buffers, `list` is the address of a list's head in its parameter table,
+; `status` is the status word, to which failed checks are written. Words have 8 bytes; `link` is the distance in words
+; to the next step, 0 in the last one:
 ;
-;   table     0, link, pool, pfor                   its beginning is the head of a stretch too
-;   stretch   place, link                           `place` words behind the beginning of the table
+;   table     0, link, pool, pfor                   its beginning is the head of a list too
+;   head      index, link                           the index of the head in the table
 ;   kernel    0, link, function, n, chunk, ...      function(context, lo, hi, slot) for ranges of 0 to n
-;   product   1, link, function, x, y, out, scratch, axes, ...   each of the four as a buffer and bytes into it; then
-;                                                   for each axis of a batch its size and the bytes between
-;                                                   neighbours of x, y and out; then what the function reads
-;   move      2, link, from, to, bytes              both as a buffer and bytes into it
-;   stop      3, link                               ends the walk if a check has failed
-;   note      4, link                               nothing: what follows is another statement's work
+;   product   1, link, function, x, y, out, scratch, axes, ...   each of the four as a buffer and a byte offset; then
+;                                                   for each axis of a batch its size and the strides of x, y and
+;                                                   out in bytes; then the parameters of the function
+;   move      2, link, from, to, bytes              both as a buffer and a byte offset
+;   stop      3, link                               ends the list if a check has failed
+;   note      4, link                               no operation: the next steps belong to another statement
 ;
-; A kernel's context is three addresses: the buffers, the words behind its own, the status. Where its n is more than
-; a chunk, the parallel for shares it out between threads.
+; A kernel's context is three addresses: the buffers, the parameters after its own words, the status. If its n is
+; more than a chunk, it runs in the parallel-for.
 ;
 ; steps.py appends a function to this text:
-;   define internal void @begun(ptr %step)          notes which step runs, where memory is checked
+;   define internal void @begun(ptr %step)          stores the running step in the checked mode
 
 %context = type { ptr, ptr, ptr }
 
 declare ptr @memcpy(ptr, ptr, i64)
 
-define void @df_walk(ptr %buffers, ptr %stretch, ptr %status) nounwind {
+define void @df_walk(ptr %buffers, ptr %list, ptr %status) nounwind {
 entry:
   %context = alloca %context
-  %numbers.at = getelementptr %context, ptr %context, i64 0, i32 1
+  %params.at = getelementptr %context, ptr %context, i64 0, i32 1
   %status.at = getelementptr %context, ptr %context, i64 0, i32 2
   store ptr %buffers, ptr %context
   store ptr %status, ptr %status.at
-  %place = load i64, ptr %stretch
+  %place = load i64, ptr %list
   %back = sub i64 0, %place
-  %table = getelementptr i64, ptr %stretch, i64 %back
+  %table = getelementptr i64, ptr %list, i64 %back
   %pool.at = getelementptr i64, ptr %table, i64 2
   %pfor.at = getelementptr i64, ptr %table, i64 3
   br label %next
 
 next:
-  %here = phi ptr [ %stretch, %entry ], [ %step, %alone ], [ %step, %shared ], [ %step, %product ], [ %step, %move ], [ %step, %stop ], [ %step, %take ]
+  %here = phi ptr [ %list, %entry ], [ %step, %alone ], [ %step, %shared ], [ %step, %product ], [ %step, %move ], [ %step, %stop ], [ %step, %take ]
   %link.at = getelementptr i64, ptr %here, i64 1
   %link = load i64, ptr %link.at
   %step = getelementptr i64, ptr %here, i64 %link
@@ -60,10 +61,10 @@ kernel:
   %function = load ptr, ptr %function.at
   %n.at = getelementptr i64, ptr %step, i64 3
   %chunk.at = getelementptr i64, ptr %step, i64 4
-  %numbers = getelementptr i64, ptr %step, i64 5
+  %params = getelementptr i64, ptr %step, i64 5
   %n = load i64, ptr %n.at
   %chunk = load i64, ptr %chunk.at
-  store ptr %numbers, ptr %numbers.at
+  store ptr %params, ptr %params.at
   %short = icmp sle i64 %n, %chunk
   br i1 %short, label %alone, label %shared
 
@@ -110,7 +111,7 @@ end:
   ret void
 }
 
-; The address that two words of a step tell: a buffer, and bytes into it.
+; The address of two words of a step: a buffer and a byte offset.
 define internal ptr @place(ptr %buffers, ptr %step, i64 %word) nounwind alwaysinline {
   %buffer.at = getelementptr i64, ptr %step, i64 %word
   %bytes.at = getelementptr i64, ptr %buffer.at, i64 1
@@ -122,7 +123,7 @@ define internal ptr @place(ptr %buffers, ptr %step, i64 %word) nounwind alwaysin
   ret ptr %address
 }
 
-; A product for each matrix of a batch, whose outermost axis is `axis`.
+; Call the function for each matrix of a batch, whose outermost axis is `axis`.
 define internal void @batch(i64 %axes, ptr %axis, ptr %function, ptr %own, ptr %x, ptr %y, ptr %out, ptr %scratch, ptr %pool, ptr %pfor) nounwind {
 entry:
   %single = icmp eq i64 %axes, 0
@@ -137,24 +138,24 @@ several:
   %y.step.at = getelementptr i64, ptr %axis, i64 2
   %out.step.at = getelementptr i64, ptr %axis, i64 3
   %inner = getelementptr i64, ptr %axis, i64 4
-  %rest = sub i64 %axes, 1
-  %extent = load i64, ptr %axis
+  %inner.axes = sub i64 %axes, 1
+  %size = load i64, ptr %axis
   %x.step = load i64, ptr %x.step.at
   %y.step = load i64, ptr %y.step.at
   %out.step = load i64, ptr %out.step.at
   br label %next
 
 next:
-  %turn = phi i64 [ 0, %several ], [ %turn.next, %body ]
+  %iteration = phi i64 [ 0, %several ], [ %iteration.next, %body ]
   %x.now = phi ptr [ %x, %several ], [ %x.next, %body ]
   %y.now = phi ptr [ %y, %several ], [ %y.next, %body ]
   %out.now = phi ptr [ %out, %several ], [ %out.next, %body ]
-  %more = icmp slt i64 %turn, %extent
+  %more = icmp slt i64 %iteration, %size
   br i1 %more, label %body, label %end
 
 body:
-  call void @batch(i64 %rest, ptr %inner, ptr %function, ptr %own, ptr %x.now, ptr %y.now, ptr %out.now, ptr %scratch, ptr %pool, ptr %pfor)
-  %turn.next = add i64 %turn, 1
+  call void @batch(i64 %inner.axes, ptr %inner, ptr %function, ptr %own, ptr %x.now, ptr %y.now, ptr %out.now, ptr %scratch, ptr %pool, ptr %pfor)
+  %iteration.next = add i64 %iteration, 1
   %x.next = getelementptr i8, ptr %x.now, i64 %x.step
   %y.next = getelementptr i8, ptr %y.now, i64 %y.step
   %out.next = getelementptr i8, ptr %out.now, i64 %out.step
