@@ -91,8 +91,9 @@ class FilterRow(NamedTuple):
 def launch_parameters(sliding: SlidingWindows, nbytes: int) -> list[int]:
     """The launch parameters for windows and a result of ``nbytes``, in the order of :class:`SumField`.
 
-    >>> launch_parameters(SlidingWindows((SlidingAxis(9, 1, 9, 1, 3, 1), SlidingAxis(7, 1, 7, 1, 3, 1)), 16),
-    4032) [16, 9, 7, 1, 1, 9, 7, 3, 3, 1, 1, 0]
+    >>> sliding = SlidingWindows((SlidingAxis(9, 1, 9, 1, 3, 1), SlidingAxis(7, 1, 7, 1, 3, 1)), 16)
+    >>> launch_parameters(sliding, 4032)
+    [16, 9, 7, 1, 1, 9, 7, 3, 3, 1, 1, 0]
     """
     *others, columns = sliding.axes
     (rows,) = others or [_SINGLE]
