@@ -19,12 +19,12 @@ class CheckValues(NamedTuple):
     Calls of a graph share the table: if two fail concurrently, each may report the other's values.
     """
 
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
 
     def arrays(self, node: Node, params: Array) -> list[Array]:
         """The inputs of the check ``node``, without the first, at its failure."""
         inputs = []
-        for place, value in zip(self.places, node.inputs[1:], strict=True):
-            raw = params[place:].view(np.uint8)[: value.spec.nbytes]
+        for index, value in zip(self.indices, node.inputs[1:], strict=True):
+            raw = params[index:].view(np.uint8)[: value.spec.nbytes]
             inputs.append(raw.copy().view(value.spec.dtype.dtype).reshape(sizes(value)))
         return inputs

@@ -64,12 +64,12 @@ class CheckedExecutable(Executable):
         return checked_memory.empty(shape, dtype, "an output or intermediate")
 
     def host(self, step: HostStep, buffers: list[Array], effect_log: EffectLog | None) -> None:
-        own = list(buffers)
-        for place in {x.layout.buffer for x in step.inputs}:
-            own[place] = buffers[place].copy()
-        step.run(own, effect_log)
-        for place in {x.buffer for x in step.outputs}:
-            buffers[place] = _result_of(step.node, own[place])
+        table = list(buffers)
+        for buffer in {x.layout.buffer for x in step.inputs}:
+            table[buffer] = buffers[buffer].copy()
+        step.run(table, effect_log)
+        for buffer in {x.buffer for x in step.outputs}:
+            buffers[buffer] = _result_of(step.node, table[buffer])
 
     def sized_call(self, params: Array, arrays: Sequence[Array]) -> SizedCall:
         return _CheckedSizedCall(self.plan, self.program, params, arrays, self._take_arena())
@@ -119,12 +119,12 @@ def _result_of(node: Node, array: Array) -> Array:
 def _step_texts(graph: Graph, program: Program) -> list[tuple[int, str]]:
     """The byte offset in the parameter table and a description of each step, for faults."""
     texts = []
-    for place, kind, node, parent in program.steps:
+    for address, kind, node, parent in program.steps:
         function = program.functions.get(
-            place + 2, "an entry" if kind is StepKind.NOTE else kind.name.lower()
+            address + 2, "an entry" if kind is StepKind.NOTE else kind.name.lower()
         )
         text = f"{function} computes {_described(node)} in graph {graph.name!r}"
-        texts.append((8 * place, "\n".join([text, *(_lines(node) or _lines(parent))])))
+        texts.append((8 * address, "\n".join([text, *(_lines(node) or _lines(parent))])))
     return texts
 
 

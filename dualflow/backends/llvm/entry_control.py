@@ -222,7 +222,7 @@ class _Control:
         number = b.constant(I64, len(entry.unit.messages))
         with b.if_then(~self._scalar(check.condition)):
             copy = b.symbols.declare("memcpy", PTR, [PTR, PTR, I64])
-            for index, (layout, value) in zip(values.places, check.reads, strict=True):
+            for index, (layout, value) in zip(values.indices, check.reads, strict=True):
                 start = entry.param(layout.offset * value.spec.dtype.size)
                 source = b.offset(b.load(entry.buffers, layout.buffer, PTR), start, I8)
                 target = b.offset(entry.params, b.constant(I64, index), I64)

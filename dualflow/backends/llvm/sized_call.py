@@ -48,8 +48,8 @@ class SizedCall:
             if is_static(spec.shape):
                 self._arrays[i] = self.empty(tuple(spec.shape), spec.dtype.dtype)  # type: ignore[arg-type]  # fixed
         self._arrays[plan.arena] = arena
-        for (number, axis), place in program.input_sizes.items():
-            params[place] = arrays[number].shape[axis]
+        for (number, axis), index in program.input_sizes.items():
+            params[index] = arrays[number].shape[axis]
         for i, array in self._arrays.items():
             self.table[i] = array.__array_interface__["data"][0]
 
@@ -63,7 +63,7 @@ class SizedCall:
         array = self._arrays.get(buffer)
         if array is not None:
             return array
-        shape = [int(self.params[place]) for place in self._program.output_shapes[number]]
+        shape = [int(self.params[index]) for index in self._program.output_shapes[number]]
         return self._copied(buffer, self._plan.outputs[number], shape)
 
     def _copied(self, buffer: int, spec: TensorSpec, shape: Sequence[int]) -> Array:
@@ -97,7 +97,7 @@ class SizedCall:
     def host(self, call: CallRoutine, effect_log: EffectLog | None) -> None:
         """Run a host kernel, and store its results in the buffer table."""
         bound_sizes = {
-            variable: int(self.params[place]) for variable, place in self._program.size_params.items()
+            variable: int(self.params[index]) for variable, index in self._program.size_params.items()
         }
         node = call.node
         inputs = [

@@ -163,16 +163,16 @@ def emit_tiles(
     ) -> list[EmittedValue]:
         """The sums of a tile, for rows of B from ``line`` on with a stride of ``distance``."""
 
-        def run(first: EmittedValue, length: EmittedValue, begun: list[EmittedValue]) -> list[EmittedValue]:
+        def run(first: EmittedValue, length: EmittedValue, initial: list[EmittedValue]) -> list[EmittedValue]:
             """Accumulate over equally spaced columns of A."""
-            with b.loop(0, length, carried=[first, *begun]) as step:
+            with b.loop(0, length, carried=[first, *initial]) as step:
                 left, right, target, *terms = step.carried
                 parts = [b.load(right, span, vector, mask) for span, mask in zip(spans, masks, strict=True)]
                 if copy:
                     for part, span in zip(parts, spans, strict=True):
                         b.store(part, target, span)
                     target = b.offset(target, width, element)
-                spread = [b.load(left, place, element).splat(lanes) for place in across]
+                spread = [b.load(left, offset, element).splat(lanes) for offset in across]
                 pairs = [(x, y) for x in spread for y in parts]
                 terms = [multiply_add(*pair, term) for pair, term in zip(pairs, terms, strict=True)]
                 step.next(b.offset(left, onward, element), b.offset(right, distance, element), target, *terms)
@@ -185,12 +185,12 @@ def emit_tiles(
         return totals
 
     with b.loop(0, rows, tile.rows) as iteration:
-        places = [smaller(rows - iteration.index - 1, i) for i in range(tile.rows)]
+        row_offsets = [smaller(rows - iteration.index - 1, i) for i in range(tile.rows)]
         if windows:
-            across = [opaque(b.load(lists[0], iteration.index + place, I64)) for place in places]
+            across = [opaque(b.load(lists[0], iteration.index + offset, I64)) for offset in row_offsets]
         else:
-            across = [opaque(place * a_row) for place in places]
-        down = [b.offset(c, opaque((iteration.index + place) * c_row), element) for place in places]
+            across = [opaque(offset * a_row) for offset in row_offsets]
+        down = [b.offset(c, opaque((iteration.index + offset) * c_row), element) for offset in row_offsets]
         targets = [b.offset(row, span, element) for row in down for span in spans]
         for target in targets:  # loaded by the time that the sums are computed
             b.prefetch(target)
@@ -243,20 +243,20 @@ def emit_dot(
     vector = element.vector(lanes)
     zeros = [b.constant(vector, 0.0)] * rows_at_once
     with b.loop(0, rows, rows_at_once) as iteration:
-        places = [
+        row_indices = [
             opaque(iteration.index + smaller(rows - iteration.index - 1, i)) for i in range(rows_at_once)
         ]
-        lines = [b.offset(a, place * a_row, element) for place in places]
+        lines = [b.offset(a, row * a_row, element) for row in row_indices]
         with b.loop(0, depth, lanes, carried=zeros) as step:
             mask = b.first_lanes(depth - step.index, lanes)
             right = b.load(source, step.index, vector, mask)
             left = [b.load(line, step.index, vector, mask) for line in lines]
             step.next(*[multiply_add(x, right, total) for x, total in zip(left, step.carried, strict=True)])
-        before = [accumulate.ne(0).select(b.load(c, place * c_row, element), 0.0) for place in places]
+        before = [accumulate.ne(0).select(b.load(c, row * c_row, element), 0.0) for row in row_indices]
         sums = [total.reduce(operator.add) for total in step.results]
         after = [multiply_add(total, factor, old) for total, old in zip(sums, before, strict=True)]
-        for value, place in zip(after, places, strict=True):
-            b.store(value, c, place * c_row)
+        for value, row in zip(after, row_indices, strict=True):
+            b.store(value, c, row * c_row)
     b.ret()
 
 

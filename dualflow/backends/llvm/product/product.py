@@ -108,13 +108,13 @@ class Batch(NamedTuple):
     def step(self, scratch: tuple[int, int], table: Sequence[int]) -> list[int]:
         """The parameters of a step after the function's address; see ``runtime/steps.ll``."""
         nbytes = self.element.nbytes
-        places = [n for layout in self.layouts for n in (layout.buffer, layout.offset * nbytes)]
+        operands = [n for layout in self.layouts for n in (layout.buffer, layout.offset * nbytes)]
         axes = [
             n
             for axis, extent in enumerate(self.axes)
             for n in (extent, *[layout.strides[axis] * nbytes for layout in self.layouts])
         ]
-        return [*places, *scratch, len(self.axes), *axes, *table]
+        return [*operands, *scratch, len(self.axes), *axes, *table]
 
 
 def _int_bits() -> int:

@@ -64,8 +64,8 @@ def emit_windows(module: LlvmModule, name: str) -> None:
     b.call("places", [table, of_rows, top, rows, base, one, row_offsets])
     columns = _EmittedGrid(b, table, of_columns)
     for which, number in (
-        (ColumnRun.FIRST, columns.each - unravel_index(start, columns.sizes)[-1]),
-        (ColumnRun.EACH, columns.each),
+        (ColumnRun.FIRST, columns.run_length - unravel_index(start, columns.sizes)[-1]),
+        (ColumnRun.EACH, columns.run_length),
         (ColumnRun.STEP, columns.step),
     ):
         b.store(number, runs, which)
@@ -88,7 +88,7 @@ def emit_offsets(module: LlvmModule, name: str) -> None:
     with b.while_loop([zero, zero, within, *outer]) as run:
         index, done, skipped, *at = run.carried
         run.test(done < count)
-        length = smaller(grid.each - skipped, count - done)
+        length = smaller(grid.run_length - skipped, count - done)
         begin = linear_offset([*at, skipped], grid.strides) - base
         listed = every.ne(0).select(length, 1)
         with b.loop(0, listed, _AT_ONCE) as iteration:
@@ -112,7 +112,7 @@ class _EmittedGrid:
         return self.strides[-1]
 
     @property
-    def each(self) -> EmittedValue:
+    def run_length(self) -> EmittedValue:
         """The length of a run."""
         return self.sizes[-1]
 

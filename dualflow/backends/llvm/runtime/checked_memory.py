@@ -164,13 +164,13 @@ class StepTexts(NamedTuple):
     @classmethod
     def of(cls, texts: Sequence[tuple[int, str]]) -> StepTexts:
         """The table for (byte offset in the parameter table, text) of each step, in ascending order."""
-        table, kept = np.zeros((len(texts), 4), np.int64), []
+        table, owners = np.zeros((len(texts), 4), np.int64), []
         for i, (start, text) in enumerate(texts):
             end = texts[i + 1][0] if i + 1 < len(texts) else 1 << 62
             content = ctypes.create_string_buffer(text.encode())
-            kept.append(content)
+            owners.append(content)
             table[i] = start, end, ctypes.addressof(content), len(content) - 1
-        return cls(table.__array_interface__["data"][0], len(texts), (table, kept))
+        return cls(table.__array_interface__["data"][0], len(texts), (table, owners))
 
 
 @contextlib.contextmanager
@@ -263,13 +263,13 @@ class _Allocation:
     def _fill(self, block: GuardedBlock) -> None:
         """Write the pattern to a block, and the allocation's mark before and after it."""
         begin = self._address(block.start)
-        for place in range(0, block.size, len(_PATTERNS)):
-            ctypes.memmove(begin + place, _PATTERNS, min(len(_PATTERNS), block.size - place))
+        for offset in range(0, block.size, len(_PATTERNS)):
+            ctypes.memmove(begin + offset, _PATTERNS, min(len(_PATTERNS), block.size - offset))
         for start, count in block.margins:
             ctypes.memset(self._address(start), self._mark, count)
 
-    def _address(self, place: int) -> int:
-        return self._start + _PAGE + place
+    def _address(self, offset: int) -> int:
+        return self._start + _PAGE + offset
 
     def _protect(self, block: GuardedBlock, access: int) -> None:
         if _libc().mprotect(self._address(block.page), _whole_pages(block.size), access):
@@ -335,8 +335,8 @@ def _install() -> _Native:
     calls = {name: jit.process_symbol(name) for name in ("write", "sigaction")}
     code = jit.compile_text(jit.shipped_text("faults.ll"), ["df_on_fault"], {**calls, RECORD: record})
     action = _ACTION.pack(code.address("df_on_fault"), _SIGNAL_INFO | _OWN_STACK, 0)
-    for number, place in _ACTIONS.items():
-        _libc().sigaction(number, action, record + place)
+    for number, offset in _ACTIONS.items():
+        _libc().sigaction(number, action, record + offset)
     functions = _REALLOC(_reallocate), _FREE(_free)
     realloc, release = (ctypes.cast(f, ctypes.c_void_p).value or 0 for f in functions)
     return _Native(record, {"realloc": realloc, "free": release, RECORD: record}, (code, functions))

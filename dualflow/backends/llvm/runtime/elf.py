@@ -85,7 +85,7 @@ def load(code: bytes, resolve: Callable[[str], int]) -> Image:
         _write_stubs(plan, list(imports), memory)
         starts = np.zeros(max(plan.offsets, default=0) + 1, np.int64)
         starts[list(plan.offsets)] = list(plan.offsets.values())
-        targets = starts[file.places] + file.relocations["offset"].astype(np.int64)
+        targets = starts[file.relocation_sections] + file.relocations["offset"].astype(np.int64)
         _relocate(file.relocations, targets, plan, addresses, undefined, start, memory)
         _protect(plan, start)
     except BaseException:
@@ -124,20 +124,20 @@ def _lay_out(sections: Mapping[int, LoadedSection], symbols: int) -> _Plan:
     offsets: dict[int, int] = {}
     end = 0
 
-    def place(flags: int) -> None:
+    def place_sections(flags: int) -> None:
         nonlocal end
         for index, section in sections.items():
             if section.flags & (WRITE | EXECUTE) == flags:
                 offsets[index] = end = _up(end, section.alignment)
                 end += section.size
 
-    place(EXECUTE)
+    place_sections(EXECUTE)
     stubs = _up(end, _STUB_BYTES)
     code_end = end = _up(stubs + _STUB_BYTES * symbols, _PAGE)
-    place(0)
+    place_sections(0)
     table = _up(end, 8)
     writable_end = end = _up(table + 8 * symbols, _PAGE)
-    place(WRITE)
+    place_sections(WRITE)
     return _Plan(offsets, stubs, table, code_end, writable_end, max(_up(end, _PAGE), _PAGE))
 
 

@@ -83,14 +83,14 @@ class ObjectFile(NamedTuple):
         symbols: with the fields of the format; each is undefined, in a section that is loaded, or unused.
         names: of the symbols.
         relocations: with the fields of the format.
-        places: the index of the section that each relocation is in.
+        relocation_sections: the index of the section that each relocation is in.
     """
 
     sections: dict[int, LoadedSection]
     symbols: Table
     names: list[str]
     relocations: Table
-    places: Table
+    relocation_sections: Table
 
 
 def read(code: bytes) -> ObjectFile:
@@ -110,15 +110,17 @@ def read(code: bytes) -> ObjectFile:
     strings = headers[tables[0]].link
     _require(strings < len(contents), f"strings in section {strings}, which does not exist")
     names = _names(symbols, contents[strings])
-    rows, places = [np.zeros(0, RELOCATION)], [0]
+    rows, targets = [np.zeros(0, RELOCATION)], [0]
     for header, content in zip(headers, contents, strict=True):
         if header.type == RELOCATIONS:
             _require(header.link == tables[0], "relocations by another table of symbols")
             rows.append(_table(content, RELOCATION, "relocations"))
-            places.append(header.info)
-    loaded = [rows_in if place in sections else rows[0] for rows_in, place in zip(rows, places, strict=True)]
+            targets.append(header.info)
+    loaded = [
+        rows_in if target in sections else rows[0] for rows_in, target in zip(rows, targets, strict=True)
+    ]
     relocations = np.concatenate(loaded)
-    relocation_sections = np.repeat(np.array(places), [len(table) for table in loaded])
+    relocation_sections = np.repeat(np.array(targets), [len(table) for table in loaded])
     sizes = np.array([sections[i].size if i in sections else -1 for i in range(len(headers))])
     is_code = np.array([header.flags & EXECUTE != 0 for header in headers])
     resolvable = _check_symbols(symbols, sizes, is_code)

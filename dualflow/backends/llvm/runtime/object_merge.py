@@ -115,7 +115,7 @@ def _add_relocations(
     file: ObjectFile, offsets: _SectionOffsets, symbols: Table, joined: dict[_Kind, OutputSection]
 ) -> None:
     for index, start in offsets.starts.items():
-        rows: Table = file.relocations[file.places == index].astype(RELOCATION)
+        rows: Table = file.relocations[file.relocation_sections == index].astype(RELOCATION)
         rows["offset"] += np.uint64(start)
         rows["symbol"] = symbols[rows["symbol"]]
         joined[offsets.kinds[index]].relocations.append(rows)
