@@ -1,4 +1,4 @@
-"""Updates of many weights that are applied completely, or not at all."""
+"""Atomic updates of many weights: all are applied, or none."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def all_or_none(model: Any) -> Iterator[None]:
 
 
 def loading_all_or_none(load_weights: Callable[..., Any]) -> Callable[..., Any]:
-    """Keras's ``load_weights``, which assigns weights as it reads them, but none if it fails."""
+    """``load_weights`` of Keras, with the weights restored if it fails."""
 
     @wraps(load_weights)
     def load(model: Any, *args: Any, **kwargs: Any) -> Any:

@@ -1,8 +1,8 @@
-"""Processes that multiprocessing starts anew install the import hook as their parent has.
+"""Installs the import hook in processes that multiprocessing spawns.
 
-Imported after ``multiprocessing.spawn``, whose data for a new process then have one more entry: unpickling it
-executes :data:`keras_dualflow.startup.PROGRAM` there, before anything imports Keras. Forked processes have
-the hook already.
+It is imported after ``multiprocessing.spawn``, and adds an entry to the data of new processes. Unpickling the
+entry executes :data:`keras_dualflow.startup.PROGRAM` there, before Keras can be imported. Forked processes
+inherit the hook.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from keras_dualflow.startup import PROGRAM
 
 
 class _ExecutedInChild:
-    """Is pickled as a call that executes :data:`PROGRAM`."""
+    """An object whose unpickling executes :data:`PROGRAM`."""
 
     def __reduce__(self) -> Any:
         return exec, (PROGRAM, {})

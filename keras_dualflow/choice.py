@@ -1,6 +1,6 @@
-"""The backend that Keras will take.
+"""The backend that Keras will choose.
 
-Python may load this module when it starts: it imports nothing that is not loaded by then.
+Python may load this module when it starts, so it imports only modules that Python has loaded by then.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ NAME = "dualflow"
 
 
 def chosen() -> str:
-    """The backend that Keras will take: ``KERAS_BACKEND``, else its settings file's; "" for its default."""
-    named = os.environ.get("KERAS_BACKEND")
-    if named:
-        return named
+    """The backend that Keras will choose: ``KERAS_BACKEND``, or that of its settings; "" for its default."""
+    variable = os.environ.get("KERAS_BACKEND")
+    if variable:
+        return variable
     folder = os.environ.get("KERAS_HOME") or os.path.join(os.path.expanduser("~"), ".keras")
     path = os.path.join(folder, "keras.json")
     if not os.path.exists(path):
@@ -24,6 +24,6 @@ def chosen() -> str:
     try:
         with open(path, encoding="utf-8") as file:
             settings = json.load(file)
-    except ValueError:  # Keras ignores such a file, too
+    except ValueError:  # Keras ignores such a file
         return ""
     return str(settings.get("backend", "")) if isinstance(settings, dict) else ""

@@ -1,4 +1,4 @@
-"""The backend as Keras imports it: modules and functions side by side under one name."""
+"""The flat namespace of the backend that Keras imports: modules and functions."""
 
 from keras_dualflow.src import IS_THREAD_SAFE as IS_THREAD_SAFE
 from keras_dualflow.src import SUPPORTS_COMPLEX_DTYPES as SUPPORTS_COMPLEX_DTYPES

@@ -1,4 +1,4 @@
-"""Keras as ``df.keras``."""
+"""``df.keras``: Keras on this backend."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from keras_dualflow.hook import install
 def tf_keras() -> ModuleType:
     """The names of ``tf.keras``, from a Keras that runs on this backend.
 
-    ``KERAS_BACKEND`` is set, so that processes which this one starts take the same backend.
+    ``KERAS_BACKEND`` is set, so that child processes use the same backend.
 
     Raises:
         MissingNameError: Keras is not installed.
@@ -35,5 +35,5 @@ def tf_keras() -> ModuleType:
 def _is_missing(module: str) -> bool:
     try:
         return find_spec(module) is None
-    except ModuleNotFoundError:  # of a finder that knows
+    except ModuleNotFoundError:  # raised by a finder
         return True

@@ -1,8 +1,8 @@
-"""The import hook that adds this backend to Keras, which lists its backends.
+"""The import hook that adds this backend to Keras's list of backends.
 
 While this backend is chosen, five modules of Keras are compiled with one more branch
 (:mod:`keras_dualflow.branches`), and six are patched after they are loaded (:mod:`keras_dualflow.patches`).
-Python's own finders find them; all other modules are imported as ever.
+They are located by Python's own finders; the import of all other modules is unchanged.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BACKEND: Final = "keras.src.backend"
 class BranchLoader(SourceFileLoader):
     """Loads a module of Keras with a branch for this backend.
 
-    The code is compiled at each import: the bytecode cache belongs to the file as it is.
+    The code is compiled at each import, since the bytecode cache belongs to the unchanged file.
     """
 
     def get_code(self, fullname: str) -> CodeType:
@@ -37,7 +37,7 @@ class BranchLoader(SourceFileLoader):
 
 
 class _PatchLoader(SourceFileLoader):
-    """Loads a module of Keras as it is, and patches it."""
+    """Loads a module of Keras, and patches it."""
 
     def exec_module(self, module: ModuleType) -> None:
         super().exec_module(module)
@@ -45,7 +45,7 @@ class _PatchLoader(SourceFileLoader):
 
 
 class _BackendFinder:
-    """Finds the modules of Keras that are changed; Python's finders find all others."""
+    """A finder of the modules of Keras that are changed."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -65,17 +65,17 @@ class _BackendFinder:
 def install() -> None:
     """Add this backend to Keras, which is about to be imported.
 
-    An import of Keras that failed, since Keras did not know the backend yet, leaves modules behind that hold
-    an unfinished ``keras.src.backend``; they are dropped, and loaded again.
+    A failed import of Keras, without this hook, leaves modules that refer to an unfinished
+    ``keras.src.backend``; they are removed, and loaded again.
 
     Raises:
         ImportError: Keras has been imported with another backend.
     """
     if _BACKEND in sys.modules:
-        present = sys.modules[_BACKEND].backend()
-        if present != NAME:
+        current = sys.modules[_BACKEND].backend()
+        if current != NAME:
             raise ImportError(
-                f"Keras runs on {present!r} already; set KERAS_BACKEND={NAME} or import dualflow before it."
+                f"Keras runs on {current!r} already; set KERAS_BACKEND={NAME} or import dualflow before it."
             )
     if "keras" not in sys.modules:
         for name in [name for name in sys.modules if name.startswith("keras.")]:

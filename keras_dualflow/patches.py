@@ -1,6 +1,6 @@
-"""Functions and classes of Keras that are replaced once their modules are loaded.
+"""Replacements of functions and classes of Keras, applied after their modules are loaded.
 
-They list the backends that Keras has, or import TensorFlow, and take no backend of another package otherwise.
+The originals have a fixed list of backends, or import TensorFlow.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Patch:
     """A change of a loaded module.
 
     Attributes:
-        names: what it replaces or relies on: names of the module, and attributes of its classes.
-        apply: changes the module's namespace.
+        names: the names of the module, and attributes of its classes, that it replaces or requires.
+        apply: a function that changes the module's namespace.
     """
 
     names: tuple[str, ...]
@@ -60,18 +60,18 @@ def _has(module: ModuleType, name: str) -> bool:
 
 
 def _keep_float64(names: dict[str, Any]) -> None:
-    """Results of float64 stay float64, as on TensorFlow."""
+    """Keep float64 for results of float64, as with TensorFlow."""
     names["BIT64_TO_BIT32_DTYPE"]["float64"] = "float64"
 
 
 def _write_with_dualflow(names: dict[str, Any]) -> None:
-    """The callback writes with ``df.summary`` and needs no TensorFlow."""
+    """Let the TensorBoard callback write with ``df.summary``, without TensorFlow."""
     names["TensorBoard"].summary = property(lambda callback: import_module("dualflow.summary"))
     names["keras_model_summary"] = model_summary
 
 
 def model_summary(name: str, data: Any, step: Any = None) -> bool:
-    """Write a model's configuration, as JSON, among the texts of the current writer of ``df.summary``."""
+    """Write a model's configuration, as JSON, as a text of the current writer of ``df.summary``."""
     written: bool = import_module("dualflow.summary").text(name, data.to_json(), step=step)
     return written
 
@@ -81,13 +81,13 @@ def _load_all_or_none(names: dict[str, Any]) -> None:
 
 
 def _add_dynamic_backend(names: dict[str, Any]) -> None:
-    """``DynamicBackend`` takes this backend's name; a trace of dualflow's is no graph of TensorFlow's."""
+    """Make ``DynamicBackend`` accept this backend's name; a trace of dualflow is no graph of TensorFlow."""
     dynamic_backend, in_tf_graph = names["DynamicBackend"], names["in_tf_graph"]
-    present = import_module("keras.src.backend")
+    current = import_module("keras.src.backend")
     other_attribute, choose_other = dynamic_backend.__getattr__, dynamic_backend.set_backend
 
     def attribute(self: Any, name: str) -> Any:
-        return getattr(present, name) if self.name == NAME else other_attribute(self, name)
+        return getattr(current, name) if self.name == NAME else other_attribute(self, name)
 
     def choose(self: Any, backend: str) -> None:
         if backend == NAME:
@@ -100,9 +100,9 @@ def _add_dynamic_backend(names: dict[str, Any]) -> None:
 
 
 def _hide_stand_in(names: dict[str, Any]) -> None:
-    """Keras's ``tensorflow`` is not ``available`` where dualflow stands in for it; its names still are.
+    """Make Keras's ``tensorflow`` unavailable if it is dualflow; its names remain.
 
-    Keras reads ``available`` before it looks for TensorFlow's types.
+    Keras reads ``available`` before it tests for TensorFlow's types.
     """
 
     lazy_module: Any = names["LazyModule"]
@@ -116,7 +116,7 @@ def _hide_stand_in(names: dict[str, Any]) -> None:
 
 
 def _seed_dualflow(names: dict[str, Any]) -> None:
-    """``keras.utils.set_random_seed`` seeds dualflow, too."""
+    """Make ``keras.utils.set_random_seed`` seed dualflow too."""
     seed_others = names["set_random_seed"]
 
     @functools.wraps(seed_others)
@@ -128,7 +128,7 @@ def _seed_dualflow(names: dict[str, Any]) -> None:
 
 
 def _stands_in_for_tensorflow() -> bool:
-    """Whether ``import tensorflow`` gives dualflow."""
+    """Whether ``import tensorflow`` imports dualflow."""
     return sys.modules.get("tensorflow") is sys.modules.get("dualflow", sys)
 
 

@@ -1,7 +1,7 @@
-"""A finder that notices ``import keras``, and installs the import hook where this backend is chosen.
+"""A finder that detects ``import keras``, and installs the import hook if this backend is chosen.
 
 ``import dualflow`` calls :func:`watch`. So does the file that ``python -m dualflow keras enable`` writes, at
-each start of Python: this module imports nothing that Python has not loaded already.
+each start of Python; therefore this module imports only modules that Python has loaded already.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sys
 
 from keras_dualflow.choice import NAME, chosen
 
-TYPE_CHECKING = False  # as type checkers know it: importing typing would take Python's start several ms
+TYPE_CHECKING = False  # recognised by type checkers; importing typing would take several ms
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from importlib.machinery import ModuleSpec
@@ -25,11 +25,11 @@ except ModuleNotFoundError:  # dualflow was uninstalled, or is not in reach yet
 else:
     watch()
 """
-"""What a new process executes when it starts."""
+"""The program that a new process executes when it starts."""
 
 
 class _AwaitingKeras:
-    """A finder that finds no module: Python calls it before Keras is imported."""
+    """A finder that returns no spec; Python calls it before Keras is imported."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -42,6 +42,6 @@ class _AwaitingKeras:
 
 
 def watch() -> None:
-    """Notice the import of Keras from now on."""
+    """Detect imports of Keras from now on."""
     if not any(type(finder) is _AwaitingKeras for finder in sys.meta_path):
         sys.meta_path.insert(0, _AwaitingKeras())

@@ -64,6 +64,9 @@ CLEAN = (
 )
 """The packages, nested packages and modules of dualflow that are clean."""
 
+OTHER_FOLDERS = ("benchmarks", "examples", "keras_dualflow")
+"""Clean folders next to the package."""
+
 RETIRED_NAMES = {
     "found": "the name of the value",
     "given": "the name of the value, or bound",
@@ -124,9 +127,10 @@ def occurrences() -> Counter[tuple[str, str]]:
     """The number of occurrences of each retired word, by file and word."""
     phrases = re.compile("|".join(RETIRED_PHRASES), re.IGNORECASE)
     counts: Counter[tuple[str, str]] = Counter()
-    for package in CLEAN:
-        for path in sorted((ROOT / package).glob("**/*.py")) or [ROOT / package]:
-            file = path.relative_to(ROOT).as_posix()
+    folders = [*(ROOT / package for package in CLEAN), *(ROOT.parent / name for name in OTHER_FOLDERS)]
+    for folder in folders:
+        for path in sorted(folder.glob("**/*.py")) or [folder]:
+            file = path.relative_to(ROOT.parent).as_posix()
             with path.open("rb") as source:
                 for token in tokenize.tokenize(source.readline):
                     if token.type == tokenize.NAME and token.string in RETIRED_NAMES:

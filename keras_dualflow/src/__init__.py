@@ -1,4 +1,4 @@
-"""What Keras asks of a backend."""
+"""The interface of a Keras backend."""
 
 import os as _os
 

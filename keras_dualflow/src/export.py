@@ -1,23 +1,23 @@
-"""Export of models to files of other libraries, which this backend has none of."""
+"""Export of models to files of other libraries, which is not implemented."""
 
 from typing import Any, NoReturn
 
 
 class SavedModelExportArchive:
-    """TensorFlow's SavedModel, which takes TensorFlow to write."""
+    """TensorFlow's SavedModel, which only TensorFlow can write; each method raises an error."""
 
     def track(self, resource: Any) -> NoReturn:
-        """Refuse."""
+        """Raise NotImplementedError."""
         _refuse()
 
     def add_endpoint(self, name: str, fn: Any, input_signature: Any = None, **kwargs: Any) -> NoReturn:
-        """Refuse."""
+        """Raise NotImplementedError."""
         _refuse()
 
     def track_and_add_endpoint(
         self, name: str, resource: Any, input_signature: Any, **kwargs: Any
     ) -> NoReturn:
-        """Refuse."""
+        """Raise NotImplementedError."""
         _refuse()
 
 

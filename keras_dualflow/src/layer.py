@@ -1,5 +1,5 @@
-"""What every Keras layer inherits from this backend."""
+"""The base class of Keras's layers that this backend provides."""
 
 
 class BackendLayer:
-    """Nothing: layers need no help."""
+    """An empty base class."""

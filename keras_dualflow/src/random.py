@@ -1,4 +1,4 @@
-"""``keras.random``: numbers that a seed alone decides, each drawn from a state that moves on."""
+"""``keras.random``: stateless random numbers, with seeds drawn from a seed generator."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _Shape = Any
 
 
 def _floating(dtype: Any) -> str:
-    found: str = standardize_dtype(dtype or floatx())
-    return found
+    name: str = standardize_dtype(dtype or floatx())
+    return name
 
 
 def normal(shape: _Shape, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None, seed: Any = None) -> Any:
@@ -87,7 +87,7 @@ def binomial(shape: _Shape, counts: Any, probabilities: Any, dtype: Any = None, 
 
 
 def beta(shape: _Shape, alpha: Any, beta: Any, dtype: Any = None, seed: Any = None) -> Any:
-    """Beta numbers, of two gamma numbers each: ``a / (a + b)``."""
+    """Random numbers of the beta distribution: ``a / (a + b)`` of two gamma numbers."""
     dtype = _floating(dtype)
     inner = _inner(dtype)
     first, second = df.unstack(df.random.split(draw_seed(seed)))

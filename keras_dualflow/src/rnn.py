@@ -1,4 +1,4 @@
-"""A cell over the time steps of sequences: steps one after another, or one loop of the graph."""
+"""``rnn``: a scan of a cell over the time steps of sequences."""
 
 from __future__ import annotations
 
@@ -26,34 +26,36 @@ def rnn(
     zero_output_for_mask: bool = False,
     return_all_outputs: bool = True,
 ) -> tuple[Any, Any, Any]:
-    """A cell over the time steps of ``inputs``.
+    """Scan a cell over the time steps of ``inputs``.
 
-    A step that the mask leaves out keeps the states, and gives zeros or the first state as its output.
+    A masked step does not change the states, and its output is zeros or the first state.
 
     Returns:
-        The last output, all outputs (or the last one alone), and the last states.
+        The last output, all outputs (or only the last one), and the final states.
     """
     rows = [_time_first(x, time_major) for x in tree.flatten(inputs)]
-    kept = None if mask is None else _time_first(_column(mask), time_major)
+    masks = None if mask is None else _time_first(_column(mask), time_major)
     constants = [] if constants is None else list(constants)
     states = tree.map_structure(tensor, tuple(initial_states) if unroll else initial_states)
     flat = tree.flatten(states)
-    has_mask = kept is not None
+    has_mask = masks is not None
 
     def step(carry: list[Any], row: list[Any]) -> tuple[list[Any], list[Any]]:
-        before = tree.pack_sequence_as(states, carry)
-        given = tree.pack_sequence_as(inputs, row[: len(rows)])
-        output, after = step_function(given, tuple(before) + tuple(constants))
-        made = [cast(new, old.dtype.name) for new, old in zip(tree.flatten(after), carry, strict=True)]
+        state = tree.pack_sequence_as(states, carry)
+        step_inputs = tree.pack_sequence_as(inputs, row[: len(rows)])
+        output, new_state = step_function(step_inputs, tuple(state) + tuple(constants))
+        leaves = tree.flatten(new_state)
+        new_carry = [cast(new, old.dtype.name) for new, old in zip(leaves, carry, strict=True)]
         if not has_mask:
-            return made, [output]
-        seen = row[-1]
-        made = [_chosen(seen, new, old) for new, old in zip(made, carry, strict=True)]
-        other = df.zeros_like(output) if zero_output_for_mask else _first_state(before)
-        return made, [_chosen(seen, output, other)]
+            return new_carry, [output]
+        active = row[-1]
+        new_carry = [_selected(active, new, old) for new, old in zip(new_carry, carry, strict=True)]
+        other = df.zeros_like(output) if zero_output_for_mask else _first_state(state)
+        return new_carry, [_selected(active, output, other)]
 
     steps = rows[0].shape[0]
-    last_states, (outputs,) = scan_loop(step, flat, [*rows, kept] if has_mask else rows, steps, go_backwards)
+    scanned = [*rows, masks] if has_mask else rows
+    last_states, (outputs,) = scan_loop(step, flat, scanned, steps, go_backwards)
     if go_backwards:
         outputs = df.reverse(outputs, [0])
     last = outputs[-1]
@@ -62,47 +64,47 @@ def rnn(
 
 
 def _time_first(x: Any, time_major: bool) -> Any:
-    """``x`` with the axes of the batch and of time exchanged, unless time comes first already."""
+    """``x`` with the time axis first; the first two axes are exchanged unless ``time_major``."""
     x = tensor(x)
     return x if time_major else df.transpose(x, (1, 0, *range(2, len(x.shape))))
 
 
 def _column(mask: Any) -> Any:
-    """A mask with an axis beside those of the batch and time."""
+    """A mask with an axis after those of the batch and time."""
     mask = cast(mask, "bool")
     return df.expand_dims(mask, -1) if len(mask.shape) == 2 else mask
 
 
-def _chosen(seen: Any, new: Any, old: Any) -> Any:
-    """``new`` where the mask holds, else ``old``."""
-    if len(new.shape) > len(seen.shape):
-        seen = df.reshape(seen, (-1, *[1] * (len(new.shape) - 1)))
-    return df.where(seen, new, old)
+def _selected(mask: Any, new: Any, old: Any) -> Any:
+    """``new`` where the mask is true, else ``old``."""
+    if len(new.shape) > len(mask.shape):
+        mask = df.reshape(mask, (-1, *[1] * (len(new.shape) - 1)))
+    return df.where(mask, new, old)
 
 
 def _first_state(states: Any) -> Any:
-    """The state that is the cell's last output: of stacked cells, the last cell's."""
+    """The state that is the cell's last output; for stacked cells, that of the last cell."""
     first = states[0]
     return states[-1][0] if tree.is_nested(first) else first
 
 
 def lstm(*args: Any, **kwargs: Any) -> Any:
-    """A fused LSTM: there is none, so Keras takes its cell over :func:`rnn`."""
+    """A fused LSTM; it is not implemented, so that Keras scans its cell with :func:`rnn`."""
     raise NotImplementedError
 
 
 def gru(*args: Any, **kwargs: Any) -> Any:
-    """A fused GRU: there is none, so Keras takes its cell over :func:`rnn`."""
+    """A fused GRU; it is not implemented, so that Keras scans its cell with :func:`rnn`."""
     raise NotImplementedError
 
 
 def bidirectional_lstm(*args: Any, **kwargs: Any) -> Any:
-    """A fused LSTM both ways: there is none, so Keras takes its cell over :func:`rnn`."""
+    """A fused bidirectional LSTM; it is not implemented, so that Keras scans its cells with :func:`rnn`."""
     raise NotImplementedError
 
 
 def bidirectional_gru(*args: Any, **kwargs: Any) -> Any:
-    """A fused GRU both ways: there is none, so Keras takes its cell over :func:`rnn`."""
+    """A fused bidirectional GRU; it is not implemented, so that Keras scans its cells with :func:`rnn`."""
     raise NotImplementedError
 
 

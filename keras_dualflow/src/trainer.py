@@ -1,4 +1,4 @@
-"""``fit``, ``evaluate`` and ``predict``: what a step does, and what runs it."""
+"""The trainer of models: ``fit``, ``evaluate`` and ``predict``, and their steps."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _for_users(method: F) -> F:
-    """``method`` with errors whose tracebacks have neither Keras's frames nor this backend's."""
+    """``method``, with frames of Keras and of this backend removed from the tracebacks of its errors."""
     return entry(traceback_utils.filter_traceback(method))  # type: ignore[no-any-return]  # of Keras
 
 
 class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
-    """A model's training: each step is one compiled graph, from the batch to the logs.
+    """The training methods of a model; each step is one compiled graph, from the batch to the logs.
 
-    The graph of ``train_step`` has the forward pass, its gradient, the optimizer's update and the metrics.
-    With ``run_eagerly`` the same Python runs op by op. ``jit_compile`` makes no difference: a graph is always
-    compiled.
+    The graph of ``train_step`` contains the forward pass, its gradient, the optimizer's update and the
+    metrics. With ``run_eagerly`` the same Python code runs op by op. ``jit_compile`` has no effect, since
+    graphs are always compiled.
     """
 
     def __init__(self) -> None:
@@ -44,10 +44,10 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
         self.test_function: Callable[[Sequence[Batch]], Any] | None = None
         self.predict_function: Callable[[Sequence[Batch]], Any] | None = None
 
-    # what a step does, which models may replace
+    # the steps, which models may override
 
     def train_step(self, data: Batch) -> Logs:
-        """Train on one batch: predict, update the weights by the gradient of the loss, note the metrics."""
+        """Train on one batch: predict, update the weights by the gradient of the loss, update the metrics."""
         x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(data)
         with df.GradientTape() as tape:
             y_pred, loss = _prediction_and_loss(self, x, y, sample_weight, training=True)
@@ -61,43 +61,45 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
         return dict(self.compute_metrics(x, y, y_pred, sample_weight=sample_weight))
 
     def test_step(self, data: Batch) -> Logs:
-        """Note the metrics of one batch."""
+        """Update the metrics for one batch."""
         x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(data)
         y_pred, _ = _prediction_and_loss(self, x, y, sample_weight, training=False)
         return dict(self.compute_metrics(x, y, y_pred, sample_weight=sample_weight))
 
     def predict_step(self, data: Batch) -> Any:
-        """What the model makes of one batch."""
+        """The model's predictions for one batch."""
         x, _, _ = data_adapter_utils.unpack_x_y_sample_weight(data)
         return _prediction(self, x, training=False)
 
     # the functions that the loops call
 
     def make_train_function(self, force: bool = False) -> None:
-        """Make ``train_function``, which trains on some batches and returns the logs of the last."""
+        """Create ``train_function``, which trains on some batches and returns the logs of the last."""
         if self.train_function is None or force:
             self.train_function = _repeated(self, self.train_step)
 
     def make_test_function(self, force: bool = False) -> None:
-        """Make ``test_function``, which evaluates some batches and returns the logs of the last."""
+        """Create ``test_function``, which evaluates some batches and returns the logs of the last."""
         if self.test_function is None or force:
             self.test_function = _repeated(self, self.test_step)
 
     def make_predict_function(self, force: bool = False) -> None:
-        """Make ``predict_function``, which returns what the model makes of some batches, joined."""
+        """Create ``predict_function``, which returns the concatenated predictions for some batches."""
         if self.predict_function is None or force:
             step = _compiled(self, self.predict_step)
 
             def predict(batches: Sequence[Batch]) -> Any:
-                made = [step(batch) for batch in batches]
-                return made[0] if len(made) == 1 else tree.map_structure(lambda *x: df.concat(x, 0), *made)
+                outputs = [step(batch) for batch in batches]
+                if len(outputs) == 1:
+                    return outputs[0]
+                return tree.map_structure(lambda *x: df.concat(x, 0), *outputs)
 
             self.predict_function = predict
 
     # the weights
 
     def set_weights(self, weights: Sequence[Any]) -> None:
-        """Set all weights; where one doesn't fit, none changes."""
+        """Set all weights; none changes if one is invalid."""
         with all_or_none(self):
             super().set_weights(weights)
 
@@ -123,7 +125,7 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
         validation_batch_size: int | None = None,
         validation_freq: Any = 1,
     ) -> Any:
-        """Train for some epochs; returns the history of what was logged. See Keras's documentation."""
+        """Train for some epochs; return the history of the logs. See Keras's documentation."""
         self._assert_compile_called("fit")
         self._eval_epoch_iterator = None
         data, validation_data = without_validation((x, y, sample_weight), validation_data, validation_split)
@@ -187,7 +189,7 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
         steps: int | None = None,
         callbacks: Any = None,
     ) -> Any:
-        """What the model makes of all batches, as NumPy arrays. See Keras's documentation."""
+        """The model's predictions for all batches, as NumPy arrays. See Keras's documentation."""
         batches = batches_of(
             x, batch_size=batch_size, steps_per_epoch=steps, steps_per_execution=self.steps_per_execution
         )
@@ -227,9 +229,9 @@ class Trainer(base_trainer.Trainer):  # type: ignore[misc]  # Keras has no types
 
     @_for_users
     def predict_on_batch(self, x: Any) -> Any:
-        """What the model makes of one batch, as NumPy arrays."""
+        """The model's predictions for one batch, as NumPy arrays."""
         self.make_predict_function()
-        assert self.predict_function is not None, "it has just been made"
+        assert self.predict_function is not None, "make_predict_function sets it"
         return tree.map_structure(convert_to_numpy, self.predict_function([(x,)]))
 
 
@@ -241,7 +243,7 @@ def _prediction(model: Any, x: Any, training: bool) -> Any:
 
 
 def _prediction_and_loss(model: Any, x: Any, y: Any, sample_weight: Any, training: bool) -> tuple[Any, Any]:
-    """What the model makes of ``x``, and its loss, which the running mean of losses takes in."""
+    """The model's predictions for ``x``, and their loss, which is added to the running mean of losses."""
     y_pred = _prediction(model, x, training)
     loss = model._compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=training)
     first = next(leaf for leaf in tree.flatten(x) if leaf is not None)
@@ -250,7 +252,7 @@ def _prediction_and_loss(model: Any, x: Any, y: Any, sample_weight: Any, trainin
 
 
 def _compiled(model: Any, step: Callable[[Batch], Any]) -> Callable[[Batch], Any]:
-    """The step as one graph, which serves batches of any size from the second size on."""
+    """The step as one graph; after the second batch size it has an open batch size."""
     return step if model.run_eagerly else df.function(step, autograph=False, reduce_retracing="batch")
 
 
@@ -259,7 +261,7 @@ def _repeated(model: Any, step: Callable[[Batch], Logs]) -> Callable[[Sequence[B
 
     def repeated(batches: Sequence[Batch]) -> Logs:
         if initial_values.restorations:
-            _clear_what_is_built_late(model, batches[0])
+            _build_metrics(model, batches[0])
         logs: Logs = {}
         for batch in batches:
             logs = compiled(batch)
@@ -268,10 +270,10 @@ def _repeated(model: Any, step: Callable[[Batch], Logs]) -> Callable[[Sequence[B
     return repeated
 
 
-def _clear_what_is_built_late(model: Any, batch: Batch) -> None:
-    """Build the metrics of ``compile``, which Keras builds in the first step, and let them begin at zero.
+def _build_metrics(model: Any, batch: Batch) -> None:
+    """Build the metrics of ``compile``, which Keras builds in the first step, and reset them.
 
-    A checkpoint that waits for objects gives new variables the counts that it has of them.
+    A deferred restoration of a checkpoint assigns its counts to the new variables.
     """
     compiled = [part for part in (model._compile_metrics, model._compile_loss) if part is not None]
     if not all(part.built for part in compiled):

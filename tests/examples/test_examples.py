@@ -274,7 +274,9 @@ def test_debugging_shows_graph_values_nan_difference_and_refusal(tmp_path: Path)
     assert "entropy nan\nbecause log(float32[3]) computed -inf at [1] of float32[3], from 0.0" in output
     assert f"line {line('-df.reduce_sum(weights')}, in " in output
     assert "newton(x: float32[2]) agrees" in output
-    assert "the first op to differ is multiply: Python runs it with other values" in output
+    assert (
+        "the first op to differ is multiply: its values in the trace are not those of another run" in output
+    )
     assert "'noisy' is strict" in output
     assert "draw the numbers outside of the function" in output
 

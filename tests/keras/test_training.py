@@ -179,9 +179,11 @@ def test_data_that_does_not_fit_is_refused(keras: Any, trained: Any, x: Any, y: 
 
 def test_a_dataset_holds_its_targets(keras: Any, trained: Any) -> None:
     dataset = df.data.Dataset.from_tensor_slices((X, Y, np.ones(ROWS, np.float32))).batch(32)
-    with pytest.raises(ValueError, match="give no `y` and no `sample_weight` beside it"):
+    with pytest.raises(ValueError, match="`y` and `sample_weight` must be None"):
         trained[0].fit(dataset, Y, verbose=0)
-    with pytest.raises(ValueError, match="`class_weight` is of no use where the dataset has weights"):
+    with pytest.raises(
+        ValueError, match="`class_weight` can't be used with a dataset that has sample weights"
+    ):
         trained[0].fit(dataset, class_weight={0: 1.0}, verbose=0)
 
 

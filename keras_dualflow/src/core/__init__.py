@@ -1,1 +1,1 @@
-"""Variables, conversion, shape inference, control flow and parts of tensors: what all other ops rest on."""
+"""Variables, conversion, shape inference, control flow and slices of tensors."""

@@ -1,4 +1,4 @@
-"""Choices and loops, by Python where the values are known and as nodes of the graph in a trace."""
+"""Conditionals and loops: Python's for Python values, nodes of the graph for tensors in a trace."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from keras_dualflow.src.core.conversion import convert_to_tensor, is_tensor
 
 
 def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
-    """``true_fn()`` where ``pred`` holds, else ``false_fn()``; both return the same structure.
+    """``true_fn()`` if ``pred`` is true, else ``false_fn()``; both return the same structure.
 
-    While shapes are inferred, the first alone is looked at.
+    Shape inference uses the first one only.
     """
     if in_symbolic_scope():
         return true_fn()
@@ -24,9 +24,9 @@ def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> 
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
-    """``branches[index](*operands)``; an index beyond an end takes the branch at that end."""
-    place = df.clip_by_value(convert_to_tensor(index, "int32"), 0, len(branches) - 1)
-    return df.switch_case(place, [_bound(branch, operands) for branch in branches])
+    """``branches[index](*operands)``, with the index clipped to the range of the branches."""
+    clipped = df.clip_by_value(convert_to_tensor(index, "int32"), 0, len(branches) - 1)
+    return df.switch_case(clipped, [_bound(branch, operands) for branch in branches])
 
 
 def while_loop(
@@ -35,19 +35,19 @@ def while_loop(
     loop_vars: Any,
     maximum_iterations: int | None = None,
 ) -> Any:
-    """``loop_vars`` after as many turns of ``body`` as ``cond`` holds before."""
-    several = isinstance(loop_vars, tuple | list)
-    start = tuple(loop_vars) if several else (loop_vars,)
+    """The final values of ``loop_vars = body(*loop_vars)``, repeated while ``cond(*loop_vars)`` is true."""
+    is_sequence = isinstance(loop_vars, tuple | list)
+    start = tuple(loop_vars) if is_sequence else (loop_vars,)
 
-    def turn(*values: Any) -> Any:
-        made = body(*values)
-        return tuple(made) if isinstance(made, tuple | list) else (made,)
+    def iteration(*values: Any) -> Any:
+        result = body(*values)
+        return tuple(result) if isinstance(result, tuple | list) else (result,)
 
-    def goes_on(*values: Any) -> Any:
+    def condition(*values: Any) -> Any:
         return _truth(convert_to_tensor(cond(*values)))
 
-    found = df.while_loop(goes_on, turn, start, maximum_iterations=maximum_iterations)
-    return tuple(found) if several else found[0]
+    final = df.while_loop(condition, iteration, start, maximum_iterations=maximum_iterations)
+    return tuple(final) if is_sequence else final[0]
 
 
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
@@ -60,7 +60,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
 
 
 def _truth(pred: Any) -> Any:
-    """A bool scalar of what is true where it is not 0."""
+    """A scalar as a bool tensor; numbers other than 0 are true."""
     tensor = convert_to_tensor(pred)
     return tensor if tensor.dtype is df.bool else df.cast(tensor, df.bool)
 

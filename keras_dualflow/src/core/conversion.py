@@ -18,32 +18,32 @@ from dualflow.core.dtypes import DType, as_dtype
 SUPPORTS_SPARSE_TENSORS: Final = False
 SUPPORTS_RAGGED_TENSORS: Final = False
 SUPPORTS_COMPLEX_DTYPES: Final = True
-IS_THREAD_SAFE: Final = False  # fit's worker threads would wait for callbacks that use the model
-_HELD: Final = (AbstractTensor, AbstractVariable, AbstractComposite)
+IS_THREAD_SAFE: Final = False  # worker threads of fit would wait for callbacks that use the model
+_TENSORS: Final = (AbstractTensor, AbstractVariable, AbstractComposite)
 
 
 def dtype_named(dtype: Any) -> DType:
-    """Keras's word for a dtype, or any other, as dualflow's dtype."""
+    """The dtype of dualflow for Keras's name of a dtype, or any other dtype."""
     return dtype if type(dtype) is DType else as_dtype(standardize_dtype(dtype))
 
 
 def convert_to_tensor(
     x: Any, dtype: Any = None, sparse: bool | None = None, ragged: bool | None = None
 ) -> Any:
-    """``x`` as a tensor, cast to ``dtype`` if one is given; Python's floats take Keras's ``floatx``.
+    """``x`` as a tensor, cast to ``dtype`` unless it is None; Python's floats get Keras's ``floatx``.
 
     Raises:
-        ValueError: a sparse or ragged tensor is asked for.
+        ValueError: ``sparse`` or ``ragged`` is true.
     """
     if sparse or ragged:
         kind = "sparse" if sparse else "ragged"
         raise ValueError(f"`{kind}=True` is not supported with the dualflow backend.")
-    tensor = df.convert_to_tensor(x if isinstance(x, _HELD) else _as_value(x, dtype))
+    tensor = df.convert_to_tensor(x if isinstance(x, _TENSORS) else _as_value(x, dtype))
     return tensor if dtype is None else cast(tensor, dtype)
 
 
 def _as_value(x: Any, dtype: Any) -> Any:
-    """What becomes a tensor without losing digits on the way to its dtype."""
+    """A Python value as an array of its final dtype, without intermediate rounding."""
     if isinstance(x, np.ndarray | np.generic):
         return x
     if (dtype is None and floatx() == "float32") or not isinstance(
@@ -51,7 +51,7 @@ def _as_value(x: Any, dtype: Any) -> Any:
     ):
         return x
     leaves = tree.flatten(x)
-    if not leaves or any(isinstance(leaf, _HELD) for leaf in leaves):
+    if not leaves or any(isinstance(leaf, _TENSORS) for leaf in leaves):
         return x
     if dtype is None and {type(leaf) for leaf in leaves} <= {bool, int, float}:
         dtype = floatx() if any(type(leaf) is float for leaf in leaves) else None
@@ -61,32 +61,32 @@ def _as_value(x: Any, dtype: Any) -> Any:
 
 
 def convert_to_numpy(x: Any) -> Any:
-    """``x`` as an array that may be written to."""
+    """``x`` as a writable array."""
     return np.array(x)
 
 
 def is_tensor(x: Any) -> bool:
     """Whether ``x`` is a tensor or a variable."""
-    return isinstance(x, _HELD)
+    return isinstance(x, _TENSORS)
 
 
 def shape(x: Any) -> tuple[Any, ...]:
-    """The sizes of ``x``: ints, and scalar tensors for those that only the run tells."""
+    """The sizes of ``x``: ints for static sizes, scalar tensors for dynamic ones."""
     if isinstance(x, KerasTensor):
         return tuple(x.shape)
-    sizes = tuple(x.shape) if isinstance(x, _HELD) else tuple(df.convert_to_tensor(x).shape)
+    sizes = tuple(x.shape) if isinstance(x, _TENSORS) else tuple(df.convert_to_tensor(x).shape)
     if None not in sizes:
         return sizes
-    told = df.shape(x)
-    return tuple([told[i] if size is None else size for i, size in enumerate(sizes)])
+    dynamic = df.shape(x)
+    return tuple([dynamic[i] if size is None else size for i, size in enumerate(sizes)])
 
 
 def cast(x: Any, dtype: Any) -> Any:
-    """``x`` in another dtype."""
-    wanted = dtype_named(dtype)
-    if isinstance(x, AbstractTensor) and x.dtype is wanted:
+    """``x`` converted to ``dtype``."""
+    target = dtype_named(dtype)
+    if isinstance(x, AbstractTensor) and x.dtype is target:
         return x
-    return df.cast(x if isinstance(x, _HELD) else _as_value(x, None), wanted)
+    return df.cast(x if isinstance(x, _TENSORS) else _as_value(x, None), target)
 
 
 def random_seed_dtype() -> str:

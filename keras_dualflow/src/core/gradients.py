@@ -1,4 +1,4 @@
-"""Where gradients stop, are given by hand, or have their values computed again."""
+"""``stop_gradient``, ``custom_gradient`` and ``remat``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import dualflow as df
 
 
 def stop_gradient(variable: Any) -> Any:
-    """The value, through which no gradient flows."""
+    """The value, treated as a constant by gradients."""
     return df.stop_gradient(variable)
 
 
@@ -20,6 +20,6 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def remat(f: Callable[..., Any]) -> Callable[..., Any]:
-    """``f``, whose inner values are computed again for its gradient rather than kept."""
+    """``f``, whose intermediate values are recomputed for its gradient."""
     wrapped: Callable[..., Any] = df.recompute_grad(f)
     return wrapped

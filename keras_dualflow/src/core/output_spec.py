@@ -1,4 +1,4 @@
-"""What a function of tensors returns, found without running it."""
+"""``compute_output_spec``: the specs of a function's results, inferred by tracing."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from keras_dualflow.src.core.conversion import dtype_named
 from keras_dualflow.src.core.stateless import StatelessScope
 
 _SIZES: Final = (83, 89)
-"""What open sizes are taken for: a size of the result that differs between both is open, too."""
+"""Two values for open sizes of inputs; a size of the result that differs between them is open."""
 
 
 def compute_output_spec(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """What ``fn`` returns, with ``KerasTensor`` s in the place of tensors, both given and returned.
+    """The result of ``fn`` for arguments with ``KerasTensor`` s, with a ``KerasTensor`` for each tensor.
 
-    The function is traced, and what it records is dropped.
+    The function is traced, and the trace is discarded.
     """
-    given = tree.flatten((args, kwargs))
-    is_open = any(isinstance(x, KerasTensor) and None in x.shape for x in given)
-    found = _traced(fn, args, kwargs, _SIZES[0])
+    leaves = tree.flatten((args, kwargs))
+    is_open = any(isinstance(x, KerasTensor) and None in x.shape for x in leaves)
+    result = _traced(fn, args, kwargs, _SIZES[0])
     if not is_open:
-        return tree.map_structure(_keras_tensor, found)
+        return tree.map_structure(_keras_tensor, result)
     other = iter(tree.flatten(_traced(fn, args, kwargs, _SIZES[1])))
-    return tree.map_structure(lambda x: _keras_tensor(x, next(other)), found)
+    return tree.map_structure(lambda x: _keras_tensor(x, next(other)), result)
 
 
 def _traced(fn: Callable[..., Any], args: Any, kwargs: Any, size: int) -> Any:
@@ -44,7 +44,7 @@ def _traced(fn: Callable[..., Any], args: Any, kwargs: Any, size: int) -> Any:
         sizes = Shape([size if n is None else n for n in x.shape])
         return tracer.argument(TensorSpec(sizes, dtype_named(x.dtype)))
 
-    # A scope for each trace: what the first has assigned to variables are values of that trace.
+    # A scope for each trace, since variables assigned in a trace have values of that trace.
     with StatelessScope(), SymbolicScope(), tracing(tracer):
         args, kwargs = tree.map_structure(argument, (args, kwargs))
         return fn(*args, **kwargs)

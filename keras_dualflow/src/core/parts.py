@@ -1,4 +1,4 @@
-"""Parts of tensors: taken out, and put into others."""
+"""Slices and scatters of tensors."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _REDUCTIONS: Final[dict[str | None, Callable[..., Any]]] = {
 
 
 def scatter(indices: Any, values: Any, shape: Any) -> Any:
-    """Zeros of ``shape``, to whose parts at ``indices`` the values are added."""
+    """Zeros of ``shape``, with the values added at ``indices``."""
     return df.scatter_nd(convert_to_tensor(indices), convert_to_tensor(values), shape)
 
 
 def scatter_update(inputs: Any, indices: Any, updates: Any, reduction: str | None = None) -> Any:
-    """``inputs`` with other parts at ``indices``: ``updates``, or what ``reduction`` makes of old and new.
+    """``inputs`` with ``updates`` at ``indices``, combined with the old values by ``reduction``.
 
     Raises:
         ValueError: ``reduction`` is none of "add", "max", "min", "mul".
@@ -41,24 +41,24 @@ def scatter_update(inputs: Any, indices: Any, updates: Any, reduction: str | Non
 
 
 def slice(inputs: Any, start_indices: Any, shape: Any) -> Any:
-    """The part of ``inputs`` that begins at ``start_indices`` and has ``shape``."""
+    """The slice of ``inputs`` that begins at ``start_indices`` and has ``shape``."""
     return df.slice(convert_to_tensor(inputs), start_indices, shape)
 
 
 def slice_update(inputs: Any, start_indices: Any, updates: Any) -> Any:
-    """``inputs`` with ``updates`` at ``start_indices``; what would go beyond an end is moved before it."""
+    """``inputs`` with ``updates`` at ``start_indices``, which are clipped so that the updates fit."""
     inputs = convert_to_tensor(inputs)
     updates = convert_to_tensor(updates, inputs.dtype)
     starts = convert_to_tensor(start_indices, "int32")
     last = [size - part for size, part in zip(inputs.shape, updates.shape, strict=True)]
     starts = df.clip_by_value(starts, 0, last)
-    places = df.stack(
+    indices = df.stack(
         df.meshgrid(*[df.range(n) + starts[i] for i, n in enumerate(updates.shape)], indexing="ij"), axis=-1
     )
-    return df.tensor_scatter_nd_update(inputs, places, updates)
+    return df.tensor_scatter_nd_update(inputs, indices, updates)
 
 
 def unstack(x: Any, num: int | None = None, axis: int = 0) -> list[Any]:
-    """The parts of ``x`` along an axis, without that axis."""
-    found: list[Any] = df.unstack(convert_to_tensor(x), num, axis)
-    return found
+    """The slices of ``x`` along an axis, without that axis."""
+    slices: list[Any] = df.unstack(convert_to_tensor(x), num, axis)
+    return slices

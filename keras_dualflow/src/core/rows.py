@@ -1,4 +1,4 @@
-"""Functions over the rows of tensors: one after another, or in groups."""
+"""``map``, ``scan`` and ``associative_scan``: functions over slices along an axis."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
 
 
 def vectorized_map(function: Callable[[Any], Any], elements: Any) -> Any:
-    """The results of ``function`` for each row of ``elements``, stacked; rows don't know of each other."""
+    """The results of ``function`` for each row of ``elements``, stacked; rows are independent."""
     return map(function, elements)
 
 
@@ -32,12 +32,12 @@ def scan(
     reverse: bool = False,
     unroll: int | bool = 1,
 ) -> tuple[Any, Any]:
-    """Carry a value through the rows of ``xs``: ``carry, y = f(carry, row)``; the last carry and all ys.
+    """The final carry, and the stacked ``y``, of ``carry, y = f(carry, row)`` over the rows of ``xs``.
 
-    Where ``f`` gives None for ``y``, zeros like ``init`` stand for it.
+    If ``y`` is None, it is replaced by zeros like ``init``.
 
     Raises:
-        TypeError: ``f`` can't be called.
+        TypeError: ``f`` is not callable.
         ValueError: neither rows nor a length, or ``unroll`` is no positive integer.
     """
     if not callable(f):
@@ -48,29 +48,31 @@ def scan(
         raise ValueError("Got no `xs` to scan over and `length` not provided.")
     rows = [] if xs is None else [convert_to_tensor(x) for x in tree.flatten(xs)]
     carry = [convert_to_tensor(x) for x in tree.flatten(init)]
-    given: list[Any] = []
+    outputs: list[Any] = []
 
     def step(values: Tensors, row: Tensors) -> tuple[Tensors, Tensors]:
         packed = None if xs is None else tree.pack_sequence_as(xs, row)
-        following, y = f(tree.pack_sequence_as(init, values), packed)
+        new_carry, y = f(tree.pack_sequence_as(init, values), packed)
         y = [df.zeros_like(x) for x in carry] if y is None else y
-        given[:] = [y]
-        flat = [convert_to_tensor(x) for x in tree.flatten(following)]
+        outputs[:] = [y]
+        flat = [convert_to_tensor(x) for x in tree.flatten(new_carry)]
         return flat, [convert_to_tensor(x) for x in tree.flatten(y)]
 
     count = rows[0].shape[0] if length is None else int(length)
-    last, columns = scan_loop(step, carry, [x[:count] for x in rows], count, reverse)
-    return tree.pack_sequence_as(init, last), tree.pack_sequence_as(given[0], columns) if given else columns
+    final, stacks = scan_loop(step, carry, [x[:count] for x in rows], count, reverse)
+    return tree.pack_sequence_as(init, final), tree.pack_sequence_as(
+        outputs[0], stacks
+    ) if outputs else stacks
 
 
 def associative_scan(f: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
-    """``f`` of all elements up to each along ``axis``, for an ``f`` whose grouping doesn't matter.
+    """The inclusive scan of the elements along ``axis`` with an associative function ``f``.
 
-    Pairs are joined first, then the scan of the pairs gives every other result (Blelloch, "Prefix sums and
-    their applications", 1990): ``f`` is called about ``2 * log2(n)`` times, on whole tensors.
+    Pairs are combined first, then the scan of the pairs contains every other result (Blelloch, "Prefix sums
+    and their applications", 1990). ``f`` is called about ``2 * log2(n)`` times, on whole tensors.
 
     Raises:
-        TypeError: ``f`` can't be called.
+        TypeError: ``f`` is not callable.
         ValueError: the sizes along ``axis`` differ.
     """
     if not callable(f):
@@ -84,14 +86,14 @@ def associative_scan(f: Callable[[Any, Any], Any], elems: Any, reverse: bool = F
         )
     axes = [axis % len(x.shape) for x in flat]
 
-    def turned(tensors: Tensors) -> Tensors:
+    def in_order(tensors: Tensors) -> Tensors:
         return [df.reverse(x, [at]) for x, at in zip(tensors, axes, strict=True)] if reverse else tensors
 
-    def joined(a: Tensors, b: Tensors) -> Tensors:
-        made = f(tree.pack_sequence_as(elems, a), tree.pack_sequence_as(elems, b))
-        return [convert_to_tensor(x) for x in tree.flatten(made)]
+    def combined(a: Tensors, b: Tensors) -> Tensors:
+        result = f(tree.pack_sequence_as(elems, a), tree.pack_sequence_as(elems, b))
+        return [convert_to_tensor(x) for x in tree.flatten(result)]
 
-    return tree.pack_sequence_as(elems, turned(_prefixes(joined, turned(flat), axes)))
+    return tree.pack_sequence_as(elems, in_order(_prefixes(combined, in_order(flat), axes)))
 
 
 def _prefixes(f: Callable[[Tensors, Tensors], Tensors], elems: Tensors, axes: list[int]) -> Tensors:
@@ -114,7 +116,7 @@ def _every(elems: Tensors, axes: list[int], start: int, stop: int | None, step: 
 
 
 def _interleaved(even: Any, odd: Any, axis: int) -> Any:
-    """The elements of both along ``axis``, in turns; ``even`` may have one more."""
+    """The elements of both, interleaved along ``axis``; ``even`` may have one more."""
     [pairs] = _every([even], [axis], 0, odd.shape[axis])
     both = df.stack([pairs, odd], axis + 1)
     sizes = list(odd.shape)

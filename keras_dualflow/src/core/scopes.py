@@ -1,4 +1,4 @@
-"""Blocks that name what is made in them, or say where it is."""
+"""Name scopes and device scopes."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ import dualflow as df
 
 
 def device_scope(device_name: str) -> Any:
-    """``with device_scope("cpu:0"):``, by Keras's names of devices."""
+    """A context manager for a device with Keras's name, such as ``"cpu:0"``."""
     return df.device(device_name)

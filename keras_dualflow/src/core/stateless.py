@@ -1,7 +1,6 @@
-"""Traced functions in a ``StatelessScope`` of Keras's are part of what calls them.
+"""Inlines traced functions that are called in a ``StatelessScope`` of Keras.
 
-Variables stand for other values there, or for what they are going to be initialised with, and a trace would
-keep those for all later calls.
+In such a scope variables have other values, or initial values, which a trace would use in all later calls.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Keras's variables: each holds a variable of dualflow."""
+"""Keras's variables, which wrap variables of dualflow."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from keras_dualflow.src.core.conversion import cast, convert_to_tensor
 class Variable(KerasVariable, AbstractComposite):  # type: ignore[misc]  # Keras has no types
     """A variable of a layer, an optimizer or a metric.
 
-    Ops of dualflow take it where they take a tensor, and read the value it has then, in the dtype of Keras's
-    autocast scope; ``GradientTape.gradient`` takes it as a source.
+    Ops of dualflow accept it as a tensor, and read its current value in the dtype of Keras's autocast scope;
+    ``GradientTape.gradient`` accepts it as a source.
     """
 
     def _initialize(self, value: Any) -> None:
@@ -27,8 +27,7 @@ class Variable(KerasVariable, AbstractComposite):  # type: ignore[misc]  # Keras
             self._value = df.Variable(initial, trainable=self.trainable, name=self.name)
 
     def _initialize_with_initializer(self, initializer: Any) -> None:
-        # A layer may be built by the first call of a function that is being traced: what is drawn then is
-        # drawn once, and belongs to no trace.
+        # A layer may be built while a function is traced; initial values are computed outside of the trace.
         with df.init_scope():
             super()._initialize_with_initializer(initializer)
 
@@ -39,17 +38,17 @@ class Variable(KerasVariable, AbstractComposite):  # type: ignore[misc]  # Keras
         return convert_to_tensor(value, dtype=dtype)
 
     def numpy(self) -> Any:
-        """The present value as a NumPy array."""
+        """The current value as a NumPy array."""
         return self.value.numpy()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return self.value.__array__(dtype, copy)
 
-    # what ops and tapes of dualflow ask a structure of tensors
+    # the interface of composite tensors
 
     @property
     def values(self) -> Any:
-        """What gradients flow to."""
+        """The variable that gradients flow to."""
         return self._value
 
     def with_values(self, new_values: Any) -> Any:
@@ -57,12 +56,12 @@ class Variable(KerasVariable, AbstractComposite):  # type: ignore[misc]  # Keras
         return new_values
 
     def as_tensor(self) -> Any:
-        """The value as ops take it."""
+        """The value as a tensor."""
         return df.convert_to_tensor(self.value)
 
     @property
     def trainable(self) -> bool:
-        """Whether tapes watch it and optimizers change it."""
+        """Whether tapes watch the variable and optimizers update it."""
         return bool(self._trainable)
 
     @trainable.setter

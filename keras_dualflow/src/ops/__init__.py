@@ -1,3 +1,3 @@
-"""The functions behind ``keras.ops``."""
+"""The implementations of ``keras.ops``."""
 
 from keras_dualflow.src.ops.core import *  # noqa: F403

@@ -14,8 +14,8 @@ from keras_dualflow.src.ops.promotion import floats, meet, result_type, tensor
 
 
 def cholesky(a: Any, upper: bool = False) -> Any:
-    found = df.linalg.cholesky(tensor(a))
-    return df.linalg.adjoint(found) if upper else found
+    lower = df.linalg.cholesky(tensor(a))
+    return df.linalg.adjoint(lower) if upper else lower
 
 
 def cholesky_inverse(a: Any, upper: bool = False) -> Any:
@@ -42,28 +42,29 @@ def inv(a: Any) -> Any:
 
 
 def lu_factor(a: Any) -> tuple[Any, Any]:
-    """The factors of ``a`` in one matrix, and the row that each row is exchanged with, as LAPACK has them."""
+    """The factors of ``a`` in one matrix, and the pivots, as in LAPACK."""
     factors, order = df.linalg.lu(tensor(a))
     return factors, _exchanges(order)
 
 
 def _exchanges(order: Any) -> Any:
-    """The exchanges, one for each row from the first, that put rows into an order."""
+    """The pivots whose exchanges, from the first row on, permute the rows into an order."""
     count = order.shape[-1]
-    places = df.range(count)
+    indices = df.range(count)
 
     def exchange(carry: list[Any], row: list[Any]) -> tuple[list[Any], list[Any]]:
-        (now,), (place, wanted) = carry, row
-        wanted = df.expand_dims(wanted, -1)
-        other = df.argmax(cast(df.equal(now, wanted), "int32"), -1, output_type=now.dtype)
-        held = df.gather(now, place, axis=-1)
-        there = df.equal(places, df.expand_dims(other, -1))
-        now = df.where(df.equal(places, place), wanted, df.where(there, df.expand_dims(held, -1), now))
-        return [now], [other]
+        (current,), (index, target) = carry, row
+        target = df.expand_dims(target, -1)
+        pivot = df.argmax(cast(df.equal(current, target), "int32"), -1, output_type=current.dtype)
+        displaced = df.expand_dims(df.gather(current, index, axis=-1), -1)
+        is_pivot = df.equal(indices, df.expand_dims(pivot, -1))
+        current = df.where(df.equal(indices, index), target, df.where(is_pivot, displaced, current))
+        return [current], [pivot]
 
-    start = df.broadcast_to(places, df.shape(order))
-    _, (found,) = scan_loop(exchange, [start], [places, dnp.moveaxis(order, -1, 0)], count, reverse=False)
-    return dnp.moveaxis(found, 0, -1)
+    start = df.broadcast_to(indices, df.shape(order))
+    scanned = [indices, dnp.moveaxis(order, -1, 0)]
+    _, (pivots,) = scan_loop(exchange, [start], scanned, count, reverse=False)
+    return dnp.moveaxis(pivots, 0, -1)
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
@@ -119,8 +120,8 @@ def jvp(fun: Any, primals: Any, tangents: Any, has_aux: bool = False) -> Any:
     """The value of ``fun`` at ``primals``, and its derivative in the direction of ``tangents``."""
     primals, tangents = [tensor(x) for x in primals], [tensor(x) for x in tangents]
     with df.autodiff.ForwardAccumulator(primals, tangents) as accumulator:
-        found = fun(*primals)
-        value, extra = found if has_aux else (found, None)
+        result = fun(*primals)
+        value, extra = result if has_aux else (result, None)
         moved = df.nest.map_structure(
             lambda y: accumulator.jvp(y, unconnected_gradients=df.UnconnectedGradients.ZERO), value
         )

@@ -1,4 +1,4 @@
-"""Segments, the largest elements, Fourier transforms and special functions; see :mod:`keras.ops`."""
+"""Segment reductions, top-k, Fourier transforms and special functions; see :mod:`keras.ops`."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from keras_dualflow.src.ops.promotion import floats, inexact, meet, tensor
 def _segments(
     function: Any, data: Any, segment_ids: Any, num_segments: int | None, empty: float | None = None
 ) -> Any:
-    """Rows of floats for each segment; ``empty`` where a segment has none."""
+    """The reduction of each segment; ``empty`` for segments without elements."""
     ids = cast(segment_ids, "int32")
     count = _last(ids) if num_segments is None else num_segments
     data = tensor(data)
-    found = function(data, ids, count)
+    reduced = function(data, ids, count)
     if empty is None or not data.dtype.is_floating:
-        return found
-    there = df.math.unsorted_segment_sum(df.ones_like(ids), ids, count) > 0
-    return df.where(df.reshape(there, (-1, *[1] * (len(found.shape) - 1))), found, empty)
+        return reduced
+    nonempty = df.math.unsorted_segment_sum(df.ones_like(ids), ids, count) > 0
+    return df.where(df.reshape(nonempty, (-1, *[1] * (len(reduced.shape) - 1))), reduced, empty)
 
 
 def _last(ids: Any) -> Any:
-    """The number of segments up to the largest id: a Python int where it is known."""
+    """The number of segments up to the largest id: a Python int if it is constant."""
     count = df.reduce_max(ids) + 1
-    known = df.get_static_value(count)
-    return count if known is None else int(known)
+    constant = df.get_static_value(count)
+    return count if constant is None else int(constant)
 
 
 def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None, sorted: bool = False) -> Any:
@@ -61,7 +61,7 @@ def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 def cdist(x: Any, y: Any) -> Any:
-    """The distance of each row of ``x`` from each row of ``y``."""
+    """The distance between each row of ``x`` and each row of ``y``."""
     x, y = meet(x, y, also=(float,))
     if len(x.shape) < 2 or len(y.shape) < 2:
         raise ValueError("`cdist` inputs must have rank >= 2")
@@ -114,7 +114,7 @@ def irfft(x: Any, fft_length: int | None = None) -> Any:
 
 
 def _window(window: Any, sequence_length: int, fft_length: int, dtype: Any) -> Any:
-    """The weights of a frame, with zeros around up to the length of the transform."""
+    """The weights of a frame, padded with zeros to the length of the transform."""
     before = (fft_length - sequence_length) // 2
     if window is None:
         return df.ones([fft_length], dtype)
@@ -170,7 +170,7 @@ def istft(
     window: Any = "hann",
     center: bool = True,
 ) -> Any:
-    """The signal of spectra: its frames, each times its window, over the squared windows of all frames."""
+    """The signal of spectra: the sum of its windowed frames, divided by the sum of the squared windows."""
     spectra = _get_complex_tensor_from_tuple(x)
     dtype = df.math.real(spectra).dtype
     weights = _window(window, sequence_length, fft_length, dtype)
@@ -180,8 +180,7 @@ def istft(
     )
     start = fft_length // 2 if center else 0
     if length is None:
-        whole = fft_length + sequence_stride * (spectra.shape[-2] - 1)
-        length = whole - 2 * start
+        length = fft_length + sequence_stride * (spectra.shape[-2] - 1) - 2 * start
     return signal[..., start : start + length]
 
 

@@ -1,4 +1,4 @@
-"""The dtypes in which values meet, by Keras's rules: those of jax, without results of 64 bits."""
+"""Dtype promotion by Keras's rules: those of jax, without results of 64 bits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from keras.src.backend.common import dtypes
 import dualflow as df
 from keras_dualflow.src.ops.core import cast, convert_to_tensor
 
-_KEPT = frozenset(
+_CLOSED = frozenset(
     df.as_dtype(name)
     for name in (
         "float32",
@@ -27,19 +27,19 @@ _KEPT = frozenset(
         "bool",
     )
 )
-"""Dtypes of which two meet in the same one."""
+"""Dtypes for which two values of the same dtype have a result of that dtype."""
 
 _NUMBERS = (int, float)
 
 
 @functools.lru_cache(maxsize=4096)
 def _result_type(floatx: str, kinds: tuple[Any, ...]) -> str:
-    found: str = dtypes.result_type(*kinds)
-    return found
+    name: str = dtypes.result_type(*kinds)
+    return name
 
 
 def result_type(*kinds: Any) -> str:
-    """The dtype in which values of these dtypes meet; Python's ``int`` and ``float`` are weak."""
+    """The promoted dtype of these dtypes; Python's ``int`` and ``float`` are weak."""
     return _result_type(config.floatx(), kinds)
 
 
@@ -59,15 +59,15 @@ def tensor_or_number(x: Any) -> Any:
 
 
 def meet(*values: Any, also: tuple[Any, ...] = ()) -> list[Any]:
-    """The values as tensors of the dtype in which they, and the dtypes ``also``, meet."""
-    found = [tensor_or_number(x) for x in values]
-    dtype = result_type(*map(kind_of, found), *also)
-    return [convert_to_tensor(x, dtype) for x in found]
+    """The values as tensors of the promoted dtype of them and of the dtypes ``also``."""
+    tensors = [tensor_or_number(x) for x in values]
+    dtype = result_type(*map(kind_of, tensors), *also)
+    return [convert_to_tensor(x, dtype) for x in tensors]
 
 
 def operands(x1: Any, x2: Any) -> Any:
-    """Two values in one dtype: tensors, or a tensor and a Python number that takes its dtype."""
-    if isinstance(x1, df.Tensor) and x1.dtype in _KEPT:
+    """Two values for one op: tensors of one dtype, or a tensor and a Python number."""
+    if isinstance(x1, df.Tensor) and x1.dtype in _CLOSED:
         if isinstance(x2, df.Tensor):
             if x1.dtype is x2.dtype:
                 return x1, x2
@@ -77,47 +77,47 @@ def operands(x1: Any, x2: Any) -> Any:
 
 
 def joined(xs: Sequence[Any]) -> list[Any]:
-    """The values as tensors, in one dtype where theirs differ."""
-    found = [tensor(x) for x in xs]
-    kinds = {x.dtype for x in found}
-    return found if len(kinds) < 2 else [cast(x, result_type(*kinds)) for x in found]
+    """The values as tensors of one dtype."""
+    tensors = [tensor(x) for x in xs]
+    kinds = {x.dtype for x in tensors}
+    return tensors if len(kinds) < 2 else [cast(x, result_type(*kinds)) for x in tensors]
 
 
 def floats(x: Any) -> Any:
     """``x`` in the floating dtype that a function with real results returns for it."""
-    found = tensor(x)
-    if found.dtype in _KEPT and found.dtype.is_floating:
-        return found
-    return cast(found, float_dtype(found.dtype))
+    t = tensor(x)
+    if t.dtype in _CLOSED and t.dtype.is_floating:
+        return t
+    return cast(t, float_dtype(t.dtype))
 
 
 def float_dtype(dtype: Any) -> str:
     """The floating (or complex) dtype for results of ``dtype``; that of int64 is the default."""
     name = df.as_dtype(dtype).name
-    found: str = config.floatx() if name == "int64" else result_type(name, float)
-    return found
+    result: str = config.floatx() if name == "int64" else result_type(name, float)
+    return result
 
 
 def inexact(x: Any) -> Any:
-    """``x``, of which integers and bools become the default floating dtype."""
-    found = tensor(x)
-    return found if found.dtype.is_inexact else cast(found, config.floatx())
+    """``x`` as a tensor; integers and bools are cast to the default floating dtype."""
+    t = tensor(x)
+    return t if t.dtype.is_inexact else cast(t, config.floatx())
 
 
 def wide_floats(x: Any) -> Any:
-    """``x`` in a floating dtype that keeps its precision: float64 for int64."""
-    found = tensor(x)
-    return found if found.dtype.is_inexact else cast(found, wide_float_dtype(found.dtype))
+    """``x`` in a floating dtype that preserves its precision: float64 for int64."""
+    t = tensor(x)
+    return t if t.dtype.is_inexact else cast(t, wide_float_dtype(t.dtype))
 
 
 def wide_float_dtype(dtype: Any) -> str:
     """``dtype`` if it is inexact, float64 for int64, and the default floating dtype for other integers."""
-    found = df.as_dtype(dtype)
-    if found.is_inexact:
-        name: str = found.name
+    own = df.as_dtype(dtype)
+    if own.is_inexact:
+        name: str = own.name
         return name
     default: str = config.floatx()
-    return "float64" if found.name == "int64" else default
+    return "float64" if own.name == "int64" else default
 
 
 def sum_dtype(dtype: Any) -> str:
@@ -129,6 +129,6 @@ def sum_dtype(dtype: Any) -> str:
 
 
 def counted(x: Any) -> Any:
-    """``x`` as numbers: bools become int32."""
-    found = tensor(x)
-    return cast(found, "int32") if found.dtype.is_bool else found
+    """``x`` as a tensor of numbers; bools become int32."""
+    t = tensor(x)
+    return cast(t, "int32") if t.dtype.is_bool else t

@@ -1,4 +1,4 @@
-"""What ``fit`` is given, in batches."""
+"""Batches of the data of ``fit``, ``evaluate`` and ``predict``."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def batches_of(x: Any, y: Any = None, sample_weight: Any = None, **options: Any)
     """An iterator over the epochs of data: arrays, a generator, a ``df.data.Dataset`` or another dataset.
 
     Raises:
-        ValueError: a dataset, whose elements hold all there is, and targets or weights beside it.
+        ValueError: ``x`` is a dataset, and there are targets or weights.
     """
     if isinstance(x, df.data.Dataset):
         if y is not None or sample_weight is not None:
             raise ValueError(
-                "When `x` is a dataset, its elements are (x, y) or (x, y, sample_weight); give no `y` and no "
-                "`sample_weight` beside it."
+                "When `x` is a dataset, its elements are (x, y) or (x, y, sample_weight); `y` and "
+                "`sample_weight` must be None."
             )
         x = DatasetAdapter(x, options.pop("class_weight", None))
         options.pop("batch_size", None)
@@ -30,26 +30,26 @@ def batches_of(x: Any, y: Any = None, sample_weight: Any = None, **options: Any)
 
 
 def without_validation(data: tuple[Any, Any, Any], validation_data: Any, split: float) -> tuple[Any, Any]:
-    """The data to train on, and that to validate on: what is given, or else a last part of ``data``."""
+    """The training data, and the validation data: ``validation_data``, or else the last part of ``data``."""
     if validation_data is not None or not split:
         return data, validation_data
-    train, kept = array_slicing.train_validation_split(data, validation_split=split)
-    return train, kept
+    train, validation = array_slicing.train_validation_split(data, validation_split=split)
+    return train, validation
 
 
 class DatasetAdapter(data_adapter.DataAdapter):  # type: ignore[misc]  # Keras has no types
-    """The batches of a ``df.data.Dataset``: its elements, as they are.
+    """The batches of a ``df.data.Dataset``, which are its elements.
 
     Args:
-        dataset: its elements are ``x``, ``(x, y)`` or ``(x, y, sample_weight)``.
-        class_weight: the weight of each class, which becomes the weight of the samples.
+        dataset: a dataset with elements ``x``, ``(x, y)`` or ``(x, y, sample_weight)``.
+        class_weight: the weight of each class, which becomes the weight of its samples.
     """
 
     def __init__(self, dataset: Any, class_weight: dict[int, float] | None) -> None:
         self._dataset, self._class_weight = dataset, class_weight
 
     def get_numpy_iterator(self) -> Iterator[Any]:
-        """The batches, whose leaves are tensors: Keras only hands them to the model."""
+        """The batches, with tensors as leaves; Keras only passes them to the model."""
         if self._class_weight is None:
             return iter(self._dataset)
         return map(self._weighted, self._dataset)
@@ -57,19 +57,19 @@ class DatasetAdapter(data_adapter.DataAdapter):  # type: ignore[misc]  # Keras h
     def _weighted(self, batch: Any) -> tuple[Any, Any, Any]:
         x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(batch)
         if sample_weight is not None:
-            raise ValueError("`class_weight` is of no use where the dataset has weights of its samples.")
+            raise ValueError("`class_weight` can't be used with a dataset that has sample weights.")
         if tree.is_nested(y):
             raise ValueError("`class_weight` is only supported for Models with a single output.")
         return x, y, data_adapter_utils.class_weight_to_sample_weights(y, self._class_weight)
 
     @property
     def num_batches(self) -> int | None:
-        """How many batches there are; None where only reading them tells."""
+        """The number of batches; None if it is unknown before they are read."""
         count = int(self._dataset.cardinality())
         return None if count < 0 else count
 
     @property
     def batch_size(self) -> int | None:
-        """The first size of a batch, if it is known."""
+        """The first size of a batch; None if it is dynamic."""
         size: int | None = tree.flatten(self._dataset.element_spec)[0].shape[0]
         return size

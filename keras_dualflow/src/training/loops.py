@@ -1,4 +1,4 @@
-"""Epochs of batches, with the callbacks between them."""
+"""The loops over epochs and batches, with callbacks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from keras_dualflow.src.core.conversion import convert_to_numpy
 
 
 class Validation(NamedTuple):
-    """What to evaluate between epochs, and how often."""
+    """The data to evaluate between epochs, and the frequency."""
 
     data: tuple[Any, Any, Any]
     batch_size: int | None
@@ -33,7 +33,7 @@ def train(
     callbacks: Any,
     validation: Validation | None,
 ) -> Any:
-    """Train ``model`` epoch by epoch; the history of the logs."""
+    """Train ``model`` epoch by epoch; return the history of the logs."""
     limit = config.max_epochs()
     if limit and limit < epochs:
         warnings.warn(f"Limiting epochs to {limit}", stacklevel=4)
@@ -69,7 +69,7 @@ def _epoch(
     logs = dict(model._get_metrics_result_or_logs(last))
     if validation is not None and model._should_eval(epoch, validation.frequency):
         x, y, sample_weight = validation.data
-        found = model.evaluate(
+        results = model.evaluate(
             x=x,
             y=y,
             sample_weight=sample_weight,
@@ -79,7 +79,7 @@ def _epoch(
             return_dict=True,
             _use_cached_eval_dataset=True,
         )
-        logs.update({f"val_{name}": value for name, value in found.items()})
+        logs.update({f"val_{name}": value for name, value in results.items()})
     callbacks.on_epoch_end(epoch, logs)
     return logs
 
@@ -104,22 +104,22 @@ def evaluate(model: Any, batches: Any, verbose: Any, callbacks: Any) -> dict[str
 
 
 def predict(model: Any, batches: Any, verbose: Any, callbacks: Any) -> Any:
-    """What ``model`` makes of all batches, joined, as NumPy arrays."""
+    """The predictions of ``model`` for all batches, concatenated, as NumPy arrays."""
     callbacks = _callbacks(model, callbacks, verbose, 1, batches.num_batches)
     model.make_predict_function()
     model.stop_predicting = False
     callbacks.on_predict_begin()
-    made: list[Any] = []
+    outputs: list[Any] = []
     for first, last_step, data in batches:
         callbacks.on_predict_batch_begin(first)
-        made.append(model.predict_function(data))
-        callbacks.on_predict_batch_end(last_step, {"outputs": made[-1]})
+        outputs.append(model.predict_function(data))
+        callbacks.on_predict_batch_end(last_step, {"outputs": outputs[-1]})
         if model.stop_predicting:
             break
     callbacks.on_predict_end()
-    if not made:
+    if not outputs:
         return None
-    return tree.map_structure(_joined, *made)
+    return tree.map_structure(_joined, *outputs)
 
 
 def _joined(*parts: Any) -> Any:
@@ -129,12 +129,12 @@ def _joined(*parts: Any) -> Any:
 
 
 def _callbacks(
-    model: Any, given: Any, verbose: Any, epochs: int, steps: int | None, history: bool = False
+    model: Any, callbacks: Any, verbose: Any, epochs: int, steps: int | None, history: bool = False
 ) -> Any:
-    if isinstance(given, callbacks_module.CallbackList):
-        return given
+    if isinstance(callbacks, callbacks_module.CallbackList):
+        return callbacks
     return callbacks_module.CallbackList(
-        given,
+        callbacks,
         add_history=history,
         add_progbar=verbose != 0,
         verbose=verbose,

@@ -419,7 +419,7 @@ def test_the_table_reads_as_intended() -> None:
         "one call runs             4 ops    2 kernels   and 1 BLAS call",
         "",
         "before the first result",
-        "  trace                                 1 ms   run the Python function with symbols",
+        "  trace                                 1 ms   run the Python function symbolically",
         "  passes                                2 ms   rewrite and fuse the graph",
         "  plan and emit                         3 ms   place values in memory, write LLVM IR",
         "  compile                              30 ms   LLVM, in this process",

@@ -1,4 +1,4 @@
-"""Colours in other coordinates."""
+"""Conversions between colour spaces."""
 
 from __future__ import annotations
 

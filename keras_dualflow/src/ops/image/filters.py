@@ -1,4 +1,4 @@
-"""Images filtered by small kernels."""
+"""Filters of images with small kernels."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def gaussian_blur(
 
 
 def _bell(size: int, sigma: Any, dtype: str) -> Any:
-    """Weights of a Gaussian's shape, which add up to 1."""
+    """The weights of a Gaussian kernel, with sum 1."""
     places = (cast(df.range(int(size)), sigma.dtype.name) - (int(size) - 1) / 2.0) / sigma
     weights = df.exp(-0.5 * df.square(places))
     return cast(weights / df.reduce_sum(weights), dtype)

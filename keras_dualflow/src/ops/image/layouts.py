@@ -1,4 +1,4 @@
-"""Images with their channels last, whichever way they came."""
+"""Conversion of images to channels-last layout and batches."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ def images_of(images: Any) -> Any:
 
 
 def with_channels_last(images: Any, data_format: str | None, function: Callable[[Any], Any]) -> Any:
-    """``function`` of images whose channels are last; its result has them where they were."""
+    """The result of ``function`` for channels-last images, in the layout of the arguments."""
     images = images_of(images)
     if standardize_data_format(data_format) == "channels_last":
         return function(images)
-    found = function(df.transpose(images, _LAST[len(images.shape)]))
-    return df.transpose(found, _FIRST[len(images.shape)])
+    result = function(df.transpose(images, _LAST[len(images.shape)]))
+    return df.transpose(result, _FIRST[len(images.shape)])
 
 
 def on_batch(images: Any, function: Callable[[Any], Any]) -> Any:
-    """``function`` of a batch of images, or of one image as a batch."""
+    """The result of ``function`` for a batch of images; one image is a batch of one."""
     if len(images.shape) == 4:
         return function(images)
     return df.squeeze(function(df.expand_dims(images, 0)), 0)
 
 
 def check_choice(argument: str, value: str, choices: tuple[str, ...]) -> None:
-    """Refuse what is none of ``choices``."""
+    """Raise an error unless the value is one of ``choices``."""
     if value not in choices:
         raise ValueError(
             f"Invalid value for argument `{argument}`. Expected of one {set(choices)}. "

@@ -1,4 +1,4 @@
-"""Images of other sizes."""
+"""Resizing, cropping and padding of images."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ def resize(
     return with_channels_last(images, data_format, resized)
 
 
-def _in_dtype(found: Any, images: Any) -> Any:
-    """``found`` in the dtype of ``images``: rounded to integers that it has."""
+def _in_dtype(result: Any, images: Any) -> Any:
+    """``result`` in the dtype of ``images``: rounded to integers that it has."""
     dtype = images.dtype
     if dtype.is_integer:
         ends = np.iinfo(dtype.name)
-        found = df.clip_by_value(df.round(cast(found, "float32")), float(ends.min), float(ends.max))
-    return cast(found, dtype.name)
+        result = df.clip_by_value(df.round(cast(result, "float32")), float(ends.min), float(ends.max))
+    return cast(result, dtype.name)
 
 
 def _cropped(x: Any, height: int, width: int) -> Any:
-    """The middle of images, in the ratio of a height and a width."""
+    """The central crop of images with the ratio of a height and a width."""
     rows, columns = x.shape[-3], x.shape[-2]
     tall = max(min(rows, int(columns * height / width)), 1)
     wide = max(min(columns, int(rows * width / height)), 1)
@@ -69,7 +69,7 @@ def _cropped(x: Any, height: int, width: int) -> Any:
 
 
 def _padded(x: Any, height: int, width: int, fill_value: float) -> Any:
-    """Images with a frame around, in the ratio of a height and a width."""
+    """Images padded to the ratio of a height and a width."""
     rows, columns = x.shape[-3], x.shape[-2]
     above = max(int(columns * height / width) - rows, 0) // 2
     before = max(int(rows * width / height) - columns, 0) // 2
@@ -118,24 +118,24 @@ def scale_and_translate(
     check_choice("method", method, tuple(_KERNELS))
     images = tensor(images)
     scale, translation = meet(scale, translation, also=(float,))
-    found = cast(images, "float32") if images.dtype.is_integer else images
+    result = cast(images, "float32") if images.dtype.is_integer else images
     for i, axis in enumerate(spatial_dims):
         axis %= len(images.shape)
         weights = _weights(
             images.shape[axis], output_shape[axis], scale[i], translation[i], _KERNELS[method], antialias
         )
-        found = df.tensordot(found, cast(weights, found.dtype.name), axes=([axis], [0]))
+        result = df.tensordot(result, cast(weights, result.dtype.name), axes=([axis], [0]))
         order = list(range(len(images.shape) - 1))
         order.insert(axis, len(images.shape) - 1)
-        found = df.transpose(found, order)
+        result = df.transpose(result, order)
     if images.dtype.is_integer:
         ends = [cast(end(images), "float32") for end in (df.reduce_min, df.reduce_max)]
-        found = df.minimum(df.maximum(df.round(found), ends[0]), ends[1])
-    return cast(found, images.dtype.name)
+        result = df.minimum(df.maximum(df.round(result), ends[0]), ends[1])
+    return cast(result, images.dtype.name)
 
 
 def _weights(old: int, new: int, scale: Any, translation: Any, kernel: Any, antialias: bool) -> Any:
-    """What each of ``old`` elements (rows) adds to each of ``new`` ones (columns)."""
+    """The weight of each of ``old`` elements (rows) in each of ``new`` ones (columns)."""
     step = 1.0 / scale
     spread = df.maximum(step, 1.0) if antialias else 1.0
     places = (cast(df.range(new), scale.dtype.name) + 0.5 - translation) * step - 0.5

@@ -1,4 +1,4 @@
-"""Images whose elements are taken from other places, between elements too."""
+"""Geometric transforms of images, by interpolation at computed coordinates."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _sampled(
     if order not in (0, 1):
         raise NotImplementedError("map_coordinates currently requires order<=1")
     first = 1 if batched else 0
-    rest = len(x.shape) - len(places) - first
+    trailing = len(x.shape) - len(places) - first
     nodes = [_nodes(place, x.shape[first + i], order, fill_mode) for i, place in enumerate(places)]
     parts = []
     for chosen in itertools.product(*nodes):
@@ -53,38 +53,39 @@ def _sampled(
         weight = functools.reduce(df.multiply, weights)
         values = cast(values, weight.dtype.name)
         if fill_mode == "constant":
-            there = _widened(functools.reduce(df.logical_and, inside), rest)
+            there = _widened(functools.reduce(df.logical_and, inside), trailing)
             values = df.where(there, values, float(fill_value))
-        parts.append(values * _widened(weight, rest))
-    found = functools.reduce(df.add, parts)
-    return cast(df.round(found) if x.dtype.is_integer else found, x.dtype.name)
+        parts.append(values * _widened(weight, trailing))
+    total = functools.reduce(df.add, parts)
+    return cast(df.round(total) if x.dtype.is_integer else total, x.dtype.name)
 
 
 def _widened(x: Any, axes: int) -> Any:
-    """``x`` with so many axes of size 1 behind."""
+    """``x`` with ``axes`` axes of size 1 appended."""
     for _ in range(axes):
         x = df.expand_dims(x, -1)
     return x
 
 
 def _nodes(place: Any, size: int, order: int, fill_mode: str) -> list[tuple[Any, Any, Any]]:
-    """The elements around a place: their positions, their weights, and whether there are such."""
+    """The elements around a coordinate: their indices, their weights, and whether they are in range."""
     if order == 0:
         near = df.round(place) if place.dtype.is_floating else place
-        found = [(cast(near, "int32"), df.ones_like(floats(place)))]
+        neighbours = [(cast(near, "int32"), df.ones_like(floats(place)))]
     else:
         place = floats(place)
         below = df.floor(place)
         part = place - below
         start = cast(below, "int32")
-        found = [(start, 1.0 - part), (start + 1, part)]
+        neighbours = [(start, 1.0 - part), (start + 1, part)]
     return [
-        (_folded(at, size, fill_mode), weight, df.logical_and(at >= 0, at < size)) for at, weight in found
+        (_folded(at, size, fill_mode), weight, df.logical_and(at >= 0, at < size))
+        for at, weight in neighbours
     ]
 
 
 def _folded(at: Any, size: int, fill_mode: str) -> Any:
-    """Positions within an axis, for those beyond its ends too."""
+    """Indices within an axis, for coordinates beyond its ends too."""
     if fill_mode == "wrap":
         return df.math.floormod(at, size)
     if fill_mode == "mirror":
@@ -148,7 +149,7 @@ def perspective_transform(
 
 
 def compute_homography_matrix(start_points: Any, end_points: Any) -> Any:
-    """The eight numbers of the projection that takes each end point to its start point."""
+    """The eight coefficients of the projection that maps each end point to its start point."""
     start, end = meet(start_points, end_points, also=("float32",))
     x, y = end[:, :, 0], end[:, :, 1]
     one, zero = df.ones_like(x), df.zeros_like(x)
@@ -163,8 +164,8 @@ def compute_homography_matrix(start_points: Any, end_points: Any) -> Any:
         ],
         axis=2,
     )
-    found = df.linalg.solve(df.reshape(matrix, (-1, 8, 8)), df.reshape(start, (-1, 8, 1)))
-    return df.reshape(found, (-1, 8))
+    coefficients = df.linalg.solve(df.reshape(matrix, (-1, 8, 8)), df.reshape(start, (-1, 8, 1)))
+    return df.reshape(coefficients, (-1, 8))
 
 
 def _transformed(
@@ -175,7 +176,7 @@ def _transformed(
     fill_value: float,
     data_format: str | None,
 ) -> Any:
-    """Images whose element at (x, y) is taken from where a projection of eight numbers puts (x, y)."""
+    """Images whose element at (x, y) is read at the projection of (x, y)."""
     if len(transform.shape) == 1:
         transform = df.expand_dims(transform, 0)
 
@@ -204,7 +205,7 @@ def elastic_transform(
     seed: Any = None,
     data_format: str | None = None,
 ) -> Any:
-    """Images whose elements are moved by smoothed noise (Simard and others, 2003)."""
+    """Images whose elements are displaced by smoothed noise (Simard and others, 2003)."""
     check_choice("interpolation", interpolation, tuple(_ORDERS))
     check_choice("fill_mode", fill_mode, _FILL_MODES)
     images = images_of(images)

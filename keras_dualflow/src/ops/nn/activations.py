@@ -81,8 +81,8 @@ def hard_silu(x: Any) -> Any:
 
 def elu(x: Any, alpha: float = 1.0) -> Any:
     x = floats(x)
-    found = df.nn.elu(x)
-    return found if alpha == 1 else df.where(x > 0.0, found, alpha * found)
+    y = df.nn.elu(x)
+    return y if alpha == 1 else df.where(x > 0.0, y, alpha * y)
 
 
 def selu(x: Any) -> Any:
@@ -136,7 +136,7 @@ def log_softmax(x: Any, axis: Any = -1) -> Any:
 
 
 def sparsemax(x: Any, axis: int = -1) -> Any:
-    """The nearest point to ``x`` among the distributions over ``axis`` (Martins and Astudillo, 2016)."""
+    """Sparsemax: the projection of ``x`` onto distributions over ``axis`` (Martins and Astudillo, 2016)."""
     x = floats(x)
     falling = df.sort(x, axis, "DESCENDING")
     sums = df.cumsum(falling, axis)
@@ -150,5 +150,5 @@ def sparsemax(x: Any, axis: int = -1) -> Any:
 
 
 def _places(x: Any, axis: int) -> Any:
-    """1, 2, ... up to the size of the axis."""
+    """The numbers 1, 2, ... up to the size of the axis."""
     return cast(df.range(1, df.shape(x)[axis] + 1), x.dtype.name)

@@ -1,4 +1,4 @@
-"""Attention: values weighted by how well their keys match queries."""
+"""Dot-product attention."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def dot_product_attention(
 
 
 def _for_heads(x: Any, heads: int | None) -> Any:
-    """Keys or values of fewer heads than queries have, each as often as queries share it."""
+    """Keys or values with each head repeated for the query heads that share it."""
     own = x.shape[2]
     if heads is None or own is None or own == 1 or own >= heads:
         return x
@@ -50,7 +50,7 @@ def _for_heads(x: Any, heads: int | None) -> Any:
 
 
 def _masked(logits: Any, mask: Any, is_causal: bool) -> Any:
-    """``logits``, very low where a query may not see a key."""
+    """``logits``, with a large negative number where the mask excludes a key."""
     if mask is not None:
         mask = cast(mask, "bool")
     if is_causal:

@@ -1,4 +1,4 @@
-"""Windows of images as columns, and channels as blocks of pixels."""
+"""``unfold`` and ``fold`` of image windows, and conversions between depth and space."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from keras_dualflow.src.ops.promotion import tensor
 
 
 def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
-    """The windows of images ``(N, C, H, W)`` as columns: ``(N, C * height * width, windows)``."""
+    """The windows of images ``(N, C, H, W)`` as columns of shape ``(N, C * height * width, windows)``."""
     images = tensor(input)
     size, apart, around, steps = (per_axis(x, 2) for x in (kernel_size, dilation, padding, stride))
     channels = images.shape[1]
@@ -27,24 +27,24 @@ def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, st
 def fold(
     x: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Any:
-    """Images ``(N, C, H, W)`` whose windows are the columns ``x``, which add up where they overlap."""
+    """Images ``(N, C, H, W)`` whose windows are the columns ``x``; overlapping windows are added."""
     x = tensor(x)
     size, apart, around, steps = (per_axis(x, 2) for x in (kernel_size, dilation, padding, stride))
     height, width = (a + 2 * b for a, b in zip(per_axis(output_size, 2), around, strict=True))
     count = size[0] * size[1]
     channels = x.shape[1] // count
     rows, columns = (
-        (whole - gap * (window - 1) - 1) // step + 1
-        for whole, gap, window, step in zip((height, width), apart, size, steps, strict=True)
+        (length - gap * (window - 1) - 1) // step + 1
+        for length, gap, window, step in zip((height, width), apart, size, steps, strict=True)
     )
-    # A transposed convolution adds windows up; its filter for a place in the window is 1 there.
+    # A transposed convolution adds windows; its filter for a position in the window is 1 there.
     windows = df.reshape(x, (-1, count, rows, columns))
     filters = df.reshape(df.eye(count, dtype=x.dtype), (*size, 1, count))
-    found = df.nn.conv_transpose(
+    images = df.nn.conv_transpose(
         df.transpose(windows, (0, 2, 3, 1)), filters, [-1, height, width, 1], steps, "VALID", "NHWC", apart
     )
-    found = df.reshape(found, (-1, channels, height, width))
-    return found[:, :, around[0] : height - around[0], around[1] : width - around[1]]
+    images = df.reshape(images, (-1, channels, height, width))
+    return images[:, :, around[0] : height - around[0], around[1] : width - around[1]]
 
 
 def depth_to_space(x: Any, block_size: int, data_format: str = "channels_last") -> Any:

@@ -26,14 +26,14 @@ def conv(
 ) -> Any:
     inputs, kernel = meet(inputs, kernel)
     data_format = standardize_data_format(data_format)
-    found = _convolved(inputs, kernel, strides, padding, data_format, dilation_rate)
-    if found.size == 0 and inputs.size != 0:
+    result = _convolved(inputs, kernel, strides, padding, data_format, dilation_rate)
+    if result.size == 0 and inputs.size != 0:
         raise ValueError(
             "The convolution operation resulted in an empty output. This can happen if the input is too "
             "small for the given kernel size, strides, dilation rate, and padding mode: the input is "
-            f"{inputs.shape}, the kernel {kernel.shape}, the output {found.shape}."
+            f"{inputs.shape}, the kernel {kernel.shape}, the output {result.shape}."
         )
-    return found
+    return result
 
 
 def _convolved(x: Any, kernel: Any, strides: Any, padding: str, data_format: str, dilation_rate: Any) -> Any:
@@ -68,8 +68,8 @@ def separable_conv(
     dilation_rate: Any = 1,
 ) -> Any:
     data_format = standardize_data_format(data_format)
-    found = depthwise_conv(inputs, depthwise_kernel, strides, padding, data_format, dilation_rate)
-    return conv(found, pointwise_kernel, 1, "valid", data_format)
+    y = depthwise_conv(inputs, depthwise_kernel, strides, padding, data_format, dilation_rate)
+    return conv(y, pointwise_kernel, 1, "valid", data_format)
 
 
 def conv_transpose(
@@ -85,9 +85,9 @@ def conv_transpose(
     data_format = standardize_data_format(data_format)
     check_conv_transpose_input_channels(inputs, kernel, data_format)
     axes = dimensions(inputs, "conv_transpose")
-    known, sizes = inputs.shape, df.shape(inputs) if None in inputs.shape else inputs.shape
+    shape, sizes = inputs.shape, df.shape(inputs) if None in inputs.shape else inputs.shape
     target = compute_conv_transpose_output_shape(
-        [sizes[i] if size is None else size for i, size in enumerate(known)],
+        [sizes[i] if size is None else size for i, size in enumerate(shape)],
         kernel.shape[:-2],
         kernel.shape[-2],
         strides,
@@ -96,7 +96,7 @@ def conv_transpose(
         data_format,
         dilation_rate,
     )
-    target = [-1 if known[0] is None else known[0], *target[1:]]
+    target = [-1 if shape[0] is None else shape[0], *target[1:]]
     name = layout(data_format, len(inputs.shape))
     steps, apart = per_axis(strides, axes), per_axis(dilation_rate, axes)
     return df.nn.conv_transpose(inputs, kernel, target, steps, padding.upper(), name, apart)

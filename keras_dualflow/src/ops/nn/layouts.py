@@ -1,4 +1,4 @@
-"""Where the channels of an input are, and options for each of its axes."""
+"""Names of layouts, and options for each axis of an input."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NAMES = {
 
 
 def dimensions(x: Any, what: str) -> int:
-    """The number of axes beside those of the batch and the channels: one to three.
+    """The number of axes other than those of the batch and the channels: one to three.
 
     Raises:
         ValueError: another number.

@@ -1,4 +1,4 @@
-"""Cross-entropies, and other distances of outputs from targets."""
+"""Cross-entropies, CTC and PSNR."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from keras_dualflow.src.ops.core import cast, convert_to_tensor
 from keras_dualflow.src.ops.promotion import floats, result_type, tensor
 
 
-def _check_shapes(target: Any, output: Any, known: Any) -> None:
-    """Refuse a target whose shape does not fit the shape ``known`` of one."""
-    fits = len(target.shape) == len(known) and all(
-        a is None or b is None or a == b for a, b in zip(target.shape, known, strict=True)
+def _check_shapes(target: Any, output: Any, expected: Any) -> None:
+    """Raise ValueError if the shape of ``target`` is not compatible with ``expected``."""
+    fits = len(target.shape) == len(expected) and all(
+        a is None or b is None or a == b for a, b in zip(target.shape, expected, strict=True)
     )
     if not fits:
         raise ValueError(
             "Arguments `target` and `output` must have the same shape"
-            f"{'' if len(known) == len(output.shape) else ' up until the last dimension'}. "
+            f"{'' if len(expected) == len(output.shape) else ' up until the last dimension'}. "
             f"Received: target.shape={target.shape}, output.shape={output.shape}"
         )
 
@@ -32,8 +32,8 @@ def _check_rank(output: Any) -> None:
         )
 
 
-def _chances(output: Any) -> Any:
-    """``output`` within the range in which its log, and that of 1 less it, are finite."""
+def _clipped_probabilities(output: Any) -> Any:
+    """``output``, clipped so that ``log(output)`` and ``log(1 - output)`` are finite."""
     return df.clip_by_value(output, epsilon(), 1.0 - epsilon())
 
 
@@ -45,7 +45,7 @@ def categorical_crossentropy(target: Any, output: Any, from_logits: bool = False
     if from_logits:
         return df.nn.softmax_cross_entropy_with_logits(target, output, axis)
     output = output / df.reduce_sum(output, axis, keepdims=True)
-    return -df.reduce_sum(target * df.math.log(_chances(output)), axis)
+    return -df.reduce_sum(target * df.math.log(_clipped_probabilities(output)), axis)
 
 
 def sparse_categorical_crossentropy(
@@ -60,7 +60,7 @@ def sparse_categorical_crossentropy(
     _check_shapes(target, output, output.shape[:-1])
     if not from_logits:
         output = output / df.reduce_sum(output, -1, keepdims=True)
-        output = df.math.log(_chances(output))
+        output = df.math.log(_clipped_probabilities(output))
     return df.nn.sparse_softmax_cross_entropy_with_logits(target, output)
 
 
@@ -70,7 +70,7 @@ def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> 
     target = cast(target, output.dtype.name)
     if from_logits:
         return df.nn.sigmoid_cross_entropy_with_logits(target, output)
-    output = _chances(output)
+    output = _clipped_probabilities(output)
     return -(target * df.math.log(output) + (1.0 - target) * df.math.log(1.0 - output))
 
 
@@ -118,9 +118,9 @@ def ctc_decode(
 
 
 def _filled(path: Any, sizes: Any) -> Any:
-    """Labels as a matrix, with a column for each step, and -1 behind the last label."""
-    whole = df.SparseTensor(path.indices, path.values, cast(sizes[:2], "int64"))
-    return cast(df.sparse.to_dense(whole, default_value=-1), "int32")
+    """Labels as a matrix with a column for each step, padded with -1 after the last label."""
+    labels = df.SparseTensor(path.indices, path.values, cast(sizes[:2], "int64"))
+    return cast(df.sparse.to_dense(labels, default_value=-1), "int32")
 
 
 def psnr(x1: Any, x2: Any, max_val: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Means and variances, what takes them out of values, and rows of ones and zeros for class numbers."""
+"""Moments, batch normalization, and one-hot and multi-hot encodings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def moments(x: Any, axes: Any, keepdims: bool = False, synchronized: bool = Fals
 
 
 def _in_range(x: Any, dtype: Any) -> Any:
-    """``x`` in a dtype of 16 bits, in which what is too large is the largest number of float16."""
+    """``x`` cast to a dtype of 16 bits, clipped to the range of float16."""
     return cast(df.clip_by_value(x, -65504.0, 65504.0), dtype.name)
 
 
@@ -47,8 +47,8 @@ def batch_normalization(
 def one_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = None, sparse: bool = False) -> Any:
     if sparse:
         raise ValueError("Unsupported value `sparse=True` with dualflow backend")
-    found = df.one_hot(cast(x, "int32"), num_classes, axis=axis)
-    return cast(found, "float32" if dtype is None else dtype)
+    encoded = df.one_hot(cast(x, "int32"), num_classes, axis=axis)
+    return cast(encoded, "float32" if dtype is None else dtype)
 
 
 def multi_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = None, sparse: bool = False) -> Any:

@@ -1,4 +1,4 @@
-"""The maximum or mean of windows, of one size or of a given number."""
+"""Pooling with windows of one size, and adaptive pooling."""
 
 from __future__ import annotations
 
@@ -52,21 +52,21 @@ def _adapted(kind: str, inputs: Any, output_size: Any, data_format: str | None) 
 
 
 def _adapted_along(kind: str, x: Any, axis: int, count: int) -> Any:
-    """``count`` windows along an axis, which differ in size by one, as those of a small and a large size."""
+    """Pooling with ``count`` windows along an axis, of two sizes that differ by one."""
     size = x.shape[axis]
     if size is None:
-        raise ValueError(f"Adaptive pooling needs to know the sizes of the axes. Received: shape={x.shape}")
+        raise ValueError(f"Adaptive pooling requires static sizes of the axes. Received: shape={x.shape}")
     if count == size:
         return x
     small, large = compute_adaptive_pooling_window_sizes(size, count)
     starts = [i * size // count for i in range(count)]
     ends = [-(-(i + 1) * size // count) for i in range(count)]
-    places = [
+    indices = [
         start if end - start == small else size - small + 1 + start
         for start, end in zip(starts, ends, strict=True)
     ]
     windows = df.concat([_windows(kind, x, axis, width) for width in (small, large)], axis)
-    return df.gather(windows, places, axis=axis)
+    return df.gather(windows, indices, axis=axis)
 
 
 def _windows(kind: str, x: Any, axis: int, width: int) -> Any:
@@ -74,6 +74,6 @@ def _windows(kind: str, x: Any, axis: int, width: int) -> Any:
     order = [*[i for i in range(len(x.shape)) if i != axis], axis]
     moved = df.transpose(x, order)
     sizes = df.shape(moved)
-    found = df.nn.pool(df.reshape(moved, (-1, x.shape[axis], 1)), [width], kind)
-    found = df.reshape(found, df.concat([sizes[:-1], [-1]], 0))
-    return df.transpose(found, [order.index(i) for i in range(len(order))])
+    pooled = df.nn.pool(df.reshape(moved, (-1, x.shape[axis], 1)), [width], kind)
+    pooled = df.reshape(pooled, df.concat([sizes[:-1], [-1]], 0))
+    return df.transpose(pooled, [order.index(i) for i in range(len(order))])

@@ -1,4 +1,4 @@
-"""Functions of two numbers, element by element."""
+"""Elementwise functions of two tensors."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def floor_divide(x1: Any, x2: Any) -> Any:
 
 
 def _whole_numbers(x1: Any, x2: Any) -> list[Any]:
-    found = meet(x1, x2)
-    return [cast(x, "int32") for x in found] if found[0].dtype.is_bool else found
+    tensors = meet(x1, x2)
+    return [cast(x, "int32") for x in tensors] if tensors[0].dtype.is_bool else tensors
 
 
 def mod(x1: Any, x2: Any) -> Any:
@@ -100,9 +100,9 @@ def heaviside(x1: Any, x2: Any) -> Any:
 
 
 def _in_wide_floats(x1: Any, x2: Any) -> list[Any]:
-    found = [tensor(x1), tensor(x2)]
-    dtype = result_type(*map(kind_of, found))
-    return [cast(x, dtype if dtype == "bool" else wide_float_dtype(dtype)) for x in found]
+    tensors = [tensor(x1), tensor(x2)]
+    dtype = result_type(*map(kind_of, tensors))
+    return [cast(x, dtype if dtype == "bool" else wide_float_dtype(dtype)) for x in tensors]
 
 
 def logaddexp(x1: Any, x2: Any) -> Any:

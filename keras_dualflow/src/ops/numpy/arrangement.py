@@ -1,4 +1,4 @@
-"""The elements of a tensor in other places or shapes."""
+"""Reshapes, transposes, concatenations and other rearrangements."""
 
 from __future__ import annotations
 

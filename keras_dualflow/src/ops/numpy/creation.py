@@ -13,8 +13,8 @@ from keras_dualflow.src.ops.promotion import kind_of, result_type, tensor, tenso
 
 
 def _dtype(dtype: Any) -> str:
-    found: str = standardize_dtype(dtype)
-    return found
+    name: str = standardize_dtype(dtype)
+    return name
 
 
 def array(x: Any, dtype: Any = None) -> Any:
@@ -26,7 +26,7 @@ def copy(x: Any) -> Any:
 
 
 def view(x: Any, dtype: Any = None) -> Any:
-    """The bytes of ``x`` as elements of ``dtype``, along the last axis where sizes differ."""
+    """The bytes of ``x`` as elements of ``dtype``; the last axis changes if the item sizes differ."""
     x = tensor(x)
     target = df.as_dtype(_dtype(dtype or x.dtype))
     old, new = x.dtype.size, target.size
@@ -37,8 +37,8 @@ def view(x: Any, dtype: Any = None) -> Any:
                 f"number of elements of {target.name}."
             )
         x = df.reshape(x, (*shape(x)[:-1], x.shape[-1] // (new // old), new // old))
-    found = df.bitcast(x, target)
-    return df.reshape(found, (*x.shape[:-1], x.shape[-1] * (old // new))) if old > new else found
+    result = df.bitcast(x, target)
+    return df.reshape(result, (*x.shape[:-1], x.shape[-1] * (old // new))) if old > new else result
 
 
 def ones(shape: Any, dtype: Any = None) -> Any:
@@ -95,11 +95,11 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) ->
 
 
 def _spaced(start: Any, stop: Any, dtype: Any) -> tuple[Any, Any, str]:
-    """Two ends as tensors of the dtype to compute in, and the dtype of the result."""
+    """Start and stop as tensors of the dtype to compute in, and the dtype of the result."""
     start, stop = tensor_or_number(start), tensor_or_number(stop)
-    found = _dtype(dtype) if dtype is not None else result_type(kind_of(start), kind_of(stop), float)
-    inner = found if df.as_dtype(found).is_inexact else config.floatx()
-    return convert_to_tensor(start, inner), convert_to_tensor(stop, inner), found
+    result = _dtype(dtype) if dtype is not None else result_type(kind_of(start), kind_of(stop), float)
+    inner = result if df.as_dtype(result).is_inexact else config.floatx()
+    return convert_to_tensor(start, inner), convert_to_tensor(stop, inner), result
 
 
 def linspace(
@@ -112,10 +112,10 @@ def linspace(
     axis: int = 0,
 ) -> Any:
     start, stop, dtype = _spaced(start, stop, dtype)
-    found = dnp.linspace(start, stop, num, endpoint=endpoint, retstep=retstep, axis=axis)
+    result = dnp.linspace(start, stop, num, endpoint=endpoint, retstep=retstep, axis=axis)
     if retstep:
-        return cast(found[0], dtype), found[1]
-    return cast(found, dtype)
+        return cast(result[0], dtype), result[1]
+    return cast(result, dtype)
 
 
 def logspace(
@@ -169,6 +169,6 @@ def kaiser(x: Any, beta: Any) -> Any:
 
 
 def _length(x: Any) -> Any:
-    """The length of a window: a Python int where it is known."""
-    known = df.get_static_value(tensor(x))
-    return x if known is None else int(known)
+    """The length of a window: a Python int if it is constant."""
+    constant = df.get_static_value(tensor(x))
+    return x if constant is None else int(constant)

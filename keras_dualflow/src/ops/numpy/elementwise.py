@@ -1,4 +1,4 @@
-"""Functions of one number, element by element."""
+"""Elementwise functions of one tensor."""
 
 from __future__ import annotations
 

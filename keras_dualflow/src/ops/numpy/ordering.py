@@ -1,4 +1,4 @@
-"""Sorted elements, distinct elements, and how many there are of each."""
+"""Sorting, distinct elements, and their counts."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, sparse: bool = Fal
         dtype = result_type(x.dtype, weights.dtype)
         weights = cast(weights, dtype)
     axis = None if len(x.shape) < 2 else -1
-    found = df.math.bincount(cast(x, "int32"), weights, minlength=minlength or None, axis=axis)
-    return cast(found, dtype)
+    counts = df.math.bincount(cast(x, "int32"), weights, minlength=minlength or None, axis=axis)
+    return cast(counts, dtype)
 
 
 def histogram(x: Any, bins: Any = 10, range: Any = None) -> Any:
@@ -57,11 +57,11 @@ def unique(
     size: int | None = None,
     fill_value: Any = None,
 ) -> Any:
-    """The distinct elements in order, or the first ``size`` of them, filled up with ``fill_value``."""
+    """The distinct elements in order, or the first ``size`` of them, padded with ``fill_value``."""
     x = tensor(x)
     options = {"return_index": return_index, "return_inverse": return_inverse, "return_counts": return_counts}
-    found = dnp.unique(x, axis=axis, equal_nan=False, **options)
-    outputs = list(found) if any(options.values()) else [found]
+    result = dnp.unique(x, axis=axis, equal_nan=False, **options)
+    outputs = list(result) if any(options.values()) else [result]
     if size is not None:
         along = 0 if axis is None else canonicalize_axis(axis, len(x.shape))
         outputs[0] = _of_size(outputs[0], size, along, 0 if fill_value is None else fill_value)
@@ -74,7 +74,7 @@ def unique(
 
 
 def _of_size(x: Any, size: int, axis: int, fill: Any) -> Any:
-    """``x`` with ``size`` elements along ``axis``: cut off, or filled up."""
+    """``x`` with ``size`` elements along ``axis``: truncated or padded."""
     widths = [(0, size if i == axis else 0) for i in builtins.range(len(x.shape))]
     places = tuple(slice(size) if i == axis else slice(None) for i in builtins.range(len(x.shape)))
     return dnp.pad(x, widths, constant_values=convert_to_tensor(fill, x.dtype.name))[places]

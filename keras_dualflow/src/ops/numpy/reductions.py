@@ -47,8 +47,8 @@ def std(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 def var(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     x = tensor(x)
-    found = df.math.reduce_variance(cast(x, result_type(x.dtype, "float32")), axis, keepdims)
-    return cast(found, result_type(x.dtype, float))
+    variance = df.math.reduce_variance(cast(x, result_type(x.dtype, "float32")), axis, keepdims)
+    return cast(variance, result_type(x.dtype, float))
 
 
 def max(x: Any, axis: Any = None, keepdims: bool = False, initial: Any = None) -> Any:
@@ -96,7 +96,7 @@ def argmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
 
 
 def _ordered(x: Any) -> Any:
-    """``x`` with the least number below 0 in the place of -0.0, so that -0.0 is less than 0.0."""
+    """``x`` with -0.0 replaced by the largest negative number, so that it is less than 0.0."""
     x = tensor(x)
     if not x.dtype.is_floating or not x.shape:
         return x

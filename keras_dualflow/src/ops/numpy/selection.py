@@ -1,4 +1,4 @@
-"""Elements chosen by place or by a condition."""
+"""Elements selected by index or by a condition."""
 
 from __future__ import annotations
 

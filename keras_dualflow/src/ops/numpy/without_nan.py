@@ -1,4 +1,4 @@
-"""Reductions that pass over NaN."""
+"""Reductions that ignore NaN."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from keras_dualflow.src.ops.promotion import floats, result_type, sum_dtype, ten
 
 
 def _filled(x: Any, value: float) -> Any:
-    """``x`` with ``value`` in place of NaN."""
+    """``x`` with NaN replaced by ``value``."""
     return df.where(df.isnan(x), value, x) if x.dtype.is_inexact else x
 
 
@@ -45,13 +45,13 @@ def nanmin(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 def nanargmax(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
-    """The place of the largest element; -1 where all are NaN."""
+    """The index of the largest element; -1 if all are NaN."""
     x = tensor(x)
     return _or_none(x, argmax(_filled(x, float("-inf")), axis, keepdims), axis, keepdims)
 
 
 def nanargmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
-    """The place of the smallest element; -1 where all are NaN."""
+    """The index of the smallest element; -1 if all are NaN."""
     x = tensor(x)
     return _or_none(x, argmin(_filled(x, float("inf")), axis, keepdims), axis, keepdims)
 
@@ -71,8 +71,8 @@ def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 def nanvar(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     x = tensor(x)
     axis = standardize_axis_for_numpy(axis)
-    found = dnp.nanvar(cast(x, result_type(x.dtype, "float32")), axis, keepdims=keepdims)
-    return cast(found, result_type(x.dtype, float))
+    variance = dnp.nanvar(cast(x, result_type(x.dtype, "float32")), axis, keepdims=keepdims)
+    return cast(variance, result_type(x.dtype, float))
 
 
 def nanstd(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
