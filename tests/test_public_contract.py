@@ -1,4 +1,4 @@
-"""Public functions of ops, df.numpy and df.autodiff document arguments, result, errors and an example."""
+"""Public functions and methods document their arguments, result, errors and an example."""
 
 import inspect
 import re
@@ -13,6 +13,9 @@ import dualflow as df
 
 NAMESPACES = {
     "df": df,
+    "df.array_api": df.array_api,
+    "df.array_api.fft": df.array_api.fft,
+    "df.array_api.linalg": df.array_api.linalg,
     "df.autodiff": df.autodiff,
     "df.bitwise": df.bitwise,
     "df.image": df.image,
@@ -36,11 +39,11 @@ NAMESPACES = {
     "df.sparse": df.sparse,
     "df.strings": df.strings,
 }
-PACKAGES = ("dualflow.ops.", "dualflow.numpy.")
+PACKAGES = ("dualflow.ops.", "dualflow.numpy.", "dualflow.array_api.")
 
 
 def _public_functions() -> dict[str, types.FunctionType]:
-    """Each function of ops and df.numpy under the first public name that it has."""
+    """Each function of these packages under the first public name that it has."""
     paths: dict[types.FunctionType, str] = {}
     for path, namespace in NAMESPACES.items():
         for name in dir(namespace):
@@ -53,7 +56,7 @@ def _public_functions() -> dict[str, types.FunctionType]:
 
 
 def _public_classes() -> dict[str, type]:
-    """Each class of ops and df.numpy under the first public name that it has."""
+    """Each class of these packages under the first public name that it has."""
     paths: dict[type, str] = {}
     for path, namespace in NAMESPACES.items():
         for name in dir(namespace):

@@ -52,16 +52,12 @@ if TYPE_CHECKING:
     from dualflow.array_api.creation import asarray as asarray
     from dualflow.array_api.creation import empty as empty
     from dualflow.array_api.creation import empty_like as empty_like
-    from dualflow.array_api.creation import eye as eye
     from dualflow.array_api.creation import from_dlpack as from_dlpack
     from dualflow.array_api.creation import full as full
     from dualflow.array_api.creation import full_like as full_like
     from dualflow.array_api.creation import linspace as linspace
-    from dualflow.array_api.creation import meshgrid as meshgrid
     from dualflow.array_api.creation import ones as ones
     from dualflow.array_api.creation import ones_like as ones_like
-    from dualflow.array_api.creation import tril as tril
-    from dualflow.array_api.creation import triu as triu
     from dualflow.array_api.creation import zeros as zeros
     from dualflow.array_api.creation import zeros_like as zeros_like
     from dualflow.array_api.data_types import astype as astype
@@ -151,6 +147,10 @@ if TYPE_CHECKING:
     from dualflow.array_api.manipulation import stack as stack
     from dualflow.array_api.manipulation import tile as tile
     from dualflow.array_api.manipulation import unstack as unstack
+    from dualflow.array_api.matrices import eye as eye
+    from dualflow.array_api.matrices import meshgrid as meshgrid
+    from dualflow.array_api.matrices import tril as tril
+    from dualflow.array_api.matrices import triu as triu
     from dualflow.array_api.products import matmul as matmul
     from dualflow.array_api.products import matrix_transpose as matrix_transpose
     from dualflow.array_api.products import tensordot as tensordot
@@ -189,8 +189,8 @@ _publish(
         "dualflow.array_api.array": "Array",
         "dualflow.array_api.constants": "e inf nan pi",
         "dualflow.array_api.creation": (
-            "arange asarray empty empty_like eye from_dlpack full full_like linspace meshgrid ones "
-            "ones_like tril triu zeros zeros_like"
+            "arange asarray empty empty_like from_dlpack full full_like linspace ones ones_like zeros "
+            "zeros_like"
         ),
         "dualflow.array_api.data_types": "astype can_cast finfo iinfo isdtype result_type",
         "dualflow.array_api.elementwise": (
@@ -201,6 +201,7 @@ _publish(
             "multiply negative nextafter not_equal positive pow real reciprocal remainder round sign "
             "signbit sin sinh sqrt square subtract tan tanh trunc"
         ),
+        "dualflow.array_api.matrices": "eye meshgrid tril triu",
         "dualflow.array_api.products": "matmul matrix_transpose tensordot vecdot",
         "dualflow.array_api.manipulation": (
             "broadcast_arrays broadcast_to concat expand_dims flip moveaxis permute_dims repeat reshape "

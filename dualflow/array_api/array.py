@@ -104,7 +104,11 @@ class Array(AbstractComposite):
         return self.tensor
 
     def with_values(self, new_values: Any) -> Any:
-        """An array that holds ``new_values``."""
+        """An array that holds ``new_values``.
+
+        Args:
+            new_values: a tensor.
+        """
         return Array(new_values)
 
     def as_tensor(self) -> Tensor:
@@ -285,6 +289,10 @@ class Array(AbstractComposite):
     @entry
     def to_device(self, device: Any, /, *, stream: Any = None) -> Array:
         """The array on ``device``, which can only be the CPU, where it is.
+
+        Args:
+            device: "cpu" or the name of :attr:`device`.
+            stream: None: the CPU has no streams.
 
         Raises:
             InvalidArgumentError: another device, or a stream, which the CPU has none of.

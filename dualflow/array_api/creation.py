@@ -16,7 +16,7 @@ from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVa
 from dualflow.core.dtypes import DType, as_dtype, complex128, float64, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import make_entries
-from dualflow.numpy import diagonals, matrices
+from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.ops.broadcasting import broadcast_like, broadcast_to
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
@@ -39,6 +39,9 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
         copy: whether later assignments to the result must not be seen in ``obj`` (True), or must be (False).
             By default an array of the right dtype is returned as it is. The elements themselves are never
             written to, so that copies of arrays and tensors cost nothing.
+
+    Returns:
+        An array with the shape of ``obj``, and the dtype.
 
     Raises:
         InvalidArgumentError: ``copy=False`` where there must be a copy, rows of different lengths, an integer
@@ -95,17 +98,21 @@ _DEFAULTS = {"i": int64, "u": int64, "f": float64, "c": complex128}
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
     """The elements of another library's array, by the DLPack protocol.
 
+    >>> import numpy as np
+
     Args:
         x: an object with ``__dlpack__`` and ``__dlpack_device__``.
         device: the CPU, which is the only device.
         copy: True for memory of its own; False to share the memory with ``x``, which must not be written to
             afterwards. By default a copy is made where the memory can be written to.
 
+    Returns:
+        An array with the shape and dtype of ``x``.
+
     Raises:
         BufferError: ``copy=False`` where ``x`` has to be copied.
         InvalidArgumentError: another device.
 
-    >>> import numpy as np
     >>> import dualflow.array_api as xp
     >>> xp.from_dlpack(np.arange(3.0))
     Array([0., 1., 2.], dtype=float64)
@@ -130,7 +137,7 @@ def _filled(shape: Any, value: Any, dtype: DType) -> Array:
 def _filled_like(x: Any, value: Any, dtype: Any, device: Any) -> Array:
     check_device(device)
     tensor = tensor_of(x)
-    target = _dtype_or(dtype, tensor.dtype)
+    target = dtype_or_default(dtype, tensor.dtype)
     if tensor.shape.is_static:
         return _filled(tensor.shape, value, target)
     return Array(broadcast_like(dispatch.current().constant(np.array(value, target.dtype)), tensor))
@@ -146,12 +153,19 @@ def _number_tensor(value: Any, dtype: Any, device: Any, function: str) -> Tensor
     return tensor
 
 
-def _dtype_or(dtype: Any, default: DType) -> DType:
+def dtype_or_default(dtype: Any, default: DType) -> DType:
     return default if dtype is None else as_dtype(dtype)
 
 
 def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
     """Zeros of a shape, float64 by default.
+
+    Args:
+        shape: the sizes, an integer or a tuple of them.
+        dtype: the dtype; float64 by default.
+
+    Returns:
+        An array of the shape and dtype.
 
     Raises:
         InvalidArgumentError: a negative size.
@@ -161,11 +175,18 @@ def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
     [[0, 0], [0, 0]]
     """
     check_device(device)
-    return _filled(shape, 0, _dtype_or(dtype, float64))
+    return _filled(shape, 0, dtype_or_default(dtype, float64))
 
 
 def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
     """Ones of a shape, float64 by default.
+
+    Args:
+        shape: the sizes, an integer or a tuple of them.
+        dtype: the dtype; float64 by default.
+
+    Returns:
+        An array of the shape and dtype.
 
     Raises:
         InvalidArgumentError: a negative size.
@@ -175,11 +196,18 @@ def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
     [1.0, 1.0, 1.0]
     """
     check_device(device)
-    return _filled(shape, 1, _dtype_or(dtype, float64))
+    return _filled(shape, 1, dtype_or_default(dtype, float64))
 
 
 def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
-    """An array of a shape, float64 by default, whose elements may be anything; they are zeros.
+    """Zeros: arrays have no uninitialized elements.
+
+    Args:
+        shape: the sizes, an integer or a tuple of them.
+        dtype: the dtype; float64 by default.
+
+    Returns:
+        An array of the shape and dtype.
 
     Raises:
         InvalidArgumentError: a negative size.
@@ -200,6 +228,9 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) 
         dtype: by default that of :func:`asarray` of the value.
         device: the CPU, which is the only device.
 
+    Returns:
+        An array of the shape and dtype.
+
     Raises:
         InvalidArgumentError: a negative size, a value with axes, or another device.
         DTypeError: a value that ``dtype`` can't hold.
@@ -212,7 +243,16 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) 
 
 
 def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Array:
-    """Zeros of the shape of ``x``, and of its dtype unless another is given.
+    """Zeros of the shape and dtype of ``x``.
+
+    Args:
+        dtype: the dtype; that of ``x`` by default.
+
+    Returns:
+        An array of the shape and dtype.
+
+    Raises:
+        InvalidArgumentError: another device than the CPU.
 
     >>> import dualflow.array_api as xp
     >>> xp.zeros_like(xp.asarray([1, 2])).tolist()
@@ -222,7 +262,16 @@ def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Array:
 
 
 def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Array:
-    """Ones of the shape of ``x``, and of its dtype unless another is given.
+    """Ones of the shape and dtype of ``x``.
+
+    Args:
+        dtype: the dtype; that of ``x`` by default.
+
+    Returns:
+        An array of the shape and dtype.
+
+    Raises:
+        InvalidArgumentError: another device than the CPU.
 
     >>> import dualflow.array_api as xp
     >>> xp.ones_like(xp.asarray([5, 6]), dtype=xp.float32).tolist()
@@ -232,7 +281,16 @@ def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Array:
 
 
 def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Array:
-    """An array of the shape of ``x`` whose elements may be anything; they are zeros.
+    """Zeros of the shape and dtype of ``x``: arrays have no uninitialized elements.
+
+    Args:
+        dtype: the dtype; that of ``x`` by default.
+
+    Returns:
+        An array of the shape and dtype.
+
+    Raises:
+        InvalidArgumentError: another device than the CPU.
 
     >>> import dualflow.array_api as xp
     >>> xp.empty_like(xp.ones((2, 3))).shape
@@ -242,7 +300,14 @@ def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Array:
 
 
 def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
-    """An array of the shape of ``x``, and of its dtype unless another is given, filled with a number.
+    """An array of the shape and dtype of ``x``, filled with a number.
+
+    Args:
+        fill_value: a number, or an array without axes.
+        dtype: the dtype; that of ``x`` by default.
+
+    Returns:
+        An array of the shape and dtype.
 
     Raises:
         DTypeError: the dtype can't hold the number.
@@ -253,7 +318,7 @@ def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = No
     [9, 9]
     """
     tensor = tensor_of(x)
-    value = _number_tensor(fill_value, _dtype_or(dtype, tensor.dtype), device, "full_like")
+    value = _number_tensor(fill_value, dtype_or_default(dtype, tensor.dtype), device, "full_like")
     return Array(broadcast_like(value, tensor))
 
 
@@ -271,6 +336,9 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
         dtype: int64, or float64 if one of the three is a float.
         device: the CPU, which is the only device.
 
+    Returns:
+        A vector of ``ceil((stop - start) / step)`` elements, of the dtype.
+
     Raises:
         InvalidArgumentError: ``step`` is 0, or another device.
 
@@ -287,7 +355,9 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
     if numbers[2] == 0:
         raise InvalidArgumentError("arange's step can't be 0.")
     default = float64 if any(isinstance(x, float) for x in numbers) else int64
-    return Array(dispatch.current().constant(np.arange(*numbers, dtype=_dtype_or(dtype, default).dtype)))
+    return Array(
+        dispatch.current().constant(np.arange(*numbers, dtype=dtype_or_default(dtype, default).dtype))
+    )
 
 
 def _number(x: Any) -> Any:
@@ -310,6 +380,9 @@ def linspace(
         device: the CPU, which is the only device.
         endpoint: whether ``stop`` is the last number.
 
+    Returns:
+        A vector of ``num`` elements, of the dtype.
+
     Raises:
         InvalidArgumentError: ``num`` is negative, or another device.
         DTypeError: a dtype of integers.
@@ -323,84 +396,17 @@ def linspace(
     if count < 0:
         raise InvalidArgumentError(f"linspace makes 0 numbers or more, not {count}.")
     is_complex = isinstance(first, complex) or isinstance(last, complex)
-    target = _dtype_or(dtype, complex128 if is_complex else float64)
+    target = dtype_or_default(dtype, complex128 if is_complex else float64)
     if not target.is_inexact:
         raise DTypeError(f"linspace makes floats, not {target.name}; convert its result with astype.")
     numbers = np.linspace(first, last, count, endpoint=endpoint, dtype=target.dtype)
     return Array(dispatch.current().constant(numbers))
 
 
-def eye(
-    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None
-) -> Array:
-    """A matrix with ones on one diagonal and zeros elsewhere.
-
-    Args:
-        n_rows: how many rows.
-        n_cols: how many columns; as many as rows by default.
-        k: which diagonal: 0 for the main one, above it positive.
-        dtype: float64 by default.
-        device: the CPU, which is the only device.
-
-    Raises:
-        InvalidArgumentError: another device.
-
-    >>> import dualflow.array_api as xp
-    >>> xp.eye(2, 3, k=1).tolist()
-    [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
-    """
-    check_device(device)
-    return Array(matrices.eye(n_rows, n_cols, k, _dtype_or(dtype, float64)))
-
-
-def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Array]:
-    """The coordinates of the points of a grid, one array for each of the vectors.
-
-    Args:
-        *arrays: the coordinates along each axis, of one dtype.
-        indexing: "xy", where the first vector runs along the columns, or "ij", where it runs along the rows.
-
-    Raises:
-        InvalidArgumentError: another word for ``indexing``.
-
-    >>> import dualflow.array_api as xp
-    >>> [x.tolist() for x in xp.meshgrid(xp.asarray([1, 2]), xp.asarray([3, 4]))]
-    [[[1, 2], [1, 2]], [[3, 3], [4, 4]]]
-    """
-    return [Array(x) for x in matrices.meshgrid(*map(tensor_of, arrays), indexing=indexing)]
-
-
-def _matrices(x: Any) -> Tensor:
-    tensor = tensor_of(x)
-    if len(tensor.shape) < 2:
-        raise InvalidArgumentError(f"tril and triu take matrices, not an array of shape {tensor.shape}.")
-    return tensor
-
-
-def tril(x: Any, /, *, k: int = 0) -> Array:
-    """The matrices ``x`` with zeros above their diagonal ``k``.
-
-    Raises:
-        InvalidArgumentError: fewer than two axes.
-
-    >>> import dualflow.array_api as xp
-    >>> xp.tril(xp.ones((2, 2))).tolist()
-    [[1.0, 0.0], [1.0, 1.0]]
-    """
-    return Array(diagonals.tril(_matrices(x), operator.index(k)))
-
-
-def triu(x: Any, /, *, k: int = 0) -> Array:
-    """The matrices ``x`` with zeros below their diagonal ``k``.
-
-    Raises:
-        InvalidArgumentError: fewer than two axes.
-
-    >>> import dualflow.array_api as xp
-    >>> xp.triu(xp.ones((2, 2))).tolist()
-    [[1.0, 1.0], [0.0, 1.0]]
-    """
-    return Array(diagonals.triu(_matrices(x), operator.index(k)))
-
-
+complete_docstrings(
+    globals(),
+    "is no array",
+    x="an array of any shape.",
+    device="the CPU, which is the only device; None by default.",
+)
 make_entries(globals())

@@ -14,6 +14,7 @@ from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVa
 from dualflow.core.dtypes import ALL, DType, as_dtype, complex64, complex128, float64, int64, promote
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import make_entries
+from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.ops.conversion import cast
 from dualflow.ops.tensor import Tensor
 
@@ -81,6 +82,9 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
         copy: False to return ``x`` itself where it has the dtype.
         device: the CPU, which is the only device.
 
+    Returns:
+        An array with the shape of ``x``, and the dtype.
+
     Raises:
         DTypeError: complex numbers that would lose their imaginary part; take :func:`real` first.
         InvalidArgumentError: another device.
@@ -103,6 +107,16 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
 def can_cast(from_: Any, to: Any, /) -> bool:
     """Whether numbers of dtype ``from_`` (or of an array) promote to dtype ``to``.
 
+    Args:
+        from_: a dtype or an array.
+        to: a dtype.
+
+    Returns:
+        A Python bool.
+
+    Raises:
+        DTypeError: an argument is no dtype.
+
     >>> import dualflow.array_api as xp
     >>> xp.can_cast(xp.int8, xp.int16), xp.can_cast(xp.float64, xp.float32)
     (True, False)
@@ -119,6 +133,12 @@ def _dtype(x: Any) -> DType:
 
 def finfo(type: Any, /) -> FloatRange:
     """The limits of a floating dtype, or of an array's.
+
+    Args:
+        type: a floating or complex dtype, or an array of one.
+
+    Returns:
+        A :class:`FloatRange`.
 
     Raises:
         DTypeError: a dtype that is not floating.
@@ -137,6 +157,12 @@ def finfo(type: Any, /) -> FloatRange:
 
 def iinfo(type: Any, /) -> IntegerRange:
     """The limits of an integer dtype, or of an array's.
+
+    Args:
+        type: an integer dtype, or an array of one.
+
+    Returns:
+        An :class:`IntegerRange`.
 
     Raises:
         DTypeError: a dtype that is not of integers.
@@ -160,6 +186,9 @@ def isdtype(dtype: Any, kind: Any) -> bool:
             "integral", "real floating", "complex floating" or "numeric"; or a tuple of these, one of which
             must hold.
 
+    Returns:
+        A Python bool.
+
     Raises:
         InvalidArgumentError: another name.
 
@@ -180,9 +209,15 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 def result_type(*arrays_and_dtypes: Any) -> DType:
     """The common dtype of arrays, dtypes and Python numbers.
 
-    Python numbers adapt to dtypes of their own kind or a higher one. With dtypes of lower kinds they have
-    the default dtypes int64, float64 and complex128; a complex number with real floats is complex of their
+    Python numbers adapt to dtypes of their own kind or a higher one. With dtypes of lower kinds they have the
+    default dtypes int64, float64 and complex128; a complex number with real floats is complex of their
     precision.
+
+    Args:
+        *arrays_and_dtypes: arrays, dtypes and Python numbers, one at least.
+
+    Returns:
+        A dtype.
 
     Raises:
         InvalidArgumentError: there are no arguments.
@@ -227,4 +262,10 @@ DTYPES: Final = {t.name: t for t in ALL if t.name != "float16"}
 """The standard's dtypes by name."""
 
 
+complete_docstrings(
+    globals(),
+    "is no array",
+    x="an array of any shape.",
+    device="the CPU, which is the only device; None by default.",
+)
 make_entries(globals())

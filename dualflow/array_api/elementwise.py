@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from dualflow.array_api.arithmetic import exponential_minus_1, floor_quotient
 from dualflow.array_api.array import Array, in_floats, operands, tensor_of
@@ -28,7 +28,13 @@ Binary = Callable[[Any, Any], Array]
 
 
 def _of_one(
-    name: str, function: Callable[[Any], Any], doc: str, example: tuple[str, str], *, floats: bool = False
+    name: str,
+    function: Callable[[Any], Any],
+    doc: str,
+    example: tuple[str, str],
+    *,
+    floats: bool = False,
+    dtype: str | None = None,
 ) -> Unary:
     """The standard's function of one array; where ``floats``, integers count as float64."""
     tensor = in_floats if floats else tensor_of
@@ -41,12 +47,19 @@ def _of_one(
             raise
 
     operand, result = example
-    _name(apply, name, doc, f"xp.{name}(xp.asarray({operand}))", result)
+    dtype = dtype or ("its dtype, float64 for integers" if floats else "its dtype")
+    _name(apply, name, f"{doc}\n\n{_CONTRACT.format(dtype=dtype, **_ONE)}")
+    _add_example(apply, f"xp.{name}(xp.asarray({operand}))", result)
     return apply
 
 
 def _of_two(
-    name: str, function: Callable[[Any, Any], Any], doc: str, example: tuple[str, str, str]
+    name: str,
+    function: Callable[[Any, Any], Any],
+    doc: str,
+    example: tuple[str, str, str],
+    *,
+    dtype: str = "the common dtype",
 ) -> Binary:
     """The standard's function of two arrays, of which one may be a Python number."""
 
@@ -58,22 +71,38 @@ def _of_two(
             raise
 
     first, second, result = example
-    _name(apply, name, doc, f"xp.{name}(xp.asarray({first}), {second})", result)
+    _name(apply, name, f"{doc}\n\n{_CONTRACT.format(dtype=dtype, **_TWO)}")
+    _add_example(apply, f"xp.{name}(xp.asarray({first}), {second})", result)
     return apply
 
 
-def _name(apply: Any, name: str, doc: str, call: str, result: str) -> None:
+def _name(apply: Any, name: str, doc: str) -> None:
     apply.__name__ = apply.__qualname__ = name
-    shown = f">>> import dualflow.array_api as xp\n>>> {call}.tolist()\n{result}\n"
-    apply.__doc__ = f"{doc}\n\n{_CONTRACT}\n{shown}"
+    apply.__doc__ = doc
 
 
-_CONTRACT = """Elementwise; shapes broadcast, and dtypes promote as by :func:`result_type`.
+def _add_example(apply: Any, call: str, result: str) -> None:
+    apply.__doc__ += f"\n>>> import dualflow.array_api as xp\n>>> {call}.tolist()\n{result}\n"
+
+
+_CONTRACT: Final = """Args:
+{arguments}
+Returns:
+    An array with the shape {shape}, and {dtype}.
 
 Raises:
     DTypeError: a dtype that the function doesn't take, or an argument that is no array.
-    InvalidArgumentError: shapes that do not broadcast.
-"""
+{reasons}"""
+_ONE: Final = {"arguments": "    x: an array of any shape.\n", "shape": "of ``x``", "reasons": ""}
+_TWO: Final = {
+    "arguments": (
+        "    x1: an array of any shape.\n"
+        "    x2: an array, or a Python number, which adapts; the shapes broadcast.\n"
+    ),
+    "shape": "to which the inputs broadcast",
+    "reasons": "    InvalidArgumentError: the shapes do not broadcast.\n",
+}
+_BOOL: Final = "dtype bool"
 
 # Of one array
 
@@ -102,7 +131,13 @@ reciprocal = _of_one("reciprocal", powers.reciprocal, "``1 / x``.", ("[4.0]", "[
 sqrt = _of_one("sqrt", powers.sqrt, "Square root; nan for negative numbers.", ("[9.0]", "[3.0]"), floats=True)
 square = _of_one("square", arithmetic.square, "``x * x``.", ("[-3]", "[9]"))
 
-abs = _of_one("abs", arithmetic.abs, "Magnitude; of a complex number a real one.", ("[-3, 4]", "[3, 4]"))
+abs = _of_one(
+    "abs",
+    arithmetic.abs,
+    "Magnitude; of a complex number a real one.",
+    ("[-3, 4]", "[3, 4]"),
+    dtype="its real dtype",
+)
 negative = _of_one("negative", arithmetic.negative, "``-x``.", ("[1, -2]", "[-1, 2]"))
 positive = _of_one("positive", conversion.identity, "``x`` itself.", ("[1, -2]", "[1, -2]"))
 sign = _of_one(
@@ -116,6 +151,7 @@ signbit = _of_one(
     parts.signbit,
     "Whether the sign is minus, also that of zeros and nan.",
     ("[-0.0, 1.0]", "[True, False]"),
+    dtype=_BOOL,
 )
 
 
@@ -138,8 +174,12 @@ round = _of_one(
 trunc = _of_one("trunc", rounding.trunc, "The integer part of ``x``.", ("[-1.5]", "[-1.0]"))
 
 conj = _of_one("conj", complex_numbers.conj, "The complex conjugate.", ("[1.0 + 2.0j]", "[(1-2j)]"))
-imag = _of_one("imag", complex_numbers.imag, "The imaginary part.", ("[1.0 + 2.0j]", "[2.0]"))
-real = _of_one("real", complex_numbers.real, "The real part.", ("[1.0 + 2.0j]", "[1.0]"))
+imag = _of_one(
+    "imag", complex_numbers.imag, "The imaginary part.", ("[1.0 + 2.0j]", "[2.0]"), dtype="its real dtype"
+)
+real = _of_one(
+    "real", complex_numbers.real, "The real part.", ("[1.0 + 2.0j]", "[1.0]"), dtype="its real dtype"
+)
 
 isfinite = _of_one(
     "isfinite",
@@ -147,15 +187,30 @@ isfinite = _of_one(
     "Whether ``x`` is neither infinite nor nan.",
     ("[1.0, xp.inf]", "[True, False]"),
     floats=True,
+    dtype=_BOOL,
 )
 isinf = _of_one(
-    "isinf", comparison.isinf, "Whether ``x`` is infinite.", ("[1.0, xp.inf]", "[False, True]"), floats=True
+    "isinf",
+    comparison.isinf,
+    "Whether ``x`` is infinite.",
+    ("[1.0, xp.inf]", "[False, True]"),
+    floats=True,
+    dtype=_BOOL,
 )
 isnan = _of_one(
-    "isnan", comparison.isnan, "Whether ``x`` is nan.", ("[1.0, xp.nan]", "[False, True]"), floats=True
+    "isnan",
+    comparison.isnan,
+    "Whether ``x`` is nan.",
+    ("[1.0, xp.nan]", "[False, True]"),
+    floats=True,
+    dtype=_BOOL,
 )
 logical_not = _of_one(
-    "logical_not", comparison.logical_not, "Whether ``x`` does not hold.", ("[True, False]", "[False, True]")
+    "logical_not",
+    comparison.logical_not,
+    "Whether ``x`` does not hold.",
+    ("[True, False]", "[False, True]"),
+    dtype=_BOOL,
 )
 bitwise_invert = _of_one(
     "bitwise_invert", bitwise.invert, "Every bit flipped; of bools, the opposite.", ("[6]", "[-7]")
@@ -213,29 +268,46 @@ nextafter = _of_two(
 maximum = _of_two("maximum", arithmetic.maximum, "The larger; nan if either is.", ("[1, 5]", "3", "[3, 5]"))
 minimum = _of_two("minimum", arithmetic.minimum, "The smaller; nan if either is.", ("[1, 5]", "3", "[1, 3]"))
 
-equal = _of_two("equal", comparison.equal, "Whether ``x1 == x2``.", ("[1, 2]", "2", "[False, True]"))
+equal = _of_two(
+    "equal", comparison.equal, "Whether ``x1 == x2``.", ("[1, 2]", "2", "[False, True]"), dtype=_BOOL
+)
 not_equal = _of_two(
-    "not_equal", comparison.not_equal, "Whether ``x1 != x2``.", ("[1, 2]", "2", "[True, False]")
+    "not_equal", comparison.not_equal, "Whether ``x1 != x2``.", ("[1, 2]", "2", "[True, False]"), dtype=_BOOL
 )
-less = _of_two("less", comparison.less, "Whether ``x1 < x2``.", ("[1, 2]", "2", "[True, False]"))
+less = _of_two("less", comparison.less, "Whether ``x1 < x2``.", ("[1, 2]", "2", "[True, False]"), dtype=_BOOL)
 less_equal = _of_two(
-    "less_equal", comparison.less_equal, "Whether ``x1 <= x2``.", ("[1, 2]", "2", "[True, True]")
+    "less_equal", comparison.less_equal, "Whether ``x1 <= x2``.", ("[1, 2]", "2", "[True, True]"), dtype=_BOOL
 )
-greater = _of_two("greater", comparison.greater, "Whether ``x1 > x2``.", ("[2, 3]", "2", "[False, True]"))
+greater = _of_two(
+    "greater", comparison.greater, "Whether ``x1 > x2``.", ("[2, 3]", "2", "[False, True]"), dtype=_BOOL
+)
 greater_equal = _of_two(
-    "greater_equal", comparison.greater_equal, "Whether ``x1 >= x2``.", ("[1, 2]", "2", "[False, True]")
+    "greater_equal",
+    comparison.greater_equal,
+    "Whether ``x1 >= x2``.",
+    ("[1, 2]", "2", "[False, True]"),
+    dtype=_BOOL,
 )
 logical_and = _of_two(
-    "logical_and", comparison.logical_and, "Whether both hold.", ("[True, False]", "True", "[True, False]")
+    "logical_and",
+    comparison.logical_and,
+    "Whether both hold.",
+    ("[True, False]", "True", "[True, False]"),
+    dtype=_BOOL,
 )
 logical_or = _of_two(
-    "logical_or", comparison.logical_or, "Whether either holds.", ("[True, False]", "False", "[True, False]")
+    "logical_or",
+    comparison.logical_or,
+    "Whether either holds.",
+    ("[True, False]", "False", "[True, False]"),
+    dtype=_BOOL,
 )
 logical_xor = _of_two(
     "logical_xor",
     comparison.logical_xor,
     "Whether exactly one holds.",
     ("[True, False]", "True", "[False, True]"),
+    dtype=_BOOL,
 )
 bitwise_and = _of_two("bitwise_and", bitwise.bitwise_and, "Bits set in both.", ("[6]", "3", "[2]"))
 bitwise_or = _of_two("bitwise_or", bitwise.bitwise_or, "Bits set in either.", ("[6]", "3", "[7]"))
@@ -255,6 +327,9 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:
         x: real numbers, whose dtype the result has.
         min: a number or an array that broadcasts with ``x``; None for no bound.
         max: as ``min``. Where the bounds cross, ``max`` is taken.
+
+    Returns:
+        An array with the shape to which the inputs broadcast, and the dtype of ``x``.
 
     Raises:
         DTypeError: complex numbers, or a bound of a higher kind than ``x``.

@@ -17,6 +17,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import fft as transforms
+from dualflow.numpy.docstrings import complete_docstrings
 
 __all__ = [
     "fft",
@@ -72,6 +73,10 @@ def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backwa
         norm: "backward" divides the inverse transforms by ``n``, "forward" the others, "ortho" both by its
             square root.
 
+    Returns:
+        A complex array with the shape of ``x``, but ``n`` along ``axis``; complex64 for float32 and
+        complex64.
+
     Raises:
         InvalidArgumentError: a size below 1, or another norm.
 
@@ -84,6 +89,12 @@ def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backwa
 
 def ifft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """The inverse of :func:`fft`, with its arguments.
+
+    Returns:
+        A complex array with the shape of ``x``, but ``n`` along ``axis``; complex64 for complex64.
+
+    Raises:
+        InvalidArgumentError: ``n`` is not positive, or ``norm`` is another word.
 
     >>> import dualflow.array_api as xp
     >>> xp.fft.ifft(xp.asarray([2.0, 0.0])).tolist()
@@ -101,6 +112,10 @@ def fftn(x: Any, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "backwa
         axes: over which to transform: by default all, or as many last ones as ``s`` has sizes.
         norm: as :func:`fft` takes it.
 
+    Returns:
+        A complex array with the shape of ``x``, but ``s`` along ``axes``; complex64 for float32 and
+        complex64.
+
     Raises:
         InvalidArgumentError: another number of sizes than of axes, a size below 1, or another norm.
 
@@ -114,6 +129,13 @@ def fftn(x: Any, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "backwa
 def ifftn(x: Any, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "backward") -> Array:
     """The inverse of :func:`fftn`, with its arguments.
 
+    Returns:
+        A complex array with the shape of ``x``, but ``s`` along ``axes``; complex64 for complex64.
+
+    Raises:
+        InvalidArgumentError: ``s`` is not a positive size for each axis, an axis is out of range, or ``norm``
+            is another word.
+
     >>> import dualflow.array_api as xp
     >>> xp.fft.ifftn(xp.ones((2, 2))).tolist()
     [[(1+0j), 0j], [0j, 0j]]
@@ -122,7 +144,10 @@ def ifftn(x: Any, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "backw
 
 
 def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """:func:`fft` of real signals, of which the result has ``n // 2 + 1`` elements: the others mirror these.
+    """The first half of :func:`fft` of real signals, of which the other half is the conjugate.
+
+    Returns:
+        A complex array with the shape of ``x``, but ``n // 2 + 1`` along ``axis``; complex64 for float32.
 
     Raises:
         DTypeError: complex numbers.
@@ -135,7 +160,16 @@ def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
 
 
 def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """The inverse of :func:`rfft`: real, of size ``n``, by default twice one less than ``x`` has.
+    """The inverse of :func:`rfft`.
+
+    Args:
+        n: the size of the result along the axis; ``2 * (size - 1)`` by default.
+
+    Returns:
+        A real array with the shape of ``x``, but ``n`` along ``axis``; float32 for complex64.
+
+    Raises:
+        InvalidArgumentError: ``n`` is not positive, or ``norm`` is another word.
 
     >>> import dualflow.array_api as xp
     >>> xp.fft.irfft(xp.asarray([1.0, 1.0])).tolist()
@@ -146,6 +180,10 @@ def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "back
 
 def rfftn(x: Any, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "backward") -> Array:
     """:func:`rfft` along the last of several axes, and :func:`fft` along the others; see :func:`fftn`.
+
+    Returns:
+        A complex array with the shape of ``x``, but ``s`` along ``axes``, where the last one has ``s[-1] // 2
+        + 1``.
 
     Raises:
         DTypeError: complex numbers.
@@ -158,7 +196,17 @@ def rfftn(x: Any, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "backw
 
 
 def irfftn(x: Any, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "backward") -> Array:
-    """The inverse of :func:`rfftn`: real; ``s`` has the sizes of the result, the last as in :func:`irfft`.
+    """The inverse of :func:`rfftn`.
+
+    Args:
+        s: the sizes of the result along ``axes``; by default those of ``x``, the last one ``2 * (size - 1)``.
+
+    Returns:
+        A real array with the shape of ``x``, but ``s`` along ``axes``; float32 for complex64.
+
+    Raises:
+        InvalidArgumentError: ``s`` is not a positive size for each axis, an axis is out of range, or ``norm``
+            is another word.
 
     >>> import dualflow.array_api as xp
     >>> xp.fft.irfftn(xp.ones((2, 2))).tolist()
@@ -168,9 +216,18 @@ def irfftn(x: Any, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "back
 
 
 def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """The transform, real, of signals whose second half, left out, mirrors the first conjugated.
+    """The transform, which is real, of signals with Hermitian symmetry, from the first half of each.
 
     ``n`` is the size of the result, by default twice one less than ``x`` has; the rest is as in :func:`fft`.
+
+    Args:
+        n: the size of the result along the axis; ``2 * (size - 1)`` by default.
+
+    Returns:
+        A real array with the shape of ``x``, but ``n`` along ``axis``; float32 for complex64.
+
+    Raises:
+        InvalidArgumentError: ``n`` is not positive, or ``norm`` is another word.
 
     >>> import dualflow.array_api as xp
     >>> xp.fft.hfft(xp.asarray([1.0, 0.0])).tolist()
@@ -180,7 +237,10 @@ def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
 
 
 def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
-    """The inverse of :func:`hfft`, of real numbers; ``n // 2 + 1`` complex numbers along the axis.
+    """The inverse of :func:`hfft`: the first half of each signal.
+
+    Returns:
+        A complex array with the shape of ``x``, but ``n // 2 + 1`` along ``axis``; complex64 for float32.
 
     Raises:
         DTypeError: complex numbers.
@@ -193,13 +253,16 @@ def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "back
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Array:
-    """The frequencies of what :func:`fft` returns.
+    """The frequencies of :func:`fft`: from 0 up, then the negative ones.
 
     Args:
         n: how many elements were transformed.
         d: the time between two of them.
         dtype: a real floating dtype; float64 by default.
         device: the CPU, which is the only device.
+
+    Returns:
+        A vector of ``n`` elements, of the dtype.
 
     Raises:
         DTypeError: a dtype that is not real and floating.
@@ -213,7 +276,18 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None)
 
 
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Array:
-    """The frequencies of what :func:`rfft` returns; arguments are those of :func:`fftfreq`.
+    """The frequencies of :func:`rfft`.
+
+    Args:
+        n: the number of samples.
+        d: the spacing of the samples.
+        dtype: the dtype; float64 by default.
+
+    Returns:
+        A vector of ``n // 2 + 1`` elements, of the dtype.
+
+    Raises:
+        InvalidArgumentError: ``n`` is not positive, or another device than the CPU.
 
     >>> import dualflow.array_api as xp
     >>> xp.fft.rfftfreq(4).tolist()
@@ -234,7 +308,16 @@ def _frequencies(function: Callable[[int, float], Any], n: int, d: float, dtype:
 
 
 def fftshift(x: Any, /, *, axes: Any = None) -> Array:
-    """The frequency 0 moved to the middle of each axis, or of those named.
+    """The elements shifted so that the frequency 0 is in the middle of the axes.
+
+    Args:
+        axes: an axis or several; all by default.
+
+    Returns:
+        An array with the shape and dtype of ``x``.
+
+    Raises:
+        InvalidArgumentError: an axis is out of range.
 
     >>> import dualflow.array_api as xp
     >>> xp.fft.fftshift(xp.asarray([0, 1, -2, -1])).tolist()
@@ -247,6 +330,15 @@ def fftshift(x: Any, /, *, axes: Any = None) -> Array:
 def ifftshift(x: Any, /, *, axes: Any = None) -> Array:
     """The inverse of :func:`fftshift`.
 
+    Args:
+        axes: an axis or several; all by default.
+
+    Returns:
+        An array with the shape and dtype of ``x``.
+
+    Raises:
+        InvalidArgumentError: an axis is out of range.
+
     >>> import dualflow.array_api as xp
     >>> xp.fft.ifftshift(xp.asarray([-2, -1, 0, 1])).tolist()
     [0, 1, -2, -1]
@@ -255,5 +347,15 @@ def ifftshift(x: Any, /, *, axes: Any = None) -> Array:
     return Array(transforms.ifftshift(tensor, axes_of(axes, len(tensor.shape))))
 
 
+complete_docstrings(
+    globals(),
+    "is no array",
+    x="an array of one axis or more.",
+    device="the CPU, which is the only device; None by default.",
+    n="the size of the axis, which is cut off or filled up with zeros; that of ``x`` by default.",
+    s="the sizes of the axes, which are cut off or filled up with zeros; those of ``x`` by default.",
+    axes="the axes; all by default, or the last ones if ``s`` is passed.",
+    norm='"backward", "ortho" or "forward", as for :func:`fft`; "backward" by default.',
+)
 make_entries(globals())
 _publish(globals())

@@ -79,6 +79,11 @@ class Inspection:
 def __array_namespace_info__() -> Inspection:
     """The namespace's dtypes, defaults, devices and capabilities, by the standard's inspection functions.
 
+    Raises nothing.
+
+    Returns:
+        An :class:`Inspection`.
+
     >>> import dualflow.array_api as xp
     >>> xp.__array_namespace_info__().default_dtypes()["integral"]
     dualflow.int64

@@ -20,6 +20,7 @@ from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import linalg as matrices
 from dualflow.numpy import norms
+from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.linalg import EigenPairs, OrthogonalFactors, SignAndLogarithm, SingularFactors
 from dualflow.numpy.operands import as_matrices, default_rtol
 from dualflow.ops.linear_algebra import inverse
@@ -60,6 +61,9 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Array:
         x: square matrices, of which the lower triangle is read.
         upper: whether to return the adjoint of the factor, which is upper triangular.
 
+    Returns:
+        An array with the shape of ``x``, and its dtype, float64 for integers.
+
     Raises:
         InvalidArgumentError: not square, or not positive definite.
 
@@ -73,6 +77,9 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Array:
 def eigh(x: Any, /) -> EigenPairs[Array]:
     """The ``eigenvalues``, real and ascending, of Hermitian matrices, and ``eigenvectors`` as columns.
 
+    Returns:
+        A named tuple of ``eigenvalues``, in the real dtype of ``x``, and ``eigenvectors``, in its dtype.
+
     Raises:
         InvalidArgumentError: not square matrices.
 
@@ -85,6 +92,9 @@ def eigh(x: Any, /) -> EigenPairs[Array]:
 
 def eigvalsh(x: Any, /) -> Array:
     """The eigenvalues of Hermitian matrices, real and ascending.
+
+    Returns:
+        An array with the shape of ``x`` without the last axis, and its real dtype.
 
     Raises:
         InvalidArgumentError: not square matrices.
@@ -102,6 +112,9 @@ def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> Orthog
     Args:
         x: matrices.
         mode: "reduced" for as many columns as the smaller size, or "complete" for as many as rows.
+
+    Returns:
+        A named tuple of ``Q`` and ``R``, in the dtype of ``x``.
 
     Raises:
         InvalidArgumentError: fewer than two axes, or another mode.
@@ -124,6 +137,9 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SingularFactors[Array]:
         full_matrices: whether ``U`` and ``Vh`` are square, or have as many columns and rows as ``S`` has
             elements.
 
+    Returns:
+        A named tuple of ``U``, ``S`` and ``Vh``; ``S`` has the real dtype of ``x``.
+
     Raises:
         InvalidArgumentError: fewer than two axes.
 
@@ -136,6 +152,10 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SingularFactors[Array]:
 
 def svdvals(x: Any, /) -> Array:
     """The singular values of matrices, in descending order.
+
+    Returns:
+        An array with the shape of ``x``, where the smaller of the last two sizes replaces both, and its real
+        dtype.
 
     Raises:
         InvalidArgumentError: fewer than two axes.
@@ -153,6 +173,9 @@ def svdvals(x: Any, /) -> Array:
 def det(x: Any, /) -> Array:
     """The determinants of square matrices.
 
+    Returns:
+        An array with the shape of ``x`` without the last two axes, and its dtype.
+
     Raises:
         InvalidArgumentError: not square matrices.
 
@@ -166,6 +189,9 @@ def det(x: Any, /) -> Array:
 def slogdet(x: Any, /) -> SignAndLogarithm[Array]:
     """The ``sign`` of the determinants of square matrices, and ``logabsdet``, of their magnitudes.
 
+    Returns:
+        A named tuple of ``sign``, in the dtype of ``x``, and ``logabsdet``, in its real dtype.
+
     Raises:
         InvalidArgumentError: not square matrices.
 
@@ -178,6 +204,9 @@ def slogdet(x: Any, /) -> SignAndLogarithm[Array]:
 
 def inv(x: Any, /) -> Array:
     """The inverses of square matrices.
+
+    Returns:
+        An array with the shape and dtype of ``x``.
 
     Raises:
         InvalidArgumentError: not square, or not invertible.
@@ -195,6 +224,9 @@ def solve(x1: Any, x2: Any, /) -> Array:
     Args:
         x1: square matrices.
         x2: right-hand sides: a vector, or matrices; the batches broadcast.
+
+    Returns:
+        An array with the shape of ``x2``, and the common dtype.
 
     Raises:
         InvalidArgumentError: sizes that do not fit, or matrices that are not invertible.
@@ -214,6 +246,9 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Array:
         rtol: singular values up to this part of the largest count as 0: a number, or one for each matrix. By
             default the larger size times the dtype's ``eps``.
 
+    Returns:
+        An array with the last two sizes of ``x`` exchanged, and its dtype.
+
     Raises:
         InvalidArgumentError: fewer than two axes.
 
@@ -226,7 +261,18 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Array:
 
 
 def matrix_rank(x: Any, /, *, rtol: Any = None) -> Array:
-    """The ranks of matrices: how many singular values do not count as 0; see :func:`pinv`.
+    """The ranks of matrices: the number of singular values that do not count as 0; see :func:`pinv`.
+
+    Args:
+        x: an array of two axes or more.
+        rtol: the bound, relative to the largest singular value; the larger size times the dtype's ``eps`` by
+            default.
+
+    Returns:
+        An int64 array with the shape of ``x`` without the last two axes.
+
+    Raises:
+        InvalidArgumentError: ``x`` has fewer than two axes.
 
     >>> import dualflow.array_api as xp
     >>> xp.linalg.matrix_rank(xp.asarray([[1.0, 1.0], [1.0, 1.0]])).tolist()
@@ -236,7 +282,14 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Array:
 
 
 def matrix_power(x: Any, n: int, /) -> Array:
-    """Square matrices to an integer power; the inverse's for a negative one.
+    """Square matrices to an integer power; a negative one inverts them first.
+
+    Args:
+        x: square matrices.
+        n: an integer.
+
+    Returns:
+        An array with the shape and dtype of ``x``.
 
     Raises:
         InvalidArgumentError: not square, or not invertible where ``n`` is negative.
@@ -260,6 +313,12 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: flo
         keepdims: keep these axes, as size 1.
         ord: the order; inf for the largest magnitude, -inf for the smallest, 0 for how many are not 0.
 
+    Returns:
+        A real array with the shape of ``x`` without the axes.
+
+    Raises:
+        InvalidArgumentError: ``axis`` is out of range, or ``ord`` is not a number.
+
     >>> import dualflow.array_api as xp
     >>> xp.linalg.vector_norm(xp.asarray([3.0, 4.0])).tolist()
     5.0
@@ -277,6 +336,9 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array
         ord: "fro" for the root of the sum of squared magnitudes, "nuc" for the sum of singular values, 2 and
             -2 for the largest and smallest of these, 1 and -1 for the largest and smallest sum of magnitudes
             of a column, inf and -inf for those of a row.
+
+    Returns:
+        A real array with the shape of ``x`` without the last two axes.
 
     Raises:
         InvalidArgumentError: fewer than two axes, or another order.
@@ -296,6 +358,9 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array
 def outer(x1: Any, x2: Any, /) -> Array:
     """The products of each element of a vector with each of another.
 
+    Returns:
+        A matrix of shape (x1.size, x2.size), and the common dtype.
+
     Raises:
         InvalidArgumentError: arrays of other than one axis.
 
@@ -308,6 +373,9 @@ def outer(x1: Any, x2: Any, /) -> Array:
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     """The cross product of vectors of three elements along ``axis``; the other axes broadcast.
+
+    Returns:
+        An array with the shape to which the inputs broadcast, and the common dtype.
 
     Raises:
         InvalidArgumentError: another number of elements, or sizes that do not broadcast.
@@ -328,6 +396,9 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Array:
         x: an array of two axes or more.
         offset: which diagonal: 0 for the main one, above it positive.
 
+    Returns:
+        An array with the shape of ``x``, where the diagonal replaces the last two axes, and its dtype.
+
     Raises:
         InvalidArgumentError: fewer than two axes, or sizes that are not known.
 
@@ -341,6 +412,17 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Array:
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
     """The sums of the diagonals of matrices; see :func:`diagonal`, and :func:`sum` for dtypes.
 
+    Args:
+        x: an array of two axes or more.
+        offset: the diagonal: 0 is the main one, positive ones are above it.
+        dtype: the dtype to add in; by default that of ``x``, 64 bits for integers.
+
+    Returns:
+        An array with the shape of ``x`` without the last two axes, and the dtype.
+
+    Raises:
+        InvalidArgumentError: ``x`` has fewer than two axes.
+
     >>> import dualflow.array_api as xp
     >>> xp.linalg.trace(xp.asarray([[1, 2], [3, 4]])).tolist()
     5
@@ -348,5 +430,12 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
     return Array(matrices.trace(tensor_of(x), offset=operator.index(offset), dtype=dtype))
 
 
+complete_docstrings(
+    globals(),
+    "is no array",
+    x="an array of any shape.",
+    x1="an array, or a number if ``x2`` is an array.",
+    x2="an array, or a number if ``x1`` is an array.",
+)
 make_entries(globals())
 _publish(globals())

@@ -10,12 +10,19 @@ from dualflow.array_api.axes import axes_of, axis_of, ints_of
 from dualflow.array_api.data_types import of_one_dtype
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import manipulation, reordering
+from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import broadcast_together, flat
 from dualflow.ops import arrangement, broadcasting, joining, repetition
 
 
 def broadcast_to(x: Any, /, shape: Sequence[int]) -> Array:
-    """``x`` with its axes of size 1 stretched, and more axes in front, so that it has ``shape``.
+    """``x`` broadcast to ``shape``: repeated along new leading axes and axes of size 1.
+
+    Args:
+        shape: the sizes, a tuple of integers.
+
+    Returns:
+        An array with the shape, and the dtype of ``x``.
 
     Raises:
         InvalidArgumentError: ``x`` does not broadcast to ``shape``.
@@ -28,7 +35,13 @@ def broadcast_to(x: Any, /, shape: Sequence[int]) -> Array:
 
 
 def broadcast_arrays(*arrays: Any) -> list[Array]:
-    """The arrays, each broadcast to the shape of all together.
+    """The arrays broadcast to their common shape.
+
+    Args:
+        *arrays: arrays of shapes that broadcast.
+
+    Returns:
+        A list of arrays of one shape; the dtypes stay.
 
     Raises:
         InvalidArgumentError: shapes that do not broadcast.
@@ -41,7 +54,14 @@ def broadcast_arrays(*arrays: Any) -> list[Array]:
 
 
 def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
-    """The arrays one after the other along ``axis``; flattened first where it is None.
+    """The arrays joined along ``axis``.
+
+    Args:
+        arrays: a tuple or list of arrays, whose sizes differ along ``axis`` only.
+        axis: the axis; None to flatten the arrays first.
+
+    Returns:
+        An array whose size along ``axis`` is the sum of the sizes, and the common dtype.
 
     Raises:
         InvalidArgumentError: no arrays, or sizes that differ on another axis.
@@ -59,6 +79,13 @@ def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
 def stack(arrays: Any, /, *, axis: int = 0) -> Array:
     """The arrays, of one shape, joined along a new axis.
 
+    Args:
+        arrays: a tuple or list of arrays of one shape.
+        axis: the position of the new axis in the result.
+
+    Returns:
+        An array with the shape of each and the new axis, and the common dtype.
+
     Raises:
         InvalidArgumentError: no arrays, or shapes that differ.
 
@@ -71,7 +98,10 @@ def stack(arrays: Any, /, *, axis: int = 0) -> Array:
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """The slices of ``x`` along ``axis``, whose size is known, which they don't have any more.
+    """The slices of ``x`` along ``axis``, without it.
+
+    Returns:
+        A tuple of as many arrays as the size of ``axis``, in the dtype of ``x``.
 
     >>> import dualflow.array_api as xp
     >>> [row.tolist() for row in xp.unstack(xp.asarray([[1, 2], [3, 4]]))]
@@ -82,7 +112,13 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
 
 
 def expand_dims(x: Any, /, axis: int | tuple[int, ...]) -> Array:
-    """``x`` with axes of size 1, at the places ``axis`` of the result.
+    """``x`` with new axes of size 1.
+
+    Args:
+        axis: the position of the new axis in the result, or several.
+
+    Returns:
+        An array with the shape of ``x`` and the new axes, and its dtype.
 
     Raises:
         InvalidArgumentError: a place is named twice.
@@ -98,7 +134,13 @@ def expand_dims(x: Any, /, axis: int | tuple[int, ...]) -> Array:
 
 
 def squeeze(x: Any, /, axis: int | tuple[int, ...]) -> Array:
-    """``x`` without the axes ``axis``, which have size 1.
+    """``x`` without axes of size 1.
+
+    Args:
+        axis: the axis to remove, or several.
+
+    Returns:
+        An array with the shape of ``x`` without these axes, and its dtype.
 
     Raises:
         InvalidArgumentError: an axis of another size, or one named twice.
@@ -121,6 +163,9 @@ def reshape(x: Any, /, shape: Sequence[int], *, copy: bool | None = None) -> Arr
         copy: whether assignments to the result must not be seen in ``x``; they never are, and the elements
             are only copied where they have to be.
 
+    Returns:
+        An array with the shape, and the dtype of ``x``.
+
     Raises:
         InvalidArgumentError: another number of elements.
 
@@ -134,6 +179,12 @@ def reshape(x: Any, /, shape: Sequence[int], *, copy: bool | None = None) -> Arr
 def permute_dims(x: Any, /, axes: Sequence[int]) -> Array:
     """``x`` with its axes in another order.
 
+    Args:
+        axes: all axes in their new order.
+
+    Returns:
+        An array with the sizes of ``x`` in that order, and its dtype.
+
     Raises:
         InvalidArgumentError: ``axes`` does not name each axis once.
 
@@ -146,7 +197,14 @@ def permute_dims(x: Any, /, axes: Sequence[int]) -> Array:
 
 
 def moveaxis(x: Any, source: Any, destination: Any, /) -> Array:
-    """``x`` with some axes at other places, and the others in their order.
+    """``x`` with some axes moved to other positions; the others keep their order.
+
+    Args:
+        source: an axis or several.
+        destination: their positions in the result.
+
+    Returns:
+        An array with the sizes of ``x`` in the new order, and its dtype.
 
     Raises:
         InvalidArgumentError: as many sources as destinations are needed, each once.
@@ -161,7 +219,13 @@ def moveaxis(x: Any, source: Any, destination: Any, /) -> Array:
 
 
 def flip(x: Any, /, *, axis: Any = None) -> Array:
-    """``x`` backwards along one axis, several, or all.
+    """The elements in reverse order along axes.
+
+    Args:
+        axis: an axis or several; all by default.
+
+    Returns:
+        An array with the shape and dtype of ``x``.
 
     >>> import dualflow.array_api as xp
     >>> xp.flip(xp.asarray([1, 2, 3])).tolist()
@@ -173,12 +237,15 @@ def flip(x: Any, /, *, axis: Any = None) -> Array:
 
 
 def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Array:
-    """``x`` moved by ``shift`` places along ``axis``; what leaves at one end comes in at the other.
+    """``x`` shifted along axes; elements that leave at one end enter at the other.
 
     Args:
         x: an array.
         shift: how many places, or one number for each axis.
         axis: one axis or several, also several times; the flattened array is rolled where it is None.
+
+    Returns:
+        An array with the shape and dtype of ``x``.
 
     Raises:
         InvalidArgumentError: another number of shifts than axes.
@@ -195,12 +262,15 @@ def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Array:
 
 
 def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Array:
-    """``x`` with each element, or each slice along ``axis``, several times.
+    """``x`` with each element, or each slice along ``axis``, repeated.
 
     Args:
         x: an array, which is flattened where ``axis`` is None.
         repeats: how often, or an array of integers, one for each slice.
         axis: whose slices to repeat.
+
+    Returns:
+        An array with the shape of ``x``, but the sum of ``repeats`` along ``axis``, and its dtype.
 
     Raises:
         InvalidArgumentError: a negative number, or another number of them than slices.
@@ -216,12 +286,15 @@ def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Array:
 
 
 def tile(x: Any, repetitions: Sequence[int], /) -> Array:
-    """``x`` repeated along each axis.
+    """``x`` repeated as a whole along each axis.
 
     Args:
         x: an array.
         repetitions: how often along each axis, the last ones where they are fewer. Where they are more, ``x``
             has axes of size 1 in front.
+
+    Returns:
+        An array whose sizes are those of ``x`` times ``repetitions``, and its dtype.
 
     Raises:
         InvalidArgumentError: a negative number.
@@ -233,4 +306,9 @@ def tile(x: Any, repetitions: Sequence[int], /) -> Array:
     return Array(reordering.tile(tensor_of(x), tuple(repetitions)))
 
 
+complete_docstrings(
+    globals(),
+    "is no array",
+    x="an array of any shape.",
+)
 make_entries(globals())

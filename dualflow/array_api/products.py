@@ -8,12 +8,16 @@ from typing import Any
 from dualflow.array_api.array import Array, tensor_of
 from dualflow.array_api.axes import axis_of
 from dualflow.core.tracebacks import make_entries
+from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.products import matrix_product, vector_product
 from dualflow.ops import products
 
 
 def matmul(x1: Any, x2: Any, /) -> Array:
     """The matrix product; a vector ``x1`` counts as a row, a vector ``x2`` as a column.
+
+    Returns:
+        An array with the shape of the product, and the common dtype.
 
     Raises:
         InvalidArgumentError: an array without axes, or sizes that do not fit.
@@ -28,6 +32,9 @@ def matmul(x1: Any, x2: Any, /) -> Array:
 
 def matrix_transpose(x: Any, /) -> Array:
     """The last two axes swapped.
+
+    Returns:
+        An array with the last two sizes of ``x`` exchanged, and its dtype.
 
     Raises:
         InvalidArgumentError: fewer than two axes.
@@ -48,7 +55,7 @@ def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[
         axes: how many last axes of ``x1`` meet the first ones of ``x2``, or two sequences of axes that meet.
 
     Returns:
-        The other axes of ``x1``, then those of ``x2``.
+        An array with the other axes of ``x1``, then those of ``x2``, and the common dtype.
 
     Raises:
         InvalidArgumentError: sizes that meet and differ.
@@ -62,7 +69,13 @@ def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
-    """The sum of ``conj(x1) * x2`` along ``axis``, which counts from the end; the other axes broadcast.
+    """The dot products of vectors along ``axis``: ``sum(conj(x1) * x2)``; the other axes broadcast.
+
+    Args:
+        axis: the axis, which is negative: it counts from the end.
+
+    Returns:
+        An array with the shape to which the inputs broadcast, without ``axis``, and the common dtype.
 
     Raises:
         InvalidArgumentError: sizes that differ along the axis, or do not broadcast.
@@ -76,4 +89,11 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     return Array(vector_product(x, y, axis_of(axis, rank) - rank))
 
 
+complete_docstrings(
+    globals(),
+    "is no array",
+    x="an array of any shape.",
+    x1="an array of one axis or more.",
+    x2="an array of one axis or more.",
+)
 make_entries(globals())

@@ -12,6 +12,7 @@ from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import indexing
 from dualflow.numpy import sorting as ordering
 from dualflow.numpy.axis_reductions import position
+from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.ops import sorting, statistics
 from dualflow.ops.conversion import cast
 from dualflow.ops.selection import where as choose
@@ -20,12 +21,15 @@ from dualflow.ops.selection import where as choose
 
 
 def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Array:
-    """The slices of ``x`` along ``axis`` at the positions ``indices``.
+    """The slices of ``x`` along ``axis`` at ``indices``.
 
     Args:
         x: an array of one axis or more.
         indices: integers of one axis; negative ones count from the end.
         axis: where to pick; an array of one axis needs none.
+
+    Returns:
+        An array with the shape of ``x``, but the size of ``indices`` along ``axis``, and its dtype.
 
     Raises:
         OutOfRangeError: a position is outside the axis.
@@ -40,13 +44,17 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Array:
 
 
 def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Array:
-    """For each row of ``x`` along ``axis``, the elements at that row's positions, such as argsort returns.
+    """The elements at the indices of each row along ``axis``, such as :func:`argsort` returns them.
 
     Args:
         x: an array.
         indices: integers, as many axes as ``x`` has; the sizes of the others broadcast with those of ``x``.
             Negative ones count from the end.
         axis: along which the rows run.
+
+    Returns:
+        An array with the shape to which ``x`` and ``indices`` broadcast, but that of ``indices`` along
+        ``axis``.
 
     Raises:
         OutOfRangeError: a position is outside the axis.
@@ -65,7 +73,13 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Array:
 
 
 def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
-    """Where the first maximum is along ``axis``, or in the flattened array; a nan counts as one.
+    """The index of the largest element along ``axis``, the first of several; nan counts as the largest.
+
+    Args:
+        axis: the axis; by default ``x`` is flattened.
+
+    Returns:
+        An int64 array with the shape of ``x`` without ``axis``.
 
     Raises:
         InvalidArgumentError: there are no elements.
@@ -78,7 +92,13 @@ def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Arr
 
 
 def argmin(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
-    """Where the first minimum is along ``axis``, or in the flattened array; a nan counts as one.
+    """The index of the smallest element along ``axis``, the first of several; nan counts as the smallest.
+
+    Args:
+        axis: the axis; by default ``x`` is flattened.
+
+    Returns:
+        An int64 array with the shape of ``x`` without ``axis``.
 
     Raises:
         InvalidArgumentError: there are no elements.
@@ -97,7 +117,13 @@ def _position(x: Any, axis: int | None, keepdims: bool, *, largest: bool) -> Arr
 
 
 def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
-    """How many elements are not 0, or hold, over ``axis``: one, several or all.
+    """The number of elements over ``axis`` that are not 0.
+
+    Args:
+        axis: the axes to reduce, an integer or a tuple; all by default.
+
+    Returns:
+        An int64 array with the shape of ``x`` without the reduced axes.
 
     >>> import dualflow.array_api as xp
     >>> xp.count_nonzero(xp.asarray([0, 3, 5])).tolist()
@@ -108,7 +134,13 @@ def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Arr
 
 
 def nonzero(x: Any, /) -> tuple[Array, ...]:
-    """The positions of the elements that are not 0, or hold: an array of integers for each axis.
+    """The indices of the elements that are not 0, a vector for each axis.
+
+    Args:
+        x: an array of one axis or more.
+
+    Returns:
+        A tuple of int64 vectors, one for each axis; their size depends on the elements.
 
     Raises:
         InvalidArgumentError: ``x`` has no axes.
@@ -121,13 +153,16 @@ def nonzero(x: Any, /) -> tuple[Array, ...]:
 
 
 def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None) -> Array:
-    """Where each element of ``x2`` would be put into ``x1`` so that it stays in order.
+    """The indices at which to insert ``x2`` into the sorted vector ``x1``, by binary search.
 
     Args:
         x1: real numbers of one axis, in ascending order, or in the order of ``sorter``.
         x2: the numbers to put in, of any shape.
         side: "left" of equal elements, or "right" of them.
         sorter: integers that put ``x1`` in order, as :func:`argsort` returns them.
+
+    Returns:
+        An int64 array with the shape of ``x2``.
 
     Raises:
         InvalidArgumentError: ``x1`` has not one axis, or another word for ``side``.
@@ -142,12 +177,15 @@ def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None)
 
 
 def where(condition: Any, x1: Any, x2: Any, /) -> Array:
-    """The elements of ``x1`` where ``condition`` holds, of ``x2`` elsewhere; all three broadcast.
+    """The elements of ``x1`` where ``condition`` holds, of ``x2`` elsewhere.
 
     Args:
         condition: bools.
         x1: what to take where it holds: an array, or a Python number.
         x2: what to take elsewhere, likewise.
+
+    Returns:
+        An array with the shape to which all broadcast, and the common dtype of ``x1`` and ``x2``.
 
     Raises:
         DTypeError: ``condition`` is not of bools, or neither ``x1`` nor ``x2`` is an array.
@@ -164,13 +202,16 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Array:
 
 
 def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """The positions along ``axis`` that put ``x`` in order; equal elements keep theirs, and nan is largest.
+    """The indices that sort ``x`` along ``axis``; nan counts as the largest.
 
     Args:
         x: real numbers of one axis or more.
         axis: along which to sort.
         descending: from the largest to the smallest.
         stable: whether equal elements must keep their order; they always do.
+
+    Returns:
+        An int64 array with the shape of ``x``.
 
     Raises:
         DTypeError: complex numbers.
@@ -185,7 +226,14 @@ def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool
 
 
 def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
-    """``x`` in order along ``axis``; arguments are those of :func:`argsort`.
+    """``x`` sorted along ``axis``; nan counts as the largest.
+
+    Args:
+        descending: whether to sort from the largest to the smallest.
+        stable: ignored: equal elements always keep their order.
+
+    Returns:
+        An array with the shape and dtype of ``x``.
 
     Raises:
         DTypeError: complex numbers.
@@ -202,4 +250,11 @@ def _direction(descending: bool) -> str:
     return "DESCENDING" if descending else "ASCENDING"
 
 
+complete_docstrings(
+    globals(),
+    "is no array",
+    x="an array of any shape.",
+    x1="an array, or a number if ``x2`` is an array.",
+    x2="an array, or a number if ``x1`` is an array.",
+)
 make_entries(globals())

@@ -8,6 +8,7 @@ from dualflow.array_api.array import Array, tensor_of
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import distinct
 from dualflow.numpy.distinct import DistinctAll, DistinctCounts, DistinctInverse
+from dualflow.numpy.docstrings import complete_docstrings
 
 
 def unique_all(x: Any, /) -> DistinctAll[Array]:
@@ -16,8 +17,8 @@ def unique_all(x: Any, /) -> DistinctAll[Array]:
     Every nan is an element of its own.
 
     Returns:
-        A named tuple of ``values``, ``indices`` of their first occurrences in the flattened array,
-        ``inverse_indices``, of the shape of ``x``, that make it of the values, and ``counts``.
+        A named tuple of ``values``, ``indices``, ``inverse_indices`` and ``counts``; the last three are
+        int64.
 
     >>> import dualflow.array_api as xp
     >>> [part.tolist() for part in xp.unique_all(xp.asarray([3, 1, 3]))]
@@ -27,7 +28,10 @@ def unique_all(x: Any, /) -> DistinctAll[Array]:
 
 
 def unique_counts(x: Any, /) -> DistinctCounts[Array]:
-    """The different elements of ``x`` in order, and how many of each; see :func:`unique_all`.
+    """The distinct elements of ``x``, sorted, and how often each occurs; see :func:`unique_all`.
+
+    Returns:
+        A named tuple of ``values`` and ``counts``.
 
     >>> import dualflow.array_api as xp
     >>> [part.tolist() for part in xp.unique_counts(xp.asarray([3, 1, 3]))]
@@ -37,7 +41,10 @@ def unique_counts(x: Any, /) -> DistinctCounts[Array]:
 
 
 def unique_inverse(x: Any, /) -> DistinctInverse[Array]:
-    """The different elements of ``x`` in order, and for each of ``x`` which it is; see :func:`unique_all`.
+    """The distinct elements of ``x``, sorted, and the index of each element among them.
+
+    Returns:
+        A named tuple of ``values`` and ``inverse_indices``.
 
     >>> import dualflow.array_api as xp
     >>> [part.tolist() for part in xp.unique_inverse(xp.asarray([3, 1, 3]))]
@@ -47,7 +54,10 @@ def unique_inverse(x: Any, /) -> DistinctInverse[Array]:
 
 
 def unique_values(x: Any, /) -> Array:
-    """The different elements of ``x`` in order; every nan is one of its own.
+    """The distinct elements of ``x``, sorted; each nan is one of its own.
+
+    Returns:
+        A vector of the dtype of ``x``, whose size depends on the elements.
 
     >>> import dualflow.array_api as xp
     >>> xp.unique_values(xp.asarray([3, 1, 3])).tolist()
@@ -56,4 +66,9 @@ def unique_values(x: Any, /) -> Array:
     return Array(distinct.unique_values(tensor_of(x)))
 
 
+complete_docstrings(
+    globals(),
+    "is no array",
+    x="an array of any shape.",
+)
 make_entries(globals())

@@ -8,6 +8,7 @@ from dualflow.array_api.array import Array, in_floats, tensor_of
 from dualflow.array_api.axes import axes_of, only_axis
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.axis_reductions import accumulated, extreme, summed_in, variance
+from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.ops import statistics
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.powers import sqrt
@@ -23,6 +24,9 @@ def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = Fals
         dtype: of the result: by default that of ``x``, for integers int64 or uint64.
         keepdims: keep the reduced axes, as size 1.
 
+    Returns:
+        An array with the shape of ``x`` without the reduced axes, and the dtype.
+
     >>> import dualflow.array_api as xp
     >>> xp.sum(xp.asarray([[1, 2], [3, 4]]), axis=0).tolist()
     [4, 6]
@@ -32,7 +36,13 @@ def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = Fals
 
 
 def prod(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Array:
-    """The product over ``axis``; arguments and dtypes are those of :func:`sum`.
+    """The product over ``axis``; dtypes are those of :func:`sum`.
+
+    Args:
+        dtype: the dtype to multiply in; by default that of ``x``, 64 bits for integers.
+
+    Returns:
+        An array with the shape of ``x`` without the reduced axes, and the dtype.
 
     >>> import dualflow.array_api as xp
     >>> xp.prod(xp.asarray([2, 3, 4])).tolist()
@@ -43,7 +53,10 @@ def prod(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = Fal
 
 
 def max(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
-    """The largest element over ``axis``, one, several or all; nan if there is one.
+    """The largest element over ``axis``; nan if one is nan.
+
+    Returns:
+        An array with the shape of ``x`` without the reduced axes, and its dtype.
 
     Raises:
         InvalidArgumentError: there are no elements.
@@ -57,7 +70,10 @@ def max(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
 
 
 def min(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
-    """The smallest element over ``axis``, one, several or all; nan if there is one.
+    """The smallest element over ``axis``; nan if one is nan.
+
+    Returns:
+        An array with the shape of ``x`` without the reduced axes, and its dtype.
 
     Raises:
         InvalidArgumentError: there are no elements.
@@ -71,7 +87,10 @@ def min(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
 
 
 def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
-    """The mean over ``axis``, one, several or all; of integers in float64; nan where there are no elements.
+    """The mean over ``axis``; nan for no elements.
+
+    Returns:
+        An array with the shape of ``x`` without the reduced axes, and its dtype, float64 for integers.
 
     >>> import dualflow.array_api as xp
     >>> xp.mean(xp.asarray([1.0, 2.0, 6.0])).tolist()
@@ -102,7 +121,13 @@ def var(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool 
 
 
 def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Array:
-    """The square root of :func:`var`, whose arguments it takes.
+    """The standard deviation over ``axis``: the square root of :func:`var`.
+
+    Args:
+        correction: what to subtract from the number of elements in the divisor.
+
+    Returns:
+        An array with the shape of ``x`` without the reduced axes, and its dtype, float64 for integers.
 
     >>> import dualflow.array_api as xp
     >>> xp.std(xp.asarray([1.0, 3.0])).tolist()
@@ -115,13 +140,16 @@ def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool 
 def cumulative_sum(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Array:
-    """Running sums along ``axis``.
+    """The cumulative sums along ``axis``.
 
     Args:
         x: numbers of one axis or more.
         axis: along which to add up; an array of one axis needs none.
         dtype: of the result: by default that of ``x``, for integers int64 or uint64.
         include_initial: whether the first sum is 0, and there is one more.
+
+    Returns:
+        An array with the shape of ``x``, one larger along ``axis`` with ``include_initial``, and the dtype.
 
     Raises:
         InvalidArgumentError: no axis is named, and ``x`` has several or none.
@@ -138,7 +166,18 @@ def cumulative_sum(
 def cumulative_prod(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Array:
-    """Running products along ``axis``; arguments and dtypes are those of :func:`cumulative_sum`.
+    """The cumulative products along ``axis``; dtypes are those of :func:`cumulative_sum`.
+
+    Args:
+        axis: the axis; by default the only one.
+        dtype: the dtype to multiply in; by default that of ``x``, 64 bits for integers.
+        include_initial: whether to put 1 before the products.
+
+    Returns:
+        An array with the shape of ``x``, one larger along ``axis`` with ``include_initial``, and the dtype.
+
+    Raises:
+        InvalidArgumentError: ``axis`` is None, and ``x`` is not a vector.
 
     >>> import dualflow.array_api as xp
     >>> xp.cumulative_prod(xp.asarray([2, 3, 4]), include_initial=True).tolist()
@@ -149,4 +188,10 @@ def cumulative_prod(
     return Array(accumulated(tensor, along, "prod", include_initial))
 
 
+complete_docstrings(
+    globals(),
+    "is no array",
+    x="an array of any shape.",
+    axis="the axes to reduce, an integer or a tuple; all by default.",
+)
 make_entries(globals())

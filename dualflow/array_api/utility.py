@@ -9,11 +9,15 @@ from dualflow.array_api.axes import axes_of, axis_of
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import calculus
 from dualflow.numpy.axis_reductions import truth
+from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.ops.reduction import reduce_all, reduce_any
 
 
 def all(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
-    """Whether all elements hold, or are not 0, over ``axis``: one, several or all; True for none.
+    """Whether all elements over ``axis`` are true (not 0); True for no elements.
+
+    Returns:
+        A bool array with the shape of ``x`` without the reduced axes.
 
     >>> import dualflow.array_api as xp
     >>> xp.all(xp.asarray([[True, False], [True, True]]), axis=1).tolist()
@@ -24,7 +28,10 @@ def all(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
 
 
 def any(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
-    """Whether any element holds, or is not 0, over ``axis``: one, several or all; False for none.
+    """Whether any element over ``axis`` is true (not 0); False for no elements.
+
+    Returns:
+        A bool array with the shape of ``x`` without the reduced axes.
 
     >>> import dualflow.array_api as xp
     >>> xp.any(xp.asarray([[True, False], [False, False]]), axis=1).tolist()
@@ -35,7 +42,7 @@ def any(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
 
 
 def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Array:
-    """The differences of neighbours along ``axis``, ``n`` times over.
+    """The differences of neighbours along ``axis``, ``n`` times.
 
     Args:
         x: numbers of one axis or more.
@@ -43,6 +50,10 @@ def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: 
         n: how often; 0 for ``x`` itself.
         prepend: an array to put before ``x`` along the axis.
         append: an array to put after it.
+
+    Returns:
+        An array with the shape of ``x``, ``n`` smaller along ``axis``, and the common dtype of ``x`` and the
+        added arrays.
 
     Raises:
         InvalidArgumentError: ``n`` is negative.
@@ -57,4 +68,10 @@ def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: 
     return Array(calculus.diff(tensor, n, along, before, after))
 
 
+complete_docstrings(
+    globals(),
+    "is no array",
+    x="an array of any shape.",
+    axis="the axes to reduce, an integer or a tuple; all by default.",
+)
 make_entries(globals())

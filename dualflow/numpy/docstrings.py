@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from types import FunctionType
 from typing import Any, Final
 
-from dualflow.ops.docstrings import EXAMPLE, INDENTED
+from dualflow.ops.docstrings import INDENTED
 
 VALUES: Final = "a tensor, an array, a number or nested lists of them, of any shape."
 _VALUE_NAMES: Final = ("a", "x", "arr", "ary", "m", "a1", "a2", "x1", "x2", "ar1", "ar2", "b", "y", "p")
@@ -36,26 +36,30 @@ _REFUSED: Final = ("like", "out", "overwrite_input")
 _TITLES: Final = ("Args", "Returns", "Raises")
 _DTYPE_ERROR: Final = "DTypeError"
 _WIDTH: Final = 106
+_EXAMPLE: Final = ">>> import dualflow"
 
 
-def complete_docstrings(namespace: dict[str, Any], **descriptions: str) -> None:
+def complete_docstrings(
+    namespace: dict[str, Any], requirement: str = "can't become a tensor", /, **descriptions: str
+) -> None:
     """Complete the docstrings of the public functions that a module defines.
 
     Args:
         namespace: the module's ``globals()``, complete.
+        requirement: what is wrong with a value that raises a DTypeError.
         **descriptions: the module's own descriptions of arguments; they replace those of :data:`ARGUMENTS`.
     """
     texts = {**ARGUMENTS, **descriptions}
     for name, value in namespace.items():
         own = isinstance(value, FunctionType) and value.__module__ == namespace["__name__"]
         if own and not name.startswith("_") and value.__doc__:  # python -OO removes docstrings
-            value.__doc__ = _completed(value, value.__doc__, texts)
+            value.__doc__ = _completed(value, value.__doc__, texts, requirement)
 
 
-def _completed(function: FunctionType, doc: str, texts: dict[str, str]) -> str:
+def _completed(function: FunctionType, doc: str, texts: dict[str, str], requirement: str) -> str:
     """A docstring with all arguments, and the errors that follow from them."""
     text = doc.replace("\n    ", "\n") if INDENTED else doc
-    head, start, example = text.partition(EXAMPLE)
+    head, start, example = text.partition(_EXAMPLE)
     prose, sections = [], {}
     for paragraph in head.strip().split("\n\n"):
         title, _, body = paragraph.partition(":\n")
@@ -74,7 +78,7 @@ def _completed(function: FunctionType, doc: str, texts: dict[str, str]) -> str:
         parts.append(f"Returns:\n{sections['Returns']['']}")
     reasons = sections.get("Raises", {})
     if "Raises nothing." not in prose:
-        _add_reasons(reasons, [name for name, _ in parameters])
+        _add_reasons(reasons, [name for name, _ in parameters], requirement)
     if reasons:
         parts.append("\n".join(["Raises:", *[_entry(name, text) for name, text in reasons.items()]]))
     return "\n\n".join([part for part in parts if part]) + "\n\n" + start + example.rstrip() + "\n"
@@ -126,12 +130,12 @@ def _parameters(function: FunctionType) -> Iterator[tuple[str, Any]]:
         yield f"**{names[number + has_star]}", None
 
 
-def _add_reasons(reasons: dict[str, str], names: list[str]) -> None:
+def _add_reasons(reasons: dict[str, str], names: list[str], requirement: str) -> None:
     """Add the errors that follow from a function's parameters to those of its docstring."""
     added = {_DTYPE_ERROR: [], "InvalidArgumentError": []}  # type: dict[str, list[str]]
     values = [f"``{name}``" for name in names if name in _VALUE_NAMES]
     if values:
-        added[_DTYPE_ERROR].append(f"{' or '.join(values)} can't become a tensor")
+        added[_DTYPE_ERROR].append(f"{' or '.join(values)} {requirement}")
     added[_DTYPE_ERROR] += [f"``{name}`` is passed" for name in names if name in _REFUSED]
     if "dtype" in names:
         added[_DTYPE_ERROR].append("``dtype`` is no dtype that tensors have")
