@@ -271,7 +271,7 @@ def test_graph_draws_a_picture(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["model:square", "--draw", "square.gif"], "names no kind of picture"),
+        (["model:square", "--draw", "square.gif"], "has no extension of a picture"),
         (
             ["model:square", "--draw", "nowhere/square.svg"],
             "nowhere/square.svg can't be written: No such",
