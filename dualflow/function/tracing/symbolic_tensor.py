@@ -50,8 +50,8 @@ class SymbolicEngine(Engine):
     Attributes:
         name: the name of the traced function.
         tensors: the one symbolic tensor of each value, as returned by :meth:`tensor_of`.
-        provisional: values that a loop may not have assigned, each with what it is made of: a trace inside
-            makes it anew, so that it fails where it is read.
+        maybe_unassigned: values that a loop may not have assigned, with what is checked when they are read: a
+            nested trace adds the check again.
     """
 
     __slots__ = ("maybe_unassigned", "name", "tensors")
