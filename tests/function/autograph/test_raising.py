@@ -613,5 +613,5 @@ def test_numba_can_not_raise_them_and_says_so():
         assert x > 0, "no"
         return x + 1
 
-    with pytest.raises(InvalidArgumentError, match="raises exceptions that Python makes"):
+    with pytest.raises(InvalidArgumentError, match="raises exceptions that Python creates"):
         f.get_concrete_function(df.TensorSpec([], df.int32)).njit()
