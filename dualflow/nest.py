@@ -20,7 +20,7 @@ __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pa
 
 
 @entry
-def is_nested(seq: Any) -> bool:
+def is_nested(seq: object) -> bool:
     """Whether ``seq`` is a structure rather than one leaf.
 
     >>> import dualflow as df
@@ -31,7 +31,7 @@ def is_nested(seq: Any) -> bool:
 
 
 @entry
-def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
+def flatten(structure: object, expand_composites: bool = False) -> list[Any]:
     """The leaves of a structure from left to right.
 
     Args:
@@ -82,7 +82,7 @@ def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> A
 
 
 @entry
-def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any], expand_composites: bool = False) -> Any:
+def pack_sequence_as(structure: object, flat_sequence: Sequence[Any], expand_composites: bool = False) -> Any:
     """The values of ``flat_sequence`` in the structure of ``structure``.
 
     Raises:
@@ -107,7 +107,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any], expand_compos
 
 @entry
 def assert_same_structure(
-    nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False
+    nest1: object, nest2: object, check_types: bool = True, expand_composites: bool = False
 ) -> None:
     """Raise an error if the nesting of two structures differs.
 

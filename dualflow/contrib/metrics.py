@@ -7,7 +7,7 @@ and ``result()`` returns a tensor, both for a session to run; elsewhere they run
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.compat.v1.collection import GraphKeys
 from dualflow.compat.v1.initializers import Zeros
@@ -24,6 +24,11 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.reduction import argmax
 from dualflow.ops.shapes import size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dualflow.core.argument_types import DTypeLike, ShapeLike, TensorLike
 
 __all__ = ["Accuracy", "BinaryAccuracy", "CategoricalAccuracy", "Mean", "Metric", "SparseAccuracy"]
 
@@ -113,7 +118,13 @@ class Metric(Module):
         return None
 
     @entry
-    def add_variable(self, name: str, shape: Any = None, dtype: Any = None, initializer: Any = None) -> Any:
+    def add_variable(
+        self,
+        name: str,
+        shape: ShapeLike | None = None,
+        dtype: DTypeLike | None = None,
+        initializer: TensorLike | Callable[..., Any] | None = None,
+    ) -> Any:
         """A variable of the metric, for ``build``.
 
         Args:
@@ -159,7 +170,7 @@ class RunningMean(Metric):
     """
 
     def __init__(
-        self, name: str | None = None, dtype: Any = float64, use_global_variables: bool = False
+        self, name: str | None = None, dtype: DTypeLike = float64, use_global_variables: bool = False
     ) -> None:
         super().__init__(name, use_global_variables)
         self.dtype = as_dtype(dtype)
@@ -169,7 +180,7 @@ class RunningMean(Metric):
         self.numer = self.add_variable("numer", (), self.dtype)
         self.denom = self.add_variable("denom", (), self.dtype)
 
-    def add(self, values: Any, weights: Any = None) -> None:
+    def add(self, values: TensorLike, weights: TensorLike | None = None) -> None:
         """Add ``values``, numbers of any shape, weighted by ``weights``, 1 by default."""
         numbers = cast(convert_to_tensor(values), self.dtype)
         if weights is None:
@@ -207,7 +218,7 @@ class Mean(RunningMean):
     3.0
     """
 
-    def call(self, values: Any, weights: Any = None) -> Any:
+    def call(self, values: TensorLike, weights: TensorLike | None = None) -> Any:
         """Add ``values``.
 
         Args:
@@ -231,7 +242,7 @@ class Accuracy(RunningMean):
     0.5
     """
 
-    def call(self, labels: Any, predictions: Any, weights: Any = None) -> Any:
+    def call(self, labels: TensorLike, predictions: TensorLike, weights: TensorLike | None = None) -> Any:
         """Compare labels with predictions, and update the counts.
 
         Args:
@@ -289,7 +300,7 @@ class BinaryAccuracy(Accuracy):
     0.667
     """
 
-    def __init__(self, threshold: float, name: str | None = None, dtype: Any = float64) -> None:
+    def __init__(self, threshold: float, name: str | None = None, dtype: DTypeLike = float64) -> None:
         super().__init__(name, dtype)
         self.threshold = threshold
 

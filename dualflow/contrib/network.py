@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.compat.v1.layers.base import Layer
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import entry
 from dualflow.eager.module import Module
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
 
 
 class Network(Layer):
@@ -36,7 +39,7 @@ class Network(Layer):
         self._layers: list[Any] = []
 
     @entry
-    def track_layer(self, layer: Any) -> Any:
+    def track_layer(self, layer: object) -> Any:
         """Add the variables of ``layer``, a layer, a network or another module, to those of the network.
 
         Returns:
@@ -126,7 +129,7 @@ class Sequential(Network):
             raise DTypeError(f"Sequential.add() takes a layer or a function, not {layer_func!r}.")
         self._steps.append(layer_func)
 
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
         """The composition of the steps, applied to ``inputs``; other arguments are for the first step."""
         outputs = inputs
         for i, step in enumerate(self._steps):

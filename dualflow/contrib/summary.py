@@ -6,7 +6,7 @@ unless one of the context managers disables it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.compat.v1.global_step import get_global_step, get_or_create_global_step
 from dualflow.core.errors import InvalidArgumentError
@@ -19,6 +19,9 @@ from dualflow.summary.graphs import graph as graph
 from dualflow.summary.writer import SummaryWriter as SummaryWriter
 from dualflow.summary.writer import create_file_writer as create_file_writer
 from dualflow.summary.writing import flush as flush
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntLike, TensorLike
 
 __all__ = [
     "SummaryWriter",
@@ -53,7 +56,7 @@ def never_record_summaries() -> Any:
 
 
 @entry
-def record_summaries_every_n_global_steps(n: int, global_step: Any = None) -> Any:
+def record_summaries_every_n_global_steps(n: int, global_step: TensorLike | None = None) -> Any:
     """A context manager in which summaries are written if the global step is a multiple of ``n``.
 
     Args:
@@ -67,7 +70,7 @@ def record_summaries_every_n_global_steps(n: int, global_step: Any = None) -> An
         raise InvalidArgumentError(
             f"record_summaries_every_n_global_steps takes an n of at least 1, not {n}."
         )
-    step = get_or_create_global_step() if global_step is None else global_step
+    step: Any = get_or_create_global_step() if global_step is None else global_step
     return record_if(lambda: step % n == 0)
 
 
@@ -83,7 +86,7 @@ def _tag(name: str, family: str | None) -> str:
 
 
 @entry
-def scalar(name: str, tensor: Any, family: str | None = None, step: Any = None) -> bool:
+def scalar(name: str, tensor: TensorLike, family: str | None = None, step: IntLike | None = None) -> bool:
     """:func:`dualflow.summary.scalar` with the name ``family/name``, at the global step by default.
 
     >>> import dualflow as df
@@ -94,7 +97,7 @@ def scalar(name: str, tensor: Any, family: str | None = None, step: Any = None) 
 
 
 @entry
-def histogram(name: str, tensor: Any, family: str | None = None, step: Any = None) -> bool:
+def histogram(name: str, tensor: TensorLike, family: str | None = None, step: IntLike | None = None) -> bool:
     """:func:`dualflow.summary.histogram` with the name ``family/name``, at the global step by default."""
     return writing.histogram(_tag(name, family), tensor, _step(step))
 
@@ -102,11 +105,11 @@ def histogram(name: str, tensor: Any, family: str | None = None, step: Any = Non
 @entry
 def image(
     name: str,
-    tensor: Any,
-    bad_color: Any = None,
+    tensor: TensorLike,
+    bad_color: TensorLike | None = None,
     max_images: int = 3,
     family: str | None = None,
-    step: Any = None,
+    step: IntLike | None = None,
 ) -> bool:
     """:func:`dualflow.summary.image` with the name ``family/name``, at the global step by default.
 
@@ -118,11 +121,11 @@ def image(
 @entry
 def audio(
     name: str,
-    tensor: Any,
+    tensor: TensorLike,
     sample_rate: int,
     max_outputs: int = 3,
     family: str | None = None,
-    step: Any = None,
+    step: IntLike | None = None,
 ) -> bool:
     """:func:`dualflow.summary.audio` with the name ``family/name``, at the global step by default."""
     return writing.audio(_tag(name, family), tensor, sample_rate, _step(step), max_outputs)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import SupportsIndex
 
     import numpy as np
 
@@ -32,7 +31,7 @@ _Tensors: TypeAlias = "AbstractTensor | AbstractVariable | AbstractComposite"
 TensorLike: TypeAlias = "_Tensors | SupportsArray | Shape | complex | Sequence[TensorLike]"
 """A value that ops convert to a tensor; a string is a sequence of strings."""
 
-IntLike: TypeAlias = "SupportsIndex | AbstractTensor | AbstractVariable"
+IntLike: TypeAlias = "int | np.integer[Any] | np.ndarray[Any, Any] | AbstractTensor | AbstractVariable"
 """An integer, or a tensor of one."""
 
 IntsLike: TypeAlias = "IntLike | SupportsArray | Sequence[IntLike]"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import InvalidArgumentError, NotFoundError
 from dualflow.core.spec import TensorSpec
@@ -17,6 +17,9 @@ from dualflow.data.element import ElementLayout
 from dualflow.data.file_opening import opener_of
 from dualflow.data.sources import IteratedStage
 from dualflow.function.errors import here
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntLike, TensorLike
 
 
 class CsvDataset(Dataset):
@@ -56,10 +59,10 @@ class CsvDataset(Dataset):
     @entry
     def __init__(
         self,
-        filenames: Any,
+        filenames: TensorLike,
         record_defaults: Sequence[Any],
         compression_type: str | None = None,
-        buffer_size: Any = None,
+        buffer_size: IntLike | None = None,
         header: bool = False,
         field_delim: str = ",",
         use_quote_delim: bool = True,
@@ -102,7 +105,7 @@ def _stage(csv_format: CsvFormat, structure: Structure) -> IteratedStage:
 
 @entry
 def make_csv_dataset(
-    file_pattern: Any,
+    file_pattern: TensorLike,
     batch_size: int,
     column_names: Sequence[str] | None = None,
     column_defaults: Sequence[Any] | None = None,

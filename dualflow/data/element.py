@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from dualflow.core.tree import LEAF, Structure, flatten, rebuilder, unflatten
 from dualflow.eager.engine import EAGER
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.ops.creation import convert_to_tensor
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
 
 Item: TypeAlias = tuple[Any, ...]
 """The leaves of an element: arrays, or datasets."""
@@ -46,7 +49,7 @@ class DatasetSpec:
 
     __slots__ = ("element_spec",)
 
-    def __init__(self, element_spec: Any, dataset_shape: Any = ()) -> None:
+    def __init__(self, element_spec: object, dataset_shape: TensorLike = ()) -> None:
         self.element_spec: Final = element_spec
 
     def __eq__(self, other: object) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import FailedPreconditionError
 from dualflow.core.tracebacks import entry
@@ -15,6 +15,9 @@ from dualflow.data.functions import DebugMode
 from dualflow.data.stage import INFINITE, StageIterator, State, StatelessIterator, UnaryStage
 from dualflow.data.states import number, parts
 from dualflow.eager.tensor import EagerTensor
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntLike
 
 
 @entry
@@ -52,7 +55,7 @@ def enable_debug_mode() -> None:
 
 
 @entry
-def assert_cardinality(expected_cardinality: Any) -> Callable[[Dataset], Dataset]:
+def assert_cardinality(expected_cardinality: IntLike) -> Callable[[Dataset], Dataset]:
     """A transformation for ``apply`` that declares the number of elements of a dataset.
 
     Args:

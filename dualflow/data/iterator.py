@@ -7,7 +7,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from dualflow.eager.engine import EAGER
 from dualflow.function.autograph.streams import StreamReading
 from dualflow.function.errors import here
 from dualflow.function.tracing.tracer import tracing_lock
+
+if TYPE_CHECKING:
+    from dualflow.data.methods.base import DatasetBase
 
 
 @entry
@@ -58,7 +61,7 @@ class Iterator(AbstractSource):
     True
     """
 
-    def __init__(self, dataset: Any) -> None:
+    def __init__(self, dataset: DatasetBase) -> None:
         stage: Stage = dataset.stage
         self._stage = stage
         self._lock = threading.RLock()
@@ -243,7 +246,7 @@ class NumpyIterator:
     [np.int64(0), np.int64(1), np.int64(2)]
     """
 
-    def __init__(self, dataset: Any) -> None:
+    def __init__(self, dataset: DatasetBase) -> None:
         self._iterator = Iterator(dataset)
 
     def __iter__(self) -> NumpyIterator:

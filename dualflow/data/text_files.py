@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from dualflow.data.stage import Stage
 from dualflow.eager.engine import EAGER
 from dualflow.function.errors import here
 from dualflow.ops.static import known_value
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntLike, TensorLike
 
 
 class TextLineDataset(Dataset):
@@ -53,10 +56,10 @@ class TextLineDataset(Dataset):
     @entry
     def __init__(
         self,
-        filenames: Any,
+        filenames: TensorLike,
         compression_type: str | None = None,
-        buffer_size: Any = None,
-        num_parallel_reads: Any = None,
+        buffer_size: IntLike | None = None,
+        num_parallel_reads: IntLike | None = None,
         name: str | None = None,
     ) -> None:
         self.stage = _files_stage(filenames, opener_of(compression_type), _lines)
@@ -91,13 +94,13 @@ class FixedLengthRecordDataset(Dataset):
     @entry
     def __init__(
         self,
-        filenames: Any,
-        record_bytes: Any,
-        header_bytes: Any = None,
-        footer_bytes: Any = None,
-        buffer_size: Any = None,
+        filenames: TensorLike,
+        record_bytes: IntLike,
+        header_bytes: IntLike | None = None,
+        footer_bytes: IntLike | None = None,
+        buffer_size: IntLike | None = None,
         compression_type: str | None = None,
-        num_parallel_reads: Any = None,
+        num_parallel_reads: IntLike | None = None,
         name: str | None = None,
     ) -> None:
         size = positive(record_bytes, "record_bytes")

@@ -129,7 +129,7 @@ class ForwardAccumulator:
     """
 
     @entry
-    def __init__(self, primals: Any, tangents: Any) -> None:
+    def __init__(self, primals: object, tangents: object) -> None:
         self._table = TangentTable()
         self._using: dispatch.using | None = None
         leaves, structure = tree.flatten(primals)
@@ -180,7 +180,7 @@ class ForwardAccumulator:
         using, self._using = self._using, None
         using.__exit__(*exc)
 
-    def jvp(self, primals: Any, unconnected_gradients: Unconnected = UnconnectedGradients.NONE) -> Any:
+    def jvp(self, primals: object, unconnected_gradients: Unconnected = UnconnectedGradients.NONE) -> Any:
         """The derivative of ``primals`` along the direction: the Jacobian times the tangents.
 
         Args:

@@ -121,7 +121,7 @@ NUMPY_FUNCTION: Final = Op(
 def py_function(
     func: Callable[..., Any] | None = None,
     inp: Sequence[Any] | None = None,
-    Tout: Any = None,
+    Tout: object = None,
     name: str | None = None,
 ) -> Any:
     """The results of a Python function of eager tensors, called now or, in a graph, at each run.
@@ -170,7 +170,7 @@ def py_function(
 def numpy_function(
     func: Callable[..., Any] | None = None,
     inp: Sequence[Any] | None = None,
-    Tout: Any = None,
+    Tout: object = None,
     stateful: bool = True,
     name: str | None = None,
 ) -> Any:

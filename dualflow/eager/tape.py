@@ -25,6 +25,7 @@ from dualflow.ops.cotangent_shapes import matched
 from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.eager.variable import Variable
     from dualflow.ops.tensor import Tensor
 
@@ -85,7 +86,7 @@ class GradientTape:
         recording.stop_recording(self._tape)
         self._recording = False
 
-    def watch(self, tensor: Any) -> None:
+    def watch(self, tensor: TensorLike) -> None:
         """Record computations that depend on ``tensor``.
 
         Args:
@@ -197,44 +198,48 @@ class GradientTape:
     @overload
     def gradient(
         self,
-        target: Any,
+        target: object,
         sources: Source,
-        output_gradients: Any = ...,
+        output_gradients: object = ...,
         unconnected_gradients: Unconnected = ...,
     ) -> Tensor: ...
     @overload
     def gradient(
         self,
-        target: Any,
+        target: object,
         sources: list[S],
-        output_gradients: Any = ...,
+        output_gradients: object = ...,
         unconnected_gradients: Unconnected = ...,
     ) -> list[Tensor]: ...
     @overload
     def gradient(
         self,
-        target: Any,
+        target: object,
         sources: tuple[S, ...],
-        output_gradients: Any = ...,
+        output_gradients: object = ...,
         unconnected_gradients: Unconnected = ...,
     ) -> tuple[Tensor, ...]: ...
     @overload
     def gradient(
         self,
-        target: Any,
+        target: object,
         sources: dict[K, S],
-        output_gradients: Any = ...,
+        output_gradients: object = ...,
         unconnected_gradients: Unconnected = ...,
     ) -> dict[K, Tensor]: ...
     @overload
     def gradient(
-        self, target: Any, sources: Any, output_gradients: Any = ..., unconnected_gradients: Unconnected = ...
+        self,
+        target: object,
+        sources: object,
+        output_gradients: object = ...,
+        unconnected_gradients: Unconnected = ...,
     ) -> Any: ...
     def gradient(
         self,
-        target: Any,
-        sources: Any,
-        output_gradients: Any = None,
+        target: object,
+        sources: object,
+        output_gradients: object = None,
         unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
     ) -> Any:
         """The gradient of ``target`` with respect to each of ``sources``.
@@ -280,8 +285,8 @@ class GradientTape:
 
     def jacobian(
         self,
-        target: Any,
-        sources: Any,
+        target: TensorLike,
+        sources: object,
         unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
@@ -332,8 +337,8 @@ class GradientTape:
 
     def batch_jacobian(
         self,
-        target: Any,
-        source: Any,
+        target: TensorLike,
+        source: TensorLike,
         unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
@@ -461,9 +466,10 @@ def _numbers(trees: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
     return [_number(x) for x in leaves], rebuild
 
 
-def _number(value: Any) -> Any:
+def _number(value: Any) -> Tensor:
     """The differentiable tensor of a target or a source."""
-    return value.values if _is_composite(value) else value
+    tensor: Tensor = value.values if _is_composite(value) else value
+    return tensor
 
 
 def _is_composite(value: Any) -> bool:

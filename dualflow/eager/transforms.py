@@ -167,7 +167,7 @@ def _without_value(f: Callable[..., tuple[Any, Any]]) -> Callable[..., Any]:
 
 @entry
 def py_func(
-    func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: Any = None
+    func: Callable[..., Any], inp: Sequence[Any], Tout: object, stateful: bool = True, name: str | None = None
 ) -> Any:
     """The results of a Python function of NumPy arrays, as tensors; not differentiable.
 

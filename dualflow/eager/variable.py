@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor
@@ -22,6 +22,9 @@ from dualflow.ops.arithmetic import add, subtract
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.indexing import getitem
 from dualflow.ops.tensor import Tensor
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, ShapeLike, TensorLike
 
 _created: Final = itertools.count()
 
@@ -59,18 +62,18 @@ class Variable(VariableParts):
     @entry
     def __init__(
         self,
-        initial_value: Any = None,
+        initial_value: TensorLike | Callable[[], Any] | None = None,
         trainable: bool | None = None,
         validate_shape: bool = True,
-        caching_device: Any = None,
+        caching_device: object = None,
         name: str | None = None,
-        variable_def: Any = None,
-        dtype: Any = None,
-        import_scope: Any = None,
-        constraint: Any = None,
-        synchronization: Any = None,
-        aggregation: Any = None,
-        shape: Any = None,
+        variable_def: object = None,
+        dtype: DTypeLike | None = None,
+        import_scope: object = None,
+        constraint: Callable[..., Any] | None = None,
+        synchronization: object = None,
+        aggregation: object = None,
+        shape: ShapeLike | None = None,
         experimental_enable_variable_lifting: bool = True,
     ) -> None:
         if initial_value is None:
@@ -191,7 +194,7 @@ class Variable(VariableParts):
     # Assigning
 
     def assign(
-        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Assign a value to the variable. Assignments are not differentiable.
 
@@ -222,7 +225,7 @@ class Variable(VariableParts):
             raise
 
     def assign_add(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Add ``delta`` to the value; see :meth:`assign`.
 
@@ -248,7 +251,7 @@ class Variable(VariableParts):
             raise
 
     def assign_sub(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Subtract ``delta`` from the value; see :meth:`assign`.
 

@@ -14,6 +14,9 @@ from dualflow.ops.scattering import gather_nd, tensor_scatter_nd_add, tensor_sca
 from dualflow.ops.taking import gather
 from dualflow.ops.tensor import Operators
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
+
 
 class VariableParts(Operators, AbstractVariable):
     """The methods of a variable that read or assign a part of its value."""
@@ -26,7 +29,10 @@ class VariableParts(Operators, AbstractVariable):
 
     @entry
     def assign_part(
-        self, key: Any, value: Any, change: Callable[[Any, Any], Any] = lambda part, value: value
+        self,
+        key: TensorLike,
+        value: TensorLike,
+        change: Callable[[Any, Any], Any] = lambda part, value: value,
     ) -> Any:
         """Set a part of the value: ``v[key] = change(v[key], value)``.
 
@@ -49,7 +55,7 @@ class VariableParts(Operators, AbstractVariable):
         return self._replaced(lambda present: replace(present, key, change(getitem(present, key), operand)))
 
     @entry
-    def gather_nd(self, indices: Any, name: str | None = None) -> Any:
+    def gather_nd(self, indices: TensorLike, name: str | None = None) -> Any:
         """The elements or slices at ``indices``, as by :func:`dualflow.gather_nd`.
 
         Args:
@@ -68,7 +74,7 @@ class VariableParts(Operators, AbstractVariable):
         return gather_nd(self, indices)
 
     @entry
-    def sparse_read(self, indices: Any, name: str | None = None) -> Any:
+    def sparse_read(self, indices: TensorLike, name: str | None = None) -> Any:
         """The slices of the first axis at ``indices``, as by :func:`dualflow.gather`.
 
         Args:
@@ -87,7 +93,7 @@ class VariableParts(Operators, AbstractVariable):
         return gather(self, indices)
 
     @entry
-    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+    def scatter_nd_update(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
         """Replace the elements or slices at ``indices``, as :func:`dualflow.tensor_scatter_nd_update`.
 
         Args:
@@ -108,7 +114,7 @@ class VariableParts(Operators, AbstractVariable):
         return self._replaced(lambda present: tensor_scatter_nd_update(present, indices, tensor))
 
     @entry
-    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+    def scatter_nd_add(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
         """Add ``updates`` to the elements or slices at ``indices``; see :meth:`scatter_nd_update`.
 
         Args:
@@ -129,7 +135,7 @@ class VariableParts(Operators, AbstractVariable):
         return self._replaced(lambda present: tensor_scatter_nd_add(present, indices, tensor))
 
     @entry
-    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+    def scatter_nd_sub(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
         """Subtract ``updates`` from the elements or slices at ``indices``; see :meth:`scatter_nd_update`.
 
         Args:

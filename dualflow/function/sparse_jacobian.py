@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from dualflow.ops.arrangement import reshape
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.scattering import gather_nd
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
 
 Array = np.ndarray[Any, Any]
 
@@ -49,7 +52,7 @@ class _Colouring(NamedTuple):
 
 
 @entry
-def sparse_jacobian(f: Callable[..., Any], pattern: Any = None) -> Callable[..., SparseTensor]:
+def sparse_jacobian(f: Callable[..., Any], pattern: TensorLike | None = None) -> Callable[..., SparseTensor]:
     """A function that computes the sparse jacobian of ``f`` with respect to its first argument.
 
     Columns that have no row in common are computed in one forward pass, or rows that have no column in

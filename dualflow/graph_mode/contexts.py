@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core import dispatch, naming
 from dualflow.core.dispatch import TENSORS, AbstractComposite, AbstractTensor, AbstractVariable
@@ -18,8 +18,11 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.sparse.indexed_slices import IndexedSlices, IndexedSlicesSpec
 from dualflow.ops.sparse.sparse_tensor import SparseTensor, SparseTensorSpec
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
 
-def is_tensor(x: Any) -> bool:
+
+def is_tensor(x: TensorLike) -> bool:
     """Whether ``x`` is a tensor, a variable, a SparseTensor or IndexedSlices.
 
     >>> import dualflow as df
@@ -29,7 +32,7 @@ def is_tensor(x: Any) -> bool:
     return isinstance(x, (*TENSORS, AbstractComposite))
 
 
-def is_symbolic_tensor(tensor: Any) -> bool:
+def is_symbolic_tensor(tensor: TensorLike) -> bool:
     """Whether ``tensor`` is symbolic: its value is known when a traced function or a graph runs.
 
     >>> import dualflow as df
@@ -72,7 +75,7 @@ def init_scope() -> Iterator[None]:
         yield
 
 
-def get_static_value(tensor: Any, partial: bool = False) -> Any:
+def get_static_value(tensor: TensorLike, partial: bool = False) -> Any:
     """The value of a tensor as a NumPy array or scalar, if it is known while a function is traced; else None.
 
     Args:
@@ -104,7 +107,7 @@ def get_current_name_scope() -> str:
 
 
 @entry
-def type_spec_from_value(value: Any) -> Any:
+def type_spec_from_value(value: TensorLike) -> Any:
     """The spec of a value: a TensorSpec, or that of a SparseTensor or of IndexedSlices.
 
     Raises:

@@ -110,7 +110,9 @@ def disable_eager_execution() -> None:
     dispatch.install(_Root.graph.engine)
 
 
-def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:
+def enable_eager_execution(
+    config: object = None, device_policy: object = None, execution_mode: object = None
+) -> None:
     """Run ops outside of all blocks eagerly again, after :func:`disable_eager_execution`.
 
     The arguments are TensorFlow's, and ignored.

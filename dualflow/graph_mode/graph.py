@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.errors import (
@@ -21,6 +21,9 @@ from dualflow.graph.ir import Node, Value
 from dualflow.graph_mode.graph_engine import GraphEngine
 from dualflow.graph_mode.names import UnknownNameError
 from dualflow.graph_mode.operation import Operation
+
+if TYPE_CHECKING:
+    pass
 
 innermost_graph: Final[ContextVar[ExplicitGraph | None]] = ContextVar("dualflow_graph", default=None)
 """The graph of each thread's innermost ``as_default`` block."""
@@ -122,7 +125,7 @@ class ExplicitGraph:
 
     # Collections
 
-    def add_to_collection(self, name: str, value: Any) -> None:
+    def add_to_collection(self, name: str, value: object) -> None:
         """Put ``value``, anything, into the collection called ``name``."""
         self.engine.collect(value, [name])
 
@@ -190,7 +193,7 @@ class ExplicitGraph:
         return outputs[int(index)]
 
     def as_graph_element(
-        self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
+        self, obj: object, allow_tensor: bool = True, allow_operation: bool = True
     ) -> SymbolicTensor | Operation:
         """The tensor or operation of this graph that ``obj`` is, or names; for a variable its value.
 
@@ -207,7 +210,7 @@ class ExplicitGraph:
         kinds = " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation) or "graph element"
         raise DTypeError(f"Can not convert a {type(obj).__name__} into a {kinds}.")
 
-    def nodes_of(self, obj: Any) -> list[Node]:
+    def nodes_of(self, obj: object) -> list[Node]:
         """The nodes that compute a tensor, a variable or an operation of this graph."""
         element = self.as_graph_element(obj)
         if isinstance(element, Operation):

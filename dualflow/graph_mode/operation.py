@@ -75,7 +75,7 @@ class Operation:
         """The line of the program that added it."""
         return self._engine.line_of(self)
 
-    def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
+    def run(self, feed_dict: Mapping[Any, Any] | None = None, session: object = None) -> None:
         """Run it in ``session``, by default the innermost block's.
 
         Raises:

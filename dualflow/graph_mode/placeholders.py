@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractVariable
@@ -28,9 +28,12 @@ from dualflow.graph_mode.variable_ops import DEFAULT
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.creation import convert_to_tensor, ones_like, zeros_like
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, ShapeLike, TensorLike
+
 
 @entry
-def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
+def placeholder(dtype: DTypeLike, shape: ShapeLike | None = None, name: str | None = None) -> Any:
     """A tensor whose value is fed in each run.
 
     Args:
@@ -53,7 +56,7 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
 
 
 @entry
-def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Any:
+def placeholder_with_default(input: TensorLike, shape: ShapeLike, name: str | None = None) -> Any:
     """A tensor with the value ``input`` in runs without a feed for it; eagerly, ``input``.
 
     Args:
@@ -148,14 +151,14 @@ def control_dependencies(control_inputs: Sequence[Any] | None) -> AbstractContex
 
 @entry
 def gradients(
-    ys: Any,
-    xs: Any,
-    grad_ys: Any = None,
+    ys: object,
+    xs: object,
+    grad_ys: object = None,
     name: str = "gradients",
     colocate_gradients_with_ops: bool = False,
     gate_gradients: bool = False,
-    aggregation_method: Any = None,
-    stop_gradients: Any = None,
+    aggregation_method: object = None,
+    stop_gradients: object = None,
     unconnected_gradients: UnconnectedGradients | str = "none",
 ) -> list[Any]:
     """The gradient of the sum of ``ys`` with respect to each of ``xs``, as tensors of the graph.

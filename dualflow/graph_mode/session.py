@@ -48,7 +48,7 @@ class Session:
     [1, 2, 3]
     """
 
-    def __init__(self, target: str = "", graph: ExplicitGraph | None = None, config: Any = None) -> None:
+    def __init__(self, target: str = "", graph: ExplicitGraph | None = None, config: object = None) -> None:
         self.graph = get_default_graph() if graph is None else graph
         self._variables: dict[int, SessionVariable] = {}
         self._requests: dict[Any, Request] = {}
@@ -93,10 +93,10 @@ class Session:
 
     def run(
         self,
-        fetches: Any,
+        fetches: object,
         feed_dict: Mapping[Any, Any] | None = None,
-        options: Any = None,
-        run_metadata: Any = None,
+        options: object = None,
+        run_metadata: object = None,
     ) -> Any:
         """The values of ``fetches`` as NumPy arrays, in their structure; None for an operation.
 
@@ -129,7 +129,7 @@ class Session:
             hide_frames(error)
             raise
 
-    def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None) -> Callable[..., Any]:
+    def make_callable(self, fetches: object, feed_list: Sequence[Any] | None = None) -> Callable[..., Any]:
         """A function of the values of ``feed_list`` that returns the values of ``fetches``; see :meth:`run`.
 
         >>> from dualflow.compat import v1
@@ -221,7 +221,7 @@ class InteractiveSession(Session):
     >>> session.close()
     """
 
-    def __init__(self, target: str = "", graph: ExplicitGraph | None = None, config: Any = None) -> None:
+    def __init__(self, target: str = "", graph: ExplicitGraph | None = None, config: object = None) -> None:
         super().__init__(target, graph, config)
         self._installed = ExitStack()
         if innermost_graph.get() is not self.graph:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.core.naming import prefix, scoped
@@ -17,9 +17,16 @@ from dualflow.graph_mode.graph_engine import GLOBAL_VARIABLES, TRAINABLE_VARIABL
 from dualflow.graph_mode.names import checked
 from dualflow.graph_mode.operation import Operation
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dualflow.core.argument_types import DTypeLike, ShapeLike, TensorLike
+
 
 @contextmanager
-def name_scope(name: str | None, default_name: str | None = None, values: Any = None) -> Iterator[str]:
+def name_scope(
+    name: str | None, default_name: str | None = None, values: TensorLike | None = None
+) -> Iterator[str]:
     """A block in which the names of ops and of variables begin with ``name/``.
 
     In a graph a name that is taken gets a number; see :meth:`Graph.name_scope`. Eagerly only variables have
@@ -72,21 +79,21 @@ class VariableV1(Variable):
 
     def __init__(
         self,
-        initial_value: Any = None,
+        initial_value: TensorLike | Callable[[], Any] | None = None,
         trainable: bool | None = None,
         collections: Sequence[str] | None = None,
         validate_shape: bool = True,
-        caching_device: Any = None,
+        caching_device: object = None,
         name: str | None = None,
-        variable_def: Any = None,
-        dtype: Any = None,
-        expected_shape: Any = None,
-        import_scope: Any = None,
-        constraint: Any = None,
+        variable_def: object = None,
+        dtype: DTypeLike | None = None,
+        expected_shape: TensorLike | None = None,
+        import_scope: object = None,
+        constraint: Callable[..., Any] | None = None,
         use_resource: bool | None = None,
-        synchronization: Any = None,
-        aggregation: Any = None,
-        shape: Any = None,
+        synchronization: object = None,
+        aggregation: object = None,
+        shape: ShapeLike | None = None,
     ) -> None:
         graph = graph_recording()
         if graph is not None and name is not None:
@@ -142,13 +149,13 @@ class VariableV1(Variable):
         """:attr:`initial_value`, for the initial values of other variables."""
         return self.initial_value
 
-    def eval(self, session: Any = None) -> Any:
+    def eval(self, session: object = None) -> Any:
         """The value in ``session``, or in the default session; eagerly the current value."""
         if self._graph is None:
             return self.numpy()
         return session_for(session, self._graph, "evaluate a variable using `eval()`").run(self)
 
-    def load(self, value: Any, session: Any = None) -> None:
+    def load(self, value: TensorLike, session: object = None) -> None:
         """Set the value in ``session``, or in the default session, without adding an op.
 
         Raises:
@@ -164,7 +171,11 @@ class VariableV1(Variable):
 
 @entry
 def assign(
-    ref: Any, value: Any, validate_shape: bool = True, use_locking: bool = False, name: Any = None
+    ref: Variable,
+    value: TensorLike,
+    validate_shape: bool = True,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """``ref.assign(value)``: in a graph, an op that assigns in the runs that fetch it.
 
@@ -180,7 +191,7 @@ def assign(
 
 
 @entry
-def assign_add(ref: Any, value: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def assign_add(ref: Variable, value: TensorLike, use_locking: bool = False, name: str | None = None) -> Any:
     """``ref.assign_add(value)``; see :func:`assign`.
 
     >>> from dualflow.compat import v1
@@ -192,7 +203,7 @@ def assign_add(ref: Any, value: Any, use_locking: bool = False, name: str | None
 
 
 @entry
-def assign_sub(ref: Any, value: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def assign_sub(ref: Variable, value: TensorLike, use_locking: bool = False, name: str | None = None) -> Any:
     """``ref.assign_sub(value)``; see :func:`assign`.
 
     >>> from dualflow.compat import v1

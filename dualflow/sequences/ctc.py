@@ -34,6 +34,7 @@ from dualflow.ops.statistics import as_float, reduce_logsumexp
 from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 _UNLIKELY: Final = math.log(np.finfo(np.float64).tiny)
@@ -44,13 +45,13 @@ _NEVER: Final = -1e30
 
 @entry
 def ctc_loss(
-    labels: Any,
-    logits: Any,
-    label_length: Any,
-    logit_length: Any,
+    labels: TensorLike,
+    logits: TensorLike,
+    label_length: TensorLike,
+    logit_length: TensorLike,
     logits_time_major: bool = True,
-    unique: Any = None,
-    blank_index: Any = None,
+    unique: TensorLike | None = None,
+    blank_index: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Minus the log of the chance that each sequence of logits gives to its labels, wherever they stand.

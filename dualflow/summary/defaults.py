@@ -5,12 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntLike
 
 Condition = bool | Callable[[], Any] | Any
 """Whether summaries are recorded: a bool, a scalar tensor, or a function that returns either."""
@@ -78,7 +81,7 @@ def condition_here() -> Any:
 
 
 @entry
-def set_step(step: Any) -> None:
+def set_step(step: IntLike) -> None:
     """Set the default step of summaries in this thread.
 
     Args:

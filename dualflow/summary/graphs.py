@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.core.errors import DTypeError, FailedPreconditionError
 from dualflow.core.tracebacks import entry
@@ -17,9 +17,12 @@ from dualflow.summary.defaults import DEFAULTS, condition_here
 from dualflow.summary.graph_definition import definition
 from dualflow.summary.requirement import protocol
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntLike, TensorLike
+
 
 @entry
-def graph(graph_data: Any, name: str | None = None) -> bool:
+def graph(graph_data: object, name: str | None = None) -> bool:
     """Write a graph for TensorBoard.
 
     Args:
@@ -98,7 +101,7 @@ _TRACING: Final = _Tracing()
 
 
 @entry
-def trace_on(graph: bool = True, profiler: bool = False, profiler_outdir: Any = None) -> None:
+def trace_on(graph: bool = True, profiler: bool = False, profiler_outdir: TensorLike | None = None) -> None:
     """Record the graphs of the functions that are traced from now on, for :func:`trace_export`.
 
     Args:
@@ -128,7 +131,7 @@ def trace_off() -> None:
 
 
 @entry
-def trace_export(name: str, step: Any = None, profiler_outdir: Any = None) -> None:
+def trace_export(name: str, step: IntLike | None = None, profiler_outdir: TensorLike | None = None) -> None:
     """Write the graph of the last function traced since :func:`trace_on`, and stop recording.
 
     A function that a traced function calls is part of its graph.

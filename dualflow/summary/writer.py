@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from dualflow.core import dispatch
 from dualflow.core.errors import DTypeError, InvalidArgumentError
@@ -15,6 +15,9 @@ from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Effect, Op
 from dualflow.summary.defaults import DEFAULTS, checked_step, with_defaults
 from dualflow.summary.event_file import EventFile
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntLike
 
 
 def _flush(*, writer: Any) -> tuple[()]:
@@ -45,7 +48,7 @@ class SummaryWriter:
         self._file = file
 
     @contextmanager
-    def as_default(self, step: Any = None) -> Iterator[SummaryWriter]:
+    def as_default(self, step: IntLike | None = None) -> Iterator[SummaryWriter]:
         """A block whose summaries are written by this writer, which is flushed at its end.
 
         Args:
@@ -64,7 +67,7 @@ class SummaryWriter:
                 if self._file is None or not self._file.closed:
                     self.flush()
 
-    def set_as_default(self, step: Any = None) -> None:
+    def set_as_default(self, step: IntLike | None = None) -> None:
         """Make this the default writer of the thread.
 
         Args:
@@ -103,7 +106,7 @@ class SummaryWriter:
         if self._file is not None:
             self._file.close()
 
-    def add(self, event: Any) -> None:
+    def add(self, event: object) -> None:
         """Buffer an ``Event`` message for writing.
 
         Raises:
@@ -134,7 +137,7 @@ def create_file_writer(
     filename_suffix: str | None = None,
     name: str | None = None,
     experimental_trackable: bool = False,
-    experimental_mesh: Any = None,
+    experimental_mesh: object = None,
 ) -> SummaryWriter:
     """A writer of a new event file in a folder, for TensorBoard.
 

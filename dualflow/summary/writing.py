@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from dualflow.summary.values import (
     text_values,
 )
 from dualflow.summary.writer import SummaryWriter
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntLike, TensorLike
 
 Values = Callable[[str, Array, str | None], list[Any]]
 
@@ -131,7 +134,7 @@ def _now(data: Any, texts: bool) -> Array:
 
 
 @entry
-def scalar(name: str, data: Any, step: Any = None, description: str | None = None) -> bool:
+def scalar(name: str, data: TensorLike, step: IntLike | None = None, description: str | None = None) -> bool:
     """Write a number, which TensorBoard plots over the steps.
 
     Args:
@@ -158,7 +161,11 @@ def scalar(name: str, data: Any, step: Any = None, description: str | None = Non
 
 @entry
 def histogram(
-    name: str, data: Any, step: Any = None, buckets: int | None = None, description: str | None = None
+    name: str,
+    data: TensorLike,
+    step: IntLike | None = None,
+    buckets: int | None = None,
+    description: str | None = None,
 ) -> bool:
     """Write a histogram of numbers.
 
@@ -178,7 +185,11 @@ def histogram(
 
 @entry
 def image(
-    name: str, data: Any, step: Any = None, max_outputs: int | None = 3, description: str | None = None
+    name: str,
+    data: TensorLike,
+    step: IntLike | None = None,
+    max_outputs: int | None = 3,
+    description: str | None = None,
 ) -> bool:
     """Write the first images of a batch.
 
@@ -200,9 +211,9 @@ def image(
 @entry
 def audio(
     name: str,
-    data: Any,
+    data: TensorLike,
     sample_rate: int,
-    step: Any = None,
+    step: IntLike | None = None,
     max_outputs: int | None = 3,
     encoding: str | None = None,
     description: str | None = None,
@@ -228,7 +239,7 @@ def audio(
 
 
 @entry
-def text(name: str, data: Any, step: Any = None, description: str | None = None) -> bool:
+def text(name: str, data: TensorLike, step: IntLike | None = None, description: str | None = None) -> bool:
     """Write texts, which TensorBoard shows as Markdown.
 
     Args:

@@ -66,7 +66,7 @@ class Checkpoint:
     """
 
     @entry
-    def __init__(self, root: Any = None, **kwargs: Any) -> None:
+    def __init__(self, root: object = None, **kwargs: Any) -> None:
         self._lock = threading.RLock()
         self._root = root
         self._counter: Variable | None = None
@@ -114,7 +114,7 @@ class Checkpoint:
     def _slot_variables(self) -> Iterable[tuple[Variable, str, Variable]]:
         return [] if self._root is None else slots_of(self._root)
 
-    def save(self, file_prefix: str | os.PathLike[str], options: Any = None) -> str:
+    def save(self, file_prefix: str | os.PathLike[str], options: object = None) -> str:
         """Save at the path ``file_prefix-N``, where N counts the saves, and return the path.
 
         It becomes the folder's :func:`latest_checkpoint`.
@@ -142,7 +142,7 @@ class Checkpoint:
             update_checkpoint_state(os.path.dirname(path) or ".", path)
         return path
 
-    def write(self, file_prefix: str | os.PathLike[str], options: Any = None) -> str:
+    def write(self, file_prefix: str | os.PathLike[str], options: object = None) -> str:
         """Save at the path ``file_prefix``, without counting, and return the path.
 
         In a ``df.function``, each call of the function writes the present values.
@@ -176,7 +176,9 @@ class Checkpoint:
             )
         return path
 
-    def restore(self, save_path: str | os.PathLike[str] | None, options: Any = None) -> CheckpointLoadStatus:
+    def restore(
+        self, save_path: str | os.PathLike[str] | None, options: object = None
+    ) -> CheckpointLoadStatus:
         """Restore the objects' values from a checkpoint that :meth:`save` has written.
 
         Either all objects are restored, or none if there is an error. The restoration of objects that don't
@@ -196,7 +198,7 @@ class Checkpoint:
         self.save_counter  # noqa: B018  # created here, to be restored with the others
         return self._load(save_path, ())
 
-    def read(self, save_path: str | os.PathLike[str] | None, options: Any = None) -> CheckpointLoadStatus:
+    def read(self, save_path: str | os.PathLike[str] | None, options: object = None) -> CheckpointLoadStatus:
         """:meth:`restore` for checkpoints by :meth:`write`: leaves :attr:`save_counter` unchanged."""
         return self._load(save_path, (_COUNTER,))
 

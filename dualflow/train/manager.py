@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
@@ -14,6 +14,9 @@ from dualflow.train.checkpoint import Checkpoint, counted
 from dualflow.train.folder import is_checkpoint, remove_folder
 from dualflow.train.retention import Retention
 from dualflow.train.state_file import get_checkpoint_state, update_checkpoint_state
+
+if TYPE_CHECKING:
+    from typing import SupportsInt
 
 
 @entry
@@ -54,7 +57,7 @@ class CheckpointManager:
         max_to_keep: int | None,
         keep_checkpoint_every_n_hours: float | None = None,
         checkpoint_name: str = "ckpt",
-        step_counter: Any = None,
+        step_counter: SupportsInt | None = None,
         checkpoint_interval: int | None = None,
         init_fn: Callable[[], Any] | None = None,
     ) -> None:
@@ -70,7 +73,8 @@ class CheckpointManager:
         self._checkpoint = checkpoint
         self._directory = os.fspath(directory)
         self._name = checkpoint_name
-        self._counter, self._interval = step_counter, checkpoint_interval
+        self._counter: Any = step_counter
+        self._interval = checkpoint_interval
         self._init = init_fn
         self._last_step: int | None = None
         self._kept = Retention(max_to_keep, keep_checkpoint_every_n_hours, time.time())
@@ -103,7 +107,10 @@ class CheckpointManager:
         return list(self._kept.times)
 
     def save(
-        self, checkpoint_number: Any = None, check_interval: bool = True, options: Any = None
+        self,
+        checkpoint_number: SupportsInt | None = None,
+        check_interval: bool = True,
+        options: object = None,
     ) -> str | None:
         """Save, remove surplus checkpoints, and return the path; None if ``checkpoint_interval`` isn't over.
 

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from dualflow.train.folder import Folder, is_checkpoint, open_folder, remove_fol
 from dualflow.train.retention import Retention
 from dualflow.train.saved_graph import by_name, from_json
 from dualflow.train.state_file import update_checkpoint_state
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
 
 
 @entry
@@ -71,11 +74,11 @@ class Saver:
         keep_checkpoint_every_n_hours: float = 10000.0,
         name: str | None = None,
         restore_sequentially: bool = False,
-        saver_def: Any = None,
-        builder: Any = None,
+        saver_def: object = None,
+        builder: object = None,
         defer_build: bool = False,
         allow_empty: bool = False,
-        write_version: Any = 2,
+        write_version: object = 2,
         pad_step_number: bool = False,
         save_relative_paths: bool = False,
         filename: str | None = None,
@@ -107,9 +110,9 @@ class Saver:
 
     def save(
         self,
-        sess: Any,
+        sess: object,
         save_path: str | os.PathLike[str],
-        global_step: Any = None,
+        global_step: TensorLike | None = None,
         latest_filename: str | None = None,
         meta_graph_suffix: str = "meta",
         write_meta_graph: bool = True,
@@ -159,7 +162,7 @@ class Saver:
             remove_folder(Path(old))
         return path
 
-    def restore(self, sess: Any, save_path: str | os.PathLike[str] | None) -> None:
+    def restore(self, sess: object, save_path: str | os.PathLike[str] | None) -> None:
         """Restore the variables from a checkpoint: all of them, or none after an error.
 
         Checkpoints by :class:`dualflow.train.Checkpoint` can be restored too, by the names of their
@@ -220,7 +223,7 @@ class EagerSaver:
     def __init__(self, var_list: Sequence[Any] | Mapping[str, Any]) -> None:
         self._saver = Saver(var_list)
 
-    def save(self, file_prefix: str | os.PathLike[str], global_step: Any = None) -> str | None:
+    def save(self, file_prefix: str | os.PathLike[str], global_step: TensorLike | None = None) -> str | None:
         """Save the variables at ``file_prefix``, or at ``file_prefix-STEP``; see :meth:`Saver.save`."""
         return self._saver.save(None, file_prefix, global_step)
 

@@ -161,7 +161,7 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[str]) -> list[float]:
 @entry
 def remove_checkpoint(
     checkpoint_prefix: str | os.PathLike[str],
-    checkpoint_format_version: Any = 2,
+    checkpoint_format_version: object = 2,
     meta_graph_suffix: str = "meta",
 ) -> None:
     """Remove the checkpoint at that path, if there is one; the other arguments are ignored."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.compat.v1.train import Optimizer
 from dualflow.ops.powers import sqrt
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
 
 
 class AdadeltaOptimizer(Optimizer):
@@ -25,7 +28,7 @@ class AdadeltaOptimizer(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: TensorLike = 0.001,
         rho: float = 0.95,
         epsilon: float = 1e-8,
         use_locking: bool = False,

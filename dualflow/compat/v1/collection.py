@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.compat.v1.scopes import REGULARIZATION_LOSSES
 from dualflow.graph_mode import (
@@ -12,6 +12,9 @@ from dualflow.graph_mode import (
     get_default_graph,
     variables_initializer,
 )
+
+if TYPE_CHECKING:
+    pass
 
 
 class GraphKeys:
@@ -32,7 +35,7 @@ class GraphKeys:
     UPDATE_OPS: Final = "update_ops"
 
 
-def add_to_collection(name: str, value: Any) -> None:
+def add_to_collection(name: str, value: object) -> None:
     """Add ``value``, of any type, to a collection of the default graph.
 
     >>> from dualflow.compat import v1

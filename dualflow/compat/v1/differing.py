@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -30,8 +30,13 @@ from dualflow.ops.random_numbers.streams import stream
 from dualflow.ops.record import Effect, Op, register
 from dualflow.ops.selection import where as where_broadcasting
 
+if TYPE_CHECKING:
+    from typing import SupportsInt
 
-def div(x: Any, y: Any, name: str | None = None) -> Any:
+    from dualflow.core.argument_types import DTypeLike, ShapeLike, TensorLike
+
+
+def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Any:
     """``x / y``, rounded down for integers, as in Python 2.
 
     >>> from dualflow.compat import v1
@@ -43,7 +48,7 @@ def div(x: Any, y: Any, name: str | None = None) -> Any:
     return floordiv(x, y) if integers else divide(x, y)
 
 
-def to_float(x: Any, name: str | None = "ToFloat") -> Any:
+def to_float(x: TensorLike, name: str | None = "ToFloat") -> Any:
     """``x`` as float32.
 
     >>> from dualflow.compat import v1
@@ -53,7 +58,7 @@ def to_float(x: Any, name: str | None = "ToFloat") -> Any:
     return cast(x, float32)
 
 
-def to_double(x: Any, name: str | None = "ToDouble") -> Any:
+def to_double(x: TensorLike, name: str | None = "ToDouble") -> Any:
     """``x`` as float64.
 
     >>> from dualflow.compat import v1
@@ -63,7 +68,7 @@ def to_double(x: Any, name: str | None = "ToDouble") -> Any:
     return cast(x, float64)
 
 
-def to_int32(x: Any, name: str | None = "ToInt32") -> Any:
+def to_int32(x: TensorLike, name: str | None = "ToInt32") -> Any:
     """``x`` as int32, truncated.
 
     >>> from dualflow.compat import v1
@@ -73,7 +78,7 @@ def to_int32(x: Any, name: str | None = "ToInt32") -> Any:
     return cast(x, int32)
 
 
-def to_int64(x: Any, name: str | None = "ToInt64") -> Any:
+def to_int64(x: TensorLike, name: str | None = "ToInt64") -> Any:
     """``x`` as int64, truncated.
 
     >>> from dualflow.compat import v1
@@ -83,7 +88,13 @@ def to_int64(x: Any, name: str | None = "ToInt64") -> Any:
     return cast(x, int64)
 
 
-def poisson(lam: Any, shape: Any, dtype: Any = float32, seed: int | None = None, name: Any = None) -> Any:
+def poisson(
+    lam: TensorLike,
+    shape: ShapeLike,
+    dtype: DTypeLike = float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
     """Poisson numbers of mean ``lam``, of shape ``shape + lam.shape``; version 2 has the shape first.
 
     >>> from dualflow.compat import v1
@@ -94,12 +105,12 @@ def poisson(lam: Any, shape: Any, dtype: Any = float32, seed: int | None = None,
 
 
 def dropout(
-    x: Any,
-    keep_prob: Any = None,
-    noise_shape: Any = None,
+    x: TensorLike,
+    keep_prob: TensorLike | None = None,
+    noise_shape: ShapeLike | None = None,
     seed: int | None = None,
     name: str | None = None,
-    rate: Any = None,
+    rate: TensorLike | None = None,
 ) -> Any:
     """``x`` with each element kept with probability ``keep_prob`` and divided by it, else 0.
 
@@ -123,7 +134,8 @@ def dropout(
         raise InvalidArgumentError(
             "dropout takes either keep_prob or rate, the probability to keep or to drop an element."
         )
-    dropped = 1 - keep_prob if rate is None else rate
+    kept: Any = keep_prob
+    dropped: Any = 1 - kept if rate is None else rate
     check_is_number(dropped)
     x = convert_to_tensor(x)
     if noise_shape is not None or x.shape.is_static or not x.dtype.is_floating:
@@ -131,7 +143,9 @@ def dropout(
     return where_broadcasting(_drawn(_UNIFORM_LIKE, x, x.dtype, seed) >= dropped, x / (1 - dropped), 0)
 
 
-def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+def where(
+    condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None, name: str | None = None
+) -> Any:
     """``x`` where ``condition`` is true, else ``y``; version 2 broadcasts, and doesn't select rows.
 
     Args:
@@ -175,13 +189,13 @@ def _alike(a: Any, b: Any) -> bool:
 def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],
-    loop_vars: Any,
-    shape_invariants: Any = None,
+    loop_vars: object,
+    shape_invariants: object = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
     name: str | None = None,
-    maximum_iterations: Any = None,
+    maximum_iterations: SupportsInt | None = None,
     return_same_structure: bool = False,
 ) -> Any:
     """``loop_vars = body(*loop_vars)`` while ``cond(*loop_vars)`` is true, as :func:`dualflow.while_loop`.
@@ -224,10 +238,10 @@ def while_loop(
 
 
 def random_normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = float32,
+    shape: ShapeLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: DTypeLike = float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
@@ -246,10 +260,10 @@ def random_normal(
 
 
 def random_uniform(
-    shape: Any,
-    minval: Any = 0,
-    maxval: Any = None,
-    dtype: Any = float32,
+    shape: ShapeLike,
+    minval: TensorLike = 0,
+    maxval: TensorLike | None = None,
+    dtype: DTypeLike = float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
@@ -262,10 +276,12 @@ def random_uniform(
     x, drawn_dtype = _sized(shape), as_dtype(dtype)
     if x is None or not drawn_dtype.is_floating:
         return uniform(shape, minval, maxval, dtype, seed)
-    return _drawn(_UNIFORM_LIKE, x, drawn_dtype, seed) * ((1 if maxval is None else maxval) - minval) + minval
+    upper: Any = 1 if maxval is None else maxval
+    lower: Any = minval
+    return _drawn(_UNIFORM_LIKE, x, drawn_dtype, seed) * (upper - lower) + lower
 
 
-def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
+def zeros(shape: ShapeLike, dtype: DTypeLike = float32, name: str | None = None) -> Any:
     """Zeros, as :func:`dualflow.zeros`; see :func:`random_normal` for ``shape``.
 
     >>> from dualflow.compat import v1
@@ -276,7 +292,7 @@ def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
     return zeros_of_sizes(shape, dtype) if x is None else zeros_like(x, dtype)
 
 
-def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
+def ones(shape: ShapeLike, dtype: DTypeLike = float32, name: str | None = None) -> Any:
     """Ones, as :func:`dualflow.ones`; see :func:`random_normal` for ``shape``.
 
     >>> from dualflow.compat import v1

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import entry
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class Dimension:
@@ -33,16 +36,16 @@ class Dimension:
     __hash__ = None  # type: ignore[assignment]  # compares with integers, and with unknown sizes as None
 
     @entry
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Dimension | int | None) -> None:
         self.value: int | None = _value(value)
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, other: Dimension | int | None) -> bool:
         """Whether both may be the same size."""
         theirs = _value(other)
         return self.value is None or theirs is None or self.value == theirs
 
     @entry
-    def assert_is_compatible_with(self, other: Any) -> None:
+    def assert_is_compatible_with(self, other: Dimension | int | None) -> None:
         """Raise unless ``other`` may be the same size.
 
         Raises:
@@ -52,7 +55,7 @@ class Dimension:
             raise InvalidArgumentError(f"Dimensions {self} and {other} are not compatible; make them equal.")
 
     @entry
-    def merge_with(self, other: Any) -> Dimension:
+    def merge_with(self, other: Dimension | int | None) -> Dimension:
         """The known one of two compatible sizes."""
         self.assert_is_compatible_with(other)
         return Dimension(other if self.value is None else self)
@@ -127,7 +130,7 @@ class Dimension:
         return "?" if self.value is None else str(self.value)
 
 
-def dimension_value(dimension: Any) -> int | None:
+def dimension_value(dimension: Dimension | int | None) -> int | None:
     """The integer of a size, None for an unknown one.
 
     >>> from dualflow.compat import v1
@@ -137,7 +140,7 @@ def dimension_value(dimension: Any) -> int | None:
     return _value(dimension)
 
 
-def dimension_at_index(shape: Any, index: int) -> Dimension:
+def dimension_at_index(shape: Sequence[int | None], index: int) -> Dimension:
     """The size ``shape[index]`` as a :class:`Dimension`.
 
     >>> from dualflow.compat import v1

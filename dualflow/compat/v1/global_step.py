@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.compat.v1.initializers import Zeros
 from dualflow.compat.v1.scopes import VariableScope, get_variable, variable_scope
@@ -11,6 +11,10 @@ from dualflow.core.dtypes import int64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.eager.engine import EAGER
 from dualflow.graph_mode import GLOBAL_VARIABLES, ExplicitGraph, VariableV1, graph_recording
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
+    from dualflow.graph_mode.session import Session
 
 GLOBAL_STEP: Final = "global_step"
 
@@ -77,6 +81,6 @@ def get_or_create_global_step(graph: ExplicitGraph | None = None) -> Any:
     return create_global_step(graph) if step is None else step
 
 
-def global_step(sess: Any, global_step_tensor: Any) -> int:
+def global_step(sess: Session, global_step_tensor: TensorLike) -> int:
     """The value of the global step in a session, as a Python int."""
     return int(sess.run(global_step_tensor))

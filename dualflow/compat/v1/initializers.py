@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dualflow.core.dtypes import float32
 from dualflow.core.namespace import publish
@@ -35,6 +35,9 @@ from dualflow.ops.initializers.fixed import Ones as Ones
 from dualflow.ops.initializers.fixed import Zeros as Zeros
 from dualflow.ops.initializers.orthogonal import Orthogonal as Orthogonal
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, TensorLike
+
 
 @entry
 @dataclass(frozen=True)
@@ -46,8 +49,8 @@ class ConstantV1(fixed.Constant):
     [3.0, 3.0]
     """
 
-    value: Any = 0
-    dtype: Any = float32
+    value: TensorLike = 0
+    dtype: DTypeLike | None = float32
     verify_shape: bool = False
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import entry
@@ -23,6 +23,9 @@ from dualflow.ops.random_numbers.functions import normal
 from dualflow.ops.rounding import ceil, floor
 from dualflow.ops.selection import where
 from dualflow.ops.trigonometric import cos
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
 
 Rate = Any
 """A scalar tensor, or a function without arguments that returns one."""
@@ -46,10 +49,10 @@ def _required(global_step: Any, what: str) -> None:
 
 @entry
 def exponential_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
+    learning_rate: TensorLike,
+    global_step: TensorLike,
+    decay_steps: TensorLike,
+    decay_rate: TensorLike,
     staircase: bool = False,
     name: str | None = None,
 ) -> Rate:
@@ -89,10 +92,10 @@ def exponential_decay(
 
 @entry
 def natural_exp_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
+    learning_rate: TensorLike,
+    global_step: TensorLike,
+    decay_steps: TensorLike,
+    decay_rate: TensorLike,
     staircase: bool = False,
     name: str | None = None,
 ) -> Rate:
@@ -114,10 +117,10 @@ def natural_exp_decay(
 
 @entry
 def inverse_time_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
+    learning_rate: TensorLike,
+    global_step: TensorLike,
+    decay_steps: TensorLike,
+    decay_rate: TensorLike,
     staircase: bool = False,
     name: str | None = None,
 ) -> Rate:
@@ -139,11 +142,11 @@ def inverse_time_decay(
 
 @entry
 def polynomial_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    end_learning_rate: Any = 0.0001,
-    power: Any = 1.0,
+    learning_rate: TensorLike,
+    global_step: TensorLike,
+    decay_steps: TensorLike,
+    end_learning_rate: TensorLike = 0.0001,
+    power: TensorLike = 1.0,
     cycle: bool = False,
     name: str | None = None,
 ) -> Rate:
@@ -182,7 +185,11 @@ def polynomial_decay(
 
 @entry
 def cosine_decay(
-    learning_rate: Any, global_step: Any, decay_steps: Any, alpha: float = 0.0, name: str | None = None
+    learning_rate: TensorLike,
+    global_step: TensorLike,
+    decay_steps: TensorLike,
+    alpha: float = 0.0,
+    name: str | None = None,
 ) -> Rate:
     """Cosine decay from ``learning_rate`` to ``alpha * learning_rate``.
 
@@ -205,9 +212,9 @@ def cosine_decay(
 
 @entry
 def cosine_decay_restarts(
-    learning_rate: Any,
-    global_step: Any,
-    first_decay_steps: Any,
+    learning_rate: TensorLike,
+    global_step: TensorLike,
+    first_decay_steps: TensorLike,
     t_mul: float = 2.0,
     m_mul: float = 1.0,
     alpha: float = 0.0,
@@ -250,9 +257,9 @@ def cosine_decay_restarts(
 
 @entry
 def linear_cosine_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
+    learning_rate: TensorLike,
+    global_step: TensorLike,
+    decay_steps: TensorLike,
     num_periods: float = 0.5,
     alpha: float = 0.0,
     beta: float = 0.001,
@@ -284,9 +291,9 @@ def linear_cosine_decay(
 
 @entry
 def noisy_linear_cosine_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
+    learning_rate: TensorLike,
+    global_step: TensorLike,
+    decay_steps: TensorLike,
     initial_variance: float = 1.0,
     variance_decay: float = 0.55,
     num_periods: float = 0.5,
@@ -321,7 +328,7 @@ def noisy_linear_cosine_decay(
 
 @entry
 def piecewise_constant(
-    x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
+    x: TensorLike, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
 ) -> Rate:
     """A piecewise constant rate: the first value up to and including the first boundary, and so on.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.compat.v1.collection import GraphKeys
 from dualflow.core.dispatch import AbstractVariable
@@ -13,6 +13,9 @@ from dualflow.graph_mode import Operation, VariableV1, graph_recording, name_sco
 from dualflow.ops.arithmetic import minimum
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, zeros_like
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
 
 
 @entry
@@ -36,8 +39,8 @@ class ExponentialMovingAverage:
 
     def __init__(
         self,
-        decay: Any,
-        num_updates: Any = None,
+        decay: TensorLike,
+        num_updates: TensorLike | None = None,
         zero_debias: bool = False,
         name: str = "ExponentialMovingAverage",
     ) -> None:
@@ -81,12 +84,12 @@ class ExponentialMovingAverage:
             self._update(averaged)
         return graph.engine.group(scope, assignments)
 
-    def average(self, var: Any) -> Any:
+    def average(self, var: object) -> Any:
         """The shadow variable of ``var``; None if it has none yet."""
         pair = self._shadows.get(id(var))
         return None if pair is None else pair[1]
 
-    def average_name(self, var: Any) -> str:
+    def average_name(self, var: object) -> str:
         """The name of the shadow variable that ``var`` has or would get."""
         shadow = self.average(var)
         full = f"{_name_of(var)}/{self._name}" if shadow is None else shadow.name

@@ -12,6 +12,7 @@ from dualflow.ops.neural.convolution_gradients import conv_backprop_filter, conv
 from dualflow.ops.neural.normalization import fused_batch_norm
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntsLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -36,14 +37,24 @@ def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Te
 
 
 def dilated(
-    input: Any, filters: Any, strides: Any, dilations: Any, padding: Any, name: str | None = None
+    input: TensorLike,
+    filters: TensorLike,
+    strides: IntsLike,
+    dilations: IntsLike,
+    padding: Any,
+    name: str | None = None,
 ) -> Tensor:
     """:func:`dualflow.nn.dilation2d` with TensorFlow 1's order of arguments."""
     return nn2.dilation2d(input, filters, strides, padding, "NHWC", dilations)
 
 
 def eroded(
-    value: Any, filters: Any, strides: Any, dilations: Any, padding: Any, name: str | None = None
+    value: TensorLike,
+    filters: TensorLike,
+    strides: IntsLike,
+    dilations: IntsLike,
+    padding: Any,
+    name: str | None = None,
 ) -> Tensor:
     """:func:`dualflow.nn.erosion2d` with TensorFlow 1's order of arguments."""
     return nn2.erosion2d(value, filters, strides, padding, "NHWC", dilations)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.compat.v1.train import Optimizer
 from dualflow.core.errors import InvalidArgumentError
@@ -10,6 +10,9 @@ from dualflow.ops.arithmetic import maximum, sign
 from dualflow.ops.creation import zeros_like
 from dualflow.ops.powers import sqrt
 from dualflow.ops.selection import where
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
 
 
 def _require_penalties(**penalties: float) -> None:
@@ -41,7 +44,7 @@ class ProximalGradientDescentOptimizer(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: TensorLike,
         l1_regularization_strength: float = 0.0,
         l2_regularization_strength: float = 0.0,
         use_locking: bool = False,
@@ -72,7 +75,7 @@ class ProximalAdagradOptimizer(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: TensorLike,
         initial_accumulator_value: float = 0.1,
         l1_regularization_strength: float = 0.0,
         l2_regularization_strength: float = 0.0,
@@ -123,7 +126,7 @@ class FtrlOptimizer(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: TensorLike,
         learning_rate_power: float = -0.5,
         initial_accumulator_value: float = 0.1,
         l1_regularization_strength: float = 0.0,

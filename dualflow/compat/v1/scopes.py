@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from enum import Enum
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.compat.v1.initializers import GlorotUniform, Zeros
 from dualflow.core import dispatch
@@ -22,6 +22,11 @@ from dualflow.graph.ir import Origin
 from dualflow.graph.origin import caller
 from dualflow.graph_mode import VariableV1, graph_recording, name_scope
 from dualflow.graph_mode.default_graph import enclosing_graph, outside_of_bodies
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dualflow.core.argument_types import DTypeLike, ShapeLike, TensorLike
 
 REGULARIZATION_LOSSES: Final = "regularization_losses"
 
@@ -55,10 +60,10 @@ class VariableScope:
         self,
         name: str = "",
         reuse: bool | Reuse = False,
-        initializer: Any = None,
-        regularizer: Any = None,
-        constraint: Any = None,
-        dtype: Any = float32,
+        initializer: TensorLike | Callable[..., Any] | None = None,
+        regularizer: Callable[..., Any] | None = None,
+        constraint: Callable[..., Any] | None = None,
+        dtype: DTypeLike = float32,
         original_name_scope: str = "",
     ) -> None:
         self.name = name
@@ -178,16 +183,16 @@ def get_variable_scope() -> VariableScope:
 def variable_scope(
     name_or_scope: str | VariableScope | None,
     default_name: str | None = None,
-    values: Any = None,
-    initializer: Any = None,
-    regularizer: Any = None,
-    caching_device: Any = None,
-    partitioner: Any = None,
-    custom_getter: Any = None,
+    values: TensorLike | None = None,
+    initializer: TensorLike | Callable[..., Any] | None = None,
+    regularizer: Callable[..., Any] | None = None,
+    caching_device: object = None,
+    partitioner: object = None,
+    custom_getter: Callable[..., Any] | None = None,
     reuse: bool | Reuse | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     use_resource: bool | None = None,
-    constraint: Any = None,
+    constraint: Callable[..., Any] | None = None,
     auxiliary_name_scope: bool = True,
 ) -> Iterator[VariableScope]:
     """A block in which names of ``get_variable``, and of ops, begin with ``name/``.
@@ -252,18 +257,18 @@ def variable_scope(
 @entry
 def get_variable(
     name: str,
-    shape: Any = None,
-    dtype: Any = None,
-    initializer: Any = None,
-    regularizer: Any = None,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    initializer: TensorLike | Callable[..., Any] | None = None,
+    regularizer: Callable[..., Any] | None = None,
     trainable: bool | None = None,
-    collections: Any = None,
-    caching_device: Any = None,
-    partitioner: Any = None,
+    collections: str | Sequence[str] | None = None,
+    caching_device: object = None,
+    partitioner: object = None,
     validate_shape: bool = True,
     use_resource: bool | None = None,
-    custom_getter: Any = None,
-    constraint: Any = None,
+    custom_getter: Callable[..., Any] | None = None,
+    constraint: Callable[..., Any] | None = None,
 ) -> Any:
     """The variable ``name`` of the open variable scope, which is created or reused by the scope's ``reuse``.
 

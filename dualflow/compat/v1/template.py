@@ -26,7 +26,7 @@ def make_template(
     func_: Callable[..., Any],
     create_scope_now_: bool = False,
     unique_name_: str | None = None,
-    custom_getter_: Any = None,
+    custom_getter_: object = None,
     **kwargs: Any,
 ) -> Template:
     """``func_`` as a function whose variables are created by its first call and shared by all calls.

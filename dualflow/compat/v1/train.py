@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.compat.v1.global_step import create_global_step as create_global_step
 from dualflow.compat.v1.global_step import get_global_step as get_global_step
@@ -25,6 +25,9 @@ from dualflow.graph_mode.default_graph import graph_recording
 from dualflow.graph_mode.graph import ExplicitGraph
 from dualflow.ops.creation import ones_like, zeros_like
 from dualflow.ops.powers import sqrt
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
 
 __all__ = [
     "AdagradOptimizer",
@@ -51,7 +54,7 @@ class Optimizer:
         name: the last part of the names of slots, such as ``w/Momentum`` for the variable ``w``.
     """
 
-    def __init__(self, learning_rate: Any, name: str) -> None:
+    def __init__(self, learning_rate: TensorLike, name: str) -> None:
         self._learning_rate = learning_rate
         self._name = name
         self._slots: dict[tuple[str, int], tuple[Any, Variable]] = {}
@@ -62,12 +65,12 @@ class Optimizer:
 
     def compute_gradients(
         self,
-        loss: Any,
+        loss: object,
         var_list: Sequence[Any] | None = None,
         gate_gradients: int = 1,
-        aggregation_method: Any = None,
+        aggregation_method: object = None,
         colocate_gradients_with_ops: bool = False,
-        grad_loss: Any = None,
+        grad_loss: TensorLike | None = None,
     ) -> Pairs:
         """The gradient of ``loss()`` for each variable of ``var_list``, by default those that it reads.
 
@@ -100,7 +103,10 @@ class Optimizer:
         return list(zip(tape.gradient(value, variables, grad_loss), variables, strict=True))
 
     def apply_gradients(
-        self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
+        self,
+        grads_and_vars: Iterable[tuple[Any, Any]],
+        global_step: TensorLike | None = None,
+        name: str | None = None,
     ) -> Operation | None:
         """Update each variable by its gradient; pairs without a gradient are skipped.
 
@@ -143,14 +149,14 @@ class Optimizer:
 
     def minimize(
         self,
-        loss: Any,
-        global_step: Any = None,
+        loss: object,
+        global_step: TensorLike | None = None,
         var_list: Sequence[Any] | None = None,
         gate_gradients: int = 1,
-        aggregation_method: Any = None,
+        aggregation_method: object = None,
         colocate_gradients_with_ops: bool = False,
         name: str | None = None,
-        grad_loss: Any = None,
+        grad_loss: TensorLike | None = None,
     ) -> Operation | None:
         """One step: :meth:`compute_gradients`, then :meth:`apply_gradients`, whose result it returns."""
         pairs = self.compute_gradients(loss, var_list, grad_loss=grad_loss)
@@ -160,7 +166,7 @@ class Optimizer:
         """The slots that exist so far."""
         return [slot for _, slot in self._slots.values()]
 
-    def get_slot(self, var: Any, name: str) -> Variable | None:
+    def get_slot(self, var: object, name: str) -> Variable | None:
         """The slot ``name`` of a variable; None if there is none (yet)."""
         pair = self._slots.get((name, id(var)))
         return None if pair is None else pair[1]
@@ -216,7 +222,9 @@ class GradientDescentOptimizer(Optimizer):
     2.4
     """
 
-    def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
+    def __init__(
+        self, learning_rate: TensorLike, use_locking: bool = False, name: str = "GradientDescent"
+    ) -> None:
         super().__init__(learning_rate, name)
 
     def _apply(self, gradient: Any, variable: Any, rate: Any) -> None:
@@ -232,8 +240,8 @@ class MomentumOptimizer(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
-        momentum: Any,
+        learning_rate: TensorLike,
+        momentum: TensorLike,
         use_locking: bool = False,
         name: str = "Momentum",
         use_nesterov: bool = False,
@@ -259,7 +267,7 @@ class AdamOptimizer(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: TensorLike = 0.001,
         beta1: float = 0.9,
         beta2: float = 0.999,
         epsilon: float = 1e-8,
@@ -320,7 +328,7 @@ class AdagradOptimizer(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: TensorLike,
         initial_accumulator_value: float = 0.1,
         use_locking: bool = False,
         name: str = "Adagrad",
@@ -352,7 +360,7 @@ class RMSPropOptimizer(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: TensorLike,
         decay: float = 0.9,
         momentum: float = 0.0,
         epsilon: float = 1e-10,

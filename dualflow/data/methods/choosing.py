@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from dualflow.data.methods.base import DatasetBase
 from dualflow.data.sources import RowsStage
 from dualflow.data.stage import INFINITE, Stage
 from dualflow.function.errors import here
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
 
 
 class ChoosingMethods(DatasetBase):
@@ -55,7 +58,7 @@ class ChoosingMethods(DatasetBase):
     @classmethod
     @entry
     def choose_from_datasets(
-        cls, datasets: Sequence[Any], choice_dataset: Any, stop_on_empty_dataset: bool = True
+        cls, datasets: Sequence[Any], choice_dataset: object, stop_on_empty_dataset: bool = True
     ) -> Self:
         """Elements of several datasets, chosen by the indices of another one.
 
@@ -87,7 +90,7 @@ class ChoosingMethods(DatasetBase):
     def sample_from_datasets(
         cls,
         datasets: Sequence[Any],
-        weights: Any = None,
+        weights: TensorLike | None = None,
         seed: int | None = None,
         stop_on_empty_dataset: bool = False,
         rerandomize_each_iteration: bool | None = None,

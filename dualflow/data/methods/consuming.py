@@ -91,7 +91,7 @@ class ConsumingMethods(DatasetBase):
         """
         return NumpyIterator(self)
 
-    def reduce(self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None) -> Any:
+    def reduce(self, initial_state: object, reduce_func: Callable[..., Any], name: str | None = None) -> Any:
         """The final state of ``state = reduce_func(state, element)`` over all elements.
 
         Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from dualflow.core.dtypes import as_dtype, int64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
@@ -30,6 +30,11 @@ from dualflow.data.sources import RowsStage
 from dualflow.data.stage import INFINITE
 from dualflow.function.errors import here
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dualflow.core.argument_types import DTypeLike, IntLike
+
 
 class CreationMethods(DatasetBase):
     """Constructors of datasets."""
@@ -38,7 +43,7 @@ class CreationMethods(DatasetBase):
 
     @classmethod
     @entry
-    def from_tensor_slices(cls, tensors: Any, name: str | None = None) -> Self:
+    def from_tensor_slices(cls, tensors: object, name: str | None = None) -> Self:
         """A dataset whose elements are the rows of tensors.
 
         Args:
@@ -75,7 +80,7 @@ class CreationMethods(DatasetBase):
 
     @classmethod
     @entry
-    def from_numpy_file(cls, path: Any) -> Self:
+    def from_numpy_file(cls, path: str) -> Self:
         """The rows of the array in a ``.npy`` file, or dicts of rows of the arrays in a ``.npz`` file.
 
         Files are mapped into memory: rows are read on demand. Compressed arrays are loaded at once.
@@ -98,7 +103,7 @@ class CreationMethods(DatasetBase):
 
     @classmethod
     @entry
-    def from_tensors(cls, tensors: Any, name: str | None = None) -> Self:
+    def from_tensors(cls, tensors: object, name: str | None = None) -> Self:
         """A dataset of one element, a structure of tensors.
 
         >>> import dualflow as df
@@ -121,7 +126,7 @@ class CreationMethods(DatasetBase):
 
     @classmethod
     @entry
-    def range(cls, *args: Any, output_type: Any = int64, name: str | None = None) -> Self:
+    def range(cls, *args: Any, output_type: DTypeLike = int64, name: str | None = None) -> Self:
         """A dataset of the integers of ``range(*args)``.
 
         Args:
@@ -148,7 +153,9 @@ class CreationMethods(DatasetBase):
 
     @classmethod
     @entry
-    def counter(cls, start: Any = 0, step: Any = 1, dtype: Any = int64, name: str | None = None) -> Self:
+    def counter(
+        cls, start: IntLike = 0, step: IntLike = 1, dtype: DTypeLike = int64, name: str | None = None
+    ) -> Self:
         """An endless dataset of ``start``, ``start + step`` and so on.
 
         >>> import dualflow as df
@@ -171,10 +178,10 @@ class CreationMethods(DatasetBase):
     def from_generator(
         cls,
         generator: Callable[..., Any],
-        output_types: Any = None,
-        output_shapes: Any = None,
-        args: Any = None,
-        output_signature: Any = None,
+        output_types: object = None,
+        output_shapes: object = None,
+        args: Sequence[object] | None = None,
+        output_signature: object = None,
         name: str | None = None,
     ) -> Self:
         """A dataset of the elements that a Python generator function yields; each iteration calls it again.
@@ -213,7 +220,7 @@ class CreationMethods(DatasetBase):
 
     @classmethod
     @entry
-    def from_source(cls, source: Any, output_signature: Any = None) -> Self:
+    def from_source(cls, source: object, output_signature: object = None) -> Self:
         """The elements of a sequence of Python objects, or of a dataset of another library.
 
         Objects with a length and integer indices, such as lists and map-style torch datasets, have random
@@ -241,7 +248,7 @@ class CreationMethods(DatasetBase):
 
     @classmethod
     @entry
-    def zip(cls, *args: Any, datasets: Any = None, name: str | None = None) -> Self:
+    def zip(cls, *args: Any, datasets: object = None, name: str | None = None) -> Self:
         """Elements that combine one element of each dataset, up to the end of the shortest.
 
         Args:

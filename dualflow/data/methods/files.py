@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -24,6 +24,11 @@ from dualflow.data.stage import Stage
 from dualflow.eager.engine import EAGER
 from dualflow.function.errors import here
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dualflow.core.argument_types import TensorLike
+
 
 class FileMethods(DatasetBase):
     """Saves and loads datasets, and lists files."""
@@ -33,7 +38,11 @@ class FileMethods(DatasetBase):
     @classmethod
     @entry
     def list_files(
-        cls, file_pattern: Any, shuffle: bool | None = None, seed: int | None = None, name: str | None = None
+        cls,
+        file_pattern: TensorLike,
+        shuffle: bool | None = None,
+        seed: int | None = None,
+        name: str | None = None,
     ) -> Self:
         """The names of the files that match a pattern, as scalar strings.
 
@@ -71,7 +80,11 @@ class FileMethods(DatasetBase):
 
     @entry
     def save(
-        self, path: Any, compression: Any = None, shard_func: Any = None, checkpoint_args: Any = None
+        self,
+        path: str,
+        compression: object = None,
+        shard_func: Callable[..., Any] | None = None,
+        checkpoint_args: object = None,
     ) -> None:
         """Write all elements to a file for :meth:`load`.
 
@@ -100,10 +113,10 @@ class FileMethods(DatasetBase):
     @entry
     def load(
         cls,
-        path: Any,
-        element_spec: Any = None,
-        compression: Any = None,
-        reader_func: Any = None,
+        path: str,
+        element_spec: object = None,
+        compression: object = None,
+        reader_func: Callable[..., Any] | None = None,
         wait: bool = False,
     ) -> Self:
         """The elements that :meth:`save`, or a cache, wrote, read from the file on demand.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from dualflow.data.element import DatasetSpec, leaf_array
 from dualflow.data.methods.base import DatasetBase
 from dualflow.function.errors import here
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntLike
+
 
 @entry
 class GroupingMethods(DatasetBase):
@@ -25,9 +28,9 @@ class GroupingMethods(DatasetBase):
 
     def batch(
         self,
-        batch_size: Any,
+        batch_size: IntLike,
         drop_remainder: bool = False,
-        num_parallel_calls: Any = None,
+        num_parallel_calls: IntLike | None = None,
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Self:
@@ -53,9 +56,9 @@ class GroupingMethods(DatasetBase):
 
     def padded_batch(
         self,
-        batch_size: Any,
-        padded_shapes: Any = None,
-        padding_values: Any = None,
+        batch_size: IntLike,
+        padded_shapes: object = None,
+        padding_values: object = None,
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Self:
@@ -96,9 +99,8 @@ class GroupingMethods(DatasetBase):
                     f"The padded shape {shape} has another number of axes than the component's, "
                     f"{spec.shape}.{here()}"
                 )
-        is_scalar = padding_values is None or (
-            np.ndim(padding_values) == 0 and not isinstance(padding_values, dict)
-        )
+        padding: Any = padding_values
+        is_scalar = padding_values is None or (np.ndim(padding) == 0 and not isinstance(padding_values, dict))
         values = (
             [padding_values] * len(shapes)
             if is_scalar

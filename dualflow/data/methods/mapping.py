@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from dualflow.core.dtypes import bool_
 from dualflow.core.errors import DTypeError, InvalidArgumentError
@@ -19,6 +19,9 @@ from dualflow.data.parallel_map import ParallelMapStage, cores
 from dualflow.data.stage import AUTOTUNE
 from dualflow.function.errors import here
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntLike
+
 
 @entry
 class MappingMethods(DatasetBase):
@@ -29,7 +32,7 @@ class MappingMethods(DatasetBase):
     def map(
         self,
         map_func: Callable[..., Any],
-        num_parallel_calls: Any = None,
+        num_parallel_calls: IntLike | None = None,
         deterministic: bool | None = None,
         synchronous: bool | None = None,
         use_unbounded_threadpool: bool = False,
@@ -88,9 +91,9 @@ class MappingMethods(DatasetBase):
     def interleave(
         self,
         map_func: Callable[..., Any],
-        cycle_length: Any = None,
-        block_length: Any = None,
-        num_parallel_calls: Any = None,
+        cycle_length: IntLike | None = None,
+        block_length: IntLike | None = None,
+        num_parallel_calls: IntLike | None = None,
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Self:
@@ -186,7 +189,7 @@ class MappingMethods(DatasetBase):
             )
         return function
 
-    def scan(self, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None) -> Self:
+    def scan(self, initial_state: object, scan_func: Callable[..., Any], name: str | None = None) -> Self:
         """The outputs of ``state, output = scan_func(state, element)`` for each element.
 
         Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import entry
@@ -20,6 +20,9 @@ from dualflow.data.shuffling import ShuffleStage
 from dualflow.data.stage import AUTOTUNE
 from dualflow.function.errors import here
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntLike, TensorLike
+
 _READY: Final = 2
 
 
@@ -31,7 +34,7 @@ class OrderingMethods(DatasetBase):
 
     def shuffle(
         self,
-        buffer_size: Any,
+        buffer_size: IntLike,
         seed: int | None = None,
         reshuffle_each_iteration: bool | None = True,
         name: str | None = None,
@@ -61,7 +64,7 @@ class OrderingMethods(DatasetBase):
         epochs = Epochs(None if seed is None else whole_number(seed, "seed"))
         return self.then(ShuffleStage(source=self.stage, size=size, reshuffle=reshuffle, epochs=epochs))
 
-    def repeat(self, count: Any = None, name: str | None = None) -> Self:
+    def repeat(self, count: IntLike | None = None, name: str | None = None) -> Self:
         """The dataset repeated ``count`` times; endlessly if it is None or negative.
 
         >>> import dualflow as df
@@ -71,7 +74,7 @@ class OrderingMethods(DatasetBase):
         times = -1 if count is None else whole_number(count, "count")
         return self.then(RepeatStage(source=self.stage, count=max(times, -1)))
 
-    def take(self, count: Any, name: str | None = None) -> Self:
+    def take(self, count: IntLike, name: str | None = None) -> Self:
         """The first ``count`` elements; all if it is negative.
 
         >>> import dualflow as df
@@ -80,7 +83,7 @@ class OrderingMethods(DatasetBase):
         """
         return self.then(TakeStage(source=self.stage, count=whole_number(count, "count")))
 
-    def skip(self, count: Any, name: str | None = None) -> Self:
+    def skip(self, count: IntLike, name: str | None = None) -> Self:
         """All but the first ``count`` elements; none if it is negative.
 
         >>> import dualflow as df
@@ -89,7 +92,7 @@ class OrderingMethods(DatasetBase):
         """
         return self.then(SkipStage(source=self.stage, count=whole_number(count, "count")))
 
-    def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Self:
+    def shard(self, num_shards: IntLike, index: IntLike, name: str | None = None) -> Self:
         """Every ``num_shards``-th element, from element ``index`` on: one of ``num_shards`` disjoint parts.
 
         Raises:
@@ -110,7 +113,7 @@ class OrderingMethods(DatasetBase):
             )
         return self.then(ShardStage(source=self.stage, shards=shards, index=place))
 
-    def concatenate(self, dataset: Any, name: str | None = None) -> Self:
+    def concatenate(self, dataset: object, name: str | None = None) -> Self:
         """The elements of this dataset, then those of another one.
 
         Raises:
@@ -131,7 +134,7 @@ class OrderingMethods(DatasetBase):
             )
         return self.then(ConcatenateStage(first=self.stage, second=dataset.stage))
 
-    def cache(self, filename: Any = "", name: str | None = None) -> Self:
+    def cache(self, filename: TensorLike = "", name: str | None = None) -> Self:
         """The same elements, cached by the first complete iteration for later ones.
 
         Args:
@@ -155,7 +158,7 @@ class OrderingMethods(DatasetBase):
         """
         return self.then(CacheStage(source=self.stage, file=file_name(filename)))
 
-    def prefetch(self, buffer_size: Any, name: str | None = None) -> Self:
+    def prefetch(self, buffer_size: IntLike, name: str | None = None) -> Self:
         """The same elements, prefetched by a thread of each iterator.
 
         Args:
@@ -177,7 +180,7 @@ class OrderingMethods(DatasetBase):
         size = _READY if size == AUTOTUNE else size
         return self.then(PrefetchStage(source=self.stage, size=size)) if size else self
 
-    def enumerate(self, start: Any = 0, name: str | None = None) -> Self:
+    def enumerate(self, start: IntLike = 0, name: str | None = None) -> Self:
         """Pairs of a number, counted from ``start``, and an element.
 
         >>> import dualflow as df

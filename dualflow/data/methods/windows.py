@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant, convert_to_tensor
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntLike
+
 
 @entry
 class WindowMethods(DatasetBase):
@@ -34,9 +37,9 @@ class WindowMethods(DatasetBase):
 
     def window(
         self,
-        size: Any,
-        shift: Any = None,
-        stride: Any = 1,
+        size: IntLike,
+        shift: IntLike | None = None,
+        stride: IntLike = 1,
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Self:
@@ -78,7 +81,7 @@ class WindowMethods(DatasetBase):
         self,
         key_func: Callable[..., Any],
         reduce_func: Callable[[Any, Any], Any],
-        window_size: Any = None,
+        window_size: IntLike | None = None,
         window_size_func: Callable[[Any], Any] | None = None,
         name: str | None = None,
     ) -> Self:
@@ -143,8 +146,8 @@ class WindowMethods(DatasetBase):
         element_length_func: Callable[..., Any],
         bucket_boundaries: Sequence[int],
         bucket_batch_sizes: Sequence[int],
-        padded_shapes: Any = None,
-        padding_values: Any = None,
+        padded_shapes: object = None,
+        padding_values: object = None,
         pad_to_bucket_boundary: bool = False,
         no_padding: bool = False,
         drop_remainder: bool = False,
@@ -195,7 +198,7 @@ class WindowMethods(DatasetBase):
 
         return self._grouped(self.function(bucket), batch, lambda key: sizes[key])
 
-    def rebatch(self, batch_size: Any, drop_remainder: bool = False, name: str | None = None) -> Self:
+    def rebatch(self, batch_size: IntLike, drop_remainder: bool = False, name: str | None = None) -> Self:
         """The rows of batches in batches of another size.
 
         Args:

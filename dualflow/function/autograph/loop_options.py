@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextvars import ContextVar, Token
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import UNKNOWN_RANK, Shape, as_shape
@@ -13,6 +13,9 @@ from dualflow.function.control.shape_invariants import matches_invariant
 from dualflow.function.errors import here
 from dualflow.function.tracing.symbolic_tensor import SymbolicTensor
 from dualflow.ops.static import static_int
+
+if TYPE_CHECKING:
+    from typing import SupportsInt
 
 
 class LoopOptions:
@@ -65,10 +68,10 @@ class loop_options:
 
 @entry
 def set_loop_options(
-    parallel_iterations: Any = None,
-    swap_memory: Any = None,
-    maximum_iterations: Any = None,
-    shape_invariants: Any = None,
+    parallel_iterations: int | None = None,
+    swap_memory: bool | None = None,
+    maximum_iterations: SupportsInt | None = None,
+    shape_invariants: Sequence[tuple[Any, Any]] | None = None,
 ) -> None:
     """Set options of the loop around this call, if it is a loop of the graph.
 

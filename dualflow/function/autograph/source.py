@@ -13,7 +13,7 @@ from dualflow.function.autograph.callees import NotConverted
 
 
 def to_code(
-    entity: Callable[..., Any], recursive: bool = True, experimental_optional_features: Any = None
+    entity: Callable[..., Any], recursive: bool = True, experimental_optional_features: object = None
 ) -> str:
     """The Python source that a function is converted to.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core.dispatch import TENSORS
 from dualflow.core.errors import InvalidArgumentError
@@ -16,10 +16,13 @@ from dualflow.function.batching.batched_value import BatchedValue, UnbatchableEr
 from dualflow.function.control.maps import map_sequentially
 from dualflow.ops.creation import convert_to_tensor
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
+
 
 @entry
 def vmap(
-    fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = None
+    fn: Callable[..., Any], in_axes: TensorLike = 0, out_axes: TensorLike = 0, axis_size: int | None = None
 ) -> Callable[..., Any]:
     """A function that computes ``fn`` for a batch of arguments.
 
@@ -71,7 +74,7 @@ def vmap(
 
 @entry
 def vectorized_map(
-    fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True
+    fn: Callable[[Any], Any], elems: object, fallback_to_while_loop: bool = True, warn: bool = True
 ) -> Any:
     """The results of ``fn`` for the slices of ``elems`` along the first axis, stacked; see :func:`vmap`.
 

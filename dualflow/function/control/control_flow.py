@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import AbstractTensor
@@ -33,13 +33,20 @@ from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.selection import where
 
+if TYPE_CHECKING:
+    from typing import SupportsInt
+
+    from dualflow.core.argument_types import IntLike, TensorLike
+
 _NUMBERS: Final = (bool, int, float, complex)
 _SEVERAL: Final = "several predicates of case(exclusive=True) hold; let them exclude each other."
 _NONE: Final = "no predicate of case holds, and there is no default; give it one."
 
 
 @entry
-def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None) -> Any:
+def cond(
+    pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None
+) -> Any:
     """The result of ``true_fn`` if the scalar ``pred`` is true, else of ``false_fn``; only one of them runs.
 
     Args:
@@ -70,7 +77,7 @@ def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], nam
 
 @entry
 def switch_case(
-    branch_index: Any,
+    branch_index: IntLike,
     branch_fns: Sequence[Callable[[], Any]],
     default: Callable[[], Any] | None = None,
     name: str | None = None,
@@ -138,12 +145,12 @@ def _first_of(pairs: Sequence[tuple[Any, Callable[[], Any]]], default: Callable[
 def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],
-    loop_vars: Any,
-    shape_invariants: Any = None,
+    loop_vars: object,
+    shape_invariants: object = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
-    maximum_iterations: Any = None,
+    maximum_iterations: SupportsInt | None = None,
     name: str | None = None,
 ) -> Any:
     """Repeat ``loop_vars = body(*loop_vars)`` while ``cond(*loop_vars)`` is true.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core.dispatch import TENSORS
 from dualflow.core.dtypes import as_dtype
@@ -17,18 +17,21 @@ from dualflow.ops.arrangement import expand_dims
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.joining import concat
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, TensorLike
+
 
 @entry
 def map_fn(
     fn: Callable[[Any], Any],
-    elems: Any,
-    dtype: Any = None,
+    elems: object,
+    dtype: DTypeLike | None = None,
     parallel_iterations: int | None = None,
     back_prop: bool = True,
     swap_memory: bool = False,
     infer_shape: bool = True,
     name: str | None = None,
-    fn_output_signature: Any = None,
+    fn_output_signature: object = None,
 ) -> Any:
     """The results of ``fn`` for the slices of ``elems`` along the first axis, stacked.
 
@@ -93,8 +96,8 @@ def map_sequentially(fn: Callable[[Any], Any], elems: Any) -> Any:
 @entry
 def scan(
     fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
+    elems: object,
+    initializer: TensorLike | Callable[..., Any] | None = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
@@ -141,8 +144,8 @@ def scan(
 @entry
 def foldl(
     fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
+    elems: object,
+    initializer: TensorLike | Callable[..., Any] | None = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
@@ -161,8 +164,8 @@ def foldl(
 @entry
 def foldr(
     fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
+    elems: object,
+    initializer: TensorLike | Callable[..., Any] | None = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core import dispatch
 from dualflow.core.dispatch import Engine
@@ -23,6 +23,9 @@ from dualflow.ops.scattering import tensor_scatter_nd_update
 from dualflow.ops.shapes import ensure_shape
 from dualflow.ops.static import known_value
 from dualflow.ops.taking import gather
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, IntLike, TensorLike
 
 Rows = list[Any]
 """The elements by index; None for one that was not written."""
@@ -83,15 +86,15 @@ class TensorArray:
 
     def __init__(
         self,
-        dtype: Any,
-        size: Any = None,
+        dtype: DTypeLike,
+        size: IntLike | None = None,
         dynamic_size: bool | None = None,
         clear_after_read: bool | None = None,
         tensor_array_name: str | None = None,
-        handle: Any = None,
-        flow: Any = None,
+        handle: object = None,
+        flow: object = None,
         infer_shape: bool = True,
-        element_shape: Any = None,
+        element_shape: TensorLike | None = None,
         colocate_with_first_write_call: bool = True,
         name: str | None = None,
     ) -> None:
@@ -141,7 +144,7 @@ class TensorArray:
         """Whether the number of elements is dynamic."""
         return not isinstance(self._rows, list) and (not self._rows.shape or self._rows.shape[0] is None)
 
-    def read(self, index: Any, name: str | None = None) -> Any:
+    def read(self, index: IntLike, name: str | None = None) -> Any:
         """The element at ``index``.
 
         Raises:
@@ -164,7 +167,7 @@ class TensorArray:
             self._read.add(at)
         return element
 
-    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+    def write(self, index: IntLike, value: TensorLike, name: str | None = None) -> TensorArray:
         """The array with ``value`` at ``index``.
 
         Raises:
@@ -191,7 +194,7 @@ class TensorArray:
         """The elements, stacked along a new first axis."""
         return self._dense()
 
-    def gather(self, indices: Any, name: str | None = None) -> Any:
+    def gather(self, indices: TensorLike, name: str | None = None) -> Any:
         """The elements at ``indices``, stacked along a new first axis."""
         return gather(self._dense(), indices)
 
@@ -206,7 +209,7 @@ class TensorArray:
             )
         return reshape(rows, [-1, *rows.shape[2:]])
 
-    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
+    def unstack(self, value: TensorLike, name: str | None = None) -> TensorArray:
         """The array with the slices of ``value`` along its first axis as its first elements.
 
         Raises:
@@ -218,7 +221,7 @@ class TensorArray:
             return self._with(self._accepting(row), value, set())
         return self._filled(unstack(value))
 
-    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+    def scatter(self, indices: TensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
         """The array with the slices of ``value`` at ``indices``."""
         array = self
         value = convert_to_tensor(value, dtype_hint=self.dtype)
@@ -226,7 +229,7 @@ class TensorArray:
             array = array.write(at, row)
         return array
 
-    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+    def split(self, value: TensorLike, lengths: TensorLike, name: str | None = None) -> TensorArray:
         """The array with pieces of ``value`` of ``lengths`` along its first axis as its first elements."""
         return self._filled(split(convert_to_tensor(value, dtype_hint=self.dtype), lengths))
 

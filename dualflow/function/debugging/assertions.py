@@ -21,6 +21,7 @@ from dualflow.ops.statistics import count_nonzero
 from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
     from dualflow.ops.tensor import Tensor
 
 Relation = Callable[..., Any]
@@ -28,7 +29,11 @@ Relation = Callable[..., Any]
 
 @entry
 def assert_equal(
-    x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    message: str | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
 ) -> Any:
     """Raise an error unless ``x == y`` for each pair of elements; ``x`` and ``y`` broadcast.
 
@@ -62,7 +67,11 @@ def assert_equal(
 
 @entry
 def assert_none_equal(
-    x: Any, y: Any, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Any:
     """Raise an error unless ``x != y`` for each pair of elements; as :func:`assert_equal`."""
     return _compare("x != y", comparison.not_equal, (x, y), message, summarize)
@@ -70,7 +79,11 @@ def assert_none_equal(
 
 @entry
 def assert_less(
-    x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    message: str | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
 ) -> Any:
     """Raise an error unless ``x < y`` for each pair of elements; as :func:`assert_equal`."""
     return _compare("x < y", comparison.less, (x, y), message, summarize)
@@ -78,7 +91,11 @@ def assert_less(
 
 @entry
 def assert_less_equal(
-    x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    message: str | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
 ) -> Any:
     """Raise an error unless ``x <= y`` for each pair of elements; as :func:`assert_equal`."""
     return _compare("x <= y", comparison.less_equal, (x, y), message, summarize)
@@ -86,7 +103,11 @@ def assert_less_equal(
 
 @entry
 def assert_greater(
-    x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    message: str | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
 ) -> Any:
     """Raise an error unless ``x > y`` for each pair of elements; as :func:`assert_equal`."""
     return _compare("x > y", comparison.greater, (x, y), message, summarize)
@@ -94,7 +115,11 @@ def assert_greater(
 
 @entry
 def assert_greater_equal(
-    x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    message: str | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
 ) -> Any:
     """Raise an error unless ``x >= y`` for each pair of elements; as :func:`assert_equal`."""
     return _compare("x >= y", comparison.greater_equal, (x, y), message, summarize)
@@ -102,7 +127,7 @@ def assert_greater_equal(
 
 @entry
 def assert_negative(
-    x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+    x: TensorLike, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> Any:
     """Raise an error unless each element is below 0; as :func:`assert_equal`."""
     return _compare("x < 0", lambda x: x < zeros_like(x), (x,), message, summarize)
@@ -110,7 +135,7 @@ def assert_negative(
 
 @entry
 def assert_positive(
-    x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+    x: TensorLike, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> Any:
     """Raise an error unless each element is above 0; as :func:`assert_equal`.
 
@@ -124,7 +149,7 @@ def assert_positive(
 
 @entry
 def assert_non_negative(
-    x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+    x: TensorLike, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> Any:
     """Raise an error unless each element is 0 or above; as :func:`assert_equal`."""
     return _compare("x >= 0", lambda x: x >= zeros_like(x), (x,), message, summarize)
@@ -132,7 +157,7 @@ def assert_non_negative(
 
 @entry
 def assert_non_positive(
-    x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
+    x: TensorLike, message: str | None = None, summarize: int | None = None, name: str | None = None
 ) -> Any:
     """Raise an error unless each element is 0 or below; as :func:`assert_equal`."""
     return _compare("x <= 0", lambda x: x <= zeros_like(x), (x,), message, summarize)
@@ -140,10 +165,10 @@ def assert_non_positive(
 
 @entry
 def assert_near(
-    x: Any,
-    y: Any,
-    rtol: Any = None,
-    atol: Any = None,
+    x: TensorLike,
+    y: TensorLike,
+    rtol: TensorLike | None = None,
+    atol: TensorLike | None = None,
     message: str | None = None,
     summarize: int | None = None,
     name: str | None = None,
@@ -168,7 +193,8 @@ def assert_near(
             f"assert_near compares floats, not {first.dtype.name}; use assert_equal for integers."
         )
     default = 10 * float(finfo(first.dtype).eps)
-    relative, absolute = (default if tolerance is None else tolerance for tolerance in (rtol, atol))
+    relative: Any = default if rtol is None else rtol
+    absolute: Any = default if atol is None else atol
 
     def near(x: Any, y: Any) -> Any:
         return arithmetic.abs(x - y) <= absolute + relative * arithmetic.abs(y)
@@ -177,7 +203,9 @@ def assert_near(
 
 
 @entry
-def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> Any:
+def Assert(
+    condition: TensorLike, data: TensorLike, summarize: int | None = None, name: str | None = None
+) -> Any:
     """Raise an error that shows ``data`` unless all elements of ``condition`` are true.
 
     Args:
@@ -207,7 +235,7 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
 
 
 @entry
-def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
+def check_numerics(tensor: TensorLike, message: str, name: str | None = None) -> Tensor:
     """``tensor`` unchanged; an error if one of its elements is nan or infinite.
 
     Args:
@@ -238,7 +266,7 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
 
 
 @entry
-def assert_all_finite(x: Any, message: str, name: str | None = None) -> Tensor:
+def assert_all_finite(x: TensorLike, message: str, name: str | None = None) -> Tensor:
     """``x`` unchanged; an error if one of its elements is nan or infinite; as :func:`check_numerics`."""
     return check_numerics(x, message)
 

@@ -16,6 +16,7 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.static import dtype_of, ints, shape_of, static_int
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, IntLike, TensorLike
     from dualflow.ops.tensor import Tensor
 
 _ANY_AXES: Final = (..., "...", "*")
@@ -23,7 +24,7 @@ _ANY_SIZE: Final = (None, ".")
 
 
 @entry
-def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None = None) -> None:
+def assert_rank(x: TensorLike, rank: IntLike, message: str | None = None, name: str | None = None) -> None:
     """Raise an error unless ``x`` has ``rank`` axes.
 
     Raises:
@@ -40,21 +41,25 @@ def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None 
 
 
 @entry
-def assert_rank_at_least(x: Any, rank: Any, message: str | None = None, name: str | None = None) -> None:
+def assert_rank_at_least(
+    x: TensorLike, rank: IntLike, message: str | None = None, name: str | None = None
+) -> None:
     """Raise InvalidArgumentError unless ``x`` has ``rank`` axes or more; as :func:`assert_rank`."""
     least = static_int(rank, "rank")
     _check_rank(x, lambda actual: actual >= least, f"rank {least} or more", message)
 
 
 @entry
-def assert_rank_in(x: Any, ranks: Any, message: str | None = None, name: str | None = None) -> None:
+def assert_rank_in(
+    x: TensorLike, ranks: TensorLike, message: str | None = None, name: str | None = None
+) -> None:
     """Raise InvalidArgumentError unless the number of axes is one of ``ranks``; as :func:`assert_rank`."""
     expected = ints(ranks, "ranks")
     _check_rank(x, lambda actual: actual in expected, f"rank {' or '.join(map(str, expected))}", message)
 
 
 @entry
-def assert_scalar(tensor: Any, message: str | None = None, name: str | None = None) -> Tensor:
+def assert_scalar(tensor: TensorLike, message: str | None = None, name: str | None = None) -> Tensor:
     """``tensor`` as a tensor; an error unless it is a scalar.
 
     Raises:
@@ -65,7 +70,9 @@ def assert_scalar(tensor: Any, message: str | None = None, name: str | None = No
 
 
 @entry
-def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> None:
+def assert_type(
+    tensor: TensorLike, tf_type: DTypeLike, message: str | None = None, name: str | None = None
+) -> None:
     """Raise an error unless ``tensor`` has the dtype ``tf_type``.
 
     Raises:
@@ -80,7 +87,7 @@ def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str
 
 
 @entry
-def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> None:
+def assert_integer(x: TensorLike, message: str | None = None, name: str | None = None) -> None:
     """Raise an error unless ``x`` is a tensor of integers.
 
     Raises:
@@ -94,7 +101,9 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
 
 
 @entry
-def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
+def assert_same_float_dtype(
+    tensors: Sequence[TensorLike | None] | None = None, dtype: DTypeLike | None = None
+) -> DType:
     """The float dtype that all ``tensors`` have.
 
     Args:
@@ -120,7 +129,7 @@ def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
 
 
 @entry
-def assert_proper_iterable(values: Any) -> None:
+def assert_proper_iterable(values: TensorLike) -> None:
     """Raise an error unless ``values`` is an iterable of values, such as a list, and no tensor or string.
 
     Raises:
@@ -135,7 +144,7 @@ def assert_proper_iterable(values: Any) -> None:
 
 
 @entry
-def is_numeric_tensor(tensor: Any) -> bool:
+def is_numeric_tensor(tensor: TensorLike) -> bool:
     """Whether ``tensor`` is a tensor or variable of numbers, which bools are not.
 
     >>> import dualflow as df
@@ -147,8 +156,8 @@ def is_numeric_tensor(tensor: Any) -> bool:
 
 @entry
 def assert_shapes(
-    shapes: Any,
-    data: Any = None,
+    shapes: Mapping[Any, Any] | Sequence[tuple[Any, Any]],
+    data: TensorLike | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,

@@ -6,7 +6,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -28,6 +28,10 @@ from dualflow.eager.module import Module
 from dualflow.graph_mode import graph_recording, name_scope
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, ShapeLike, TensorLike
+    from dualflow.ops.tensor import Tensor
 
 
 class Layer(Module):
@@ -60,7 +64,7 @@ class Layer(Module):
         self,
         trainable: bool = True,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         activity_regularizer: Callable[[Any], Any] | None = None,
         _reuse: bool | Reuse | None = None,
     ) -> None:
@@ -79,23 +83,23 @@ class Layer(Module):
 
     # For subclasses
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Sequence[int | None]) -> None:
         """Create the variables for inputs of ``input_shape``; a structure of inputs has one of shapes."""
         self.built = True
 
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: Tensor, *args: Any, **kwargs: Any) -> Any:
         """The outputs for ``inputs``; by default the inputs."""
         return inputs
 
     def add_weight(
         self,
         name: str,
-        shape: Any = None,
-        dtype: Any = None,
-        initializer: Any = None,
+        shape: ShapeLike | None = None,
+        dtype: DTypeLike | None = None,
+        initializer: TensorLike | Callable[..., Any] | None = None,
         regularizer: Callable[[Any], Any] | None = None,
         trainable: bool | None = None,
-        constraint: Any = None,
+        constraint: Callable[..., Any] | None = None,
         **ignored: Any,
     ) -> Any:
         """A variable of the layer.
@@ -138,7 +142,7 @@ class Layer(Module):
 
     add_variable = add_weight
 
-    def add_loss(self, losses: Any, inputs: Any = None) -> None:
+    def add_loss(self, losses: object, inputs: object = None) -> None:
         """Add a loss, or several, to :attr:`losses`; eagerly until the next call of the layer.
 
         Args:
@@ -156,7 +160,7 @@ class Layer(Module):
             else:
                 self._added.append(loss)
 
-    def add_update(self, updates: Any, inputs: Any = None) -> None:
+    def add_update(self, updates: object, inputs: object = None) -> None:
         """Add a graph's operation, or several, to :attr:`updates` and ``GraphKeys.UPDATE_OPS``.
 
         Eagerly the update has run already, and is not stored.
@@ -227,7 +231,7 @@ class Layer(Module):
         return sum(int(np.prod(v.shape)) for v in self.weights)
 
     @entry
-    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
         """The layer's outputs for ``inputs``, a tensor or a structure of tensors.
 
         The other arguments are those of the layer's ``call``.

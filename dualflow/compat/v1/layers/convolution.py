@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dualflow import nn
 from dualflow.compat.v1.initializers import Zeros
@@ -18,6 +18,12 @@ from dualflow.compat.v1.layers.base import (
 from dualflow.compat.v1.scopes import Reuse
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.arrangement import reshape
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dualflow.core.argument_types import DTypeLike, IntsLike
+    from dualflow.ops.tensor import Tensor
 
 
 class ConvolutionLayer(Layer):
@@ -36,23 +42,23 @@ class ConvolutionLayer(Layer):
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: IntsLike,
+        strides: IntsLike = 1,
         padding: str = "valid",
         data_format: str = "channels_last",
-        dilation_rate: Any = 1,
+        dilation_rate: IntsLike = 1,
         activation: Callable[[Any], Any] | str | None = None,
         use_bias: bool = True,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = None,
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: str | Callable[..., Any] | None = None,
+        bias_initializer: str | Callable[..., Any] | None = None,
+        kernel_regularizer: Callable[..., Any] | None = None,
+        bias_regularizer: Callable[..., Any] | None = None,
+        activity_regularizer: Callable[..., Any] | None = None,
+        kernel_constraint: Callable[..., Any] | None = None,
+        bias_constraint: Callable[..., Any] | None = None,
         trainable: bool = True,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         _reuse: bool | Reuse | None = None,
     ) -> None:
         super().__init__(trainable, name, dtype, activity_regularizer, _reuse)
@@ -70,13 +76,13 @@ class ConvolutionLayer(Layer):
         first = Zeros() if bias_initializer is None else bias_initializer
         self._bias_options = first, bias_regularizer, True, bias_constraint
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Sequence[int | None]) -> None:
         """Create the variables for inputs with the channels of ``input_shape``."""
         channels = self._channels(input_shape)
         self.kernel = self.add_weight("kernel", self._kernel_shape(channels), None, *self._kernel_options)
         self._build_bias(input_shape)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         """The outputs for ``inputs``, whose layout is ``data_format``, such as ``[batch, *axes, channels]``.
 
         Raises:

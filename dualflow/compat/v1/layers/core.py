@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.compat.v1 import differing
 from dualflow.compat.v1.initializers import Zeros
@@ -17,6 +17,12 @@ from dualflow.ops.arrangement import expand_dims, reshape, transpose
 from dualflow.ops.contraction import matmul
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.shapes import shape as shape_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dualflow.core.argument_types import DTypeLike, ShapeLike, TensorLike
+    from dualflow.ops.tensor import Tensor
 
 
 class Dense(Layer):
@@ -53,16 +59,16 @@ class Dense(Layer):
         units: int,
         activation: Callable[[Any], Any] | str | None = None,
         use_bias: bool = True,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = None,
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: str | Callable[..., Any] | None = None,
+        bias_initializer: str | Callable[..., Any] | None = None,
+        kernel_regularizer: Callable[..., Any] | None = None,
+        bias_regularizer: Callable[..., Any] | None = None,
+        activity_regularizer: Callable[..., Any] | None = None,
+        kernel_constraint: Callable[..., Any] | None = None,
+        bias_constraint: Callable[..., Any] | None = None,
         trainable: bool = True,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         _reuse: bool | Reuse | None = None,
     ) -> None:
         super().__init__(trainable, name, dtype, activity_regularizer, _reuse)
@@ -75,7 +81,7 @@ class Dense(Layer):
         first = Zeros() if bias_initializer is None else bias_initializer
         self._bias_options = first, bias_regularizer, True, bias_constraint
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Sequence[int | None]) -> None:
         """Create the variables for inputs with the last size of ``input_shape``."""
         width = tuple(input_shape)[-1] if len(input_shape) else None
         if width is None:
@@ -88,7 +94,7 @@ class Dense(Layer):
             self.bias = self.add_weight("bias", [self.units], None, *self._bias_options)
         super().build(input_shape)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         """``activation(inputs @ kernel + bias)``.
 
         Args:
@@ -130,14 +136,14 @@ class Flatten(Layer):
         self,
         trainable: bool = True,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         data_format: str = "channels_last",
         _reuse: bool | Reuse | None = None,
     ) -> None:
         super().__init__(trainable, name, dtype, None, _reuse)
         self._channels_first = is_channels_first(data_format)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         """``inputs`` of shape ``[batch, ...]`` as ``[batch, size]``; a vector gets an axis of size 1."""
         if len(inputs.shape) == 1:
             return expand_dims(inputs, -1)
@@ -169,8 +175,8 @@ class Dropout(Layer):
 
     def __init__(
         self,
-        rate: Any = 0.5,
-        noise_shape: Any = None,
+        rate: TensorLike = 0.5,
+        noise_shape: ShapeLike | None = None,
         seed: int | None = None,
         name: str | None = None,
         _reuse: bool | Reuse | None = None,
@@ -180,7 +186,7 @@ class Dropout(Layer):
         self.noise_shape = noise_shape
         self.seed = seed
 
-    def call(self, inputs: Any, training: Any = False) -> Any:
+    def call(self, inputs: Tensor, training: TensorLike = False) -> Any:
         """``inputs``, with dropout if ``training``, a bool or a scalar tensor, is true."""
         return chosen(training, lambda: self._dropped(inputs), lambda: convert_to_tensor(inputs))
 
@@ -205,7 +211,7 @@ dense = as_function(
 
 
 @entry
-def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Any:
+def flatten(inputs: Tensor, name: str | None = None, data_format: str = "channels_last") -> Any:
     """``inputs`` with all axes after the batch flattened to one; see :class:`Flatten`.
 
     >>> from dualflow.compat import v1
@@ -217,11 +223,11 @@ def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_l
 
 @entry
 def dropout(
-    inputs: Any,
-    rate: Any = 0.5,
-    noise_shape: Any = None,
+    inputs: TensorLike,
+    rate: TensorLike = 0.5,
+    noise_shape: ShapeLike | None = None,
     seed: int | None = None,
-    training: Any = False,
+    training: TensorLike = False,
     name: str | None = None,
 ) -> Any:
     """``inputs``, with dropout if ``training`` is true; see :class:`Dropout`.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow import nn
 from dualflow.compat.v1.initializers import Ones, Zeros
@@ -18,6 +18,12 @@ from dualflow.ops.arrangement import reshape
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, ones_like
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dualflow.core.argument_types import DTypeLike, TensorLike
+    from dualflow.ops.tensor import Tensor
 
 
 class BatchNormalization(Layer):
@@ -60,28 +66,28 @@ class BatchNormalization(Layer):
 
     def __init__(
         self,
-        axis: Any = -1,
+        axis: int | Sequence[int] = -1,
         momentum: float = 0.99,
         epsilon: float = 1e-3,
         center: bool = True,
         scale: bool = True,
-        beta_initializer: Any = None,
-        gamma_initializer: Any = None,
-        moving_mean_initializer: Any = None,
-        moving_variance_initializer: Any = None,
-        beta_regularizer: Any = None,
-        gamma_regularizer: Any = None,
-        beta_constraint: Any = None,
-        gamma_constraint: Any = None,
+        beta_initializer: str | Callable[..., Any] | None = None,
+        gamma_initializer: str | Callable[..., Any] | None = None,
+        moving_mean_initializer: str | Callable[..., Any] | None = None,
+        moving_variance_initializer: str | Callable[..., Any] | None = None,
+        beta_regularizer: Callable[..., Any] | None = None,
+        gamma_regularizer: Callable[..., Any] | None = None,
+        beta_constraint: Callable[..., Any] | None = None,
+        gamma_constraint: Callable[..., Any] | None = None,
         renorm: bool = False,
-        renorm_clipping: Any = None,
+        renorm_clipping: TensorLike | None = None,
         renorm_momentum: float = 0.99,
         fused: bool | None = None,
         trainable: bool = True,
         virtual_batch_size: int | None = None,
-        adjustment: Any = None,
+        adjustment: TensorLike | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         _reuse: bool | Reuse | None = None,
     ) -> None:
         super().__init__(trainable, name, dtype, None, _reuse)
@@ -92,7 +98,8 @@ class BatchNormalization(Layer):
                     f"BatchNormalization has no {option}; leave it out, or normalize with "
                     "df.nn.batch_normalization by moments of your own."
                 )
-        self.axis = list(axis) if isinstance(axis, list | tuple) else [axis]
+        axes: Any = axis
+        self.axis: list[int] = list(axes) if isinstance(axes, list | tuple) else [axes]
         self.momentum = momentum
         self.epsilon = epsilon
         self.fused = fused
@@ -105,7 +112,7 @@ class BatchNormalization(Layer):
         self._starts = moving_mean_initializer or Zeros(), moving_variance_initializer or Ones()
         self._center, self._scale = center, scale
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Sequence[int | None]) -> None:
         """Create the variables for inputs with the channels of ``input_shape``."""
         sizes, channels = tuple(input_shape), self._channel_axes(len(input_shape))
         if any(sizes[a] is None for a in channels):
@@ -124,7 +131,7 @@ class BatchNormalization(Layer):
         self.moving_variance = self.add_weight("moving_variance", shape, None, variance, trainable=False)
         super().build(input_shape)
 
-    def call(self, inputs: Any, training: Any = False) -> Any:
+    def call(self, inputs: Tensor, training: TensorLike = False) -> Any:
         """The normalized inputs.
 
         Args:
@@ -176,30 +183,30 @@ class BatchNormalization(Layer):
 
 @entry
 def batch_normalization(
-    inputs: Any,
-    axis: Any = -1,
+    inputs: TensorLike,
+    axis: int | Sequence[int] = -1,
     momentum: float = 0.99,
     epsilon: float = 1e-3,
     center: bool = True,
     scale: bool = True,
-    beta_initializer: Any = None,
-    gamma_initializer: Any = None,
-    moving_mean_initializer: Any = None,
-    moving_variance_initializer: Any = None,
-    beta_regularizer: Any = None,
-    gamma_regularizer: Any = None,
-    beta_constraint: Any = None,
-    gamma_constraint: Any = None,
-    training: Any = False,
+    beta_initializer: str | Callable[..., Any] | None = None,
+    gamma_initializer: str | Callable[..., Any] | None = None,
+    moving_mean_initializer: str | Callable[..., Any] | None = None,
+    moving_variance_initializer: str | Callable[..., Any] | None = None,
+    beta_regularizer: Callable[..., Any] | None = None,
+    gamma_regularizer: Callable[..., Any] | None = None,
+    beta_constraint: Callable[..., Any] | None = None,
+    gamma_constraint: Callable[..., Any] | None = None,
+    training: TensorLike = False,
     trainable: bool = True,
     name: str | None = None,
     reuse: bool | Reuse | None = None,
     renorm: bool = False,
-    renorm_clipping: Any = None,
+    renorm_clipping: TensorLike | None = None,
     renorm_momentum: float = 0.99,
     fused: bool | None = None,
     virtual_batch_size: int | None = None,
-    adjustment: Any = None,
+    adjustment: TensorLike | None = None,
 ) -> Any:
     """The outputs of a new :class:`BatchNormalization` layer for ``inputs``; the arguments are the layer's.
 

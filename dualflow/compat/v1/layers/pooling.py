@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dualflow import nn
 from dualflow.compat.v1.layers.base import (
@@ -13,6 +13,10 @@ from dualflow.compat.v1.layers.base import (
     several,
 )
 from dualflow.compat.v1.scopes import Reuse
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, IntsLike
+    from dualflow.ops.tensor import Tensor
 
 
 class PoolingLayer(Layer):
@@ -29,12 +33,12 @@ class PoolingLayer(Layer):
 
     def __init__(
         self,
-        pool_size: Any,
-        strides: Any,
+        pool_size: IntsLike,
+        strides: IntsLike,
         padding: str = "valid",
         data_format: str = "channels_last",
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         _reuse: bool | Reuse | None = None,
     ) -> None:
         super().__init__(name=name, dtype=dtype, _reuse=_reuse)
@@ -43,7 +47,7 @@ class PoolingLayer(Layer):
         self.padding = checked_padding(padding)
         self.channels_first = is_channels_first(data_format)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         """The pooled inputs, whose layout is ``data_format``, such as ``[batch, *axes, channels]``.
 
         Raises:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow import nn
 from dualflow.compat.v1.layers.base import as_function
@@ -11,6 +11,11 @@ from dualflow.compat.v1.layers.convolution import ConvolutionLayer
 from dualflow.compat.v1.scopes import Reuse
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.ops.arrangement import expand_dims, squeeze
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dualflow.core.argument_types import DTypeLike, IntsLike
 
 
 class SeparableLayer(ConvolutionLayer):
@@ -25,27 +30,27 @@ class SeparableLayer(ConvolutionLayer):
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: IntsLike,
+        strides: IntsLike = 1,
         padding: str = "valid",
         data_format: str = "channels_last",
-        dilation_rate: Any = 1,
+        dilation_rate: IntsLike = 1,
         depth_multiplier: int = 1,
         activation: Callable[[Any], Any] | str | None = None,
         use_bias: bool = True,
-        depthwise_initializer: Any = None,
-        pointwise_initializer: Any = None,
-        bias_initializer: Any = None,
-        depthwise_regularizer: Any = None,
-        pointwise_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        depthwise_constraint: Any = None,
-        pointwise_constraint: Any = None,
-        bias_constraint: Any = None,
+        depthwise_initializer: str | Callable[..., Any] | None = None,
+        pointwise_initializer: str | Callable[..., Any] | None = None,
+        bias_initializer: str | Callable[..., Any] | None = None,
+        depthwise_regularizer: Callable[..., Any] | None = None,
+        pointwise_regularizer: Callable[..., Any] | None = None,
+        bias_regularizer: Callable[..., Any] | None = None,
+        activity_regularizer: Callable[..., Any] | None = None,
+        depthwise_constraint: Callable[..., Any] | None = None,
+        pointwise_constraint: Callable[..., Any] | None = None,
+        bias_constraint: Callable[..., Any] | None = None,
         trainable: bool = True,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         _reuse: bool | Reuse | None = None,
     ) -> None:
         super().__init__(
@@ -76,7 +81,7 @@ class SeparableLayer(ConvolutionLayer):
         self._depthwise_options = depthwise_initializer, depthwise_regularizer, True, depthwise_constraint
         self._pointwise_options = pointwise_initializer, pointwise_regularizer, True, pointwise_constraint
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Sequence[int | None]) -> None:
         """Create the variables for inputs with the channels of ``input_shape``."""
         channels = self._channels(input_shape)
         spread = [*self.kernel_size, channels, self.depth_multiplier]

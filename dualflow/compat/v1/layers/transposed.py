@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow import nn
 from dualflow.compat.v1.layers.base import as_function
 from dualflow.compat.v1.layers.convolution import ConvolutionLayer
 from dualflow.compat.v1.scopes import Reuse
 from dualflow.core.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, IntsLike
 
 
 class TransposedConvolutionLayer(ConvolutionLayer):
@@ -25,22 +28,22 @@ class TransposedConvolutionLayer(ConvolutionLayer):
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: IntsLike,
+        strides: IntsLike = 1,
         padding: str = "valid",
         data_format: str = "channels_last",
         activation: Callable[[Any], Any] | str | None = None,
         use_bias: bool = True,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = None,
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: str | Callable[..., Any] | None = None,
+        bias_initializer: str | Callable[..., Any] | None = None,
+        kernel_regularizer: Callable[..., Any] | None = None,
+        bias_regularizer: Callable[..., Any] | None = None,
+        activity_regularizer: Callable[..., Any] | None = None,
+        kernel_constraint: Callable[..., Any] | None = None,
+        bias_constraint: Callable[..., Any] | None = None,
         trainable: bool = True,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         _reuse: bool | Reuse | None = None,
     ) -> None:
         super().__init__(

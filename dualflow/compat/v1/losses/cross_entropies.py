@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow import nn
 from dualflow.compat.v1.collection import GraphKeys
@@ -14,12 +14,15 @@ from dualflow.ops.arrangement import squeeze
 from dualflow.ops.conversion import cast, stop_gradient
 from dualflow.ops.shapes import shape as shape_of
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
+
 
 @entry
 def sigmoid_cross_entropy(
-    multi_class_labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
+    multi_class_labels: TensorLike,
+    logits: TensorLike,
+    weights: TensorLike = 1.0,
     label_smoothing: float = 0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
@@ -52,9 +55,9 @@ def sigmoid_cross_entropy(
 
 @entry
 def softmax_cross_entropy(
-    onehot_labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
+    onehot_labels: TensorLike,
+    logits: TensorLike,
+    weights: TensorLike = 1.0,
     label_smoothing: float = 0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
@@ -88,9 +91,9 @@ def softmax_cross_entropy(
 
 @entry
 def sparse_softmax_cross_entropy(
-    labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
+    labels: TensorLike,
+    logits: TensorLike,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,

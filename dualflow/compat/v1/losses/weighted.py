@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.compat.v1.collection import GraphKeys, get_collection
 from dualflow.compat.v1.weighting import as_numbers, fitting, required_tensor, spread
@@ -15,6 +15,9 @@ from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.conversion import cast
 from dualflow.ops.creation import constant, convert_to_tensor, ones_like
 from dualflow.ops.shapes import size
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
 
 
 class Reduction:
@@ -54,8 +57,8 @@ class Reduction:
 
 @entry
 def compute_weighted_loss(
-    losses: Any,
-    weights: Any = 1.0,
+    losses: object,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
@@ -110,7 +113,7 @@ def present(losses: Any, weights: Any) -> Any:
     return spread(cast(convert_to_tensor(weights) != 0, float32), losses)
 
 
-def add_loss(loss: Any, loss_collection: str | None = GraphKeys.LOSSES) -> None:
+def add_loss(loss: object, loss_collection: str | None = GraphKeys.LOSSES) -> None:
     """Add a loss to a graph's collection; does nothing eagerly.
 
     >>> from dualflow.compat import v1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.compat.v1.metrics.state import Pair, collected, metric_scope, metric_variable
 from dualflow.compat.v1.weighting import as_numbers, require_one_shape, required_tensor, spread
@@ -20,6 +20,11 @@ from dualflow.ops.segments.segments import unsorted_segment_sum
 from dualflow.ops.selection import where
 from dualflow.ops.statistics import reduce_mean
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dualflow.core.argument_types import TensorLike
+
 
 def _flat(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Any, Any]:
     """Labels and predictions as vectors of int64, and weights as one of float32, or None."""
@@ -32,12 +37,12 @@ def _flat(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Any, Any]:
 
 @entry
 def mean_iou(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     num_classes: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: TensorLike | None = None,
+    metrics_collections: str | Sequence[str] | None = None,
+    updates_collections: str | Sequence[str] | None = None,
     name: str | None = None,
 ) -> Pair:
     """The mean intersection over union (IoU), over the classes that occur.
@@ -71,12 +76,12 @@ def mean_iou(
 
 @entry
 def mean_per_class_accuracy(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     num_classes: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: TensorLike | None = None,
+    metrics_collections: str | Sequence[str] | None = None,
+    updates_collections: str | Sequence[str] | None = None,
     name: str | None = None,
 ) -> Pair:
     """The mean over classes of the accuracy for labels of the class, which is 0 for a class without labels.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.compat.v1.metrics.state import (
     Pair,
@@ -20,6 +20,11 @@ from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.comparison import equal, logical_and
 from dualflow.ops.conversion import cast
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dualflow.core.argument_types import TensorLike
+
 
 def _count_of(
     labels: Any, predictions: Any, weights: Any, label: bool, prediction: bool, name: str | None, default: str
@@ -36,11 +41,11 @@ def _count_of(
 
 @entry
 def true_positives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: str | Sequence[str] | None = None,
+    updates_collections: str | Sequence[str] | None = None,
     name: str | None = None,
 ) -> Pair:
     """The number of true predictions whose labels are true; see :func:`mean` for arguments and result.
@@ -58,11 +63,11 @@ def true_positives(
 
 @entry
 def false_positives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: str | Sequence[str] | None = None,
+    updates_collections: str | Sequence[str] | None = None,
     name: str | None = None,
 ) -> Pair:
     """The number of true predictions whose labels are false; see :func:`mean`."""
@@ -72,11 +77,11 @@ def false_positives(
 
 @entry
 def true_negatives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: str | Sequence[str] | None = None,
+    updates_collections: str | Sequence[str] | None = None,
     name: str | None = None,
 ) -> Pair:
     """The number of false predictions whose labels are false; see :func:`mean`."""
@@ -86,11 +91,11 @@ def true_negatives(
 
 @entry
 def false_negatives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: str | Sequence[str] | None = None,
+    updates_collections: str | Sequence[str] | None = None,
     name: str | None = None,
 ) -> Pair:
     """The number of false predictions whose labels are true; see :func:`mean`."""
@@ -100,11 +105,11 @@ def false_negatives(
 
 @entry
 def precision(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: str | Sequence[str] | None = None,
+    updates_collections: str | Sequence[str] | None = None,
     name: str | None = None,
 ) -> Pair:
     """The fraction of true predictions whose labels are true; 0 if there are none. See :func:`mean`.
@@ -124,11 +129,11 @@ def precision(
 
 @entry
 def recall(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: str | Sequence[str] | None = None,
+    updates_collections: str | Sequence[str] | None = None,
     name: str | None = None,
 ) -> Pair:
     """The fraction of true labels whose predictions are true; 0 if there are none. See :func:`mean`."""

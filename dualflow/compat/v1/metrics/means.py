@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.compat.v1.metrics.state import (
     Pair,
@@ -24,13 +24,18 @@ from dualflow.ops.powers import sqrt
 from dualflow.ops.selection import where
 from dualflow.ops.shapes import size
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dualflow.core.argument_types import TensorLike
+
 
 @entry
 def mean(
-    values: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    values: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: str | Sequence[str] | None = None,
+    updates_collections: str | Sequence[str] | None = None,
     name: str | None = None,
 ) -> Pair:
     """The weighted mean of all values of past updates.
@@ -73,10 +78,10 @@ def mean(
 
 @entry
 def mean_tensor(
-    values: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    values: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: str | Sequence[str] | None = None,
+    updates_collections: str | Sequence[str] | None = None,
     name: str | None = None,
 ) -> Pair:
     """The mean of each element over the tensors of past updates; see :func:`mean`.
@@ -106,11 +111,11 @@ def mean_tensor(
 
 @entry
 def accuracy(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: str | Sequence[str] | None = None,
+    updates_collections: str | Sequence[str] | None = None,
     name: str | None = None,
 ) -> Pair:
     """The fraction of predictions that equal their labels; see :func:`mean`.
@@ -132,11 +137,11 @@ def accuracy(
 
 @entry
 def mean_absolute_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: str | Sequence[str] | None = None,
+    updates_collections: str | Sequence[str] | None = None,
     name: str | None = None,
 ) -> Pair:
     """The mean of ``abs(predictions - labels)``; see :func:`mean`."""
@@ -147,11 +152,11 @@ def mean_absolute_error(
 
 @entry
 def mean_squared_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: str | Sequence[str] | None = None,
+    updates_collections: str | Sequence[str] | None = None,
     name: str | None = None,
 ) -> Pair:
     """The mean of ``(predictions - labels) ** 2``; see :func:`mean`."""
@@ -162,11 +167,11 @@ def mean_squared_error(
 
 @entry
 def root_mean_squared_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: str | Sequence[str] | None = None,
+    updates_collections: str | Sequence[str] | None = None,
     name: str | None = None,
 ) -> Pair:
     """The square root of the mean of ``(predictions - labels) ** 2``; see :func:`mean`."""
@@ -176,12 +181,12 @@ def root_mean_squared_error(
 
 @entry
 def mean_relative_error(
-    labels: Any,
-    predictions: Any,
-    normalizer: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    normalizer: Callable[..., Any],
+    weights: TensorLike | None = None,
+    metrics_collections: str | Sequence[str] | None = None,
+    updates_collections: str | Sequence[str] | None = None,
     name: str | None = None,
 ) -> Pair:
     """The mean of ``abs(predictions - labels) / normalizer``, 0 where that divides by 0; see :func:`mean`.
@@ -198,12 +203,12 @@ def mean_relative_error(
 
 @entry
 def mean_cosine_distance(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     dim: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    weights: TensorLike | None = None,
+    metrics_collections: str | Sequence[str] | None = None,
+    updates_collections: str | Sequence[str] | None = None,
     name: str | None = None,
 ) -> Pair:
     """1 minus the mean of ``sum(labels * predictions)`` along an axis; see :func:`mean`.
@@ -220,11 +225,11 @@ def mean_cosine_distance(
 
 @entry
 def percentage_below(
-    values: Any,
-    threshold: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    values: TensorLike,
+    threshold: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: str | Sequence[str] | None = None,
+    updates_collections: str | Sequence[str] | None = None,
     name: str | None = None,
 ) -> Pair:
     """The fraction of values below a threshold; see :func:`mean`."""

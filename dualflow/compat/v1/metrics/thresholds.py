@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,11 @@ from dualflow.ops.reduction import argmin
 from dualflow.ops.repetition import reverse
 from dualflow.ops.selection import where
 from dualflow.ops.taking import gather
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dualflow.core.argument_types import TensorLike
 
 _EPSILON: Final = 1e-7
 _AUC_EPSILON: Final = 1e-6
@@ -66,12 +71,12 @@ def _at_thresholds(
     """A metric with a value for each threshold; ``what`` computes it from the counts."""
 
     def metric(
-        labels: Any,
-        predictions: Any,
-        thresholds: Any,
-        weights: Any = None,
-        metrics_collections: Any = None,
-        updates_collections: Any = None,
+        labels: TensorLike,
+        predictions: TensorLike,
+        thresholds: Sequence[float],
+        weights: TensorLike | None = None,
+        metrics_collections: str | Sequence[str] | None = None,
+        updates_collections: str | Sequence[str] | None = None,
         name: str | None = None,
     ) -> Pair:
         with metric_scope(name, scope):
@@ -145,16 +150,16 @@ def _even(count: int) -> list[float]:
 
 @entry
 def auc(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
     num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: str | Sequence[str] | None = None,
+    updates_collections: str | Sequence[str] | None = None,
     curve: str = "ROC",
     name: str | None = None,
     summation_method: str = "trapezoidal",
-    thresholds: Any = None,
+    thresholds: TensorLike | None = None,
 ) -> Pair:
     """The approximate area under the curve (AUC) of two rates over all thresholds.
 
@@ -242,13 +247,13 @@ def _interpolated_area(counts: Counts) -> Any:
 
 @entry
 def sensitivity_at_specificity(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     specificity: float,
-    weights: Any = None,
+    weights: TensorLike | None = None,
     num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: str | Sequence[str] | None = None,
+    updates_collections: str | Sequence[str] | None = None,
     name: str | None = None,
 ) -> Pair:
     """The sensitivity at the threshold whose specificity is closest to ``specificity``.
@@ -273,13 +278,13 @@ def sensitivity_at_specificity(
 
 @entry
 def specificity_at_sensitivity(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     sensitivity: float,
-    weights: Any = None,
+    weights: TensorLike | None = None,
     num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: str | Sequence[str] | None = None,
+    updates_collections: str | Sequence[str] | None = None,
     name: str | None = None,
 ) -> Pair:
     """The specificity at the threshold whose sensitivity is closest to ``sensitivity``.
