@@ -201,13 +201,24 @@ class SymInt(_Size):
                     if isinstance(part, SymInt):
                         yield from part.factors()
 
-    def compute(self, bound: Callable[[SizeFactor], Any], maths: SizeMaths) -> Any:
-        """The polynomial's value for variables of the values ``bound``, by their operators and ``maths``."""
+    def compute(
+        self,
+        bound: Callable[[SizeFactor], Any],
+        maths: SizeMaths,
+        computed: dict[SizeFactor, Any] | None = None,
+    ) -> Any:
+        """The polynomial's value for variables of the values ``bound``, by their operators and ``maths``.
+
+        ``computed`` keeps the values of factors: pass one dict for several polynomials to compute each once.
+        """
+        computed = {} if computed is None else computed
         total: Any = None
         for monomial, coefficient in self._in_order():
             product: Any = None
             for factor in monomial:
-                value = _factor_value(factor, bound, maths)
+                value = computed.get(factor)
+                if value is None:
+                    value = computed[factor] = _factor_value(factor, bound, maths, computed)
                 product = value if product is None else product * value
             term = coefficient if product is None else product if coefficient == 1 else product * coefficient
             total = term if total is None else total + term
@@ -356,10 +367,15 @@ class _Numbers:
 NUMBERS: Final[SizeMaths] = _Numbers()
 
 
-def _factor_value(factor: SizeFactor, bound: Callable[[SizeFactor], Any], maths: SizeMaths) -> Any:
+def _factor_value(
+    factor: SizeFactor,
+    bound: Callable[[SizeFactor], Any],
+    maths: SizeMaths,
+    computed: dict[SizeFactor, Any],
+) -> Any:
     if factor.kind == "variable":
         return bound(factor)
-    parts = [x.compute(bound, maths) if isinstance(x, SymInt) else x for x in factor.parts]
+    parts = [x.compute(bound, maths, computed) if isinstance(x, SymInt) else x for x in factor.parts]
     return getattr(maths, factor.kind)(*parts)
 
 

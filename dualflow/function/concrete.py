@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dualflow.core import dispatch
@@ -73,9 +75,13 @@ class ConcreteFunction(TracedGraph):
         self._interpreted_at = 0
         self._signature = signature
         self._structure = structure
-        self._variants = None if all(v.spec.shape.is_static for v in graph.arguments) else ShapeVariants()
+        self._variants: ShapeVariants | None = None
+        if not all(v.spec.shape.is_static for v in graph.arguments):
+            self._variants = ShapeVariants()
+            self._check_shapes = partial(_trace_for, weakref.ref(self))
         self._shared = tuple(shared)
         self._fast: Callable[..., Any] = refuse
+        self._latest_inputs: Sequence[Any] | None = None
 
     # running
 
@@ -92,7 +98,23 @@ class ConcreteFunction(TracedGraph):
         return result
 
     def for_shapes(self, inputs: Sequence[Any]) -> TracedGraph:
-        """The trace for the shapes of ``inputs``: itself, or a specialisation if it has open sizes."""
+        """The trace that runs for ``inputs``.
+
+        It is this one unless sizes are open. Then it is one whose program serves all sizes. Where there is no
+        such program, and for calls that are not eager, it is a trace for the shapes of ``inputs``.
+        """
+        if self._variants is None:
+            return self
+        if dispatch.current() is EAGER:
+            program = self._variants.for_all_sizes(self, inputs)
+            if program is not None:
+                program.compiled.check_shapes = self._check_shapes
+                self._latest_inputs = [TensorSpec(x.shape, x.dtype) for x in inputs]
+                return program
+        return self._variants.get(self, inputs)
+
+    def with_static_shapes(self, inputs: Sequence[Any]) -> TracedGraph:
+        """The trace for the shapes of ``inputs``: itself unless it leaves sizes open."""
         return self if self._variants is None else self._variants.get(self, inputs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -122,7 +144,7 @@ class ConcreteFunction(TracedGraph):
 
     @property
     def _latest(self) -> CompiledGraph:
-        """The compiled graph; with open sizes that of the latest specialisation.
+        """The compiled graph: for open sizes, the one that ran last.
 
         Raises:
             FailedPreconditionError: sizes are open, and the trace has not been called yet.
@@ -135,8 +157,19 @@ class ConcreteFunction(TracedGraph):
         return traces[-1].compiled
 
     @property
+    def _latest_static(self) -> CompiledGraph:
+        """The compiled graph for the static shapes of the latest call that took no fast path.
+
+        Raises:
+            FailedPreconditionError: sizes are open, and the trace has not been called yet.
+        """
+        if self._latest_inputs is None:
+            return self._latest
+        return self.with_static_shapes(self._latest_inputs).compiled
+
+    @property
     def _traces(self) -> list[TracedGraph]:
-        """Itself; with open sizes its specialisations for the shapes of calls."""
+        """Itself, or for open sizes the traces that have been called."""
         return [self] if self._variants is None else self._variants.all()
 
     @property
@@ -199,7 +232,7 @@ class ConcreteFunction(TracedGraph):
             raise FailedPreconditionError(
                 f"{self!r} leaves sizes open: its memory is planned for those of a call. Call it first."
             )
-        return self._latest.memory
+        return self._latest_static.memory
 
     @property
     def budgeted(self) -> bool:
@@ -231,7 +264,7 @@ class ConcreteFunction(TracedGraph):
         needs only NumPy and Numba: its function takes an array for each tensor among the arguments, then for
         each variable and captured tensor. The text of :meth:`source` has the captured tensors too.
         """
-        return self._latest.text
+        return self._latest_static.text
 
     @entry
     def source(self, backend: str = "numba") -> str:
@@ -257,7 +290,7 @@ class ConcreteFunction(TracedGraph):
         """
         if backend != "numba":
             raise InvalidArgumentError(f"There is no source for the backend {backend!r}: use 'numba'.")
-        compiled = self._latest
+        compiled = self._latest_static
         tensors = [array_of(c.source) for c in compiled.of_numbers.captures if not c.variable]
         return numba_source(compiled.of_numbers, tensors)
 
@@ -270,7 +303,7 @@ class ConcreteFunction(TracedGraph):
         Raises:
             InvalidArgumentError: the graph uses variables, or parts of it don't run natively.
         """
-        compiled = self._latest
+        compiled = self._latest_static
         return numba_function(compiled.machine_code, [array_of(x) for x in compiled.sources.captured])
 
     @property
@@ -391,3 +424,10 @@ class ConcreteFunction(TracedGraph):
 
 def _variables(key: Key) -> list[Leaf]:
     return [leaf for leaf in key[1] if isinstance(leaf, VariableLeaf)]
+
+
+def _trace_for(trace: weakref.ref[ConcreteFunction], inputs: Sequence[Any]) -> None:
+    """Record ``trace`` for the shapes of ``inputs``, which raises the error of an op that they don't fit."""
+    concrete = trace()
+    if concrete is not None:
+        concrete.with_static_shapes(inputs)

@@ -216,7 +216,7 @@ class Function(Copied, Generic[P, R]):
         concrete = self._concrete(call, inputs)
         again = functools.partial(self._tracer.record, call)
         debugging = imported("dualflow.function.debugging.debug")
-        return debugging.debug(concrete.for_shapes(inputs), inputs, step, again, self.python_function)
+        return debugging.debug(concrete.with_static_shapes(inputs), inputs, step, again, self.python_function)
 
     # traces
 

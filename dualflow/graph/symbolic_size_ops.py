@@ -7,10 +7,13 @@ from typing import Any, Final
 from dualflow.core.errors import InternalError
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
-from dualflow.core.symbolic_sizes import size_variables
+from dualflow.core.symbolic_sizes import SizeFactor, size_variables, variable_of
 from dualflow.graph.ir import Graph, Node
 from dualflow.ops.op_kinds import Check, View
 from dualflow.ops.record import Effect, Op
+
+Axis = tuple[int, int]
+"""The number of an argument, and of one of its axes."""
 
 
 def _compiled_only(*inputs: Any, **attrs: Any) -> Any:
@@ -22,10 +25,10 @@ BIND_SIZE: Final = Op(
     doc="""Binds the size variable ``size`` to an integer, which must not be below ``least``.
 
     The integer is the element ``index`` of the input, the value of the expression ``value``, or the size of
-    an axis of an argument of the graph: ``argument_axis`` has the numbers of both. ``needed_by`` is the name
-    of the op that needs the size.
+    ``argument_axes``: axes of arguments of the graph (the number of the argument, and of the axis) that have
+    equal sizes. ``needed_by`` is the name of the op that needs the size.
     """,
-    infer=lambda *inputs, size, value=None, index=0, least=None, argument_axis=None, needed_by="": (),
+    infer=lambda *inputs, size, value=None, index=0, least=None, argument_axes=None, needed_by="": (),
     kernel=_compiled_only,
     kind=Check(),
     outputs=None,
@@ -70,6 +73,22 @@ def binds_sizes(node: Node) -> bool:
 def has_symbolic_sizes(graph: Graph) -> bool:
     """Whether ``graph`` binds a size variable."""
     return any(map(binds_sizes, graph.nodes))
+
+
+def argument_sizes(graph: Graph) -> dict[SizeFactor, tuple[Axis, ...]]:
+    """The size variables that are sizes of the graph's inputs, with the axes of which they are."""
+    bound = [n.attrs for n in graph.nodes if n.op is BIND_SIZE and n.attrs.get("argument_axes")]
+    axes = {variable_of(attrs["size"]): attrs["argument_axes"] for attrs in bound}
+    return {variable: equal for variable, equal in axes.items() if variable is not None}
+
+
+def computes_sizes(graph: Graph) -> bool:
+    """Whether a size is computed from data while the graph runs."""
+    return any(
+        (n.op is BIND_SIZE and not n.attrs.get("argument_axes"))
+        or any(computes_sizes(body) for _, body in n.bodies)
+        for n in graph.nodes
+    )
 
 
 def depends_on_symbolic_sizes(node: Node) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from dualflow.core.records import NamedTuple
+from dualflow.core.records import NamedTuple, dataclass
+from dualflow.core.symbolic_sizes import bounds, is_static
 
 ALIGNMENT = 64
 
@@ -28,6 +29,8 @@ def assign(lifetimes: Iterable[Lifetime]) -> tuple[list[int], int]:
     ([0, 128, 0], 192)
     """
     blocks = list(lifetimes)
+    if not is_static(block.nbytes for block in blocks):
+        return _assign_symbolic(blocks)
     offsets = [0] * len(blocks)
     gaps = _Gaps()
     deaths: dict[int, list[int]] = {}
@@ -40,9 +43,48 @@ def assign(lifetimes: Iterable[Lifetime]) -> tuple[list[int], int]:
     return offsets, gaps.end
 
 
+def _assign_symbolic(blocks: Sequence[Lifetime]) -> tuple[list[int], int]:
+    """The same for blocks some of which have symbolic sizes: those lie in slots after the others.
+
+    A slot is as large as its first block, and is used again for blocks that are never larger.
+    """
+    static = [i for i, block in enumerate(blocks) if type(block.nbytes) is int]
+    symbolic = [i for i, block in enumerate(blocks) if type(block.nbytes) is not int]
+    places, end = assign([blocks[i] for i in static])
+    offsets = dict(zip(static, places, strict=True))
+    slots: list[_SymbolicSlot] = []
+    for i in sorted(symbolic, key=lambda i: blocks[i].birth):
+        block = blocks[i]
+        slot = next((s for s in slots if s.death < block.birth and _holds(s.nbytes, block.nbytes)), None)
+        if slot is None:
+            slot = _SymbolicSlot(end, block.nbytes)
+            slots.append(slot)
+            end += aligned(block.nbytes)
+        slot.death = block.death
+        offsets[i] = slot.offset
+    return [offsets[i] for i in range(len(blocks))], end
+
+
+@dataclass(slots=True)
+class _SymbolicSlot:
+    """A part of the arena of symbolic size, and the last step that needs it."""
+
+    offset: int
+    nbytes: int
+    death: int = -1
+
+
+def _holds(nbytes: int, other: int) -> bool:
+    """Whether a block of ``nbytes`` is at least as large as one of ``other`` bytes, in every run."""
+    if nbytes == other:
+        return True
+    least, _ = bounds(nbytes - other)
+    return least is not None and least >= 0
+
+
 def aligned(nbytes: int) -> int:
     """``nbytes`` rounded up to whole cache lines."""
-    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+    return (nbytes + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
 
 
 class _Gaps:

@@ -47,7 +47,8 @@ class MemoryBounds:
     """
 
     def __init__(self, plan: Plan, program: Sequence[Statement]) -> None:
-        self.sized = plan.sized
+        self.sized = plan.sized or bool(plan.argument_sizes)
+        self._bound = frozenset(plan.argument_sizes)
         self.nbytes: dict[int, int | None] = {}
         self.blocks: set[int] = set()
         self._spans: dict[tuple[Layout, Value], tuple[Span | None, bool]] = {}
@@ -58,7 +59,7 @@ class MemoryBounds:
         self.nbytes.update((plan.inputs + i, array.nbytes) for i, array in enumerate(plan.constants))
         self.nbytes.update(_static_sizes((*plan.outputs, *plan.temporaries), plan.first_output))
         self.nbytes[plan.arena] = plan.arena_bytes
-        allocating = list(walk(program)) if plan.slots or plan.sized else []
+        allocating = list(walk(program)) if plan.slots or self.sized else []
         rows = {row.slot for s in allocating if isinstance(s, RunLoop) for row in s.rows}
         for statement in allocating:
             self._add_allocations(statement, rows)
@@ -71,7 +72,7 @@ class MemoryBounds:
             self.nbytes.update((row.slot, row.nbytes) for row in statement.rows)
             self._count(statement)
         elif not isinstance(statement, ChooseBranch):
-            blocks = dynamic_buffers(statement.outputs, statement.node.outputs)
+            blocks = dynamic_buffers(statement.outputs, statement.node.outputs, self._bound)
         for buffer, factors in blocks.items():
             if buffer not in rows:
                 nbytes = math.prod(factors)
@@ -86,14 +87,15 @@ class MemoryBounds:
 
     # Statements
 
-    def check(self, program: Iterable[Statement]) -> None:
-        """Raise unless the accesses of all statements other than kernels are inside their buffers.
+    def check(self, program: Iterable[Statement]) -> list[tuple[Span, Node]]:
+        """The elements that may be outside of their buffers, with the nodes that access them.
+
+        Those of kernels are left out; see :meth:`launched`. There are none unless sizes are symbolic.
 
         Raises:
             InternalError: an access is outside its buffer.
         """
-        for statement in walk(program):
-            self.undecided(statement)
+        return [(span, statement.node) for statement in walk(program) for span in self.undecided(statement)]
 
     def undecided(self, statement: Statement) -> list[Span]:
         """The accesses of a statement that must be checked at run time: the others are inside their buffers.

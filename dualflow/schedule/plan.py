@@ -13,21 +13,23 @@ address moves.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from dualflow.core.records import NamedTuple, replace
+from dualflow.core.size_functions import largest
 from dualflow.core.spec import TensorSpec
-from dualflow.core.symbolic_sizes import UndecidedSize, is_static, size_variables
-from dualflow.graph.axes import base_of, sizes
+from dualflow.core.symbolic_sizes import SizeFactor, UndecidedSize, is_static, size_variables
+from dualflow.graph.axes import base_of, is_view, sizes
 from dualflow.graph.capabilities import ALL, Capabilities
 from dualflow.graph.compiled import Footprint, MemoryBlock
 from dualflow.graph.control_spec import LoopSpec, branches_of, loop_of
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.ir import Graph, Node, Update, Value
-from dualflow.graph.symbolic_size_ops import has_symbolic_sizes
+from dualflow.graph.symbolic_size_ops import Axis, argument_sizes, computes_sizes, has_symbolic_sizes
 from dualflow.ops.op_kinds import Cond, Literal
 from dualflow.schedule.arena import Lifetime, assign
 from dualflow.schedule.copying import copy_node
@@ -45,6 +47,7 @@ from dualflow.schedule.operands import (
 from dualflow.schedule.order import Allocation, BufferKind, ordered
 from dualflow.schedule.pieces_in_place import pieces_in_place
 from dualflow.schedule.planned import (
+    NO_SIZES,
     ChangingSize,
     Plan,
     PlannedBody,
@@ -72,7 +75,8 @@ def plan(
         separate: whether each intermediate value has its own buffer, for memory checks, instead of the arena.
         costs: the figures of the processor by which programs are chosen.
     """
-    table = _Table(capabilities, separate=separate, costs=costs)
+    bound = NO_SIZES if separate else _argument_sizes(graph)
+    table = _Table(capabilities, separate=separate, costs=costs, bound=bound)
     scope = _Scope(graph, table, lasting=True)
     starts = {BufferKind.INPUT: 0, BufferKind.CONSTANT: len(graph.inputs)}
     starts[BufferKind.OUTPUT] = len(graph.inputs) + len(table.constants)
@@ -89,8 +93,23 @@ def plan(
         scope.arena_bytes,
         table.slots,
         table.loops,
-        has_symbolic_sizes(graph),
+        has_symbolic_sizes(graph) and not bound,
         costs,
+        bound,
+    )
+
+
+def _argument_sizes(graph: Graph) -> Mapping[SizeFactor, tuple[Axis, ...]]:
+    """The size variables of the arguments, if all sizes follow from them and machine code runs all calls."""
+    return NO_SIZES if computes_sizes(graph) or _has_host_calls(graph) else argument_sizes(graph)
+
+
+def _has_host_calls(graph: Graph) -> bool:
+    return any(
+        any(_has_host_calls(body) for _, body in node.bodies)
+        if is_control(node)
+        else kind_of(node) is CallKind.HOST and not is_view(node) and not isinstance(node.op.kind, Literal)
+        for node in graph.nodes
     )
 
 
@@ -127,10 +146,22 @@ def footprint(graph: Graph, capabilities: Capabilities) -> Footprint:
 
 
 class _Table:
-    """State shared by all scopes of a plan: the buffers of the buffer table, and counters."""
+    """State shared by all scopes of a plan: the buffers of the buffer table, and counters.
 
-    def __init__(self, capabilities: Capabilities, *, separate: bool = False, costs: CostModel = CPU) -> None:
+    Attributes:
+        bound: the size variables whose values a call computes before the program runs.
+    """
+
+    def __init__(
+        self,
+        capabilities: Capabilities,
+        *,
+        separate: bool = False,
+        costs: CostModel = CPU,
+        bound: Collection[SizeFactor] = (),
+    ) -> None:
         self.costs = costs
+        self.bound = frozenset(bound)
         self.capabilities = capabilities
         self.separate = separate
         self.constants: list[np.ndarray[Any, Any]] = []
@@ -248,7 +279,7 @@ class _Scope:
             elif value in crossing:
                 self.allocations[value] = Allocation(BufferKind.TEMPORARY, len(temporaries))
                 temporaries.append(value.spec)
-            elif not value.spec.shape.is_static or size_variables(value.spec.shape):
+            elif not value.spec.shape.is_static or not size_variables(value.spec.shape) <= self.table.bound:
                 self.allocations[value] = Allocation(BufferKind.STACK, self.table.slot())
             elif self.table.separate:
                 self.allocations[value] = Allocation(
@@ -288,7 +319,7 @@ class _Scope:
     def inner(self) -> list[tuple[int, int]]:
         """The steps with bodies, and the bytes of the block that their bodies share."""
         return [
-            (at, max((b.arena_bytes for b in self.bodies[step]), default=0))
+            (at, functools.reduce(largest, (b.arena_bytes for b in self.bodies[step]), 0))
             for at, step in enumerate(self.steps)
             if step in self.bodies
         ]
@@ -371,7 +402,7 @@ class _Scope:
             self.counters[counted] if counted is not None else None,
             _changing(loop, [v.spec for v in step.inputs]),
             tuple([(carry[i].buffer, place.buffer) for i, place in zip(growing, following, strict=True)]),
-            tuple(dynamic_buffers(outputs[carried:], node.outputs[carried:]).items()),
+            tuple(dynamic_buffers(outputs[carried:], node.outputs[carried:], self.table.bound).items()),
         )
         return PlannedCall(node, inputs, outputs, tuple(blocks), iterations)
 

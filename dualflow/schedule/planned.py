@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
 
 import numpy as np
 
 from dualflow.core.dtypes import DType
 from dualflow.core.records import NamedTuple
 from dualflow.core.spec import TensorSpec
-from dualflow.core.symbolic_sizes import size_variables
+from dualflow.core.symbolic_sizes import SizeFactor, size_variables
 from dualflow.graph.axes import sizes
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.ir import Node, Value
+from dualflow.graph.symbolic_size_ops import Axis
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.operands import CallKind, kind_of
+
+NO_SIZES: Final[Mapping[SizeFactor, tuple[Axis, ...]]] = MappingProxyType({})
 
 
 class PlannedBody(NamedTuple):
@@ -108,12 +112,17 @@ class PlannedCall(NamedTuple):
             yield from call.walk()
 
 
-def dynamic_buffers(layouts: Sequence[Layout], values: Sequence[Value]) -> dict[int, list[int]]:
-    """The buffers of dynamic size that hold ``values`` at ``layouts``, and the factors of their bytes."""
+def dynamic_buffers(
+    layouts: Sequence[Layout], values: Sequence[Value], bound: Collection[SizeFactor] = ()
+) -> dict[int, list[int]]:
+    """The buffers of dynamic size that hold ``values`` at ``layouts``, and the factors of their bytes.
+
+    Sizes over the variables ``bound`` alone are known before the program runs.
+    """
     return {
         layout.buffer: [v.spec.dtype.size, *sizes(v)]
         for layout, v in zip(layouts, values, strict=True)
-        if v.spec.shape.is_static and size_variables(v.spec.shape)
+        if v.spec.shape.is_static and not size_variables(v.spec.shape) <= set(bound)
     }
 
 
@@ -130,6 +139,8 @@ class Plan(NamedTuple):
         outputs: the specs of the outputs.
         temporaries: the specs of the arrays that host calls read or write.
         arena_bytes: the size of the arena.
+        argument_sizes: if all sizes follow from those of the inputs, the size variables and the axes of
+            inputs that have these sizes: a call computes all sizes before the program runs.
         slots: the number of addresses for rows and stacks.
         loops: the number of loops with a counter.
         sized: whether the program computes sizes while it runs.
@@ -146,6 +157,7 @@ class Plan(NamedTuple):
     loops: int = 0
     sized: bool = False
     costs: CostModel = CPU
+    argument_sizes: Mapping[SizeFactor, tuple[Axis, ...]] = NO_SIZES
 
     @property
     def inputs(self) -> int:

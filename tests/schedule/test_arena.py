@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dualflow.core.symbolic_sizes import evaluate_size, size_variable
 from dualflow.schedule.arena import ALIGNMENT, Lifetime, assign
 
 lifetimes = st.lists(
@@ -37,9 +38,36 @@ def test_blocks_lie_inside_the_arena_on_cache_lines(blocks: list[Lifetime]) -> N
     assert all(o % ALIGNMENT == 0 and o + b.nbytes <= size for o, b in zip(offsets, blocks, strict=True))
 
 
+@given(lifetimes, st.data())
+def test_blocks_of_symbolic_sizes_never_overlap_whatever_the_sizes_are(
+    blocks: list[Lifetime], data: st.DataObject
+) -> None:
+    variables = [size_variable(least=0) for _ in range(2)]
+    expressions = [1, *variables, variables[0] * variables[1], variables[0] * 2 + variables[1]]
+    factors = st.sampled_from(expressions)
+    blocks = [block._replace(nbytes=block.nbytes // 100 * data.draw(factors)) for block in blocks]
+    offsets, size = assign(blocks)
+    for _ in range(3):
+        bound = {factor: data.draw(st.integers(0, 200)) for v in variables for factor in v.factors()}
+        starts = [evaluate_size(offset, bound) for offset in offsets]
+        ends = [start + evaluate_size(b.nbytes, bound) for start, b in zip(starts, blocks, strict=True)]
+        assert all(start % ALIGNMENT == 0 for start in starts)
+        assert max(ends, default=0) <= evaluate_size(size, bound)
+        for i, a in enumerate(blocks):
+            for j, b in enumerate(blocks[:i]):
+                if a.birth <= b.death and b.birth <= a.death:
+                    assert not _overlap((starts[i], ends[i]), (starts[j], ends[j]))
+
+
 def test_a_chain_of_equal_blocks_needs_two() -> None:
     _, size = assign([Lifetime(i, i + 1, 1024) for i in range(100)])
     assert size == 2 * 1024
+
+
+def test_a_chain_of_equal_symbolic_blocks_needs_two() -> None:
+    n = size_variable(least=0)
+    _, size = assign([Lifetime(i, i + 1, 64 * n) for i in range(100)])
+    assert size == 128 * n
 
 
 def test_neighbouring_gaps_are_joined_for_a_larger_block() -> None:

@@ -12,6 +12,7 @@ from dualflow.backends.llvm.runtime import target
 from dualflow.backends.llvm.runtime.jit import CompileReport
 from dualflow.backends.runtime import switches
 from dualflow.core.locks import imported
+from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.compiled import CodeSource, CompileCosts, CompileStats, Footprint, KernelReport
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions
@@ -49,8 +50,8 @@ def compile_stats(compiled: Executable) -> CompileStats:
         kernels=tuple(kernels),
         products=kinds.count(CallKind.PRODUCT),
         hosts=kinds.count(CallKind.HOST),
-        arena_bytes=compiled.program.arena_bytes,
-        arena_stays=compiled.program.arena_bytes <= MAX_REUSED_ARENA,
+        arena_bytes=typical(compiled.program.arena_bytes),
+        arena_stays=typical(compiled.program.arena_bytes) <= MAX_REUSED_ARENA,
         executed=work_ratio((run_of(k.nest, k.lanes), k.nest) for k in compiled.program.kernels),
     )
 

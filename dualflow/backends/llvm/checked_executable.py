@@ -72,7 +72,7 @@ class CheckedExecutable(Executable):
             buffers[buffer] = _result_of(step.node, table[buffer])
 
     def sized_call(self, params: Array, arrays: Sequence[Array]) -> SizedCall:
-        return _CheckedSizedCall(self.plan, self.program, params, arrays, self._take_arena())
+        return _CheckedSizedCall(self.plan, self.program, params, arrays, self._take_arena(0))
 
     def enter(
         self,
@@ -85,7 +85,7 @@ class CheckedExecutable(Executable):
         with checked_memory.native_call(self._texts, addresses[1], self.graph.name):
             super().enter(part, addresses, status, effect_log, params)
 
-    def _take_arena(self) -> Array:
+    def _take_arena(self, nbytes: int) -> Array:
         workspace = self.program.workspace
         assert workspace is not None, "memory is checked"
         return workspace.allocated()

@@ -80,6 +80,7 @@ class Unit:
         node: the node of the statement that is being emitted.
         parent: the conditional or loop that contains it.
         workspace: scratch memory with a block for each statement in the checked mode; else None.
+        span_checks: the accesses that a call whose sizes follow from its arguments compares with the buffers.
     """
 
     plan: Plan
@@ -106,6 +107,7 @@ class Unit:
     node: Node | None = None
     parent: Node | None = None
     workspace: Workspace | None = None
+    span_checks: list[tuple[Span, Node]] = field(default_factory=list)
 
     @property
     def costs(self) -> CostModel:
@@ -156,7 +158,7 @@ class Unit:
             return 0
         if self.workspace is not None:
             return self.workspace.block(nbytes)
-        self.workspace_bytes = max(self.workspace_bytes, nbytes)
+        self.workspace_bytes = largest(self.workspace_bytes, nbytes)
         return self.plan.arena_bytes
 
     def begin_steps(self) -> int:
@@ -342,6 +344,9 @@ class Entry:
         unit = self.unit
         kernel = kernel_text(run, lanes, unit.module.vector_bits)
         undecided = unit.bounds.launched(launch, run, kernel.accesses, partials)
+        if unit.plan.argument_sizes:
+            unit.span_checks += [(span, launch.node) for span in undecided]
+            undecided = []
         unit.polls_signals |= kernel.polls_signals
         parameters = table(run, memory, len(unit.messages) + 1)
         unit.messages += kernel.messages(run.kernel)

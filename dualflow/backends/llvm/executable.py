@@ -10,7 +10,7 @@ import ctypes
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -18,8 +18,9 @@ from dualflow.backends.llvm.capabilities import capabilities
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.host_step import HostStep
 from dualflow.backends.llvm.program import Program, write
+from dualflow.backends.llvm.run_time_sizes import OTHER_SIZES
 from dualflow.backends.llvm.runtime import interrupts, jit, threads
-from dualflow.backends.llvm.runtime.call_memory import CallMemory, aligned_bytes
+from dualflow.backends.llvm.runtime.call_memory import CallMemory, GrowingCallMemory, aligned_bytes
 from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.llvm.sized_call import SizedCall
 from dualflow.backends.llvm.steps import PFOR, POOL
@@ -47,6 +48,7 @@ _ENTRY = (None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _light = ctypes.PYFUNCTYPE(*_ENTRY)
 heavy_call = ctypes.CFUNCTYPE(*_ENTRY)
 """The ctypes prototype of an entry that releases the GIL."""
+_compute_sizes = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 _libraries: weakref.WeakValueDictionary[IrSource, jit.Library] = weakref.WeakValueDictionary()
 
 
@@ -83,6 +85,7 @@ class Executable:
         "_functions",
         "_new_arrays",
         "_params",
+        "_size_function",
         "graph",
         "libraries",
         "new_library",
@@ -113,6 +116,8 @@ class Executable:
             self._params[POOL], self._params[PFOR] = pool.address, pool.pfor
         for index, name in self.program.functions.items():
             self._params[index] = self._functions[name]
+        size_function = self.program.size_function
+        self._size_function = None if size_function is None else _compute_sizes(self.entry(size_function))
         prototype = heavy_call if self.program.heavy else _light
         self._calls: list[NativePart | HostStep] = [
             HostStep.of(part.host)
@@ -121,7 +126,7 @@ class Executable:
             for part in self.program.parts
         ]
         self._arenas: list[Array] = []
-        self._call_memory: CallMemory | None = None
+        self._call_memory: CallMemory | GrowingCallMemory | None = None
         self._new_arrays = tuple(_new_arrays(self.plan, self._calls))
 
     @property
@@ -133,10 +138,11 @@ class Executable:
         """The address of a native part."""
         return self._functions[name]
 
-    def call_memory(self) -> CallMemory:
+    def call_memory(self) -> CallMemory | GrowingCallMemory:
         """The arena of C fast calls. Once it exists, other calls don't reuse arenas."""
         if self._call_memory is None:
-            self._call_memory = CallMemory(self.program.arena_bytes)
+            static = self.program.size_function is None
+            self._call_memory = CallMemory(self.program.arena_bytes) if static else GrowingCallMemory()
             self._arenas.clear()
         return self._call_memory
 
@@ -169,10 +175,17 @@ class Executable:
         layout = self.plan
         if layout.sized:
             return self._run_sized(arrays, effect_log)
+        params, new_arrays, arena_bytes = self._params, self._new_arrays, self.program.arena_bytes
+        if layout.argument_sizes:
+            params, failed = self.bound_params([x.shape for x in arrays])
+            if failed:
+                assert failed != OTHER_SIZES, "the program is that for sizes which are equal"
+                raise self.failure(failed, params)
+            new_arrays, arena_bytes = self._outputs_of(params), int(params[self.program.arena_param or 0])
         buffers: list[Array] = [*arrays, *layout.constants]
         try:
-            buffers += [self.empty(shape, dtype) for shape, dtype in self._new_arrays]
-            arena = self._take_arena()
+            buffers += [self.empty(shape, dtype) for shape, dtype in new_arrays]
+            arena = self._take_arena(arena_bytes)
         except (MemoryError, ValueError) as error:  # ValueError for sizes beyond the address space
             raise out_of_memory(self.graph.name, error) from None
         buffers.append(arena)
@@ -190,11 +203,28 @@ class Executable:
                 continue
             if table is None:
                 table, status = np.array([address_of(b) for b in buffers], np.uintp), np.zeros(1, np.int64)
-                addresses = [address_of(a) for a in (table, self._params, status)]
+                addresses = [address_of(a) for a in (table, params, status)]
             with span("native", self.graph.name):
-                self.enter(call, addresses, status, effect_log)
+                self.enter(call, addresses, status, effect_log, params)
         self._give_arena(arena)
         return buffers[layout.first_output : layout.first_temporary]
+
+    def bound_params(self, shapes: Sequence[Sequence[int]]) -> tuple[Array, int]:
+        """The table of integers for inputs of these shapes, and the number of the check that failed, or 0.
+
+        It is for programs whose sizes follow from those of the inputs.
+        """
+        params, status = self._params.copy(), np.zeros(1, np.int64)
+        for (number, axis), index in self.program.input_sizes.items():
+            params[index] = shapes[number][axis]
+        assert self._size_function is not None, "sizes follow from those of the inputs"
+        self._size_function(address_of(params), address_of(status))
+        return params, int(status[0])
+
+    def _outputs_of(self, params: Array) -> tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]:
+        """Shapes and dtypes of the outputs of a call whose sizes are ``params``."""
+        shapes = [tuple(params[list(indices)].tolist()) for indices in self.program.output_shapes]
+        return tuple(zip(shapes, [spec.dtype.dtype for spec in self.plan.outputs], strict=True))
 
     def _run_sized(self, arrays: Sequence[Array], effect_log: EffectLog | None) -> list[Array]:
         """The outputs of a program with dynamic sizes; each call has its own parameter table and buffers."""
@@ -251,7 +281,7 @@ class Executable:
 
     def sized_call(self, params: Array, arrays: Sequence[Array]) -> SizedCall:
         """The state of a call of a program with dynamic sizes."""
-        return SizedCall(self.plan, self.program, params, arrays, self._take_arena())
+        return SizedCall(self.plan, self.program, params, arrays, self._take_arena(self.program.arena_bytes))
 
     def failure(self, number: int, params: Array | None = None) -> Exception:
         """The error of a failed check, with the op and the user's line; ``params`` is the call's table."""
@@ -301,18 +331,23 @@ class Executable:
                 raise
             effect_log.late = error
         if status[0]:
-            number = int(status[0])
-            if effect_log is None:
-                raise self.failure(number, params)
-            effect_log.node, effect_log.make = self.failing(number), partial(self.failure, number, params)
-            effect_log.of_memory = isinstance(self.program.messages[number - 1][0], OutOfMemory)
-            raise Halted
+            self._raise(int(status[0]), effect_log, params)
 
-    def _take_arena(self) -> Array:
+    def _raise(self, number: int, effect_log: EffectLog | None, params: Array | None) -> NoReturn:
+        """Raise the error of the check ``number``, or Halted where an effect log makes it."""
+        if effect_log is None:
+            raise self.failure(number, params)
+        effect_log.node, effect_log.make = self.failing(number), partial(self.failure, number, params)
+        effect_log.of_memory = isinstance(self.program.messages[number - 1][0], OutOfMemory)
+        raise Halted
+
+    def _take_arena(self, nbytes: int) -> Array:
+        """An arena of at least ``nbytes``: the one of an earlier call if it is large enough."""
         try:
-            return self._arenas.pop()
+            arena = self._arenas.pop()
         except IndexError:
-            return aligned_bytes(self.program.arena_bytes)
+            return aligned_bytes(nbytes)
+        return arena if arena.nbytes >= nbytes else aligned_bytes(nbytes)
 
     def _give_arena(self, arena: Array) -> None:
         if arena.nbytes <= MAX_REUSED_ARENA and not self._arenas and self._call_memory is None:
@@ -342,9 +377,10 @@ def _new_arrays(
     layout: Plan, calls: Sequence[NativePart | HostStep]
 ) -> Iterator[tuple[tuple[int, ...], np.dtype[Any]]]:
     """Shapes and dtypes of the outputs and temporaries of a call; empty for results of host calls."""
+    dynamic = layout.sized or layout.argument_sizes
     by_host = {output.buffer for call in calls if isinstance(call, HostStep) for output in call.outputs}
     for buffer, spec in enumerate((*layout.outputs, *layout.temporaries), start=layout.first_output):
-        shape = (0,) if buffer in by_host or layout.sized else tuple([d or 0 for d in spec.shape])
+        shape = (0,) if buffer in by_host or dynamic else tuple([d or 0 for d in spec.shape])
         yield shape, spec.dtype.dtype
 
 

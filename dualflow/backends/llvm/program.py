@@ -16,7 +16,7 @@ from dualflow.backends.llvm.capabilities import vector_bits
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.entry import EmittedKernel, Unit
 from dualflow.backends.llvm.entry_control import write_entry
-from dualflow.backends.llvm.run_time_sizes import write_setters, write_standalone
+from dualflow.backends.llvm.run_time_sizes import write_setters, write_size_function, write_standalone
 from dualflow.backends.llvm.runtime import interrupts, threads
 from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.llvm.steps import WALK, StepRecord, driver
@@ -24,9 +24,11 @@ from dualflow.backends.llvm.text import LlvmModule
 from dualflow.backends.runtime import switches
 from dualflow.core.locks import imported
 from dualflow.core.records import NamedTuple
-from dualflow.core.symbolic_sizes import SizeVariable, SymInt, size_variables
+from dualflow.core.symbolic_sizes import SizeVariable, SymInt, is_static, size_variables
+from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Node
 from dualflow.graph.options import CompileOptions
+from dualflow.graph.symbolic_size_ops import BIND_SIZE, REQUIRE_SIZE
 from dualflow.schedule.memory_bounds import MemoryBounds
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.planned import Plan
@@ -55,7 +57,10 @@ class Program(NamedTuple):
         addresses: the external symbols of the sources, besides functions of C.
         messages: the error message and the node of each check, by number.
         products: the number of distinct functions for matrix products.
-        arena_bytes: the size of the arena, workspaces included.
+        arena_bytes: the size of the arena, workspaces included; symbolic if it depends on sizes of arguments.
+        arena_param: the index of this size among the parameters then.
+        size_function: the function that computes all parameters from the sizes of arguments, in a program
+            whose sizes follow from these; else None.
         kernels: the loop nests, for listings.
         parallel: whether a loop is parallel.
         heavy: whether a call is, or may be, so long that it releases the GIL.
@@ -77,6 +82,8 @@ class Program(NamedTuple):
     messages: tuple[tuple[str | CheckValues, Node], ...]
     products: int
     arena_bytes: int
+    arena_param: int | None
+    size_function: str | None
     kernels: tuple[EmittedKernel, ...]
     parallel: bool
     heavy: bool
@@ -94,8 +101,10 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
     module = LlvmModule(vector_bits(options))
     program = statements(plan)
     bounds = MemoryBounds(plan, program)
-    if not plan.sized:  # sized programs check bounds at run time
-        bounds.check(program)
+    required: list[Node] = []
+    if plan.argument_sizes:
+        required = [s.node for s in program if s.node.op is REQUIRE_SIZE]
+        program = tuple([s for s in program if s.node.op not in (BIND_SIZE, REQUIRE_SIZE)])
     unit = Unit(
         plan,
         threads.num_slots(options.capabilities.threads),
@@ -105,20 +114,33 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
         begin,
         sized=plan.sized,
     )
+    if not plan.sized:  # which compares where it runs what it can't decide before
+        unit.span_checks += bounds.check(program)
     if switches.checked_side():
         unit.workspace = imported("dualflow.backends.llvm.runtime.checked_memory").Workspace()
     if any(call.kind is not CallKind.HOST for call in plan.calls):
         begin(driver())
     parts = _parts(unit, program)
-    shapes = (
-        [tuple([_size_index(unit, d) for d in spec.shape]) for spec in plan.outputs] if plan.sized else []
-    )
-    standalone = None
+    equal = []
+    for variable, axes in plan.argument_sizes.items():
+        unit.input_sizes[axes[0]] = unit.size_param(variable)
+        equal += [(unit.input_sizes[axes[0]], unit.input_size_param(axis)) for axis in axes[1:]]
+    shapes, arena_bytes = [], plan.arena_bytes + _workspace_bytes(unit)
+    if plan.sized or plan.argument_sizes:
+        shapes = [tuple([_size_index(unit, d) for d in spec.shape]) for spec in plan.outputs]
+    standalone = size_function = arena_param = None
+    if plan.argument_sizes:
+        arena_param = unit.param(arena_bytes)
+        size_function = write_size_function(unit, required, equal, _symbolic_shapes(plan), arena_bytes)
     if plan.sized:
         write_setters(unit)
         standalone = _standalone(unit, parts)
     return Program(
-        sources=tuple(_sources(unit, [part.entry for part in parts if part.entry is not None], standalone)),
+        sources=tuple(
+            _sources(
+                unit, [part.entry for part in parts if part.entry is not None], standalone or size_function
+            )
+        ),
         parts=tuple(parts),
         params=tuple([0 if isinstance(x, SymInt) else x for x in unit.params]),
         output_shapes=tuple(shapes),
@@ -132,13 +154,29 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
         functions={index: source.name for index, source in unit.functions.items()},
         addresses=dict(unit.addresses),
         products=len({unit.functions[index] for index in unit.products}),
-        arena_bytes=plan.arena_bytes + _workspace_bytes(unit),
+        arena_bytes=arena_bytes,
+        arena_param=arena_param,
+        size_function=size_function,
         kernels=tuple(unit.kernels),
         parallel=unit.parallel,
         heavy=unit.work_ns > unit.costs.long_call_ns
         or unit.polls_signals
         or unit.module.has(interrupts.ROUTINE),
     )
+
+
+def _symbolic_shapes(plan: Plan) -> dict[tuple[int, ...], None]:
+    """The different shapes of symbolic sizes in the program, those inside of kernels too.
+
+    Stacks whose length is the trip count of a while loop are left out: they grow.
+    """
+    specs = list(plan.arguments)
+    for call in plan.walk():
+        body = body_of(call.node)
+        nodes = [call.node, *(() if body is None else body.nodes)]
+        specs += [value.spec for node in nodes for value in (*node.inputs, *node.outputs)]
+    shapes = [tuple([d for d in spec.shape if d is not None]) for spec in specs if spec.shape.is_static]
+    return dict.fromkeys(shape for shape in shapes if not is_static(shape))
 
 
 def _sources(unit: Unit, entries: Sequence[str], standalone: str | None) -> list[IrSource]:

@@ -6,24 +6,32 @@ that depend on it; it is called when the variable is bound. So kernels read size
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 
-from dualflow.backends.llvm.entry import Entry, Unit
+from dualflow.backends.llvm.entry import ALLOCATION_FAILED, Entry, EntryFunction, Unit
+from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.maths.instructions import Instructions
 from dualflow.backends.llvm.maths.integers import divide_by_constant, is_constant_divisor, mod_by_constant
-from dualflow.backends.llvm.text import I64, PTR, VOID, Builder, EmittedValue, Type
+from dualflow.backends.llvm.text import F64, I64, PTR, VOID, Builder, EmittedValue, Type
 from dualflow.core.dtypes import DType, int64
 from dualflow.core.records import dataclass
 from dualflow.core.shape import MOST_ELEMENTS
-from dualflow.core.symbolic_sizes import SymInt, size_variables, variable_of
+from dualflow.core.symbolic_sizes import SizeFactor, SymInt, size_variables, variable_of
 from dualflow.graph.axes import sizes
+from dualflow.graph.ir import Node
 from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE
 from dualflow.scalar import ScalarOp, evaluate
 from dualflow.scalar.maths import definition
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS, OutOfMemory
+from dualflow.schedule.spans import Span, at_least
 from dualflow.schedule.statements import CallRoutine
 
 NEGATIVE = "a size is negative"
+OTHER_SIZES = (1 << 63) - 1
+"""The status of a call with sizes that another program serves."""
+SIZES = "sizes"
+"""The name of the function that :func:`write_size_function` emits."""
 STANDALONE = "standalone"
 """The name of the function that :func:`write_standalone` emits."""
 TOO_LARGE = OutOfMemory("a size is larger than memory can hold. Compute in parts.")
@@ -78,11 +86,17 @@ class EmittedSizes:
         return self.b.constant(I64, x) if isinstance(x, int) else x
 
 
-def emitted_size(b: Builder, unit: Unit, params: EmittedValue, size: int) -> EmittedValue:
-    """Emit a size; its variables are bound."""
+def emitted_size(
+    b: Builder,
+    unit: Unit,
+    params: EmittedValue,
+    size: int,
+    factors: dict[SizeFactor, EmittedValue] | None = None,
+) -> EmittedValue:
+    """Emit a size; its variables are bound. ``factors`` keeps the values of factors of sizes."""
     if not isinstance(size, SymInt):
         return b.constant(I64, size)
-    value = size.compute(lambda variable: b.load(params, unit.size_param(variable), I64), EmittedSizes(b))
+    value = size.compute(lambda v: b.load(params, unit.size_param(v), I64), EmittedSizes(b), factors)
     assert isinstance(value, EmittedValue)
     return value
 
@@ -97,6 +111,70 @@ def write_setters(unit: Unit) -> None:
             if variable in variables:
                 function.builder.store(emitted_size(function.builder, unit, params, size), params, i)
         function.builder.ret()
+
+
+def write_size_function(
+    unit: Unit,
+    required: Sequence[Node],
+    equal: Sequence[tuple[int, int]],
+    shapes: Iterable[tuple[int, ...]],
+    arena_bytes: int,
+) -> str:
+    """Write ``void sizes(params, status)``, which computes all sizes from those of arguments: its name.
+
+    A call stores the sizes of its arguments at their places first. The status becomes :data:`OTHER_SIZES` if
+    the sizes at two places that have to be ``equal`` differ. The function fails if sizes that ``required``
+    compares differ, if a value of ``shapes`` or the arena is larger than memory, or if elements that a
+    statement accesses are outside of their buffer.
+    """
+    function = unit.module.function(SIZES, VOID, [("params", PTR), ("status", PTR)])
+    b, (params, status) = function.builder, function.args
+    entry = Entry(unit, SIZES)
+    entry.function = EntryFunction(b, params, params, status)
+    factors: dict[SizeFactor, EmittedValue] = {}
+
+    def value(size: int) -> EmittedValue:
+        return emitted_size(b, unit, params, size, factors)
+
+    for place, other in equal:
+        with b.if_then(~b.load(params, place, I64).eq(b.load(params, other, I64))):
+            note_failure(b, status, b.constant(I64, OTHER_SIZES))
+    first = unit.plan.calls[0].node
+    for shape in shapes:
+        elements = b.constant(F64, 1.0)
+        for size in shape:
+            elements = elements * value(size).cast(F64)
+        entry.fail_if(elements > float(MOST_ELEMENTS), TOO_LARGE, first)
+    for check in required:
+        _require(entry, check)
+    for span, node in unit.span_checks:
+        entry.fail_if(_is_outside(unit, span, value), OUT_OF_BOUNDS, node)
+    entry.fail_if(value(arena_bytes) > unit.memory_bytes, ALLOCATION_FAILED, first)
+    for i, number in enumerate(unit.params):
+        if isinstance(number, SymInt):
+            b.store(value(number), params, i)
+    b.ret()
+    return SIZES
+
+
+def _is_outside(unit: Unit, span: Span, value: Callable[[int], EmittedValue]) -> EmittedValue:
+    """Whether there are elements, and some of them are not in their buffer."""
+    nbytes = unit.bounds.nbytes[span.buffer]
+    assert nbytes is not None, "all sizes are computed before the program runs"
+    outside = value(span.nbytes) > value(nbytes)
+    if at_least(span.first, 0) is not True:
+        outside = outside | (value(span.first) < 0)
+    for count in span.counts:
+        outside = outside & (value(count) > 0)
+    return outside
+
+
+def _require(entry: Entry, node: Node) -> None:
+    """Compare two sizes."""
+    attrs, b = node.attrs, entry.b
+    first, second = (emitted_size(b, entry.unit, entry.params, attrs[name]) for name in ("x", "y"))
+    fits = first.eq(second) | first.eq(1) if attrs["repeats"] else first.eq(second)
+    entry.fail_if(~fits, attrs["message"], node)
 
 
 def write_standalone(unit: Unit, entry: str) -> str:
@@ -131,14 +209,11 @@ def write_bind_size(entry: Entry, call: CallRoutine) -> None:
     node, b, unit = call.node, entry.b, entry.unit
     attrs = node.attrs
     if node.op is REQUIRE_SIZE:
-        first, second = (emitted_size(b, unit, entry.params, attrs[name]) for name in ("x", "y"))
-        fits = first.eq(second) | first.eq(1) if attrs["repeats"] else first.eq(second)
-        entry.fail_if(~fits, attrs["message"], node)
+        _require(entry, node)
         return
-    if "argument_axis" in attrs:
-        bind_size(
-            entry, attrs["size"], b.load(entry.params, unit.input_size_param(attrs["argument_axis"]), I64)
-        )
+    if attrs.get("argument_axes"):
+        axis = attrs["argument_axes"][0]
+        bind_size(entry, attrs["size"], b.load(entry.params, unit.input_size_param(axis), I64))
         return
     if node.inputs:
         (layout,), (value,) = call.inputs, node.inputs

@@ -7,11 +7,13 @@ another memory layout than expected, have checked calls (``checked_call.py``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.executable import Executable
+from dualflow.backends.llvm.program import Program
 from dualflow.backends.llvm.runtime.fastcall import (
     ArraySpec,
     Descriptor,
@@ -23,6 +25,7 @@ from dualflow.backends.llvm.runtime.fastcall import (
     variable_slots,
 )
 from dualflow.core.spec import TensorSpec
+from dualflow.core.symbolic_sizes import is_static
 from dualflow.eager.tensor import EagerTensor
 from dualflow.eager.updates import borrowable
 from dualflow.eager.variable import Variable
@@ -31,6 +34,8 @@ from dualflow.function.calls.call_form import CallForm, refuse
 from dualflow.graph.compiled import Compiled
 from dualflow.graph.ir import Node
 
+MOST_PARAMS = 1 << 13
+"""The most integers of a program whose calls each have a table of their own, on the stack."""
 Fail = Callable[[Node, Callable[[], BaseException] | None, Sequence[Any]], None]
 
 
@@ -64,9 +69,20 @@ def _is_one_part(executable: Executable) -> bool:
         and (not plan.sized or program.standalone is not None)
         and program.parts[0].entry is not None
         and not plan.temporaries
+        and (not plan.argument_sizes or _has_own_parameters(program))
+        and all(is_static(v.spec.shape) for v in graph.inputs[len(graph.arguments) :])
         and not any(u.input in arguments for u in graph.updates)
         and all(type(t) is EagerTensor and t._array.flags.c_contiguous for t in tensors)
     )
+
+
+def _has_own_parameters(program: Program) -> bool:
+    """Whether each call can have its own parameter table, on the stack, whose contents end with the call.
+
+    The error of a failed check is made after the call, from values that the program has stored in the table.
+    """
+    checks = any(isinstance(message, CheckValues) for message, _ in program.messages)
+    return len(program.params) <= MOST_PARAMS and not checks
 
 
 def _descriptor(
@@ -84,17 +100,20 @@ def _descriptor(
                 borrowable(variable)
 
     def on_error(number: int, *values: Any) -> None:
-        make = partial(executable.failure, number) if number > 0 else None
         inputs = values if form is None else [values[i] for i in form.places]
+        params = None
+        if plan.argument_sizes:
+            params, _ = executable.bound_params([x.shape for x in inputs])
+        make = partial(executable.failure, number, params) if number > 0 else None
         fail(executable.failing(number), make, inputs)
 
     return Descriptor(
         name=graph.name,
         kernel=executable.entry(program.standalone or program.parts[0].entry or ""),
-        inputs=[_array_spec(v.spec) for v in graph.arguments],
+        inputs=[_input_spec(i, v.spec, program.input_sizes) for i, v in enumerate(graph.arguments)],
         variables=[VariableUse(v, _array_spec(value.spec), value in written) for v, value in variables],
         constants=[*(t._array for t in tensors), *plan.constants],
-        outputs=[_array_spec(spec) for spec in plan.outputs],
+        outputs=[_output_spec(i, spec, program.output_shapes) for i, spec in enumerate(plan.outputs)],
         params=executable.params,
         arena=executable.call_memory(),
         heavy=program.heavy,
@@ -104,6 +123,8 @@ def _descriptor(
         slots=slots,
         keep=(executable, *tensors),
         arguments=None if form is None else _arguments(form),
+        sizes=0 if program.size_function is None else executable.entry(program.size_function),
+        arena_place=program.arena_param or 0,
     )
 
 
@@ -112,6 +133,21 @@ def _arguments(form: CallForm) -> list[int | Fixed]:
     by_place: dict[int, int | Fixed] = {place: i for i, place in enumerate(form.places)}
     by_place |= {x.place: Fixed(x.value) for x in form.fixed}
     return [by_place[i] for i in range(form.arity)]
+
+
+def _input_spec(number: int, spec: TensorSpec, places: Mapping[tuple[int, int], int]) -> ArraySpec:
+    """The array of an input; the places are those of symbolic sizes, by input and axis."""
+    axes = [(number, axis) for axis in range(spec.rank)]
+    shape = [-1 - places[axis] if axis in places else d for axis, d in zip(axes, spec.shape, strict=True)]
+    return ArraySpec(spec.dtype.dtype, tuple(shape))  # type: ignore[arg-type]  # no size is open
+
+
+def _output_spec(number: int, spec: TensorSpec, places: Sequence[Sequence[int]]) -> ArraySpec:
+    """The array of an output; the places are those of its sizes, where some are symbolic."""
+    if is_static(spec.shape):
+        return _array_spec(spec)
+    pairs = zip(spec.shape, places[number], strict=True)
+    return ArraySpec(spec.dtype.dtype, tuple([d if type(d) is int else -1 - place for d, place in pairs]))
 
 
 def _array_spec(spec: TensorSpec) -> ArraySpec:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.locks import SharedLock, computed_once, imported, unforkable
 from dualflow.core.records import replace
 from dualflow.core.spans import WATCHED, span
@@ -20,8 +21,9 @@ from dualflow.function.calls.data_dependent_sizes import as_one_node, sized_by_d
 from dualflow.function.calls.execute import Sources, execute
 from dualflow.function.calls.failed_calls import AssignmentHistory
 from dualflow.function.calls.lazy_backends import backend_of, c_call, capabilities_of, kernel_listing
-from dualflow.function.calls.size_inference import with_symbolic_sizes
+from dualflow.function.calls.size_inference import EqualAxes, with_symbolic_sizes
 from dualflow.function.options import MACHINE_CODE, REFERENCE, compile_options
+from dualflow.graph.compiled import PartKind
 from dualflow.graph.effect_log import EffectLog, Halted
 from dualflow.graph.ir import Graph, Node, verify
 from dualflow.graph.options import CompileOptions
@@ -29,7 +31,7 @@ from dualflow.graph.passes import optimise
 from dualflow.graph.passes.assignments import drop_assignments
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.strings import holds_strings
-from dualflow.graph.symbolic_size_ops import has_symbolic_sizes
+from dualflow.graph.symbolic_size_ops import REQUIRE_SIZE, has_symbolic_sizes
 
 if TYPE_CHECKING:
     from dualflow.function.arguments.results import Packer
@@ -49,10 +51,13 @@ class CompiledGraph:
         options: how it is compiled; by default the process's settings.
         history: replays the assignments before a failure; None if the caller handles failures.
         pack: puts the outputs into the structure of the result; without it they are a tuple.
+        equal_axes: groups of open axes of arguments that have one size in all calls.
 
     Attributes:
         graph: the graph before any pass.
         called: whether it has run.
+        check_shapes: for a graph with open inputs, raises the error of the first op that the shapes of
+            arguments don't fit, if there is one; else None.
     """
 
     def __init__(
@@ -62,8 +67,10 @@ class CompiledGraph:
         *,
         history: AssignmentHistory | None = None,
         pack: Packer | None = None,
+        equal_axes: EqualAxes = (),
     ) -> None:
         self.graph = graph
+        self._equal_axes = equal_axes
         self._strings = holds_strings(graph)
         options = options or compile_options()
         self._requested = replace(options, backend=REFERENCE) if self._strings else options
@@ -74,6 +81,7 @@ class CompiledGraph:
         self._pack: Callable[[Sequence[Any]], Any] = pack.make if pack is not None else tuple
         self._fast_paths: dict[CallForm | None, Callable[..., Any]] = {}
         self.called = False
+        self.check_shapes: Callable[[Sequence[Any]], object] | None = None
 
     @computed_once(_compiling)
     def options(self) -> CompileOptions:
@@ -156,7 +164,7 @@ class CompiledGraph:
     def _sized(self) -> Graph | None:
         """The graph with numbers and symbolic sizes instead of open ones; None if one can't be expressed."""
         try:
-            return with_symbolic_sizes(self.graph, self._requested)
+            return with_symbolic_sizes(self.graph, self._requested, self._equal_axes)
         except UndecidedSize:
             return None
 
@@ -175,6 +183,17 @@ class CompiledGraph:
                 return graph, self.backend.build(graph, self.options)
         except UndecidedSize:
             return None
+
+    @computed_once(_compiling)
+    def serves_all_sizes(self) -> bool:
+        """Whether the graph has open inputs and is compiled as one native program for all of their sizes.
+
+        Otherwise it is recorded and compiled anew for the sizes of each call.
+        """
+        if self._strings or self._cause is None or self._symbolic is None:
+            return False
+        executable = self._symbolic[1]
+        return all(part.kind is PartKind.NATIVE for part in executable.parts)
 
     @property
     def backend(self) -> Backend:
@@ -255,7 +274,12 @@ class CompiledGraph:
         return self._run(self.executable, self.sources, arguments)
 
     def _run(self, executable: Compiled, sources: Sources, arguments: Sequence[Any]) -> Any:
-        return self._pack(execute(executable, sources, self._history, arguments))
+        try:
+            return self._pack(execute(executable, sources, self._history, arguments))
+        except InvalidArgumentError:
+            if self.check_shapes is not None:
+                self.check_shapes(arguments)
+            raise
 
     @property
     def is_ready(self) -> bool:
@@ -287,6 +311,9 @@ class CompiledGraph:
             make: returns the error to raise; None if Python's error indicator is set.
             arguments: the tensors and variables of the call.
         """
+        if node.op is REQUIRE_SIZE and make is not None and self.check_shapes is not None:
+            self.check_shapes(arguments)
+            raise make()
         history = self._history
         effect_log = history.effect_log() if history is not None else None
         error: BaseException

@@ -39,8 +39,13 @@ def sized_by_data(graph: Graph) -> Node | None:
 
 
 def _sizes_read(node: Node, open_inputs: bool) -> Sequence[TensorSpec]:
-    """The results of ``node`` whose sizes the program reads; a stack stores its own length."""
-    if open_inputs or not isinstance(node.op.kind, Loop):
+    """The values of ``node`` whose sizes the program reads: with open inputs all of them, else the results.
+
+    A stack stores its own length.
+    """
+    if open_inputs:
+        return (*node.specs, *[v.spec for v in node.inputs])
+    if not isinstance(node.op.kind, Loop):
         return node.specs
     return node.specs[: loop_of(node).carried]
 

@@ -6,20 +6,26 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from dualflow.core.spec import TensorSpec
+from dualflow.function.calls.size_inference import EqualAxes
 from dualflow.function.calls.traced_graph import TracedGraph
 from dualflow.function.tracing.tracer import Tracer, tracing, tracing_lock
 from dualflow.graph.interpret import replay
-from dualflow.graph.ir import Update
+from dualflow.graph.ir import Graph, Update
 from dualflow.graph.passes.dead_code import eliminate_dead_code
+from dualflow.graph.symbolic_size_ops import Axis
 
 MAX_SHAPES: Final = 256
 
 
 class ShapeVariants:
-    """The specialisations of a trace with open sizes, by the shapes of the calls; the latest 256."""
+    """The specialisations of a trace with open sizes: programs for all sizes, and traces for single shapes.
+
+    Of the latter, the latest 256 are kept.
+    """
 
     def __init__(self) -> None:
         self._traces: dict[tuple[Any, ...], TracedGraph] = {}
+        self._programs: dict[EqualAxes, TracedGraph | None] = {}
 
     def get(self, trace: TracedGraph, inputs: Sequence[Any]) -> TracedGraph:
         """``trace`` for the shapes of ``inputs``, tensors and variables."""
@@ -33,9 +39,34 @@ class ShapeVariants:
                     del self._traces[next(iter(self._traces))]
         return variant
 
+    def for_all_sizes(self, trace: TracedGraph, inputs: Sequence[Any]) -> TracedGraph | None:
+        """``trace`` with one native program for all sizes of inputs; None where there is no such program.
+
+        Axes have one size in that program if their sizes in ``inputs`` are equal.
+        """
+        if trace.options.interpret_first or trace.options.memory_budget is not None:
+            return None  # the plan of a budget is one for numbers; a thread compiles for the shapes of a call
+        equal = equal_axes(trace.graph, inputs)
+        if equal not in self._programs:
+            with tracing_lock.lock:
+                if equal not in self._programs:
+                    program = trace.with_equal_axes(equal)
+                    self._programs[equal] = program if program.compiled.serves_all_sizes else None
+        return self._programs[equal]
+
     def all(self) -> list[TracedGraph]:
-        """All specialised traces, the newest last."""
-        return list(self._traces.values())
+        """The traces that have been called: those for some shapes, and those for all sizes."""
+        return [*self._traces.values(), *[p for p in self._programs.values() if p is not None]]
+
+
+def equal_axes(graph: Graph, inputs: Sequence[Any]) -> EqualAxes:
+    """Groups of open axes of the graph's arguments whose sizes in ``inputs`` are equal."""
+    groups: dict[int, list[Axis]] = {}
+    for i, (value, x) in enumerate(zip(graph.arguments, inputs, strict=True)):
+        for axis, size in enumerate(value.spec.shape):
+            if size is None:
+                groups.setdefault(x.shape[axis], []).append((i, axis))
+    return tuple([tuple(group) for group in groups.values()])
 
 
 def specialise(trace: TracedGraph, inputs: Sequence[Any]) -> TracedGraph:

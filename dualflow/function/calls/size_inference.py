@@ -8,7 +8,7 @@ symbolically, so that sizes with equal expressions are known to be equal.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Final
 
 from dualflow.core.errors import DualflowError, InvalidArgumentError
@@ -38,24 +38,32 @@ from dualflow.graph.ir import Graph, Node, Update, Value
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.passes.merge_loops import merge_loops
-from dualflow.graph.symbolic_size_ops import BIND_SIZE, REQUIRE_SIZE, WITH_SHAPE
+from dualflow.graph.symbolic_size_ops import BIND_SIZE, REQUIRE_SIZE, WITH_SHAPE, Axis
 from dualflow.ops.arrangement import RESHAPE, reshaped_by
 from dualflow.ops.op_kinds import Cond, Decompose, Elementwise, Loop, View
 from dualflow.ops.shapes import ENSURED
 
+EqualAxes = tuple[tuple[Axis, ...], ...]
+"""Groups of axes of arguments that have one size."""
 _NOT_BROADCASTABLE: Final = "shape {0} does not broadcast to {1}: sizes must be equal or 1"
 
 
-def with_symbolic_sizes(graph: Graph, options: CompileOptions) -> Graph:
+def with_symbolic_sizes(graph: Graph, options: CompileOptions, equal_axes: EqualAxes = ()) -> Graph:
     """``graph`` with symbolic sizes instead of open ones.
+
+    Args:
+        graph: what a function was traced to.
+        options: how it is compiled.
+        equal_axes: groups of open axes of arguments that have one size in all calls of the program.
 
     Raises:
         UndecidedSize: no expression describes a size, or an op needs its number.
     """
     graph = merge_loops(graph)  # by their inputs, while these are those of the trace
     inference = _SizeInference(Tracer(graph.name, options=options))
+    groups = {axis: group for group in equal_axes for axis in group}
     with tracing(inference.tracer):
-        inputs = [inference.input_of(i, v.spec) for i, v in enumerate(graph.inputs)]
+        inputs = [inference.input_of(i, v.spec, groups) for i, v in enumerate(graph.inputs)]
         recorded = inference.record(graph, inputs)
     outputs = [recorded[v] for v in graph.outputs]
     updates = [Update(recorded[u.input], recorded[u.value]) for u in graph.updates]
@@ -74,6 +82,7 @@ class _SizeInference:
         bound: the size variables that a ``bind_size`` node has bound.
         checked_sizes: for each expression that was checked not to be negative, the size variable for it.
         op_name: the name of the op that is being recorded.
+        argument_sizes: for each group of axes of the graph's inputs, the size variable of these axes.
     """
 
     def __init__(self, tracer: Tracer, outer: _SizeInference | None = None) -> None:
@@ -85,15 +94,19 @@ class _SizeInference:
         self._numbered_nodes = 0
         self._first_equal_node: dict[Hashable, Node] = {}
         self._first_equal_value: dict[Value, Value] = {}
+        self.argument_sizes: dict[tuple[Axis, ...], int] = {}
 
-    def input_of(self, place: int, spec: TensorSpec) -> Value:
-        """Input number ``place`` of the graph; its open sizes are bound to those of a call's argument."""
+    def input_of(self, place: int, spec: TensorSpec, groups: Mapping[Axis, tuple[Axis, ...]]) -> Value:
+        """Input number ``place`` of the graph; each group of open axes has a size variable."""
         shape = list(spec.shape)
         for axis, size in enumerate(spec.shape):
             if size is None:
-                shape[axis] = variable = size_variable(least=0)
-                self.tracer.builder.add(BIND_SIZE, [], {"size": variable, "argument_axis": (place, axis)})
-                self.bound |= size_variables(variable)
+                axes = groups.get((place, axis), ((place, axis),))
+                if axes[0] == (place, axis):
+                    self.argument_sizes[axes] = variable = size_variable(least=0)
+                    self.tracer.builder.add(BIND_SIZE, [], {"size": variable, "argument_axes": axes})
+                    self.bound |= size_variables(variable)
+                shape[axis] = self.argument_sizes[axes]
         return self.tracer.builder.argument(TensorSpec(Shape(shape), spec.dtype, spec.name))
 
     def finished(self, name: str, inputs: Sequence[Value], outputs: Sequence[Value]) -> Graph:

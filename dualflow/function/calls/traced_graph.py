@@ -21,6 +21,7 @@ from dualflow.eager.updates import UpdateStep, commit
 from dualflow.function.arguments.results import Packer
 from dualflow.function.calls.compiled_graph import CompiledGraph
 from dualflow.function.calls.failed_calls import AssignmentHistory
+from dualflow.function.calls.size_inference import EqualAxes
 from dualflow.function.calls.taped_call import CALL, ForwardBackward, TapedCall, differentiate
 from dualflow.function.tracing.tracer import Tracer, tracing_lock
 from dualflow.graph.extract import ancestors, extract
@@ -45,6 +46,7 @@ class TracedGraph:
         options: how it, and its gradient, are compiled.
         bound: the number of the argument for each variable that is an argument, by the variable's id.
         pack: puts the outputs into the structure of the result; without it they are a sequence.
+        equal_axes: groups of open axes of arguments that have one size in all calls.
 
     Attributes:
         graph: the computation as it was traced; print it.
@@ -62,6 +64,7 @@ class TracedGraph:
         options: CompileOptions,
         bound: Mapping[int, int] = _NONE,
         pack: Packer | None = None,
+        equal_axes: EqualAxes = (),
     ) -> None:
         self.tracer = tracer
         self.graph = graph
@@ -72,8 +75,19 @@ class TracedGraph:
         self._outputs = tuple(graph.outputs if outputs is None else outputs)
         self._effects = tuple(acting(graph.nodes) if effects is None else effects)
         self._history = AssignmentHistory(graph, partial(_variable_of_call, bound))
-        self.compiled = CompiledGraph(graph, options, history=self._history, pack=pack)
+        self.compiled = CompiledGraph(graph, options, history=self._history, pack=pack, equal_axes=equal_axes)
         self._by_sources: dict[tuple[bool, ...], ForwardBackward] = {}
+
+    def with_equal_axes(self, equal_axes: EqualAxes) -> TracedGraph:
+        """The same trace, compiled for calls in which these open axes of arguments have equal sizes."""
+        return TracedGraph(
+            self.tracer,
+            self.graph,
+            options=self.options,
+            bound=self.bound,
+            pack=self.pack,
+            equal_axes=equal_axes,
+        )
 
     @cached_attribute
     def captured(self) -> tuple[Any, ...]:

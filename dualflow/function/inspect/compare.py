@@ -58,7 +58,7 @@ class _Comparing:
 
     def __init__(self, call: Inspected) -> None:
         self.call, self.concrete = call, call.concrete
-        self.compiled = call.concrete.for_shapes(call.inputs).compiled
+        self.compiled = call.concrete.with_static_shapes(call.inputs).compiled
         self.eager, self.graph = call.call(eagerly=True), call.call(eagerly=False)
 
     def report(self) -> Comparison:

@@ -112,7 +112,7 @@ class _Verifying:
 
     def __init__(self, call: Inspected) -> None:
         self._call, self._state, self._inputs = call, call.state, call.inputs
-        self._trace = call.concrete.for_shapes(call.inputs)
+        self._trace = call.concrete.with_static_shapes(call.inputs)
         self._steps: list[_ExecutedOp] = []
 
     def report(self) -> Verification:

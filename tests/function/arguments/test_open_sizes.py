@@ -74,8 +74,9 @@ def test_what_is_compiled_is_known_after_a_call():
 def test_another_size_uses_the_same_machine_code():
     f = df.function(lambda x: df.nn.softmax(x)).get_concrete_function(df.TensorSpec([None, 8]))
     f(df.ones([5, 8]))
+    executable = f._latest.executable
     f(df.ones([7, 8]))
-    assert f._latest.executable.reused
+    assert f._latest.executable is executable
 
 
 @df.function(input_signature=[df.TensorSpec([None])])

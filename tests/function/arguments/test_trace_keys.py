@@ -160,14 +160,27 @@ class OneEntry(dict[Any, Any]):
     def __setitem__(self, key: Any, value: Any) -> None:
         super().__setitem__(None, value)
 
+    def __getitem__(self, key: Any) -> Any:
+        return super().__getitem__(None)
 
-def test_a_trace_of_open_sizes_without_its_sizes_gives_other_results() -> None:
-    f = df.function(df.nn.softmax, input_signature=[df.TensorSpec([None])])
-    expected = [outcome(lambda x=x: f(x)) for x in (A, LONG)]
-    g = df.function(df.nn.softmax, input_signature=[df.TensorSpec([None])])
-    sizes: Any = g.get_concrete_function()._variants
-    sizes._traces = OneEntry()
-    assert [outcome(lambda x=x: g(x)) for x in (A, LONG)] != expected
+    def __contains__(self, key: object) -> bool:
+        return super().__contains__(None)
+
+
+@pytest.mark.parametrize(
+    ("part", "function"), [("_traces", lambda x, y: df.sort(x) / y), ("_programs", lambda x, y: x / y)]
+)
+def test_a_trace_of_open_sizes_without_its_sizes_gives_other_results(part: str, function: Any) -> None:
+    calls = ((A, A), (LONG, A[:1]), (LONG, LONG))
+
+    def outcomes(mutated: bool) -> list[Any]:
+        f = df.function(function, input_signature=[df.TensorSpec([None]), df.TensorSpec([None])])
+        if mutated:
+            variants: Any = f.get_concrete_function()._variants
+            setattr(variants, part, OneEntry())
+        return [outcome(lambda x=x, y=y: f(x, y)) for x, y in calls]
+
+    assert outcomes(mutated=True) != outcomes(mutated=False)
 
 
 def test_a_taped_call_without_its_sources_gives_other_results() -> None:

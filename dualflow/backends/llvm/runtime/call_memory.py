@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 
 ALIGNMENT = 64
@@ -29,6 +31,33 @@ class CallMemory:
         self._memory = aligned_bytes(nbytes)
         self._cell = np.array([self._memory.__array_interface__["data"][0]], np.uintp)
         self.cell: int = self._cell.__array_interface__["data"][0]
+
+
+class GrowingCallMemory:
+    """The memory of a graph whose calls have arenas of different sizes: that of a call, kept for the next.
+
+    ``entry.ll`` allocates an arena where the kept one is too small. The two words before an arena are the
+    address of its allocation and its bytes.
+
+    Attributes:
+        nbytes: 0; a call computes the bytes that it needs.
+        cell: the address of the cell.
+    """
+
+    __slots__ = ("_cell", "cell", "nbytes")
+
+    def __init__(self) -> None:
+        self.nbytes = 0
+        self._cell = np.zeros(1, np.uintp)
+        self.cell: int = self._cell.__array_interface__["data"][0]
+
+    def __del__(self) -> None:
+        arena = int(self._cell[0])
+        if arena:
+            _free(ctypes.c_size_t.from_address(arena - 16).value)
+
+
+_free = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(("PyMem_RawFree", ctypes.pythonapi))
 
 
 def aligned_bytes(nbytes: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:

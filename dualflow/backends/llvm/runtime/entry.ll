@@ -32,16 +32,21 @@
   i64,                                  ; 16 kind of the result: 0 None, 1 the tensor, 2 a tuple, 3 pack(tuple)
   ptr, ptr, ptr,                        ; 17 fallback(*args), 18 on_error(status, *args), 19 pack(tuple)
   i64,                                  ; 20 the number of arguments that are inputs of the kernel
-  i64, i64                              ; 21 the offsets of a variable's tensor while it is updated, 22 and of the writer
+  i64, i64,                             ; 21 the offsets of a variable's tensor while it is updated, 22 and of the writer
+  ptr,                                  ; 23 sizes: void (ptr params, ptr status), which computes a table of numbers
+                                        ;    from the sizes of the arguments; null where all sizes are static
+  i64,                                  ; 24 params: count
+  i64                                   ; 25 the place of the arena's bytes in the table, where there are sizes
 }
 %operand = type {
   ptr,                                  ;  0 the Variable; the expected object of an argument that is no input; the
                                         ;    allocator of a large output, instead of PyArray_Empty; else null
   ptr,                                  ;  1 dtype
-  ptr,                                  ;  2 dims
+  ptr,                                  ;  2 dims; -1 - place for one that is symbolic, with its place in params
   i32, i32,                             ;  3 ndim, 4 flags that the array must have
   i64                                   ;  5 an argument's place among the inputs; of a variable whether it is
-                                        ;    exclusive: no other reference to its tensor or its array is allowed
+                                        ;    exclusive: no other reference to its tensor or its array is allowed; of
+                                        ;    an output with symbolic dims the bytes of an element, else 0
 }
 
 @PyArray_Type = external global i8
@@ -92,14 +97,50 @@ gather:
   %slots = add i64 %arena.index, 1
   %buffers = alloca ptr, i64 %slots
   %arrays = alloca ptr, i64 %slots      ; the ndarray behind each buffer of a variable or output
-  %inputs.fit = call i1 @gather_inputs(ptr %d, ptr %args, i64 %arguments, ptr %buffers)
+  %sizes.at = getelementptr %descriptor, ptr %d, i64 0, i32 23
+  %sizes = load ptr, ptr %sizes.at
+  %static = icmp eq ptr %sizes, null
+  %shared.at = getelementptr %descriptor, ptr %d, i64 0, i32 1
+  %shared = load ptr, ptr %shared.at
+  br i1 %static, label %gather.inputs, label %copy.params
+
+copy.params:                                      ; each call has a table of its own, with its sizes
+  %params.count.at = getelementptr %descriptor, ptr %d, i64 0, i32 24
+  %params.count = load i64, ptr %params.count.at
+  %own.params = alloca i64, i64 %params.count
+  %params.bytes = mul i64 %params.count, 8
+  call void @llvm.memcpy.p0.p0.i64(ptr %own.params, ptr %shared, i64 %params.bytes, i1 false)
+  br label %gather.inputs
+
+gather.inputs:
+  %params = phi ptr [ %shared, %gather ], [ %own.params, %copy.params ]
+  %inputs.fit = call i1 @gather_inputs(ptr %d, ptr %args, i64 %arguments, ptr %buffers, ptr %params)
   br i1 %inputs.fit, label %gather.variables, label %fallback
 
 gather.variables:
   %variable.buffers = getelementptr ptr, ptr %buffers, i64 %inputs
   %variable.arrays = getelementptr ptr, ptr %arrays, i64 %inputs
   %variables.fit = call i1 @gather_variables(ptr %d, i64 %variables, ptr %variable.buffers, ptr %variable.arrays)
-  br i1 %variables.fit, label %allocate, label %fallback
+  br i1 %variables.fit, label %compute.sizes, label %fallback
+
+compute.sizes:
+  br i1 %static, label %allocate, label %call.sizes
+
+call.sizes:
+  %sizes.status.at = alloca i64
+  store i64 0, ptr %sizes.status.at
+  call void %sizes(ptr %params, ptr %sizes.status.at)
+  %sizes.status = load i64, ptr %sizes.status.at
+  %sizes.fit = icmp eq i64 %sizes.status, 0
+  br i1 %sizes.fit, label %allocate, label %refuse.sizes
+
+refuse.sizes:                                     ; OTHER_SIZES in run_time_sizes.py
+  %other.sizes = icmp eq i64 %sizes.status, 9223372036854775807
+  br i1 %other.sizes, label %fallback, label %fail.sizes
+
+fail.sizes:
+  %refused = call ptr @raise(ptr %d, i64 %sizes.status, ptr %args, i64 %count)
+  ret ptr %refused
 
 fallback:
   %fallback.at = getelementptr %descriptor, ptr %d, i64 0, i32 17
@@ -115,7 +156,7 @@ allocate:
   call void @llvm.memcpy.p0.p0.i64(ptr %constant.buffers, ptr %constant.table, i64 %constant.bytes, i1 false)
   %output.buffers = getelementptr ptr, ptr %buffers, i64 %output.first
   %output.arrays = getelementptr ptr, ptr %arrays, i64 %output.first
-  %allocated = call i1 @allocate_outputs(ptr %d, i64 %outputs, ptr %output.buffers, ptr %output.arrays)
+  %allocated = call i1 @allocate_outputs(ptr %d, i64 %outputs, ptr %output.buffers, ptr %output.arrays, ptr %params)
   br i1 %allocated, label %choose.arena, label %short
 
 short:                                            ; of memory: the fallback tries again, or raises
@@ -124,7 +165,17 @@ short:                                            ; of memory: the fallback trie
 
 choose.arena:
   %arena.at = getelementptr ptr, ptr %buffers, i64 %arena.index
-  %arena.bytes.at = getelementptr %descriptor, ptr %d, i64 0, i32 13
+  %static.bytes.at = getelementptr %descriptor, ptr %d, i64 0, i32 13
+  br i1 %static, label %measure.arena, label %sized.arena
+
+sized.arena:
+  %bytes.place.at = getelementptr %descriptor, ptr %d, i64 0, i32 25
+  %bytes.place = load i64, ptr %bytes.place.at
+  %sized.bytes.at = getelementptr i64, ptr %params, i64 %bytes.place
+  br label %measure.arena
+
+measure.arena:
+  %arena.bytes.at = phi ptr [ %static.bytes.at, %choose.arena ], [ %sized.bytes.at, %sized.arena ]
   %arena.bytes = load i64, ptr %arena.bytes.at
   %large = icmp ugt i64 %arena.bytes, 16384
   br i1 %large, label %take.arena, label %stack.arena
@@ -139,14 +190,27 @@ take.arena:
   %idle.at = load ptr, ptr %cell.at
   %idle = atomicrmw xchg ptr %idle.at, ptr null acquire
   %busy = icmp eq ptr %idle, null       ; a concurrent or outer call uses it
-  br i1 %busy, label %temporary.arena, label %own.arena
+  br i1 %busy, label %temporary.arena, label %fit.arena
+
+fit.arena:                                        ; the bytes of an arena that calls have made lie before it
+  br i1 %static, label %own.arena, label %compare.arena
+
+compare.arena:
+  %has.at = getelementptr i64, ptr %idle, i64 -1
+  %has = load i64, ptr %has.at
+  %holds = icmp uge i64 %has, %arena.bytes
+  br i1 %holds, label %own.arena, label %outgrown
+
+outgrown:
+  call void @free.arena(ptr %idle)
+  br label %temporary.arena
 
 own.arena:
   store ptr %idle, ptr %arena.at
   br label %run
 
 temporary.arena:
-  %padded = add i64 %arena.bytes, 64
+  %padded = add i64 %arena.bytes, 128
   %raw = call ptr @PyMem_RawMalloc(i64 %padded)
   %none = icmp eq ptr %raw, null
   br i1 %none, label %no.memory, label %align.arena
@@ -157,21 +221,46 @@ no.memory:
 
 align.arena:
   %address = ptrtoint ptr %raw to i64
-  %beyond = add i64 %address, 63
+  %beyond = add i64 %address, 127
   %aligned = and i64 %beyond, -64
   %start = inttoptr i64 %aligned to ptr
+  %start.bytes = getelementptr i64, ptr %start, i64 -1
+  store i64 %arena.bytes, ptr %start.bytes
+  %start.raw = getelementptr i64, ptr %start, i64 -2
+  store ptr %raw, ptr %start.raw
   store ptr %start, ptr %arena.at
   br label %run
 
 run:
   %lent = phi ptr [ null, %stack.arena ], [ %idle, %own.arena ], [ null, %align.arena ]
-  %bought = phi ptr [ null, %stack.arena ], [ null, %own.arena ], [ %raw, %align.arena ]
-  %status = call i64 @launch(ptr %d, ptr %buffers, i64 %variables, ptr %variable.arrays)
+  %bought = phi ptr [ null, %stack.arena ], [ null, %own.arena ], [ %start, %align.arena ]
+  %status = call i64 @launch(ptr %d, ptr %buffers, i64 %variables, ptr %variable.arrays, ptr %params)
   br i1 %large, label %put.back, label %finish
 
 put.back:
   %free.it = icmp eq ptr %lent, null
-  br i1 %free.it, label %free.arena, label %return.arena
+  br i1 %free.it, label %keep.arena, label %give.back
+
+give.back:
+  br i1 %static, label %return.arena, label %exchange.arena
+
+keep.arena:                                       ; that of a size that no call has had before, for the next one
+  %few = icmp ule i64 %arena.bytes, 67108864
+  %not.static = xor i1 %static, true
+  %keeps = and i1 %few, %not.static
+  br i1 %keeps, label %exchange.arena, label %free.arena
+
+exchange.arena:                                   ; another thread may have put one there meanwhile
+  %kept = phi ptr [ %lent, %give.back ], [ %bought, %keep.arena ]
+  %kept.at = getelementptr %descriptor, ptr %d, i64 0, i32 14
+  %kept.cell = load ptr, ptr %kept.at
+  %other = atomicrmw xchg ptr %kept.cell, ptr %kept acq_rel
+  %alone = icmp eq ptr %other, null
+  br i1 %alone, label %finish, label %drop.other
+
+drop.other:
+  call void @free.arena(ptr %other)
+  br label %finish
 
 return.arena:
   %home.at = getelementptr %descriptor, ptr %d, i64 0, i32 14
@@ -180,7 +269,7 @@ return.arena:
   br label %finish
 
 free.arena:
-  call void @PyMem_RawFree(ptr %bought)
+  call void @free.arena(ptr %bought)
   br label %finish
 
 finish:
@@ -197,9 +286,18 @@ deliver:
   ret ptr %result
 }
 
+; Free an arena that a call has made; what it lies in stands before it.
+define internal void @free.arena(ptr %arena) nounwind noinline {
+  %raw.at = getelementptr i64, ptr %arena, i64 -2
+  %raw = load ptr, ptr %raw.at
+  call void @PyMem_RawFree(ptr %raw)
+  ret void
+}
+
 ; Allocate arrays for the outputs; false, with Python's error set and all of them freed, if memory is exhausted.
-define internal i1 @allocate_outputs(ptr %d, i64 %outputs, ptr %buffers, ptr %arrays) nounwind alwaysinline {
+define internal i1 @allocate_outputs(ptr %d, i64 %outputs, ptr %buffers, ptr %arrays, ptr %params) nounwind alwaysinline {
 entry:
+  %own.dims = alloca i64, i64 64                  ; as many axes as NumPy's arrays have
   %operands.at = getelementptr %descriptor, ptr %d, i64 0, i32 12
   %operands = load ptr, ptr %operands.at
   br label %next
@@ -218,10 +316,50 @@ make:
   %ndim.at = getelementptr %operand, ptr %operand, i64 0, i32 3
   %ndim = load i32, ptr %ndim.at
   %kept = load ptr, ptr %operand
-  %plain = icmp eq ptr %kept, null
-  %empty = select i1 %plain, ptr @PyArray_Empty, ptr %kept
+  %element.at = getelementptr %operand, ptr %operand, i64 0, i32 5
+  %element = load i64, ptr %element.at
+  %fixed.dims = icmp eq i64 %element, 0
+  br i1 %fixed.dims, label %empty.array, label %axis
+
+axis:
+  %axis.i = phi i64 [ 0, %make ], [ %axis.next, %set.dim ]
+  %bytes = phi i64 [ %element, %make ], [ %bytes.next, %set.dim ]
+  %rank = zext i32 %ndim to i64
+  %more.axes = icmp ult i64 %axis.i, %rank
+  br i1 %more.axes, label %dim, label %sized.array
+
+dim:
+  %dim.at = getelementptr i64, ptr %dims, i64 %axis.i
+  %dim.static = load i64, ptr %dim.at
+  %symbolic = icmp slt i64 %dim.static, 0
+  br i1 %symbolic, label %load.dim, label %set.dim
+
+load.dim:
+  %dim.place = xor i64 %dim.static, -1
+  %dim.value.at = getelementptr i64, ptr %params, i64 %dim.place
+  %dim.value = load i64, ptr %dim.value.at
+  br label %set.dim
+
+set.dim:
+  %size = phi i64 [ %dim.static, %dim ], [ %dim.value, %load.dim ]
+  %own.dim.at = getelementptr i64, ptr %own.dims, i64 %axis.i
+  store i64 %size, ptr %own.dim.at
+  %bytes.next = mul i64 %bytes, %size
+  %axis.next = add i64 %axis.i, 1
+  br label %axis
+
+sized.array:                                      ; 64 KiB: LARGE in blocks.py
+  %is.small = icmp ult i64 %bytes, 65536
+  %sized.kept = select i1 %is.small, ptr null, ptr %kept
+  br label %empty.array
+
+empty.array:
+  %shape = phi ptr [ %dims, %make ], [ %own.dims, %sized.array ]
+  %maker = phi ptr [ %kept, %make ], [ %sized.kept, %sized.array ]
+  %plain = icmp eq ptr %maker, null
+  %empty = select i1 %plain, ptr @PyArray_Empty, ptr %maker
   call void @Py_IncRef(ptr %dtype)                ; it takes a reference
-  %array = call ptr %empty(i32 %ndim, ptr %dims, ptr %dtype, i32 0)
+  %array = call ptr %empty(i32 %ndim, ptr %shape, ptr %dtype, i32 0)
   %failed = icmp eq ptr %array, null
   br i1 %failed, label %no, label %take
 
@@ -246,13 +384,11 @@ no:
 ; Run the kernel and return its status, 0 without an error. While the GIL is released another thread may assign to a
 ; variable that is read, so its array is referenced during the call; a variable that is updated has its tensor moved out
 ; of its slot, so that no other thread reads it.
-define internal i64 @launch(ptr %d, ptr %buffers, i64 %variables, ptr %arrays) nounwind alwaysinline {
+define internal i64 @launch(ptr %d, ptr %buffers, i64 %variables, ptr %arrays, ptr %params) nounwind alwaysinline {
 entry:
   %status = alloca i64
   store i64 0, ptr %status
   %kernel = load ptr, ptr %d
-  %params.at = getelementptr %descriptor, ptr %d, i64 0, i32 1
-  %params = load ptr, ptr %params.at
   %heavy.at = getelementptr %descriptor, ptr %d, i64 0, i32 15
   %heavy = load i64, ptr %heavy.at
   %light = icmp eq i64 %heavy, 0

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from dualflow.backends.llvm.runtime import blocks, jit, numpy_api
-from dualflow.backends.llvm.runtime.call_memory import CallMemory
+from dualflow.backends.llvm.runtime.call_memory import CallMemory, GrowingCallMemory
 from dualflow.backends.runtime import switches
 from dualflow.core.errors import InternalError
 from dualflow.core.records import dataclass
@@ -45,10 +45,18 @@ class InterpreterLayout:
 
 @dataclass(frozen=True, slots=True)
 class ArraySpec:
-    """The array of an input, a variable or an output: C-contiguous, of exactly this dtype and shape."""
+    """The array of an input, a variable or an output: C-contiguous, of exactly this dtype and shape.
+
+    A size ``-1 - place`` is symbolic: that of an input is stored at this place of the call's parameters; that
+    of an output is read there.
+    """
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
+
+    @property
+    def is_static(self) -> bool:
+        return min(self.shape, default=0) >= 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +103,10 @@ class Descriptor:
     "tensor" (one output), "tuple", or "packed" for ``pack(tuple of tensors)``. ``keep`` are objects to keep
     alive, such as the kernel's Library. ``heavy`` releases the GIL around the kernel. ``arguments`` has the
     number of the input for each argument of a call, each once; None for the inputs in order.
+
+    Where inputs have symbolic sizes, ``sizes`` is the address of ``void (ptr params, ptr status)``. It
+    computes the other parameters from these sizes, in a table that each call has of its own. The size of the
+    arena in bytes is at ``arena_place``. If the status is not 0, ``on_error`` is called.
     """
 
     name: str
@@ -104,7 +116,7 @@ class Descriptor:
     constants: Sequence[np.ndarray[Any, Any]]
     outputs: Sequence[ArraySpec]
     params: Sequence[int] | np.ndarray[Any, Any]
-    arena: CallMemory
+    arena: CallMemory | GrowingCallMemory
     heavy: bool
     result: str
     on_error: Callable[..., object]
@@ -112,6 +124,8 @@ class Descriptor:
     slots: VariableSlots | None = None
     keep: tuple[object, ...] = ()
     arguments: Sequence[int | Fixed] | None = None
+    sizes: int = 0
+    arena_place: int = 0
 
 
 @functools.cache
@@ -262,7 +276,7 @@ def _encode(
     if descriptor.variables and descriptor.slots is None:
         raise InternalError(f"{descriptor.name} has variables, but no offsets of their slots")
     record = struct.pack(
-        "<23Q",
+        "<26Q",
         descriptor.kernel,
         params.ctypes.data,
         id(layout.tensor_class),
@@ -286,6 +300,9 @@ def _encode(
         len(descriptor.inputs),
         slots.substitute,
         slots.borrower,
+        descriptor.sizes,
+        len(params),
+        descriptor.arena_place,
     )
     return record, (params, constants, arguments, variables, outputs)
 
@@ -304,6 +321,8 @@ def _variable_operand(use: VariableUse) -> tuple[int, ArraySpec, int, int]:
 
 
 def _output_operand(spec: ArraySpec) -> tuple[int, ArraySpec, int, int]:
+    if not spec.is_static:  # the entry code compares the bytes of each call
+        return blocks.allocator(), spec, _C_CONTIGUOUS | _ALIGNED, spec.dtype.itemsize
     large = math.prod(spec.shape) * spec.dtype.itemsize >= blocks.LARGE
     return blocks.allocator() if large else 0, spec, _C_CONTIGUOUS | _ALIGNED, 0
 

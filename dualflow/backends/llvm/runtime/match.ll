@@ -1,8 +1,8 @@
 ; Checks whether the tensors of a call match the compiled graph, and collects their data pointers.
 ; Compiled together with entry.ll, which explains the structures.
 
-; Whether `array` has exactly the dtype, shape and flags of `operand`.
-define internal i1 @fits(ptr %array, ptr %operand) nounwind alwaysinline {
+; Whether `array` has exactly the dtype, shape and flags of `operand`. A symbolic dim is stored at its index in `params`.
+define internal i1 @fits(ptr %array, ptr %operand, ptr %params) nounwind alwaysinline {
 entry:
   %null = icmp eq ptr %array, null
   br i1 %null, label %no, label %type
@@ -43,7 +43,7 @@ shape:
   br label %axis
 
 axis:
-  %i = phi i64 [ 0, %shape ], [ %i.next, %extent ]
+  %i = phi i64 [ 0, %shape ], [ %i.next, %extent ], [ %i.next, %store.dim ]
   %more = icmp ult i64 %i, %rank
   br i1 %more, label %extent, label %yes
 
@@ -54,7 +54,17 @@ extent:
   %dim.asked = load i64, ptr %dim.asked.at
   %same.dim = icmp eq i64 %dim, %dim.asked
   %i.next = add i64 %i, 1
-  br i1 %same.dim, label %axis, label %no
+  br i1 %same.dim, label %axis, label %other.dim
+
+other.dim:
+  %symbolic = icmp slt i64 %dim.asked, 0
+  br i1 %symbolic, label %store.dim, label %no
+
+store.dim:
+  %place = xor i64 %dim.asked, -1
+  %param.at = getelementptr i64, ptr %params, i64 %place
+  store i64 %dim, ptr %param.at
+  br label %axis
 
 yes:
   ret i1 true
@@ -90,7 +100,7 @@ no:
 
 ; Collect the data pointers of the arguments; false if one does not match. An argument that is a Python value must be
 ; the identical object: its type is immutable, so it has the same value.
-define internal i1 @gather_inputs(ptr %d, ptr %args, i64 %arguments, ptr %buffers) nounwind alwaysinline {
+define internal i1 @gather_inputs(ptr %d, ptr %args, i64 %arguments, ptr %buffers, ptr %params) nounwind alwaysinline {
 entry:
   %operands.at = getelementptr %descriptor, ptr %d, i64 0, i32 6
   %operands = load ptr, ptr %operands.at
@@ -116,7 +126,7 @@ fixed:
 
 input:
   %array = call ptr @array_of(ptr %d, ptr %tensor)
-  %fits = call i1 @fits(ptr %array, ptr %operand)
+  %fits = call i1 @fits(ptr %array, ptr %operand, ptr %params)
   br i1 %fits, label %take, label %no
 
 take:
@@ -156,7 +166,7 @@ check:
   %tensor.at = getelementptr i8, ptr %variable, i64 %slot
   %tensor = load ptr, ptr %tensor.at
   %array = call ptr @array_of(ptr %d, ptr %tensor)
-  %fits = call i1 @fits(ptr %array, ptr %operand)
+  %fits = call i1 @fits(ptr %array, ptr %operand, ptr null)
   br i1 %fits, label %sharing, label %no
 
 sharing:

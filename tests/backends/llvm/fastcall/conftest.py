@@ -15,7 +15,7 @@ from dualflow.backends.llvm.runtime.call_memory import CallMemory
 
 Array = np.ndarray[Any, Any]
 
-EXPORTS = ["plus_one", "multiply", "descend", "through_arena", "fail", "nothing", "wait"]
+EXPORTS = ["plus_one", "multiply", "descend", "through_arena", "fail", "nothing", "sizes", "wait"]
 
 
 class Tensor:

@@ -1,0 +1,223 @@
+"""Functions with open sizes: one program serves all sizes of their arguments."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from dualflow.backends.runtime import switches
+
+SIZES = (0, 1, 2, 31, 32, 33, 64, 257, 1000, 5000)
+WEIGHTS = np.random.default_rng(0).standard_normal((8, 16)).astype(np.float32)
+
+
+def spec(*sizes: int | None) -> df.TensorSpec:
+    return df.TensorSpec(sizes, df.float32)
+
+
+def normalised(x: Any) -> Any:
+    centred = x - df.reduce_mean(x, -1, keepdims=True)
+    return centred / df.sqrt(df.reduce_mean(centred * centred, -1, keepdims=True) + 1e-3)
+
+
+def slope(x: Any) -> Any:
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = df.reduce_sum(df.nn.softmax(df.tanh(x @ WEIGHTS))[:, :3] ** 2)
+    return tape.gradient(y, x)
+
+
+def added_until_large(x: Any) -> Any:
+    y = x
+    while df.reduce_sum(df.abs(y)) < 100.0 and df.size(y) > 0:
+        y = y + x
+    return y
+
+
+PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[int | None, ...]]] = {
+    "elementwise": (df.nn.gelu, (None,)),
+    "a sum": (df.reduce_sum, (None,)),
+    "sums of columns": (lambda x: df.reduce_sum(x, 0), (None, 8)),
+    "sums of rows": (lambda x: df.reduce_sum(x, 1), (8, None)),
+    "softmax of short rows": (df.nn.softmax, (None, 8)),
+    "softmax of rows": (df.nn.softmax, (8, None)),
+    "normalised rows": (normalised, (None, 8)),
+    "a matrix product": (lambda x: df.tanh(x @ WEIGHTS), (None, 8)),
+    "a product over the open axis": (lambda x: df.matmul(x, x, transpose_a=True), (None, 8)),
+    "a scan": (lambda x: df.cumsum(x), (None,)),
+    "a gradient": (slope, (None, 8)),
+    "a loop": (added_until_large, (None,)),
+    "views": (lambda x: df.concat([x[::-1], df.transpose(df.transpose(x))[1:], x * 2.0], 0), (None, 8)),
+    "gathered": (lambda x: df.gather(df.constant(WEIGHTS), df.cast(df.abs(x), df.int32) % 8), (None,)),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_gives_at_every_size_what_eager_calls_give(name: str) -> None:
+    program, shape = PROGRAMS[name]
+    compiled = df.function(program, input_signature=[spec(*shape)])
+    rng = np.random.default_rng(1)
+    for n in SIZES:
+        x = df.constant(rng.standard_normal([n if d is None else d for d in shape]).astype(np.float32))
+        np.testing.assert_allclose(compiled(x), program(x), rtol=2e-5, atol=2e-5 * max(1.0, n**0.5))
+    assert compiled.experimental_get_tracing_count() == 1
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_results_do_not_depend_on_the_sizes_of_earlier_calls(name: str) -> None:
+    program, shape = PROGRAMS[name]
+    rng = np.random.default_rng(2)
+    inputs = {
+        n: rng.standard_normal([n if d is None else d for d in shape]).astype(np.float32) for n in SIZES
+    }
+    results = []
+    for order in (SIZES, SIZES[::-1]):
+        compiled = df.function(program, input_signature=[spec(*shape)])
+        results.append({n: compiled(df.constant(inputs[n])).numpy().tobytes() for n in order})
+    assert results[0] == results[1]
+
+
+@pytest.mark.llvm  # Numba's programs are those of one size
+@pytest.mark.skipif(bool(switches.checked_side()), reason="calls whose memory is checked are not C calls")
+def test_a_call_of_a_new_size_runs_no_python() -> None:
+    weights = df.Variable(WEIGHTS)
+    target = df.Variable(np.zeros(16, np.float32))
+
+    @df.function(input_signature=[spec(None, 8), spec(None)])
+    def step(x: Any, y: Any) -> Any:
+        with df.GradientTape() as tape:
+            loss = df.reduce_mean((df.reduce_sum(df.tanh(x @ weights) * target, 1) - y) ** 2)
+        gradient = tape.gradient(loss, weights)
+        weights.assign_sub(0.1 * gradient)
+        return loss
+
+    arguments = [
+        (df.constant(np.ones((n, 8), np.float32)), df.constant(np.ones(n, np.float32))) for n in SIZES
+    ]
+    for n in (5, 6, 7):
+        step(df.constant(np.ones((n, 8), np.float32)), df.constant(np.ones(n, np.float32)))
+    called: list[str] = []
+    sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        for x, y in arguments[1:]:
+            step(x, y)
+    finally:
+        sys.setprofile(None)
+    assert set(called) == {"__call__"}, "Function.__call__, and then machine code"
+
+
+@pytest.mark.llvm
+def test_axes_of_equal_and_of_different_sizes_have_programs_of_their_own() -> None:
+    add = df.function(lambda x, y: x + y, input_signature=[spec(None), spec(None)])
+    for n, m in ((3, 3), (1, 3), (4, 4), (3, 1), (1, 1), (5, 1), (6, 6), (0, 0), (0, 1)):
+        x, y = np.arange(n, dtype=np.float32), np.ones(m, np.float32)
+        np.testing.assert_array_equal(add(df.constant(x), df.constant(y)), x + y)
+    (trace,) = add.concrete_functions
+    assert len(trace._traces) == 2
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_sizes_that_do_not_fit_raise_the_error_of_the_op(n: int) -> None:
+    product = df.function(lambda x, y: df.exp(x) @ y, input_signature=[spec(None, None), spec(None, 3)])
+    product(df.ones([2, 4]), df.ones([4, 3]))
+    product(df.ones([3, 4]), df.ones([4, 3]))
+    with pytest.raises(df.errors.InvalidArgumentError, match="matmul") as compiled:
+        product(df.ones([n, n]), df.ones([4, 3]))
+    with pytest.raises(df.errors.InvalidArgumentError) as eager:
+        df.ones([n, n]) @ df.ones([4, 3])
+    assert str(compiled.value).splitlines()[0] == str(eager.value).splitlines()[0]
+
+
+def test_nothing_is_assigned_if_sizes_do_not_fit() -> None:
+    total = df.Variable(0.0)
+
+    @df.function(input_signature=[spec(None), spec(None)])
+    def add(x: Any, y: Any) -> Any:
+        total.assign_add(df.reduce_sum(x))
+        return x + y
+
+    for n in (2, 3):
+        add(df.ones([n]), df.ones([n]))
+    for _ in range(2):
+        with pytest.raises(df.errors.InvalidArgumentError):
+            add(df.ones([2]), df.ones([3]))
+    assert float(total) == 5.0
+
+
+@pytest.mark.parametrize("shape", [(1 << 40, 0), (1 << 23, 0)])
+def test_values_larger_than_memory_raise_an_error(shape: tuple[int, int]) -> None:
+    @df.function(input_signature=[spec(None, None)])
+    def pairs(x: Any) -> Any:
+        rows = df.exp(df.reduce_sum(x, 1))
+        return rows[:, None] @ rows[None, :]
+
+    np.testing.assert_allclose(pairs(df.ones([3, 2])), np.full((3, 3), np.exp(4.0)), rtol=1e-6)
+    for _ in range(3):
+        with pytest.raises(df.errors.ResourceExhaustedError):
+            pairs(df.constant(np.empty(shape, np.float32)))
+
+
+def test_threads_call_one_program_with_different_sizes() -> None:
+    @df.function(input_signature=[spec(None, 8)])
+    def apply(x: Any) -> Any:
+        hidden = df.tanh(x @ WEIGHTS)
+        return df.nn.softmax(df.sort(hidden @ df.transpose(df.constant(WEIGHTS)), 1))
+
+    rng = np.random.default_rng(3)
+    inputs = [df.constant(rng.standard_normal((n, 8)).astype(np.float32)) for n in (3, 70, 700, 7000, 20_000)]
+    expected = [apply(x).numpy() for x in inputs]
+    wrong: list[int] = []
+
+    def call(first: int) -> None:
+        for i in range(first, first + 40):
+            at = i % len(inputs)
+            if not np.array_equal(apply(inputs[at]).numpy(), expected[at]):
+                wrong.append(at)
+
+    threads = [threading.Thread(target=call, args=(i,)) for i in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.llvm
+def test_the_memory_of_calls_ends_with_the_function() -> None:
+    def largest_call() -> None:
+        # A product keeps the intermediate value out of kernels: it is in the arena.
+        f = df.function(
+            lambda x: df.exp(x @ WEIGHTS) @ df.transpose(WEIGHTS), input_signature=[spec(None, 8)]
+        )
+        for n in (10, 20, 1000, 50_000, 7):
+            f(df.constant(np.ones((n, 8), np.float32)))
+
+    largest_call()
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        largest_call()
+        gc.collect()
+        assert tracemalloc.get_traced_memory()[0] - before < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_variables_and_python_values_beside_open_sizes() -> None:
+    scale = df.Variable(2.0)
+    f = df.function(lambda x, k, flag: x * scale * k if flag else x, reduce_retracing=True)
+    for n in (2, 3, 4, 5, 6):
+        x = np.arange(n, dtype=np.float32)
+        np.testing.assert_array_equal(f(df.constant(x), 3.0, True), x * 6.0)
+        np.testing.assert_array_equal(f(df.constant(x), 3.0, False), x)
+    scale.assign(1.0)
+    np.testing.assert_array_equal(f(df.ones([9]), 3.0, True), np.full(9, 3.0))
