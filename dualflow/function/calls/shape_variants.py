@@ -15,17 +15,18 @@ from dualflow.graph.passes.dead_code import eliminate_dead_code
 from dualflow.graph.symbolic_size_ops import Axis
 
 MAX_SHAPES: Final = 256
+MAX_PROGRAMS: Final = 64
 
 
 class ShapeVariants:
     """The specialisations of a trace with open sizes: programs for all sizes, and traces for single shapes.
 
-    Of the latter, the latest 256 are kept.
+    The latest 64 programs and 256 traces are kept.
     """
 
     def __init__(self) -> None:
         self._traces: dict[tuple[Any, ...], TracedGraph] = {}
-        self._programs: dict[EqualAxes, TracedGraph | None] = {}
+        self._programs: dict[EqualAxes, TracedGraph] = {}
 
     def get(self, trace: TracedGraph, inputs: Sequence[Any]) -> TracedGraph:
         """``trace`` for the shapes of ``inputs``, tensors and variables."""
@@ -47,16 +48,17 @@ class ShapeVariants:
         if trace.options.interpret_first or trace.options.memory_budget is not None:
             return None  # the plan of a budget is one for numbers; a thread compiles for the shapes of a call
         equal = equal_axes(trace.graph, inputs)
-        if equal not in self._programs:
-            with tracing_lock.lock:
-                if equal not in self._programs:
-                    program = trace.with_equal_axes(equal)
-                    self._programs[equal] = program if program.compiled.serves_all_sizes else None
-        return self._programs[equal]
+        program = self._programs.get(equal)
+        if program is None:
+            program = self._programs.setdefault(equal, trace.with_equal_axes(equal))
+            for oldest in list(self._programs)[:-MAX_PROGRAMS]:
+                self._programs.pop(oldest, None)
+        return program if program.compiled.serves_all_sizes else None
 
     def all(self) -> list[TracedGraph]:
         """The traces that have been called: those for some shapes, and those for all sizes."""
-        return [*self._traces.values(), *[p for p in self._programs.values() if p is not None]]
+        programs = [p for p in list(self._programs.values()) if p.compiled.serves_all_sizes]
+        return [*self._traces.values(), *programs]
 
 
 def equal_axes(graph: Graph, inputs: Sequence[Any]) -> EqualAxes:

@@ -14,6 +14,7 @@ import pytest
 
 import dualflow as df
 from dualflow.backends.runtime import switches
+from dualflow.function.calls import shape_variants
 
 SIZES = (0, 1, 2, 31, 32, 33, 64, 257, 1000, 5000)
 WEIGHTS = np.random.default_rng(0).standard_normal((8, 16)).astype(np.float32)
@@ -122,6 +123,18 @@ def test_axes_of_equal_and_of_different_sizes_have_programs_of_their_own() -> No
         np.testing.assert_array_equal(add(df.constant(x), df.constant(y)), x + y)
     (trace,) = add.concrete_functions
     assert len(trace._traces) == 2
+
+
+@pytest.mark.llvm
+def test_the_latest_programs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shape_variants, "MAX_PROGRAMS", 2)
+    total = df.function(
+        lambda x, y, z: df.reduce_sum(x) + df.reduce_sum(y) + df.reduce_sum(z),
+        input_signature=[spec(None)] * 3,
+    )
+    for sizes in ((2, 2, 2), (2, 2, 3), (2, 3, 2), (4, 5, 6), (5, 5, 5), (1, 1, 2)):
+        assert float(total(*[df.ones([n]) for n in sizes])) == sum(sizes)
+    assert len(total.concrete_functions[0]._traces) == 2
 
 
 @pytest.mark.parametrize("n", [2, 3, 5])
