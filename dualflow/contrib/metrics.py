@@ -7,11 +7,13 @@ and ``result()`` returns a tensor, both for a session to run; elsewhere they run
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from dualflow.compat.v1.collection import GraphKeys
 from dualflow.compat.v1.initializers import Zeros
 from dualflow.compat.v1.scopes import VariableScope, get_variable, variable_scope
+from dualflow.core.argument_types import DTypeLike, ShapeLike, TensorLike
 from dualflow.core.dtypes import as_dtype, bool_, float64
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.core.namespace import publish as _publish
@@ -24,11 +26,6 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor, zeros_like
 from dualflow.ops.reduction import argmax
 from dualflow.ops.shapes import size
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from dualflow.core.argument_types import DTypeLike, ShapeLike, TensorLike
 
 __all__ = ["Accuracy", "BinaryAccuracy", "CategoricalAccuracy", "Mean", "Metric", "SparseAccuracy"]
 

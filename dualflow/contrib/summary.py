@@ -6,9 +6,10 @@ unless one of the context managers disables it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dualflow.compat.v1.global_step import get_global_step, get_or_create_global_step
+from dualflow.core.argument_types import IntLike, TensorLike
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import entry
@@ -19,9 +20,6 @@ from dualflow.summary.graphs import graph as graph
 from dualflow.summary.writer import SummaryWriter as SummaryWriter
 from dualflow.summary.writer import create_file_writer as create_file_writer
 from dualflow.summary.writing import flush as flush
-
-if TYPE_CHECKING:
-    from dualflow.core.argument_types import IntLike, TensorLike
 
 __all__ = [
     "SummaryWriter",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from dualflow.core.argument_types import DTypeLike, TensorLike
 from dualflow.core.dtypes import float32
 from dualflow.core.namespace import publish
 from dualflow.core.tracebacks import entry
@@ -34,9 +34,6 @@ from dualflow.ops.initializers.fixed import Identity as Identity
 from dualflow.ops.initializers.fixed import Ones as Ones
 from dualflow.ops.initializers.fixed import Zeros as Zeros
 from dualflow.ops.initializers.orthogonal import Orthogonal as Orthogonal
-
-if TYPE_CHECKING:
-    from dualflow.core.argument_types import DTypeLike, TensorLike
 
 
 @entry
@@ -112,5 +109,5 @@ zeros = Zeros
 
 publish(
     globals(),
-    internal=("Any", "annotations", "dataclass", "entry", "float32", "publish"),
+    internal=("DTypeLike", "TensorLike", "Any", "annotations", "dataclass", "entry", "float32", "publish"),
 )

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from dualflow.compat.v1.global_step import create_global_step as create_global_step
 from dualflow.compat.v1.global_step import get_global_step as get_global_step
 from dualflow.compat.v1.global_step import get_or_create_global_step as get_or_create_global_step
 from dualflow.compat.v1.global_step import global_step as global_step
+from dualflow.core.argument_types import TensorLike
 from dualflow.core.errors import FailedPreconditionError, InvalidArgumentError
 from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import entry
@@ -25,9 +26,6 @@ from dualflow.graph_mode.default_graph import graph_recording
 from dualflow.graph_mode.graph import ExplicitGraph
 from dualflow.ops.creation import ones_like, zeros_like
 from dualflow.ops.powers import sqrt
-
-if TYPE_CHECKING:
-    from dualflow.core.argument_types import TensorLike
 
 __all__ = [
     "AdagradOptimizer",
