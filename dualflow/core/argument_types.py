@@ -28,8 +28,8 @@ class SupportsArray(Protocol):
 
 _Tensors: TypeAlias = "AbstractTensor | AbstractVariable | AbstractComposite"
 
-TensorLike: TypeAlias = "_Tensors | SupportsArray | Shape | complex | Sequence[TensorLike]"
-"""A value that ops convert to a tensor; a string is a sequence of strings."""
+TensorLike: TypeAlias = "_Tensors | SupportsArray | Shape | complex | str | Sequence[TensorLike]"
+"""A value that ops convert to a tensor."""
 
 IntLike: TypeAlias = "int | np.integer[Any] | np.ndarray[Any, Any] | AbstractTensor | AbstractVariable"
 """An integer, or a tensor of one."""

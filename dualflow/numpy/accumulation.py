@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import normalize_axis
@@ -17,6 +17,9 @@ from dualflow.ops import scans
 from dualflow.ops.cumulative import running
 from dualflow.ops.tensor import Tensor
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, DTypeLike, TensorLike
+
 
 def _along(a: Any, axis: Any, dtype: Any) -> tuple[Any, int]:
     x = summed_in(tensor(a), dtype)
@@ -25,7 +28,9 @@ def _along(a: Any, axis: Any, dtype: Any) -> tuple[Any, int]:
     return x, normalize_axis(axis, len(x.shape))
 
 
-def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tensor:
+def cumsum(
+    a: TensorLike, axis: AxisLike | None = None, dtype: DTypeLike | None = None, out: None = None
+) -> Tensor:
     """The cumulative sums along ``axis``.
 
     Args:
@@ -43,7 +48,9 @@ def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tens
     return scans.cumsum(*_along(a, axis, dtype))
 
 
-def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tensor:
+def cumprod(
+    a: TensorLike, axis: AxisLike | None = None, dtype: DTypeLike | None = None, out: None = None
+) -> Tensor:
     """The cumulative products along ``axis``.
 
     Args:
@@ -62,7 +69,13 @@ def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Ten
 
 
 def cumulative_sum(
-    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+    x: TensorLike,
+    /,
+    *,
+    axis: AxisLike | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    include_initial: bool = False,
 ) -> Tensor:
     """The cumulative sums along ``axis``.
 
@@ -86,7 +99,13 @@ def cumulative_sum(
 
 
 def cumulative_prod(
-    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+    x: TensorLike,
+    /,
+    *,
+    axis: AxisLike | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    include_initial: bool = False,
 ) -> Tensor:
     """The cumulative products along ``axis``.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,8 +17,15 @@ from dualflow.ops.joining import stack
 from dualflow.ops.static import ints, static_int
 from dualflow.ops.tensor import Tensor
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Tensor:
+    from dualflow.core.argument_types import AxisLike, DTypeLike, TensorLike
+
+
+def apply_along_axis(
+    func1d: Callable[..., Any], axis: int, arr: TensorLike, *args: Any, **kwargs: Any
+) -> Tensor:
     """``func1d`` applied to each vector along ``axis``; its results replace the vectors.
 
     Args:
@@ -55,7 +62,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
     return transpose(result, order) if order != list(range(count)) else result
 
 
-def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Tensor:
+def apply_over_axes(func: Callable[..., Any], a: TensorLike, axes: AxisLike) -> Tensor:
     """``func(x, axis)`` applied for each of ``axes`` one after another; the axes are kept, with size 1.
 
     Args:
@@ -93,7 +100,9 @@ class vectorize:
     array([3, 5])
     """
 
-    def __init__(self, pyfunc: Callable[..., Any], otypes: Any = None, doc: str | None = None) -> None:
+    def __init__(
+        self, pyfunc: Callable[..., Any], otypes: Sequence[DTypeLike] | None = None, doc: str | None = None
+    ) -> None:
         self.pyfunc = pyfunc
         self.otypes = otypes
         self.__doc__ = pyfunc.__doc__ if doc is None else doc

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,8 +28,17 @@ from dualflow.ops.static import ints, static_int
 from dualflow.ops.taking import gather
 from dualflow.ops.tensor import Tensor
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, TensorLike
 
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
+
+def diff(
+    a: TensorLike,
+    n: int = 1,
+    axis: int = -1,
+    prepend: TensorLike | None = None,
+    append: TensorLike | None = None,
+) -> Tensor:
     """The differences of neighbours along ``axis``, ``n`` times; of bools, whether they differ.
 
     Args:
@@ -73,7 +82,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     return x
 
 
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tensor:
+def ediff1d(ary: TensorLike, to_end: TensorLike | None = None, to_begin: TensorLike | None = None) -> Tensor:
     """The differences of neighbouring elements, with ``to_begin`` before them and ``to_end`` after them.
 
     Args:
@@ -95,7 +104,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tensor:
     return concat(parts, 0) if len(parts) > 1 else parts[0]
 
 
-def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+def gradient(f: TensorLike, *varargs: Any, axis: AxisLike | None = None, edge_order: int = 1) -> Any:
     """The slope along each axis, by finite differences of second order.
 
     At the ends they are of the order ``edge_order``. B. Fornberg, "Generation of finite difference formulas
@@ -188,7 +197,7 @@ def _slope(x: Any, axis: int, step: Any, edge_order: int) -> Tensor:
     return concat([first, inner, last], axis)
 
 
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
+def trapezoid(y: TensorLike, x: TensorLike | None = None, dx: TensorLike = 1.0, axis: int = -1) -> Tensor:
     """The integral along ``axis`` by the trapezoidal rule.
 
     Args:
@@ -230,7 +239,14 @@ def _times(x: Any, y: Any) -> Any:
     return left * right
 
 
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Tensor:
+def interp(
+    x: TensorLike,
+    xp: TensorLike,
+    fp: TensorLike,
+    left: TensorLike | None = None,
+    right: TensorLike | None = None,
+    period: float | None = None,
+) -> Tensor:
     """Linear interpolation at ``x`` between the points (xp, fp).
 
     Args:
@@ -286,7 +302,9 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     return values_at if last == 0 else choose(equal(at, at), values_at, tensor(math.nan, kind))
 
 
-def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * math.pi) -> Tensor:
+def unwrap(
+    p: TensorLike, discont: float | None = None, axis: int = -1, *, period: float = 2 * math.pi
+) -> Tensor:
     """Angles along ``axis`` with multiples of ``period`` added.
 
     Neighbours then differ by half a period at most.
@@ -356,7 +374,7 @@ def _convolved(a: Any, v: Any, mode: str) -> Tensor:
     return full[start : n if mode == "valid" else start + n]
 
 
-def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
+def convolve(a: TensorLike, v: TensorLike, mode: str = "full") -> Tensor:
     """The convolution of two vectors, which is the product of two polynomials given by their coefficients.
 
     Args:
@@ -379,7 +397,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
     return _convolved(tensor(a), tensor(v), mode)
 
 
-def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
+def correlate(a: TensorLike, v: TensorLike, mode: str = "valid") -> Tensor:
     """The cross-correlation of two vectors: ``sum(a[k + i] * conj(v[i]))`` for each offset ``k``.
 
     Args:

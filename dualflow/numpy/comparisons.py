@@ -14,7 +14,8 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import ones_like, zeros_like
 from dualflow.ops.selection import where
 
-universal = functools.partial(ufuncs.universal, __name__)
+unary = functools.partial(ufuncs.unary, __name__)
+binary = functools.partial(ufuncs.binary, __name__)
 
 
 def _as_bool(x: Any) -> Any:
@@ -89,87 +90,87 @@ def _signed_with_unsigned(compare: Any, below: bool, above: bool) -> Any:
     return mixed
 
 
-equal = universal(
+equal = binary(
     "equal",
     "Whether ``x1 == x2``.",
     _exactly(comparison.equal, _signed_with_unsigned(comparison.equal, False, False)),
     "[1, 2], 2",
     "array([False,  True])",
 )
-not_equal = universal(
+not_equal = binary(
     "not_equal",
     "Whether ``x1 != x2``.",
     _exactly(comparison.not_equal, _signed_with_unsigned(comparison.not_equal, True, True)),
     "[1, 2], 2",
     "array([ True, False])",
 )
-less = universal(
+less = binary(
     "less",
     "Whether ``x1 < x2``.",
     _exactly(_less, _signed_with_unsigned(comparison.less, True, False)),
     "[1, 2], 2",
     "array([ True, False])",
 )
-less_equal = universal(
+less_equal = binary(
     "less_equal",
     "Whether ``x1 <= x2``.",
     _exactly(_less_equal, _signed_with_unsigned(comparison.less_equal, True, False)),
     "[1, 2], 1",
     "array([ True, False])",
 )
-greater = universal(
+greater = binary(
     "greater",
     "Whether ``x1 > x2``.",
     _exactly(_greater, _signed_with_unsigned(comparison.greater, False, True)),
     "[1, 2], 1",
     "array([False,  True])",
 )
-greater_equal = universal(
+greater_equal = binary(
     "greater_equal",
     "Whether ``x1 >= x2``.",
     _exactly(greater_or_equal, _signed_with_unsigned(comparison.greater_equal, False, True)),
     "[1, 2], 2",
     "array([False,  True])",
 )
-logical_and = universal(
+logical_and = binary(
     "logical_and",
     "Whether both are true (not 0).",
     _logical(comparison.logical_and),
     "[True, False], True",
     "array([ True, False])",
 )
-logical_or = universal(
+logical_or = binary(
     "logical_or",
     "Whether one is true (not 0).",
     _logical(comparison.logical_or),
     "[True, False], False",
     "array([ True, False])",
 )
-logical_xor = universal(
+logical_xor = binary(
     "logical_xor",
     "Whether exactly one is true (not 0).",
     _logical(comparison.logical_xor),
     "[True, False], True",
     "array([False,  True])",
 )
-logical_not = universal(
+logical_not = unary(
     "logical_not",
     "Whether ``x`` is false (0).",
     _logical(comparison.logical_not),
     "[True, False]",
     "array([False,  True])",
 )
-isfinite = universal(
+isfinite = unary(
     "isfinite",
     "Whether ``x`` is neither inf nor nan.",
     _finite,
     "[1.0, float('inf')]",
     "array([ True, False])",
 )
-isinf = universal(
+isinf = unary(
     "isinf", "Whether ``x`` is inf or -inf.", _isinf, "[1.0, float('inf')]", "array([False,  True])"
 )
-isnan = universal("isnan", "Whether ``x`` is nan.", _isnan, "[1.0, float('nan')]", "array([False,  True])")
+isnan = unary("isnan", "Whether ``x`` is nan.", _isnan, "[1.0, float('nan')]", "array([False,  True])")
 
 
 # Bits
@@ -202,33 +203,33 @@ def _bitwise_count(x: Any) -> Any:
     return total
 
 
-bitwise_and = universal(
+bitwise_and = binary(
     "bitwise_and", "The bits that are set in both.", bitwise.bitwise_and, "[6], 3", "array([2])"
 )
-bitwise_or = universal(
+bitwise_or = binary(
     "bitwise_or", "The bits that are set in one of them.", bitwise.bitwise_or, "[6], 3", "array([7])"
 )
-bitwise_xor = universal(
+bitwise_xor = binary(
     "bitwise_xor", "The bits that are set in exactly one.", bitwise.bitwise_xor, "[6], 3", "array([5])"
 )
-bitwise_not = bitwise_invert = invert = universal(
+bitwise_not = bitwise_invert = invert = unary(
     "invert", "Every bit flipped; of bools, the opposite.", _invert, "[6]", "array([-7])"
 )
-left_shift = bitwise_left_shift = universal(
+left_shift = bitwise_left_shift = binary(
     "left_shift",
     "``x1 * 2**x2``: the bits shifted up; 0 if none is left.",
     bitwise.left_shift,
     "[6], 1",
     "array([12])",
 )
-right_shift = bitwise_right_shift = universal(
+right_shift = bitwise_right_shift = binary(
     "right_shift",
     "``x1 // 2**x2``: the bits shifted down; the sign fills in.",
     bitwise.right_shift,
     "[6], 1",
     "array([3])",
 )
-bitwise_count = universal(
+bitwise_count = unary(
     "bitwise_count",
     "The number of bits of the magnitude that are set.",
     _bitwise_count,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import DTypeError
 from dualflow.core.tracebacks import make_entries
@@ -12,6 +12,11 @@ from dualflow.numpy.manipulation import at_least
 from dualflow.numpy.operands import agreed, flat, refuse, tensor
 from dualflow.ops import joining
 from dualflow.ops.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dualflow.core.argument_types import AxisLike, DTypeLike, TensorLike
 
 
 def _all(arrays: Any) -> list[Any]:
@@ -25,13 +30,13 @@ def _all(arrays: Any) -> list[Any]:
 
 
 def concatenate(
-    arrays: Any,
+    arrays: Sequence[TensorLike],
     /,
-    axis: Any = 0,
-    out: Any = None,
+    axis: AxisLike | None = 0,
+    out: None = None,
     *,
-    dtype: Any = None,
-    casting: Any = "same_kind",
+    dtype: DTypeLike | None = None,
+    casting: str = "same_kind",
 ) -> Tensor:
     """Tensors joined along an axis that they have.
 
@@ -63,7 +68,12 @@ concat = concatenate
 
 
 def stack(
-    arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
+    arrays: Sequence[TensorLike],
+    axis: int = 0,
+    out: None = None,
+    *,
+    dtype: DTypeLike | None = None,
+    casting: str = "same_kind",
 ) -> Tensor:
     """Tensors of one shape joined along a new axis.
 
@@ -88,7 +98,7 @@ def stack(
     return joining.stack(agreed(*[tensor(x) for x in _all(arrays)], dtype=dtype), axis)
 
 
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+def unstack(x: TensorLike, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices of ``x`` along ``axis``, without it; the inverse of :func:`stack`.
 
     Args:
@@ -104,7 +114,9 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     return tuple(joining.unstack(tensor(x), axis=axis))
 
 
-def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Tensor:
+def vstack(
+    tup: Sequence[TensorLike], *, dtype: DTypeLike | None = None, casting: str = "same_kind"
+) -> Tensor:
     """Tensors joined along the first axis; vectors count as rows.
 
     Args:
@@ -126,7 +138,9 @@ def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Tensor
     return concatenate([at_least(x, 2) for x in _all(tup)], 0, dtype=dtype)
 
 
-def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Tensor:
+def hstack(
+    tup: Sequence[TensorLike], *, dtype: DTypeLike | None = None, casting: str = "same_kind"
+) -> Tensor:
     """Tensors joined along the second axis; vectors along the first one.
 
     Args:
@@ -149,7 +163,7 @@ def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Tensor
     return concatenate(parts, 0 if parts and len(parts[0].shape) == 1 else 1, dtype=dtype)
 
 
-def dstack(tup: Any) -> Tensor:
+def dstack(tup: Sequence[TensorLike]) -> Tensor:
     """Tensors joined along the third axis; see :func:`atleast_3d`.
 
     Args:
@@ -169,7 +183,7 @@ def dstack(tup: Any) -> Tensor:
     return concatenate([at_least(x, 3) for x in _all(tup)], 2)
 
 
-def column_stack(tup: Any) -> Tensor:
+def column_stack(tup: Sequence[TensorLike]) -> Tensor:
     """Vectors joined as the columns of a matrix; matrices are joined along the second axis.
 
     Args:
@@ -190,7 +204,7 @@ def column_stack(tup: Any) -> Tensor:
     return concatenate([x[:, None] if len(x.shape) == 1 else x for x in parts], 1)
 
 
-def append(arr: Any, values: Any, axis: Any = None) -> Tensor:
+def append(arr: TensorLike, values: TensorLike, axis: AxisLike | None = None) -> Tensor:
     """``arr`` and ``values`` joined along ``axis``.
 
     Args:
@@ -210,7 +224,7 @@ def append(arr: Any, values: Any, axis: Any = None) -> Tensor:
     return concatenate([arr, values], axis)
 
 
-def block(arrays: Any) -> Tensor:
+def block(arrays: Sequence[TensorLike]) -> Tensor:
     """Nested lists of blocks joined into one tensor.
 
     The innermost lists are joined along the last axis, the next ones along the axis before, and so on.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core.dtypes import as_dtype
 from dualflow.core.tracebacks import make_entries
@@ -16,16 +16,19 @@ from dualflow.ops.creation import zeros as filled_with_zeros
 from dualflow.ops.creation import zeros_like as like_zeros
 from dualflow.ops.tensor import Tensor
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, ShapeLike, TensorLike
+
 
 def array(
-    object: Any,
-    dtype: Any = None,
+    object: TensorLike,
+    dtype: DTypeLike | None = None,
     *,
-    copy: Any = True,
+    copy: object = True,
     order: str | None = "K",
     subok: bool = False,
     ndmin: int = 0,
-    like: Any = None,
+    like: object = None,
 ) -> Tensor:
     """``object`` as a tensor.
 
@@ -52,13 +55,13 @@ def array(
 
 
 def asarray(
-    a: Any,
-    dtype: Any = None,
+    a: TensorLike,
+    dtype: DTypeLike | None = None,
     order: str | None = None,
     *,
-    device: Any = None,
-    copy: Any = None,
-    like: Any = None,
+    device: object = None,
+    copy: object = None,
+    like: object = None,
 ) -> Tensor:
     """``a`` as a tensor; a tensor that has the dtype is returned itself. See :func:`array`.
 
@@ -81,13 +84,13 @@ def asarray(
 
 
 def asanyarray(
-    a: Any,
-    dtype: Any = None,
+    a: TensorLike,
+    dtype: DTypeLike | None = None,
     order: str | None = None,
     *,
-    device: Any = None,
-    copy: Any = None,
-    like: Any = None,
+    device: object = None,
+    copy: object = None,
+    like: object = None,
 ) -> Tensor:
     """``a`` as a tensor; the same as :func:`asarray`, as there are no subclasses.
 
@@ -108,7 +111,7 @@ def asanyarray(
     return asarray(a, dtype, order, like=like)
 
 
-def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Tensor:
+def ascontiguousarray(a: TensorLike, dtype: DTypeLike | None = None, *, like: object = None) -> Tensor:
     """``a`` as a tensor of one axis at least.
 
     Args:
@@ -130,7 +133,7 @@ def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Tensor:
     return x if x.shape else x[None]
 
 
-def copy(a: Any, order: str = "K", subok: bool = False) -> Tensor:
+def copy(a: TensorLike, order: str = "K", subok: bool = False) -> Tensor:
     """A copy of ``a``, a tensor.
 
     Returns:
@@ -143,7 +146,7 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Tensor:
     return same(tensor(a))
 
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
+def astype(x: TensorLike, dtype: DTypeLike, /, *, copy: bool = True, device: object = None) -> Tensor:
     """``x`` in another dtype.
 
     Args:
@@ -159,7 +162,14 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> T
     return to(tensor(x), dtype)
 
 
-def zeros(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Tensor:
+def zeros(
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    order: str = "C",
+    *,
+    device: object = None,
+    like: object = None,
+) -> Tensor:
     """Zeros, of float64 by default.
 
     Args:
@@ -181,7 +191,14 @@ def zeros(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None
     return filled_with_zeros(_shape(shape), numpy_dtype(dtype or float))
 
 
-def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Tensor:
+def ones(
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    order: str = "C",
+    *,
+    device: object = None,
+    like: object = None,
+) -> Tensor:
     """Ones, of float64 by default.
 
     Args:
@@ -203,7 +220,14 @@ def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None,
     return filled_with_ones(_shape(shape), numpy_dtype(dtype or float))
 
 
-def empty(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Tensor:
+def empty(
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    order: str = "C",
+    *,
+    device: object = None,
+    like: object = None,
+) -> Tensor:
     """Zeros: tensors have no uninitialized elements.
 
     Args:
@@ -225,13 +249,13 @@ def empty(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None
 
 
 def full(
-    shape: Any,
-    fill_value: Any,
-    dtype: Any = None,
+    shape: ShapeLike,
+    fill_value: TensorLike,
+    dtype: DTypeLike | None = None,
     order: str = "C",
     *,
-    device: Any = None,
-    like: Any = None,
+    device: object = None,
+    like: object = None,
 ) -> Tensor:
     """``fill_value`` broadcast to ``shape``.
 
@@ -261,13 +285,13 @@ def _shape(shape: Any) -> Any:
 
 
 def zeros_like(
-    a: Any,
-    dtype: Any = None,
+    a: TensorLike,
+    dtype: DTypeLike | None = None,
     order: str = "K",
     subok: bool = True,
-    shape: Any = None,
+    shape: ShapeLike | None = None,
     *,
-    device: Any = None,
+    device: object = None,
 ) -> Tensor:
     """Zeros of the shape and dtype of ``a``.
 
@@ -288,13 +312,13 @@ def zeros_like(
 
 
 def ones_like(
-    a: Any,
-    dtype: Any = None,
+    a: TensorLike,
+    dtype: DTypeLike | None = None,
     order: str = "K",
     subok: bool = True,
-    shape: Any = None,
+    shape: ShapeLike | None = None,
     *,
-    device: Any = None,
+    device: object = None,
 ) -> Tensor:
     """Ones of the shape and dtype of ``a``.
 
@@ -315,14 +339,14 @@ def ones_like(
 
 
 def empty_like(
-    prototype: Any,
+    prototype: TensorLike,
     /,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     order: str = "K",
     subok: bool = True,
-    shape: Any = None,
+    shape: ShapeLike | None = None,
     *,
-    device: Any = None,
+    device: object = None,
 ) -> Tensor:
     """Zeros of the shape and dtype of ``prototype``: tensors have no uninitialized elements.
 
@@ -342,14 +366,14 @@ def empty_like(
 
 
 def full_like(
-    a: Any,
-    fill_value: Any,
-    dtype: Any = None,
+    a: TensorLike,
+    fill_value: TensorLike,
+    dtype: DTypeLike | None = None,
     order: str = "K",
     subok: bool = True,
-    shape: Any = None,
+    shape: ShapeLike | None = None,
     *,
-    device: Any = None,
+    device: object = None,
 ) -> Tensor:
     """``fill_value`` broadcast to the shape of ``a``, in the dtype of ``a``.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
@@ -27,13 +27,16 @@ from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import numpy_dtype, tensor
 from dualflow.ops.tensor import Tensor
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, TensorLike
+
 bool: Final = bool_
 int_, uint, float_, complex_ = int64, uint64, float64, complex128
 half, single, double, csingle, cdouble = float16, float32, float64, complex64, complex128
 ndarray = Tensor
 
 
-def dtype(dtype: Any) -> DType:
+def dtype(dtype: DTypeLike) -> DType:
     """The dtype of a name, a NumPy dtype or a Python type; Python's types have 64 bits.
 
     Args:
@@ -49,7 +52,7 @@ def dtype(dtype: Any) -> DType:
     return as_dtype(numpy_dtype(dtype))
 
 
-def finfo(dtype: Any) -> Any:
+def finfo(dtype: DTypeLike) -> Any:
     """The limits of a floating dtype, as ``numpy.finfo``.
 
     Args:
@@ -68,7 +71,7 @@ def finfo(dtype: Any) -> Any:
     return np.finfo(_of(dtype))
 
 
-def iinfo(type: Any) -> Any:
+def iinfo(type: object) -> Any:
     """The limits of an integer dtype, as ``numpy.iinfo``.
 
     Args:
@@ -116,7 +119,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     return as_dtype(np.result_type(*[x if type(x) in weak else _of(x) for x in arrays_and_dtypes]))
 
 
-def promote_types(type1: Any, type2: Any, /) -> DType:
+def promote_types(type1: object, type2: object, /) -> DType:
     """The smallest dtype to which both dtypes can be cast safely.
 
     Args:
@@ -136,7 +139,9 @@ def promote_types(type1: Any, type2: Any, /) -> DType:
     return as_dtype(np.promote_types(_of(type1), _of(type2)))
 
 
-def can_cast(from_: Any, to: Any, casting: Any = "safe") -> Any:
+def can_cast(
+    from_: object, to: object, casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"] = "safe"
+) -> Any:
     """Whether a dtype can be cast to another by NumPy's rule ``casting``.
 
     Args:
@@ -177,7 +182,7 @@ def common_type(*arrays: Any) -> DType:
     return as_dtype(np.common_type(*[np.zeros(0, _of(x)) for x in arrays]))
 
 
-def min_scalar_type(a: Any, /) -> DType:
+def min_scalar_type(a: TensorLike, /) -> DType:
     """The smallest dtype that holds a number; of a tensor with axes, its dtype.
 
     Args:
@@ -194,7 +199,7 @@ def min_scalar_type(a: Any, /) -> DType:
     return as_dtype(_of(a) if shape else np.min_scalar_type(np.asarray(a)))
 
 
-def issubdtype(arg1: Any, arg2: Any) -> Any:
+def issubdtype(arg1: object, arg2: object) -> Any:
     """Whether a dtype is of a kind.
 
     Args:
@@ -216,7 +221,7 @@ def issubdtype(arg1: Any, arg2: Any) -> Any:
     return np.issubdtype(_of(arg1), kind)
 
 
-def isdtype(dtype: Any, kind: Any) -> Any:
+def isdtype(dtype: DTypeLike, kind: str) -> Any:
     """Whether a dtype is of a kind, by the Array API's names of kinds.
 
     Args:

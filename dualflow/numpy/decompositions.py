@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import make_entries
@@ -27,6 +27,9 @@ from dualflow.ops.linear_algebra import (
 )
 from dualflow.ops.tensor import Tensor
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
+
 
 class EigenPairs(NamedTuple, Generic[Value]):
     """Eigenvalues, and eigenvectors as columns."""
@@ -50,7 +53,7 @@ class SingularFactors(NamedTuple, Generic[Value]):
     Vh: Value
 
 
-def cholesky(a: Any, /, *, upper: bool = False) -> Tensor:
+def cholesky(a: TensorLike, /, *, upper: bool = False) -> Tensor:
     """The lower triangular matrices whose product with their adjoints is ``a``; the adjoints if ``upper``.
 
     Args:
@@ -73,7 +76,7 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Tensor:
     return adjoint(triangle) if upper else triangle
 
 
-def qr(a: Any, mode: str = "reduced") -> Any:
+def qr(a: TensorLike, mode: str = "reduced") -> Any:
     """Matrices Q with orthonormal columns and upper triangular matrices R with ``Q @ R = a``.
 
     Args:
@@ -99,7 +102,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     return r if mode == "r" else OrthogonalFactors(q, r)
 
 
-def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
+def svd(a: TensorLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     """The singular value decomposition of matrices: ``U @ diag(S) @ Vh = a``.
 
     Args:
@@ -128,7 +131,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
     return SingularFactors(u, s, adjoint(v))
 
 
-def svdvals(x: Any, /) -> Tensor:
+def svdvals(x: TensorLike, /) -> Tensor:
     """The singular values of matrices, descending.
 
     Args:
@@ -149,7 +152,7 @@ def svdvals(x: Any, /) -> Tensor:
     return singular_values.singular_values(as_matrices(x))
 
 
-def eigh(a: Any, UPLO: str = "L") -> EigenPairs[Tensor]:
+def eigh(a: TensorLike, UPLO: str = "L") -> EigenPairs[Tensor]:
     """The eigenvalues, ascending, and the eigenvectors, as columns, of self-adjoint matrices.
 
     Args:
@@ -173,7 +176,7 @@ def eigh(a: Any, UPLO: str = "L") -> EigenPairs[Tensor]:
     return EigenPairs(to(pairs[0], x.dtype.real), vectors)
 
 
-def eigvalsh(a: Any, UPLO: str = "L") -> Tensor:
+def eigvalsh(a: TensorLike, UPLO: str = "L") -> Tensor:
     """The eigenvalues of self-adjoint matrices, ascending.
 
     Args:
@@ -202,7 +205,7 @@ def _lower(a: Any, side: str) -> Any:
     return x if side.upper() == "L" else adjoint(x)
 
 
-def eig(a: Any) -> EigenPairs[Tensor]:
+def eig(a: TensorLike) -> EigenPairs[Tensor]:
     """The eigenvalues and the eigenvectors, as columns, of square matrices, as complex numbers.
 
     NumPy returns real numbers if all are real; here the dtype doesn't depend on the elements.
@@ -224,7 +227,7 @@ def eig(a: Any) -> EigenPairs[Tensor]:
     return EigenPairs(*eigenvalues.eig(as_matrices(a, square=True)))
 
 
-def eigvals(a: Any) -> Tensor:
+def eigvals(a: TensorLike) -> Tensor:
     """The eigenvalues of square matrices, as complex numbers; see :func:`eig`.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,8 +25,11 @@ from dualflow.ops.static import static_int
 from dualflow.ops.taking import gather
 from dualflow.ops.tensor import Tensor
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, TensorLike
 
-def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+
+def diagonal(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """The diagonals of the matrices of two axes, along the last axis.
 
     Args:
@@ -66,7 +69,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     return flattened[..., start : start + count * (columns + 1) : columns + 1][..., :count]
 
 
-def diag(v: Any, k: int = 0) -> Tensor:
+def diag(v: TensorLike, k: int = 0) -> Tensor:
     """A matrix with a vector on its diagonal ``k`` and zeros elsewhere; of a matrix, its diagonal ``k``.
 
     Args:
@@ -99,7 +102,7 @@ def diag(v: Any, k: int = 0) -> Tensor:
     return picked(convert_to_tensor(columns - rows == k), gather(x, places)[:, None], zeros_like(x)[:1])
 
 
-def diagflat(v: Any, k: int = 0) -> Tensor:
+def diagflat(v: TensorLike, k: int = 0) -> Tensor:
     """A matrix with the elements of ``v``, flattened, on its diagonal ``k`` and zeros elsewhere.
 
     Args:
@@ -134,7 +137,7 @@ def _counted(size: Any) -> Any:
     return from_zero if from_zero is not None else counted(0, size, 1, size.dtype)
 
 
-def tril(m: Any, k: int = 0) -> Tensor:
+def tril(m: TensorLike, k: int = 0) -> Tensor:
     """Matrices with the elements above the diagonal ``k`` set to 0; a vector is repeated as the rows.
 
     Args:
@@ -154,7 +157,7 @@ def tril(m: Any, k: int = 0) -> Tensor:
     return _triangle(m, lambda row, column: column - row <= k)
 
 
-def triu(m: Any, k: int = 0) -> Tensor:
+def triu(m: TensorLike, k: int = 0) -> Tensor:
     """Matrices with the elements below the diagonal ``k`` set to 0; a vector is repeated as the rows.
 
     Args:
@@ -175,7 +178,12 @@ def triu(m: Any, k: int = 0) -> Tensor:
 
 
 def trace(
-    a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
+    a: TensorLike,
+    offset: int = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: DTypeLike | None = None,
+    out: None = None,
 ) -> Tensor:
     """The sums of the diagonals of the matrices of two axes.
 

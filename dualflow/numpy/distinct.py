@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any, Generic, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from dualflow.ops.scans import cumsum
 from dualflow.ops.selection import where as choose
 from dualflow.ops.taking import gather
 from dualflow.ops.tensor import Tensor
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
 
 
 class DistinctAll(NamedTuple, Generic[Value]):
@@ -59,11 +62,11 @@ def _differs(x: Any, equal_nan: bool) -> Any:
 
 
 def unique(
-    ar: Any,
+    ar: TensorLike,
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
-    axis: Any = None,
+    axis: int | None = None,
     *,
     equal_nan: bool = True,
     sorted: bool = True,
@@ -146,7 +149,7 @@ def _of_rows(rows: Any) -> tuple[Any, Any]:
     return order, concat([tensor(np.ones(1, bool)), other], 0)
 
 
-def unique_all(x: Any) -> DistinctAll[Tensor]:
+def unique_all(x: TensorLike) -> DistinctAll[Tensor]:
     """The distinct elements, their first indices, the index of each element among them, and their counts.
 
     Returns:
@@ -160,7 +163,7 @@ def unique_all(x: Any) -> DistinctAll[Tensor]:
     return DistinctAll(*unique(x, True, True, True, equal_nan=False))
 
 
-def unique_counts(x: Any) -> DistinctCounts[Tensor]:
+def unique_counts(x: TensorLike) -> DistinctCounts[Tensor]:
     """The distinct elements, sorted, and how often each occurs.
 
     Returns:
@@ -173,7 +176,7 @@ def unique_counts(x: Any) -> DistinctCounts[Tensor]:
     return DistinctCounts(*unique(x, return_counts=True, equal_nan=False))
 
 
-def unique_inverse(x: Any) -> DistinctInverse[Tensor]:
+def unique_inverse(x: TensorLike) -> DistinctInverse[Tensor]:
     """The distinct elements, sorted, and the index of each element among them.
 
     Returns:
@@ -187,7 +190,7 @@ def unique_inverse(x: Any) -> DistinctInverse[Tensor]:
     return DistinctInverse(*unique(x, return_inverse=True, equal_nan=False))
 
 
-def unique_values(x: Any) -> Tensor:
+def unique_values(x: TensorLike) -> Tensor:
     """The distinct elements, sorted; each nan is one of its own.
 
     Returns:
@@ -201,7 +204,12 @@ def unique_values(x: Any) -> Tensor:
 
 
 def isin(
-    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
+    element: object,
+    test_elements: TensorLike,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    kind: str | None = None,
 ) -> Tensor:
     """Whether each element is among ``test_elements``.
 
@@ -240,7 +248,9 @@ def _sets(ar1: Any, ar2: Any, assume_unique: bool) -> tuple[Any, Any]:
     return (a, b) if assume_unique else (unique(a), unique(b))
 
 
-def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
+def intersect1d(
+    ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False, return_indices: bool = False
+) -> Any:
     """The distinct elements that both arguments have, sorted.
 
     Args:
@@ -274,7 +284,7 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
     return common, first, second
 
 
-def union1d(ar1: Any, ar2: Any) -> Tensor:
+def union1d(ar1: TensorLike, ar2: TensorLike) -> Tensor:
     """The distinct elements that either argument has, sorted.
 
     Returns:
@@ -287,7 +297,7 @@ def union1d(ar1: Any, ar2: Any) -> Tensor:
     return unique(concat([flat(x) for x in agreed(tensor(ar1), tensor(ar2))], 0))
 
 
-def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Tensor:
+def setdiff1d(ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False) -> Tensor:
     """The distinct elements of the first argument that the second doesn't have, sorted.
 
     Args:
@@ -305,7 +315,7 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Tensor:
     return boolean_mask(a, isin(a, b, invert=True))
 
 
-def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Tensor:
+def setxor1d(ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False) -> Tensor:
     """The distinct elements that exactly one of the arguments has, sorted.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,8 +23,11 @@ from dualflow.ops.static import known_sizes, known_value
 from dualflow.ops.taking import gather
 from dualflow.ops.tensor import Tensor
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
 
-def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Tensor:
+
+def trim_zeros(filt: TensorLike, trim: str = "fb", axis: int | None = None) -> Tensor:
     """A vector without the zeros at its ends.
 
     Args:
@@ -61,7 +64,7 @@ def _running(x: Any) -> Tensor:
     return cumsum(cast(x, np.int64), 0) > 0
 
 
-def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Tensor:
+def insert(arr: TensorLike, obj: TensorLike, values: TensorLike, axis: int | None = None) -> Tensor:
     """``arr`` with ``values`` inserted along ``axis``, before the indices ``obj``.
 
     Args:
@@ -106,7 +109,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Tensor:
     return gather(joining.concat([x, new], where), order, axis=where)
 
 
-def delete(arr: Any, obj: Any, axis: Any = None) -> Tensor:
+def delete(arr: TensorLike, obj: TensorLike, axis: int | None = None) -> Tensor:
     """``arr`` without the elements at the indices ``obj`` along ``axis``.
 
     Args:
@@ -143,7 +146,7 @@ def static_positions(value: Any) -> Any:
     return positions if positions.size else positions.astype(np.int64)
 
 
-def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Tensor:
+def pad(array: TensorLike, pad_width: TensorLike, mode: str = "constant", **kwargs: Any) -> Tensor:
     """``array`` with elements added before and after it along each axis.
 
     Args:

@@ -21,6 +21,8 @@ from dualflow.ops.floating_point import exponentials, logarithms, parts
 from dualflow.ops.reduction import reduce_any
 from dualflow.ops.selection import where
 
+unary = functools.partial(ufuncs.unary, __name__)
+binary = functools.partial(ufuncs.binary, __name__)
 universal = functools.partial(ufuncs.universal, __name__)
 
 
@@ -134,27 +136,27 @@ def _lcm(x: Any, y: Any) -> Any:
     return arithmetic.abs(_floor_divide(x, _gcd(x, y)) * y)
 
 
-add = universal("add", "The sum.", _add, "[1, 2], 0.5", "array([1.5, 2.5])")
-subtract = universal("subtract", "The difference.", arithmetic.subtract, "[1, 2], 0.5", "array([0.5, 1.5])")
-multiply = universal("multiply", "The product.", _multiply, "[1, 2], 3", "array([3, 6])")
-divide = true_divide = universal(
+add = binary("add", "The sum.", _add, "[1, 2], 0.5", "array([1.5, 2.5])")
+subtract = binary("subtract", "The difference.", arithmetic.subtract, "[1, 2], 0.5", "array([0.5, 1.5])")
+multiply = binary("multiply", "The product.", _multiply, "[1, 2], 3", "array([3, 6])")
+divide = true_divide = binary(
     "divide", "The quotient; for integers a float.", arithmetic.divide, "[1, 2], 4", "array([0.25, 0.5 ])"
 )
-floor_divide = universal(
+floor_divide = binary(
     "floor_divide",
     "The quotient, rounded down; 0 for an integer divided by 0.",
     _floor_divide,
     "[7, -7], 2",
     "array([ 3, -4])",
 )
-mod = remainder = universal(
+mod = remainder = binary(
     "remainder",
     "The remainder of ``floor_divide``, with the sign of ``x2``.",
     _remainder,
     "[7, -7], 3",
     "array([1, 2])",
 )
-fmod = universal(
+fmod = binary(
     "fmod",
     "The remainder of division towards zero, with the sign of ``x1``.",
     _fmod,
@@ -164,41 +166,41 @@ fmod = universal(
 divmod = universal(
     "divmod", "``floor_divide`` and ``remainder``.", _divmod, "[7, -7], 2", "[[3, -4], [1, 1]]"
 )
-negative = universal("negative", "``-x``.", arithmetic.negative, "[1, -2]", "array([-1,  2])")
-positive = universal("positive", "``x`` itself.", _positive, "[1, -2]", "array([ 1, -2])")
-reciprocal = universal(
+negative = unary("negative", "``-x``.", arithmetic.negative, "[1, -2]", "array([-1,  2])")
+positive = unary("positive", "``x`` itself.", _positive, "[1, -2]", "array([ 1, -2])")
+reciprocal = unary(
     "reciprocal",
     "``1 / x``; of integers, that of 1 and -1, and 0 of others.",
     _reciprocal,
     "[2.0, 4.0]",
     "array([0.5 , 0.25])",
 )
-absolute = abs = universal(
+absolute = abs = unary(
     "absolute", "The magnitude; of a complex number a real one.", arithmetic.abs, "[-3, 4]", "array([3, 4])"
 )
-fabs = universal("fabs", "The magnitude of real numbers, as floats.", _fabs, "[-3, 4]", "array([3., 4.])")
-sign = universal(
+fabs = unary("fabs", "The magnitude of real numbers, as floats.", _fabs, "[-3, 4]", "array([3., 4.])")
+sign = unary(
     "sign", "-1, 0 or 1; ``z / abs(z)`` of a complex number.", _sign, "[-3, 0, 5]", "array([-1,  0,  1])"
 )
-square = universal("square", "``x * x``.", lambda x: arithmetic.square(x), "[-3, 4]", "array([ 9, 16])")
-maximum = universal("maximum", "The larger one; nan if one is.", _maximum, "[1, 5], 3", "array([3, 5])")
-minimum = universal("minimum", "The smaller one; nan if one is.", _minimum, "[1, 5], 3", "array([1, 3])")
-fmax = universal(
+square = unary("square", "``x * x``.", lambda x: arithmetic.square(x), "[-3, 4]", "array([ 9, 16])")
+maximum = binary("maximum", "The larger one; nan if one is.", _maximum, "[1, 5], 3", "array([3, 5])")
+minimum = binary("minimum", "The smaller one; nan if one is.", _minimum, "[1, 5], 3", "array([1, 3])")
+fmax = binary(
     "fmax",
     "The larger one; where one is nan, the other.",
     _fmax,
     "[1.0, float('nan')], 3.0",
     "array([3., 3.])",
 )
-fmin = universal(
+fmin = binary(
     "fmin",
     "The smaller one; where one is nan, the other.",
     _fmin,
     "[1.0, float('nan')], 3.0",
     "array([1., 3.])",
 )
-gcd = universal("gcd", "The greatest common divisor of integers.", _gcd, "[12, 18], 8", "array([4, 2])")
-lcm = universal("lcm", "The least common multiple of integers.", _lcm, "[4, 6], 10", "array([20, 30])")
+gcd = binary("gcd", "The greatest common divisor of integers.", _gcd, "[12, 18], 8", "array([4, 2])")
+lcm = binary("lcm", "The least common multiple of integers.", _lcm, "[4, 6], 10", "array([20, 30])")
 
 
 # Powers, exponentials and logarithms
@@ -231,33 +233,31 @@ def _cbrt(x: Any) -> Any:
     return where(ok, parts.copysign(root, x), x)
 
 
-power = pow = universal("power", "``x1`` to the power ``x2``.", _power, "[2, 3], 2", "array([4, 9])")
-float_power = universal(
+power = pow = binary("power", "``x1`` to the power ``x2``.", _power, "[2, 3], 2", "array([4, 9])")
+float_power = binary(
     "float_power",
     "``x1`` to the power ``x2``, in float64 or complex128.",
     _power,
     "[2, 3], 2",
     "array([4., 9.])",
 )
-sqrt = universal("sqrt", "The square root.", powers.sqrt, "[4.0, 9.0]", "array([2., 3.])")
-cbrt = universal(
-    "cbrt", "The cube root, which has the sign of ``x``.", _cbrt, "[0.0, -1.0]", "array([ 0., -1.])"
-)
-exp = universal("exp", "e to the power ``x``.", exponential.exp, "[0.0]", "array([1.])")
-exp2 = universal("exp2", "2 to the power ``x``.", _exp2, "[0.0, 3.0]", "array([1., 8.])")
-expm1 = universal("expm1", "``exp(x) - 1``, exact near 0.", exponential.expm1, "[0.0]", "array([0.])")
-log = universal("log", "The natural logarithm.", powers.log, "[1.0]", "array([0.])")
-log2 = universal("log2", "The logarithm to base 2.", logarithms.log2, "[1.0, 8.0]", "array([0., 3.])")
-log10 = universal("log10", "The logarithm to base 10.", logarithms.log10, "[1.0]", "array([0.])")
-log1p = universal("log1p", "``log(1 + x)``, exact near 0.", exponential.log1p, "[0.0]", "array([0.])")
-logaddexp = universal(
+sqrt = unary("sqrt", "The square root.", powers.sqrt, "[4.0, 9.0]", "array([2., 3.])")
+cbrt = unary("cbrt", "The cube root, which has the sign of ``x``.", _cbrt, "[0.0, -1.0]", "array([ 0., -1.])")
+exp = unary("exp", "e to the power ``x``.", exponential.exp, "[0.0]", "array([1.])")
+exp2 = unary("exp2", "2 to the power ``x``.", _exp2, "[0.0, 3.0]", "array([1., 8.])")
+expm1 = unary("expm1", "``exp(x) - 1``, exact near 0.", exponential.expm1, "[0.0]", "array([0.])")
+log = unary("log", "The natural logarithm.", powers.log, "[1.0]", "array([0.])")
+log2 = unary("log2", "The logarithm to base 2.", logarithms.log2, "[1.0, 8.0]", "array([0., 3.])")
+log10 = unary("log10", "The logarithm to base 10.", logarithms.log10, "[1.0]", "array([0.])")
+log1p = unary("log1p", "``log(1 + x)``, exact near 0.", exponential.log1p, "[0.0]", "array([0.])")
+logaddexp = binary(
     "logaddexp",
     "``log(exp(x1) + exp(x2))``, without overflow.",
     exponential.logaddexp,
     "[-1e9], 3.0",
     "array([3.])",
 )
-logaddexp2 = universal(
+logaddexp2 = binary(
     "logaddexp2", "``log2(2**x1 + 2**x2)``, without overflow.", _logaddexp2, "[1.0], 1.0", "array([2.])"
 )
 
@@ -273,34 +273,32 @@ def _degrees(x: Any) -> Any:
     return x * (180.0 / math.pi)
 
 
-sin = universal("sin", "The sine.", circular.sin, "[0.0]", "array([0.])")
-cos = universal("cos", "The cosine.", circular.cos, "[0.0]", "array([1.])")
-tan = universal("tan", "The tangent.", circular.tan, "[0.0]", "array([0.])")
-arcsin = asin = universal(
+sin = unary("sin", "The sine.", circular.sin, "[0.0]", "array([0.])")
+cos = unary("cos", "The cosine.", circular.cos, "[0.0]", "array([1.])")
+tan = unary("tan", "The tangent.", circular.tan, "[0.0]", "array([0.])")
+arcsin = asin = unary(
     "arcsin", "The angle in [-pi/2, pi/2] of a sine.", circular.asin, "[0.0]", "array([0.])"
 )
-arccos = acos = universal(
-    "arccos", "The angle in [0, pi] of a cosine.", circular.acos, "[1.0]", "array([0.])"
-)
-arctan = atan = universal(
+arccos = acos = unary("arccos", "The angle in [0, pi] of a cosine.", circular.acos, "[1.0]", "array([0.])")
+arctan = atan = unary(
     "arctan", "The angle in [-pi/2, pi/2] of a tangent.", circular.atan, "[0.0]", "array([0.])"
 )
-arctan2 = atan2 = universal(
+arctan2 = atan2 = binary(
     "arctan2", "The angle in [-pi, pi] of the point (x2, x1).", circular.atan2, "[0.0], [1.0]", "array([0.])"
 )
-sinh = universal("sinh", "The hyperbolic sine.", circular.sinh, "[0.0]", "array([0.])")
-cosh = universal("cosh", "The hyperbolic cosine.", circular.cosh, "[0.0]", "array([1.])")
-tanh = universal("tanh", "The hyperbolic tangent.", circular.tanh, "[0.0]", "array([0.])")
-arcsinh = asinh = universal("arcsinh", "The inverse of ``sinh``.", circular.asinh, "[0.0]", "array([0.])")
-arccosh = acosh = universal("arccosh", "The inverse of ``cosh``.", circular.acosh, "[1.0]", "array([0.])")
-arctanh = atanh = universal("arctanh", "The inverse of ``tanh``.", circular.atanh, "[0.0]", "array([0.])")
-hypot = universal(
+sinh = unary("sinh", "The hyperbolic sine.", circular.sinh, "[0.0]", "array([0.])")
+cosh = unary("cosh", "The hyperbolic cosine.", circular.cosh, "[0.0]", "array([1.])")
+tanh = unary("tanh", "The hyperbolic tangent.", circular.tanh, "[0.0]", "array([0.])")
+arcsinh = asinh = unary("arcsinh", "The inverse of ``sinh``.", circular.asinh, "[0.0]", "array([0.])")
+arccosh = acosh = unary("arccosh", "The inverse of ``cosh``.", circular.acosh, "[1.0]", "array([0.])")
+arctanh = atanh = unary("arctanh", "The inverse of ``tanh``.", circular.atanh, "[0.0]", "array([0.])")
+hypot = binary(
     "hypot", "``sqrt(x1**2 + x2**2)``, without overflow.", logarithms.hypot, "[3.0], [4.0]", "array([5.])"
 )
-deg2rad = universal("deg2rad", "Degrees as radians.", _radians, "[0.0]", "array([0.])")
-radians = universal("radians", "Degrees as radians.", _radians, "[0.0]", "array([0.])")
-rad2deg = universal("rad2deg", "Radians as degrees.", _degrees, "[0.0]", "array([0.])")
-degrees = universal("degrees", "Radians as degrees.", _degrees, "[0.0]", "array([0.])")
+deg2rad = unary("deg2rad", "Degrees as radians.", _radians, "[0.0]", "array([0.])")
+radians = unary("radians", "Degrees as radians.", _radians, "[0.0]", "array([0.])")
+rad2deg = unary("rad2deg", "Radians as degrees.", _degrees, "[0.0]", "array([0.])")
+degrees = unary("degrees", "Radians as degrees.", _degrees, "[0.0]", "array([0.])")
 
 
 # Rounding, signs and parts of floats
@@ -359,24 +357,24 @@ def _conjugate(x: Any) -> Any:
     return complex_numbers.conj(x) if x.dtype.is_complex else identity(x)
 
 
-floor = universal(
+floor = unary(
     "floor", "The largest integer not above ``x``.", rounding.floor, "[-1.5, 1.5]", "array([-2.,  1.])"
 )
-ceil = universal(
+ceil = unary(
     "ceil", "The smallest integer not below ``x``.", rounding.ceil, "[-1.5, 1.5]", "array([-1.,  2.])"
 )
-trunc = universal("trunc", "The integer part.", rounding.trunc, "[-1.5, 1.5]", "array([-1.,  1.])")
-rint = universal(
+trunc = unary("trunc", "The integer part.", rounding.trunc, "[-1.5, 1.5]", "array([-1.,  1.])")
+rint = unary(
     "rint", "The nearest integer; halves go to the even one.", _rint, "[1.5, 2.5]", "array([2., 2.])"
 )
-copysign = universal(
+copysign = binary(
     "copysign",
     "The magnitude of ``x1`` with the sign of ``x2``.",
     parts.copysign,
     "[1.0, 2.0], -0.0",
     "array([-1., -2.])",
 )
-signbit = universal(
+signbit = unary(
     "signbit",
     "Whether the sign is negative; -0.0 has a negative sign.",
     parts.signbit,
@@ -393,18 +391,18 @@ frexp = universal(
     "[12.0]",
     "[[0.75], [4]]",
 )
-ldexp = universal("ldexp", "``x1 * 2**x2``.", _ldexp, "[0.75], 4", "array([12.])")
-nextafter = universal(
+ldexp = binary("ldexp", "``x1 * 2**x2``.", _ldexp, "[0.75], 4", "array([12.])")
+nextafter = binary(
     "nextafter", "The next float after ``x1`` towards ``x2``.", values.nextafter, "[1.0], 2.0", "array([1.])"
 )
-spacing = universal(
+spacing = unary(
     "spacing", "The distance to the next float away from 0.", _spacing, "[1.0]", "array([2.22044605e-16])"
 )
-heaviside = universal(
+heaviside = binary(
     "heaviside",
     "0 where ``x1`` is negative, 1 where it is positive, ``x2`` where it is 0.",
     _heaviside,
     "[-1.0, 0.0, 2.0], 0.5",
     "array([0. , 0.5, 1. ])",
 )
-conjugate = conj = universal("conjugate", "The complex conjugate.", _conjugate, "[1 + 2j]", "array([1.-2.j])")
+conjugate = conj = unary("conjugate", "The complex conjugate.", _conjugate, "[1 + 2j]", "array([1.-2.j])")

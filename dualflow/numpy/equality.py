@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,8 +14,13 @@ from dualflow.ops.comparison import equal, isfinite, isnan, logical_and, logical
 from dualflow.ops.reduction import reduce_all
 from dualflow.ops.tensor import Tensor
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
 
-def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Tensor:
+
+def isclose(
+    a: TensorLike, b: TensorLike, rtol: TensorLike = 1e-05, atol: TensorLike = 1e-08, equal_nan: bool = False
+) -> Tensor:
     """Whether ``abs(a - b) <= atol + rtol * abs(b)``; infinities are close if they are equal.
 
     Args:
@@ -42,7 +47,9 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     return logical_or(close, logical_and(isnan(x), isnan(y))) if equal_nan else close
 
 
-def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Tensor:
+def allclose(
+    a: TensorLike, b: TensorLike, rtol: TensorLike = 1e-05, atol: TensorLike = 1e-08, equal_nan: bool = False
+) -> Tensor:
     """Whether all elements of two tensors are close; see :func:`isclose`.
 
     Args:
@@ -63,7 +70,7 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bo
     return reduce_all(isclose(a, b, rtol, atol, equal_nan))
 
 
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Tensor:
+def array_equal(a1: TensorLike, a2: TensorLike, equal_nan: bool = False) -> Tensor:
     """Whether both arguments have the same shape and equal elements.
 
     Args:
@@ -85,7 +92,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Tensor:
     return reduce_all(same)
 
 
-def array_equiv(a1: Any, a2: Any) -> Tensor:
+def array_equiv(a1: TensorLike, a2: TensorLike) -> Tensor:
     """Whether the arguments broadcast, and have equal elements then.
 
     Returns:

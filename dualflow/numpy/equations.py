@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Generic, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
 import numpy as np
 
@@ -39,6 +39,9 @@ from dualflow.ops.static import ints
 from dualflow.ops.statistics import squared_magnitude
 from dualflow.ops.tensor import Tensor
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, TensorLike
+
 
 class SignAndLogarithm(NamedTuple, Generic[Value]):
     """The sign of a determinant, and the logarithm of its magnitude."""
@@ -47,7 +50,7 @@ class SignAndLogarithm(NamedTuple, Generic[Value]):
     logabsdet: Value
 
 
-def cond(x: Any, p: Any = None) -> Tensor:
+def cond(x: TensorLike, p: str | float | None = None) -> Tensor:
     """The condition numbers of matrices: the norm of each times that of its inverse.
 
     Args:
@@ -73,7 +76,7 @@ def cond(x: Any, p: Any = None) -> Tensor:
     return norm(v, p, (-2, -1)) * norm(inverse.inv(v), p, (-2, -1))
 
 
-def inv(a: Any) -> Tensor:
+def inv(a: TensorLike) -> Tensor:
     """The inverse of square matrices.
 
     Args:
@@ -93,7 +96,7 @@ def inv(a: Any) -> Tensor:
     return inverse.inv(as_matrices(a, square=True))
 
 
-def det(a: Any) -> Tensor:
+def det(a: TensorLike) -> Tensor:
     """The determinants of square matrices.
 
     Args:
@@ -113,7 +116,7 @@ def det(a: Any) -> Tensor:
     return inverse.det(as_matrices(a, square=True))
 
 
-def slogdet(a: Any) -> SignAndLogarithm[Tensor]:
+def slogdet(a: TensorLike) -> SignAndLogarithm[Tensor]:
     """The sign of the determinants of square matrices, and the logarithm of their magnitude.
 
     Args:
@@ -135,7 +138,7 @@ def slogdet(a: Any) -> SignAndLogarithm[Tensor]:
     return SignAndLogarithm(sign, to(size, size.dtype.real))
 
 
-def solve(a: Any, b: Any) -> Tensor:
+def solve(a: TensorLike, b: TensorLike) -> Tensor:
     """The solution ``x`` of the linear equations ``a @ x = b``.
 
     Args:
@@ -162,7 +165,9 @@ def solve(a: Any, b: Any) -> Tensor:
     return solution[..., 0] if alone else solution
 
 
-def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Tensor:
+def pinv(
+    a: TensorLike, rcond: float | None = None, hermitian: bool = False, *, rtol: float | None = None
+) -> Tensor:
     """The Moore-Penrose pseudo-inverse of matrices, by the singular value decomposition.
 
     Args:
@@ -190,7 +195,9 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None
     return singular_values.pinv(x, to(tensor(rcond), x.dtype.real))
 
 
-def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Tensor:
+def matrix_rank(
+    A: TensorLike, tol: TensorLike | None = None, hermitian: bool = False, *, rtol: float | None = None
+) -> Tensor:
     """The rank of matrices: the number of singular values above a bound.
 
     Args:
@@ -232,7 +239,7 @@ def _least(s: Any, x: Any, rtol: Any) -> Any:
     return (reduce_max(s, -1, keepdims=True) if s.shape[-1] else reduce_sum(s, -1, keepdims=True)) * relative
 
 
-def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def lstsq(a: TensorLike, b: TensorLike, rcond: float | None = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The least squares solution ``x`` of ``a @ x = b``.
 
     Of several solutions it is the one of least norm, by the singular value decomposition. NumPy returns no
@@ -274,7 +281,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Tensor, Tensor, Tensor, Te
     return (solution[:, 0] if alone else solution), rests, rank, s
 
 
-def tensorinv(a: Any, ind: int = 2) -> Tensor:
+def tensorinv(a: TensorLike, ind: int = 2) -> Tensor:
     """The inverse of a tensor as a linear map from its last axes to its first ``ind`` ones.
 
     Args:
@@ -299,7 +306,7 @@ def tensorinv(a: Any, ind: int = 2) -> Tensor:
     return reshape(flattened, [*shape[ind:], *shape[:ind]])
 
 
-def tensorsolve(a: Any, b: Any, axes: Any = None) -> Tensor:
+def tensorsolve(a: TensorLike, b: TensorLike, axes: AxisLike | None = None) -> Tensor:
     """The solution ``x`` of ``tensordot(a, x, x.ndim) = b``.
 
     Args:

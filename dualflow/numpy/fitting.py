@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,8 +19,11 @@ from dualflow.ops.powers import sqrt
 from dualflow.ops.static import known_value, static_int
 from dualflow.ops.tensor import Tensor
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntLike, TensorLike
 
-def roots(p: Any) -> Tensor:
+
+def roots(p: TensorLike) -> Tensor:
     """The roots of the polynomial with coefficients ``p``: the eigenvalues of its companion matrix.
 
     Leading zeros are left out where the coefficients are known while tracing.
@@ -58,7 +61,13 @@ def roots(p: Any) -> Tensor:
 
 
 def polyfit(
-    x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False
+    x: TensorLike,
+    y: TensorLike,
+    deg: IntLike,
+    rcond: float | None = None,
+    full: bool = False,
+    w: TensorLike | None = None,
+    cov: bool | str = False,
 ) -> Any:
     """The coefficients of the polynomial of degree ``deg`` that fits points best, by least squares.
 

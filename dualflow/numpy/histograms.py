@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,8 +24,11 @@ from dualflow.ops.selection import where as choose
 from dualflow.ops.static import ints, known_value
 from dualflow.ops.tensor import Tensor
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntLike, TensorLike
 
-def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Tensor:
+
+def bincount(x: TensorLike, /, weights: TensorLike | None = None, minlength: IntLike = 0) -> Tensor:
     """How often each integer occurs, from 0 to the largest, or the sum of its weights.
 
     Args:
@@ -52,7 +55,12 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Tensor:
     return bins_of.bincount(v, counted, minlength, dtype=np.int64)
 
 
-def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Tensor:
+def histogram_bin_edges(
+    a: TensorLike,
+    bins: TensorLike = 10,
+    range: tuple[float, float] | None = None,
+    weights: TensorLike | None = None,
+) -> Tensor:
     """The edges of the bins of :func:`histogram`: ``bins`` itself, or those of ``bins`` bins of one width.
 
     Args:
@@ -120,7 +128,11 @@ def _as_numbers(x: Any) -> Any:
 
 
 def histogram(
-    a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+    a: TensorLike,
+    bins: TensorLike = 10,
+    range: tuple[float, float] | None = None,
+    density: TensorLike | None = None,
+    weights: TensorLike | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The number of elements in each bin, or their weight, and the edges.
 
@@ -178,7 +190,11 @@ def _in_bins(columns: list[Any], edges: list[Any], weights: Any) -> Tensor:
 
 
 def histogramdd(
-    sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+    sample: object,
+    bins: TensorLike = 10,
+    range: Sequence[Any] | None = None,
+    density: TensorLike | None = None,
+    weights: TensorLike | None = None,
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
     """The number of points in each cell of a grid of bins, and the edges along each axis.
 
@@ -228,7 +244,12 @@ def histogramdd(
 
 
 def histogram2d(
-    x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+    x: TensorLike,
+    y: TensorLike,
+    bins: TensorLike = 10,
+    range: Sequence[Any] | None = None,
+    density: TensorLike | None = None,
+    weights: TensorLike | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The number of points (x, y) in each cell of a grid of bins, and the edges along both axes.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from dualflow.ops.joining import unstack
 from dualflow.ops.reduction import reduce_all
 from dualflow.ops.static import ints, static_int
 from dualflow.ops.tensor import Tensor
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, IntLike, ShapeLike, TensorLike
 
 
 def ix_(*args: Any) -> tuple[Tensor, ...]:
@@ -51,7 +54,7 @@ def ix_(*args: Any) -> tuple[Tensor, ...]:
     return tuple(grid)
 
 
-def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Tensor, ...]:
+def unravel_index(indices: TensorLike, shape: ShapeLike, order: str = "C") -> tuple[Tensor, ...]:
     """The indices along each axis of indices in the flattened shape.
 
     Args:
@@ -88,7 +91,9 @@ def _order(order: str) -> str:
     return order
 
 
-def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Tensor:
+def ravel_multi_index(
+    multi_index: TensorLike, dims: AxisLike, mode: str = "raise", order: str = "C"
+) -> Tensor:
     """The indices in the flattened shape of indices along each axis; the inverse of :func:`unravel_index`.
 
     Args:
@@ -128,7 +133,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     return tensor(flat_index)
 
 
-def diag_indices(n: Any, ndim: Any = 2) -> tuple[Tensor, ...]:
+def diag_indices(n: IntLike, ndim: IntLike = 2) -> tuple[Tensor, ...]:
     """The indices of the main diagonal of a tensor whose axes have one size.
 
     Args:
@@ -148,7 +153,7 @@ def diag_indices(n: Any, ndim: Any = 2) -> tuple[Tensor, ...]:
     return (convert_to_tensor(np.arange(static_int(n, "n"))),) * static_int(ndim, "ndim")
 
 
-def diag_indices_from(arr: Any) -> tuple[Tensor, ...]:
+def diag_indices_from(arr: TensorLike) -> tuple[Tensor, ...]:
     """The indices of the main diagonal of ``arr``, whose axes have one size.
 
     Args:
@@ -174,7 +179,7 @@ def _constants(arrays: Any) -> tuple[Tensor, ...]:
     return tuple(convert_to_tensor(x) for x in arrays)
 
 
-def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Tensor, ...]:
+def tril_indices(n: IntLike, k: IntLike = 0, m: int | None = None) -> tuple[Tensor, ...]:
     """The indices of the elements on and below the diagonal ``k`` of an ``n`` by ``m`` matrix.
 
     Args:
@@ -195,7 +200,7 @@ def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Tensor, ...]:
     return _constants(np.tril_indices(static_int(n, "n"), static_int(k, "k"), m))
 
 
-def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Tensor, ...]:
+def triu_indices(n: IntLike, k: IntLike = 0, m: int | None = None) -> tuple[Tensor, ...]:
     """The indices of the elements on and above the diagonal ``k`` of an ``n`` by ``m`` matrix.
 
     Args:
@@ -223,7 +228,7 @@ def _of_matrix(arr: Any) -> Any:
     return shape
 
 
-def tril_indices_from(arr: Any, k: Any = 0) -> tuple[Tensor, ...]:
+def tril_indices_from(arr: TensorLike, k: IntLike = 0) -> tuple[Tensor, ...]:
     """The indices of the elements on and below the diagonal ``k`` of the matrix ``arr``.
 
     Args:
@@ -244,7 +249,7 @@ def tril_indices_from(arr: Any, k: Any = 0) -> tuple[Tensor, ...]:
     return tril_indices(rows, k, columns)
 
 
-def triu_indices_from(arr: Any, k: Any = 0) -> tuple[Tensor, ...]:
+def triu_indices_from(arr: TensorLike, k: IntLike = 0) -> tuple[Tensor, ...]:
     """The indices of the elements on and above the diagonal ``k`` of the matrix ``arr``.
 
     Args:
@@ -265,7 +270,7 @@ def triu_indices_from(arr: Any, k: Any = 0) -> tuple[Tensor, ...]:
     return triu_indices(rows, k, columns)
 
 
-def mask_indices(n: Any, mask_func: Callable[..., Any], k: Any = 0) -> tuple[Tensor, ...]:
+def mask_indices(n: IntLike, mask_func: Callable[..., Any], k: IntLike = 0) -> tuple[Tensor, ...]:
     """The indices of the nonzero elements of ``mask_func`` of an ``n`` by ``n`` matrix of ones.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from dualflow.ops.static import static_int
 from dualflow.ops.taking import gather
 from dualflow.ops.tensor import Tensor
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
+
 _MODES = ("raise", "wrap", "clip")
 
 
@@ -54,7 +57,9 @@ def integer_indices(indices: Any) -> Any:
     return to(places, np.int64) if places.dtype.kind != "i" or places.dtype.size < 4 else places
 
 
-def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Tensor:
+def take(
+    a: TensorLike, indices: TensorLike, axis: int | None = None, out: None = None, mode: str = "raise"
+) -> Tensor:
     """The elements at ``indices`` along ``axis``.
 
     Args:
@@ -80,7 +85,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     return gather(x, indices_by_mode(integer_indices(indices), operands.sizes(x)[where], mode), axis=where)
 
 
-def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Tensor:
+def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int = -1) -> Tensor:
     """The elements at the indices of each row along ``axis``; the other axes broadcast.
 
     Args:
@@ -119,7 +124,7 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Tensor:
     return sorting.take_along_axis(x, places, where)
 
 
-def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Tensor:
+def choose(a: TensorLike, choices: TensorLike, out: None = None, mode: str = "raise") -> Tensor:
     """Elements of several tensors: for each index in ``a``, the element of that choice at the same place.
 
     Args:
@@ -150,7 +155,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Tensor
     return take_along_axis(stacked(options), expand_dims(which, 0), 0)[0]
 
 
-def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Tensor:
+def compress(condition: TensorLike, a: TensorLike, axis: int | None = None, out: None = None) -> Tensor:
     """The slices along ``axis`` for which ``condition`` holds.
 
     Args:
@@ -172,7 +177,7 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Tenso
     return boolean_mask(x[(*[slice(None)] * where, slice(None, mask.shape[0]))], mask, where)
 
 
-def extract(condition: Any, arr: Any) -> Tensor:
+def extract(condition: TensorLike, arr: TensorLike) -> Tensor:
     """The elements where ``condition`` holds (is not 0), as a vector.
 
     Args:
@@ -191,7 +196,7 @@ def extract(condition: Any, arr: Any) -> Tensor:
     return boolean_mask(flat(tensor(arr)), flat(to(tensor(condition), bool)))
 
 
-def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
+def where(condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None, /) -> Any:
     """``x`` where ``condition`` holds (is not 0), ``y`` elsewhere; without both, :func:`nonzero`.
 
     Args:
@@ -217,7 +222,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     return picked(to(tensor(condition), bool), left, right)
 
 
-def nonzero(a: Any) -> tuple[Tensor, ...]:
+def nonzero(a: TensorLike) -> tuple[Tensor, ...]:
     """The indices of the elements that are not 0, a vector for each axis.
 
     Args:
@@ -242,7 +247,7 @@ def nonzero(a: Any) -> tuple[Tensor, ...]:
     return tuple(places[:, i] for i in range(len(x.shape)))
 
 
-def argwhere(a: Any) -> Tensor:
+def argwhere(a: TensorLike) -> Tensor:
     """The indices of the elements that are not 0, a row for each element.
 
     Returns:
@@ -255,7 +260,7 @@ def argwhere(a: Any) -> Tensor:
     return picked(to(tensor(a), bool))
 
 
-def flatnonzero(a: Any) -> Tensor:
+def flatnonzero(a: TensorLike) -> Tensor:
     """The indices, in the flattened tensor, of the elements that are not 0.
 
     Returns:
@@ -268,7 +273,7 @@ def flatnonzero(a: Any) -> Tensor:
     return argwhere(flat(tensor(a)))[:, 0]
 
 
-def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Tensor:
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: TensorLike = 0) -> Tensor:
     """The elements of the first choice whose condition holds, or ``default``.
 
     Args:
@@ -299,7 +304,9 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     return selected
 
 
-def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Tensor:
+def piecewise(
+    x: TensorLike, condlist: Sequence[TensorLike], funclist: Sequence[Any], *args: Any, **kw: Any
+) -> Tensor:
     """The results of the function of the last condition that holds at each element.
 
     Each function is applied to all of ``x``; its results are selected where its condition holds.
@@ -346,7 +353,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     return result
 
 
-def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> Tensor:
+def put_along_axis(arr: TensorLike, indices: TensorLike, values: TensorLike, axis: int) -> Tensor:
     """A copy of ``arr`` with ``values`` at the indices of each row along ``axis``.
 
     Args:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from dualflow.core.argument_types import AxisLike, DTypeLike, IntLike, TensorLike
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import make_entries
@@ -89,7 +91,7 @@ __all__ = [
 # Products
 
 
-def matmul(x1: Any, x2: Any, /) -> Tensor:
+def matmul(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """The matrix product of the last two axes; see :func:`dualflow.numpy.matmul`.
 
     Returns:
@@ -105,7 +107,7 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
     return products.matmul(x1, x2)
 
 
-def multi_dot(arrays: Any, *, out: Any = None) -> Tensor:
+def multi_dot(arrays: Sequence[TensorLike], *, out: None = None) -> Tensor:
     """The product of several matrices, from left to right.
 
     Args:
@@ -124,10 +126,11 @@ def multi_dot(arrays: Any, *, out: Any = None) -> Tensor:
     refuse("multi_dot", out=out)
     if len(arrays) < 2:
         raise InvalidArgumentError(f"multi_dot takes two tensors or more, not {len(arrays)}.")
-    return functools.reduce(products.dot, arrays)
+    factors: Sequence[Any] = arrays
+    return functools.reduce(products.dot, factors)
 
 
-def matrix_power(a: Any, n: Any) -> Tensor:
+def matrix_power(a: TensorLike, n: IntLike) -> Tensor:
     """Square matrices to the power ``n``, by repeated squaring; a negative ``n`` inverts them first.
 
     Args:
@@ -163,7 +166,7 @@ def matrix_power(a: Any, n: Any) -> Tensor:
     return power
 
 
-def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
+def cross(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
     """The cross product of vectors of three elements.
 
     Args:
@@ -189,7 +192,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     return products.cross(x, y, axis=axis)
 
 
-def outer(x1: Any, x2: Any, /) -> Tensor:
+def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """The outer product of two vectors: each element of ``x1`` times each of ``x2``.
 
     Args:
@@ -215,7 +218,7 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
     return products.outer(x, y)
 
 
-def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
+def tensordot(x1: TensorLike, x2: TensorLike, /, *, axes: AxisLike | Sequence[AxisLike] = 2) -> Tensor:
     """The sum of products over pairs of axes; see :func:`dualflow.numpy.tensordot`.
 
     Args:
@@ -234,7 +237,7 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
     return products.tensordot(x1, x2, axes)
 
 
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
+def vecdot(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
     """The dot products of vectors along ``axis``: ``sum(conj(x1) * x2)``.
 
     Returns:
@@ -250,7 +253,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     return products.vecdot(x1, x2, axis=axis)
 
 
-def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
+def diagonal(x: TensorLike, /, *, offset: int = 0) -> Tensor:
     """The diagonals of the matrices of the last two axes.
 
     Args:
@@ -270,7 +273,7 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
     return diagonals.diagonal(x, offset, -2, -1)
 
 
-def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
+def trace(x: TensorLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Tensor:
     """The sums of the diagonals of the matrices of the last two axes.
 
     Args:

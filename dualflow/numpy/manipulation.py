@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,8 +17,11 @@ from dualflow.ops import arrangement, broadcasting
 from dualflow.ops.static import ints
 from dualflow.ops.tensor import Tensor
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, IntsLike, ShapeLike, TensorLike
 
-def shape(a: Any) -> tuple[Any, ...]:
+
+def shape(a: TensorLike) -> tuple[Any, ...]:
     """The sizes: Python ints, or scalar tensors where they are known at run time only.
 
     Returns:
@@ -31,7 +34,7 @@ def shape(a: Any) -> tuple[Any, ...]:
     return operands.sizes(tensor(a))
 
 
-def ndim(a: Any) -> int:
+def ndim(a: TensorLike) -> int:
     """The number of axes.
 
     Returns:
@@ -44,7 +47,7 @@ def ndim(a: Any) -> int:
     return len(tensor(a).shape)
 
 
-def size(a: Any, axis: Any = None) -> Any:
+def size(a: TensorLike, axis: AxisLike | None = None) -> Any:
     """The number of elements, or the product of the sizes of some axes.
 
     Args:
@@ -64,7 +67,7 @@ def size(a: Any, axis: Any = None) -> Any:
     return reduce(lambda m, n: m * n, [sizes[i] for i in normalize_axes(axis, len(sizes))], 1)
 
 
-def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None) -> Tensor:
+def reshape(a: TensorLike, /, shape: ShapeLike, order: str = "C", *, copy: bool | None = None) -> Tensor:
     """The elements under another shape.
 
     Args:
@@ -95,7 +98,7 @@ def _listed(shape: Any) -> Any:
     return shape if has_axes(shape) else [shape]
 
 
-def ravel(a: Any, order: str = "C") -> Tensor:
+def ravel(a: TensorLike, order: str = "C") -> Tensor:
     """The elements as a vector.
 
     Args:
@@ -115,7 +118,7 @@ def ravel(a: Any, order: str = "C") -> Tensor:
     return reshape(a, -1, "C" if order == "K" else order)
 
 
-def transpose(a: Any, axes: Any = None) -> Tensor:
+def transpose(a: TensorLike, axes: AxisLike | None = None) -> Tensor:
     """The axes in another order, reversed by default.
 
     Args:
@@ -137,7 +140,7 @@ def transpose(a: Any, axes: Any = None) -> Tensor:
     return arrangement.transpose(x, operands.axes_in_order(axes, len(x.shape), "axes"))
 
 
-def permute_dims(a: Any, axes: Any = None) -> Tensor:
+def permute_dims(a: TensorLike, axes: AxisLike | None = None) -> Tensor:
     """The axes in another order, reversed by default; the same as :func:`transpose`.
 
     Args:
@@ -156,7 +159,7 @@ def permute_dims(a: Any, axes: Any = None) -> Tensor:
     return transpose(a, axes)
 
 
-def matrix_transpose(x: Any, /) -> Tensor:
+def matrix_transpose(x: TensorLike, /) -> Tensor:
     """The last two axes swapped.
 
     Args:
@@ -175,7 +178,7 @@ def matrix_transpose(x: Any, /) -> Tensor:
     return tensor(x).mT
 
 
-def moveaxis(a: Any, source: Any, destination: Any) -> Tensor:
+def moveaxis(a: TensorLike, source: IntsLike, destination: IntsLike) -> Tensor:
     """Axes moved to other positions; the others keep their order.
 
     Args:
@@ -215,7 +218,7 @@ def move_axes(x: Any, sources: tuple[int, ...], destinations: tuple[int, ...]) -
     return arrangement.transpose(x, order)
 
 
-def rollaxis(a: Any, axis: int, start: int = 0) -> Tensor:
+def rollaxis(a: TensorLike, axis: int, start: int = 0) -> Tensor:
     """``axis`` moved before the axis ``start``.
 
     Args:
@@ -241,7 +244,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Tensor:
     return moveaxis(x, where, to_place - 1 if where < to_place else to_place)
 
 
-def swapaxes(a: Any, axis1: int, axis2: int) -> Tensor:
+def swapaxes(a: TensorLike, axis1: int, axis2: int) -> Tensor:
     """Two axes exchanged.
 
     Args:
@@ -265,7 +268,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Tensor:
     return arrangement.transpose(x, order)
 
 
-def expand_dims(a: Any, axis: Any) -> Tensor:
+def expand_dims(a: TensorLike, axis: AxisLike) -> Tensor:
     """New axes of size 1.
 
     Args:
@@ -283,7 +286,7 @@ def expand_dims(a: Any, axis: Any) -> Tensor:
     return arrangement.expand_dims(x, normalize_axes(new_axes, len(x.shape) + len(new_axes)))
 
 
-def squeeze(a: Any, axis: Any = None) -> Tensor:
+def squeeze(a: TensorLike, axis: AxisLike | None = None) -> Tensor:
     """``a`` without axes of size 1.
 
     Args:
@@ -379,7 +382,7 @@ def atleast_3d(*arys: Any) -> Any:
 # Broadcasting
 
 
-def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Tensor:
+def broadcast_to(array: TensorLike, shape: ShapeLike, subok: bool = False) -> Tensor:
     """``array`` broadcast to ``shape``: repeated along new leading axes and axes of size 1.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,16 +20,21 @@ from dualflow.ops.creation import zeros as filled_with_zeros
 from dualflow.ops.static import ints, static_int
 from dualflow.ops.tensor import Tensor
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from dualflow.core.argument_types import DTypeLike, IntLike, TensorLike
+
 
 def eye(
-    N: Any,
-    M: Any = None,
-    k: Any = 0,
-    dtype: Any = float,
+    N: IntLike,
+    M: IntLike | None = None,
+    k: IntLike = 0,
+    dtype: DTypeLike = float,
     order: str = "C",
     *,
-    device: Any = None,
-    like: Any = None,
+    device: object = None,
+    like: object = None,
 ) -> Tensor:
     """A matrix with ones on the diagonal ``k``, and zeros elsewhere.
 
@@ -55,7 +60,7 @@ def eye(
     return convert_to_tensor(np.eye(rows, columns, static_int(k, "k"), numpy_dtype(dtype)))
 
 
-def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Tensor:
+def identity(n: IntLike, dtype: DTypeLike | None = None, *, like: object = None) -> Tensor:
     """The identity matrix of ``n`` rows.
 
     Args:
@@ -75,7 +80,9 @@ def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Tensor:
     return eye(n, dtype=dtype or float, like=like)
 
 
-def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = None) -> Tensor:
+def tri(
+    N: IntLike, M: IntLike | None = None, k: IntLike = 0, dtype: DTypeLike = float, *, like: object = None
+) -> Tensor:
     """A matrix with ones on and below the diagonal ``k``, and zeros above.
 
     Args:
@@ -133,7 +140,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     return tuple(coordinates) if sparse else tuple(operands.broadcast_together(*coordinates))
 
 
-def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
+def indices(dimensions: TensorLike, dtype: DTypeLike = int, sparse: bool = False) -> Any:
     """The indices of all elements of a shape.
 
     Args:
@@ -159,7 +166,12 @@ def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
 
 
 def fromfunction(
-    function: Callable[..., Any], shape: Any, *, dtype: Any = float, like: Any = None, **kwargs: Any
+    function: Callable[..., Any],
+    shape: Sequence[int],
+    *,
+    dtype: DTypeLike = float,
+    like: object = None,
+    **kwargs: Any,
 ) -> Any:
     """``function`` of the indices of all elements of a shape, a tensor for each axis.
 
@@ -184,7 +196,7 @@ def fromfunction(
     return function(*[grid[axis] for axis in range(len(ints(shape, "shape")))], **kwargs)
 
 
-def vander(x: Any, N: Any = None, increasing: bool = False) -> Tensor:
+def vander(x: TensorLike, N: IntLike | None = None, increasing: bool = False) -> Tensor:
     """A Vandermonde matrix: the powers of each element of a vector in a row.
 
     Args:
@@ -218,7 +230,7 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Tensor:
     return transpose(convert_to_tensor([rows[e] for e in exponents]))
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
+def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -> Tensor:
     """The elements of another library's array, through DLPack.
 
     Args:
@@ -240,7 +252,12 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
 
 
 def frombuffer(
-    buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0, *, like: Any = None
+    buffer: bytes | bytearray | memoryview,
+    dtype: DTypeLike = float,
+    count: int = -1,
+    offset: int = 0,
+    *,
+    like: object = None,
 ) -> Tensor:
     """The bytes of ``buffer`` as a vector of numbers.
 
@@ -264,7 +281,7 @@ def frombuffer(
     return tensor(np.frombuffer(buffer, numpy_dtype(dtype), count, offset))
 
 
-def fromiter(iter: Any, dtype: Any, count: int = -1, *, like: Any = None) -> Tensor:
+def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1, *, like: object = None) -> Tensor:
     """The numbers of an iterable as a vector.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import make_entries
@@ -22,8 +22,13 @@ from dualflow.ops.reduction import reduce_max, reduce_min
 from dualflow.ops.statistics import squared_magnitude
 from dualflow.ops.tensor import Tensor
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, TensorLike
 
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+
+def norm(
+    x: TensorLike, ord: str | float | None = None, axis: AxisLike | None = None, keepdims: bool = False
+) -> Tensor:
     """The norm of vectors along one axis, or of matrices along two.
 
     Args:
@@ -100,7 +105,9 @@ def of_matrices(x: Any, ord: Any, rows: int, columns: int, keepdims: bool) -> Te
     return norms if keepdims else manipulation.squeeze(norms, (rows, columns))
 
 
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Tensor:
+def vector_norm(
+    x: TensorLike, /, *, axis: AxisLike | None = None, keepdims: bool = False, ord: str | float = 2
+) -> Tensor:
     """The norms of vectors along one axis or several; see :func:`norm`.
 
     Args:
@@ -122,7 +129,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     return of_vectors(v, ord, axes_in_order(range(rank) if axis is None else axis, rank), keepdims)
 
 
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
+def matrix_norm(x: TensorLike, /, *, keepdims: bool = False, ord: str | float = "fro") -> Tensor:
     """The norms of the matrices of the last two axes; see :func:`norm`.
 
     Args:

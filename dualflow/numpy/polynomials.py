@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from dualflow.ops.joining import concat, unstack
 from dualflow.ops.static import static_int
 from dualflow.ops.tensor import Tensor
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntLike, TensorLike
+
 
 def _row(p: Any) -> Any:
     x = tensor(p)
@@ -26,7 +29,7 @@ def _row(p: Any) -> Any:
     return flat(x)
 
 
-def polyval(p: Any, x: Any) -> Tensor:
+def polyval(p: TensorLike, x: TensorLike) -> Tensor:
     """The value of a polynomial at ``x``, by Horner's rule.
 
     Args:
@@ -57,7 +60,7 @@ def _aligned(a1: Any, a2: Any) -> tuple[Any, Any]:
     return x, y
 
 
-def polyadd(a1: Any, a2: Any) -> Tensor:
+def polyadd(a1: TensorLike, a2: TensorLike) -> Tensor:
     """The sum of two polynomials.
 
     Args:
@@ -78,7 +81,7 @@ def polyadd(a1: Any, a2: Any) -> Tensor:
     return x + y
 
 
-def polysub(a1: Any, a2: Any) -> Tensor:
+def polysub(a1: TensorLike, a2: TensorLike) -> Tensor:
     """The difference of two polynomials.
 
     Args:
@@ -99,7 +102,7 @@ def polysub(a1: Any, a2: Any) -> Tensor:
     return x - y
 
 
-def polymul(a1: Any, a2: Any) -> Tensor:
+def polymul(a1: TensorLike, a2: TensorLike) -> Tensor:
     """The product of two polynomials.
 
     Args:
@@ -120,7 +123,7 @@ def polymul(a1: Any, a2: Any) -> Tensor:
     return calculus.convolve(x, y)
 
 
-def polydiv(u: Any, v: Any) -> tuple[Tensor, Tensor]:
+def polydiv(u: TensorLike, v: TensorLike) -> tuple[Tensor, Tensor]:
     """The quotient and the remainder of two polynomials, by long division.
 
     Args:
@@ -149,7 +152,7 @@ def polydiv(u: Any, v: Any) -> tuple[Tensor, Tensor]:
     return (concat(quotient, 0) if quotient else zeros_like(x[:1])), x
 
 
-def polyder(p: Any, m: Any = 1) -> Tensor:
+def polyder(p: TensorLike, m: IntLike = 1) -> Tensor:
     """The ``m``-th derivative of a polynomial.
 
     Args:
@@ -183,7 +186,7 @@ def _exact(x: Any) -> Any:
     )
 
 
-def polyint(p: Any, m: Any = 1, k: Any = None) -> Tensor:
+def polyint(p: TensorLike, m: IntLike = 1, k: IntLike | None = None) -> Tensor:
     """The ``m``-th integral of a polynomial.
 
     Args:
@@ -221,7 +224,7 @@ def polyint(p: Any, m: Any = 1, k: Any = None) -> Tensor:
     return x
 
 
-def poly(seq_of_zeros: Any) -> Tensor:
+def poly(seq_of_zeros: TensorLike) -> Tensor:
     """The coefficients of the polynomial with the given roots, whose highest coefficient is 1.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from dualflow.ops.sorting import take_along_axis
 from dualflow.ops.static import ints, known_value
 from dualflow.ops.taking import gather
 from dualflow.ops.tensor import Tensor
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, TensorLike
 
 _CONTINUOUS = {
     "weibull": (0.0, 0.0),
@@ -187,15 +190,15 @@ def _weighted(
 
 
 def quantile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
-    out: Any = None,
+    a: TensorLike,
+    q: TensorLike,
+    axis: AxisLike | None = None,
+    out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: Any = None,
+    weights: TensorLike | None = None,
 ) -> Tensor:
     """The quantiles of the elements over ``axis``.
 
@@ -225,15 +228,15 @@ def quantile(
 
 
 def percentile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
-    out: Any = None,
+    a: TensorLike,
+    q: TensorLike,
+    axis: AxisLike | None = None,
+    out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: Any = None,
+    weights: TensorLike | None = None,
 ) -> Tensor:
     """The percentiles of the elements over ``axis``; see :func:`quantile`.
 
@@ -272,7 +275,11 @@ def _shares(q: Any, x: Any) -> Tensor:
 
 
 def median(
-    a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False
+    a: TensorLike,
+    axis: AxisLike | None = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
 ) -> Tensor:
     """The median over ``axis``; nan if an element is nan.
 
@@ -311,7 +318,11 @@ def _median(a: Any, axis: Any, keepdims: bool, ignore_nan: bool) -> Tensor:
 
 
 def nanmedian(
-    a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False
+    a: TensorLike,
+    axis: AxisLike | None = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
 ) -> Tensor:
     """The :func:`median` of the elements that are not nan; nan where there are none.
 
@@ -327,15 +338,15 @@ def nanmedian(
 
 
 def nanquantile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
-    out: Any = None,
+    a: TensorLike,
+    q: TensorLike,
+    axis: AxisLike | None = None,
+    out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: Any = None,
+    weights: TensorLike | None = None,
 ) -> Tensor:
     """The :func:`quantile` of the elements that are not nan; nan where there are none.
 
@@ -362,15 +373,15 @@ def nanquantile(
 
 
 def nanpercentile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
-    out: Any = None,
+    a: TensorLike,
+    q: TensorLike,
+    axis: AxisLike | None = None,
+    out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: Any = None,
+    weights: TensorLike | None = None,
 ) -> Tensor:
     """The :func:`percentile` of the elements that are not nan; nan where there are none.
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dualflow import random as source
+from dualflow.core.argument_types import DTypeLike, ShapeLike, TensorLike
 from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.docstrings import complete_docstrings
@@ -21,7 +22,7 @@ def _sizes(size: Any) -> tuple[int, ...]:
     return () if size is None else ints(size, "size")
 
 
-def seed(s: Any) -> None:
+def seed(s: int) -> None:
     """Restarts the global stream of random numbers from the seed ``s``.
 
     Args:
@@ -81,7 +82,7 @@ def randn(*size: Any) -> Tensor:
     return source.normal(_sizes(size), dtype=np.float64)
 
 
-def random(size: Any = None) -> Tensor:
+def random(size: ShapeLike | None = None) -> Tensor:
     """Uniform numbers in [0, 1).
 
     Returns:
@@ -97,7 +98,7 @@ def random(size: Any = None) -> Tensor:
     return rand(*_sizes(size))
 
 
-def standard_normal(size: Any = None) -> Tensor:
+def standard_normal(size: ShapeLike | None = None) -> Tensor:
     """Standard normal numbers.
 
     Returns:
@@ -113,7 +114,7 @@ def standard_normal(size: Any = None) -> Tensor:
     return randn(*_sizes(size))
 
 
-def normal(loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Tensor:
+def normal(loc: TensorLike = 0.0, scale: TensorLike = 1.0, size: ShapeLike | None = None) -> Tensor:
     """Normal numbers with the mean ``loc`` and the standard deviation ``scale``.
 
     Args:
@@ -133,7 +134,7 @@ def normal(loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Tensor:
     return randn(*_sizes(size)) * scale + loc
 
 
-def uniform(low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Tensor:
+def uniform(low: float | Tensor = 0.0, high: float | Tensor = 1.0, size: ShapeLike | None = None) -> Tensor:
     """Uniform numbers in [low, high).
 
     Args:
@@ -153,7 +154,12 @@ def uniform(low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Tensor:
     return rand(*_sizes(size)) * (high - low) + low
 
 
-def randint(low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64) -> Tensor:
+def randint(
+    low: float | Tensor,
+    high: float | Tensor | None = None,
+    size: ShapeLike | None = None,
+    dtype: DTypeLike = np.int64,
+) -> Tensor:
     """Uniform integers in [low, high).
 
     Args:
@@ -175,7 +181,7 @@ def randint(low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64)
     return source.uniform(_sizes(size), first, last, dtype=numpy_dtype(dtype))
 
 
-def poisson(lam: Any = 1.0, size: Any = None) -> Tensor:
+def poisson(lam: TensorLike = 1.0, size: ShapeLike | None = None) -> Tensor:
     """Numbers of a Poisson distribution.
 
     Args:

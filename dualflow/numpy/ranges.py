@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,16 +27,19 @@ from dualflow.ops.rounding import floor
 from dualflow.ops.static import static_int
 from dualflow.ops.tensor import Tensor
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, IntLike, TensorLike
+
 
 def arange(
-    start_or_stop: Any,
+    start_or_stop: TensorLike,
     /,
-    stop: Any = None,
-    step: Any = 1,
+    stop: TensorLike | None = None,
+    step: TensorLike = 1,
     *,
-    dtype: Any = None,
-    device: Any = None,
-    like: Any = None,
+    dtype: DTypeLike | None = None,
+    device: object = None,
+    like: object = None,
 ) -> Tensor:
     """The numbers from a start up to ``stop``, exclusive, in steps of ``step``.
 
@@ -58,7 +61,7 @@ def arange(
     """
     refuse("arange", like=like)
     start, end = (0, start_or_stop) if stop is None else (start_or_stop, stop)
-    limits = (start, end, 1 if step is None else step)
+    limits: tuple[Any, Any, Any] = (start, end, 1 if step is None else step)
     if not any(isinstance(x, TENSORS) for x in limits):
         return convert_to_tensor(np.arange(*limits, dtype=None if dtype is None else numpy_dtype(dtype)))
     start, end, step = agreed(*limits, dtype=dtype)
@@ -66,15 +69,15 @@ def arange(
 
 
 def linspace(
-    start: Any,
-    stop: Any,
-    num: Any = 50,
+    start: TensorLike,
+    stop: TensorLike,
+    num: IntLike = 50,
     endpoint: bool = True,
     retstep: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
     *,
-    device: Any = None,
+    device: object = None,
 ) -> Any:
     """``num`` evenly spaced numbers from ``start`` to ``stop``.
 
@@ -122,12 +125,12 @@ def linspace(
 
 
 def logspace(
-    start: Any,
-    stop: Any,
-    num: Any = 50,
+    start: TensorLike,
+    stop: TensorLike,
+    num: IntLike = 50,
     endpoint: bool = True,
-    base: Any = 10.0,
-    dtype: Any = None,
+    base: TensorLike = 10.0,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Tensor:
     """``base`` to the powers of :func:`linspace`: numbers evenly spaced on a logarithmic scale.
@@ -157,7 +160,12 @@ def logspace(
 
 
 def geomspace(
-    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+    start: TensorLike,
+    stop: TensorLike,
+    num: IntLike = 50,
+    endpoint: bool = True,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
 ) -> Tensor:
     """``num`` numbers from ``start`` to ``stop`` with a constant ratio of neighbours.
 

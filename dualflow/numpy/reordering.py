@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,8 +19,11 @@ from dualflow.ops.creation import zeros as filled_with_zeros
 from dualflow.ops.static import ints, known_value, static_int
 from dualflow.ops.tensor import Tensor
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, IntsLike, ShapeLike, TensorLike
 
-def tile(A: Any, reps: Any) -> Tensor:
+
+def tile(A: TensorLike, reps: IntsLike) -> Tensor:
     """``A`` repeated as a whole along each axis.
 
     Args:
@@ -45,7 +48,7 @@ def tile(A: Any, reps: Any) -> Tensor:
     return repetition.tile(x, (1,) * (rank - len(counts)) + counts)
 
 
-def repeat(a: Any, repeats: Any, axis: Any = None) -> Tensor:
+def repeat(a: TensorLike, repeats: IntsLike, axis: AxisLike | None = None) -> Tensor:
     """Each element repeated along ``axis``.
 
     Args:
@@ -69,7 +72,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Tensor:
     return repetition.repeat(x, repeats if counts is None else counts, 0 if axis is None else axis)
 
 
-def flip(m: Any, axis: Any = None) -> Tensor:
+def flip(m: TensorLike, axis: AxisLike | None = None) -> Tensor:
     """The elements in reverse order along axes.
 
     Args:
@@ -88,7 +91,7 @@ def flip(m: Any, axis: Any = None) -> Tensor:
     return repetition.reverse(x, list(axes)) if len(axes) else x
 
 
-def fliplr(m: Any) -> Tensor:
+def fliplr(m: TensorLike) -> Tensor:
     """The elements in reverse order along the second axis.
 
     Args:
@@ -107,7 +110,7 @@ def fliplr(m: Any) -> Tensor:
     return flip(with_rank(m, 2, "fliplr"), 1)
 
 
-def flipud(m: Any) -> Tensor:
+def flipud(m: TensorLike) -> Tensor:
     """The elements in reverse order along the first axis.
 
     Args:
@@ -126,7 +129,7 @@ def flipud(m: Any) -> Tensor:
     return flip(with_rank(m, 1, "flipud"), 0)
 
 
-def roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
+def roll(a: TensorLike, shift: IntsLike, axis: AxisLike | None = None) -> Tensor:
     """The elements shifted along axes; those that leave at one end enter at the other.
 
     Args:
@@ -150,7 +153,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
     return x
 
 
-def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Tensor:
+def rot90(m: TensorLike, k: int = 1, axes: AxisLike = (0, 1)) -> Tensor:
     """The plane of two axes rotated by ``k`` times 90 degrees, from the first axis towards the second.
 
     Args:
@@ -178,7 +181,7 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Tensor:
     return swapaxes(flip(x, j), i, j) if quarters == 1 else flip(swapaxes(x, i, j), j)
 
 
-def resize(a: Any, new_shape: Any) -> Tensor:
+def resize(a: TensorLike, new_shape: ShapeLike) -> Tensor:
     """The elements, repeated if necessary, under another shape.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from dualflow.ops.static import ints
 from dualflow.ops.taking import gather
 from dualflow.ops.tensor import Tensor
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, TensorLike
+
 
 def _along(a: Any, axis: Any) -> tuple[Any, int]:
     x = tensor(a)
@@ -34,7 +37,14 @@ def _along(a: Any, axis: Any) -> tuple[Any, int]:
     return x, normalize_axis(axis, len(x.shape))
 
 
-def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Tensor:
+def argsort(
+    a: TensorLike,
+    axis: AxisLike | None = -1,
+    kind: str | None = None,
+    order: str | None = None,
+    *,
+    stable: TensorLike | None = None,
+) -> Tensor:
     """The indices that sort along ``axis``; equal elements keep their order, and nan comes last.
 
     Returns:
@@ -65,7 +75,14 @@ def stable_order(x: Any, axis: int) -> Any:
     )
 
 
-def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Tensor:
+def sort(
+    a: TensorLike,
+    axis: AxisLike | None = -1,
+    kind: str | None = None,
+    order: str | None = None,
+    *,
+    stable: TensorLike | None = None,
+) -> Tensor:
     """The elements sorted along ``axis``, ascending; nan comes last.
 
     Returns:
@@ -84,7 +101,7 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
     return sorting.take_along_axis(x, stable_order(x, where), where)
 
 
-def sort_complex(a: Any) -> Tensor:
+def sort_complex(a: TensorLike) -> Tensor:
     """The elements as complex numbers, sorted by their real parts, then by their imaginary parts.
 
     Args:
@@ -107,7 +124,13 @@ def sort_complex(a: Any) -> Tensor:
     return sort(x)
 
 
-def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Tensor:
+def partition(
+    a: TensorLike,
+    kth: TensorLike,
+    axis: AxisLike | None = -1,
+    kind: str = "introselect",
+    order: str | None = None,
+) -> Tensor:
     """The elements along ``axis`` with the ``kth`` ones where sorting would put them: all are sorted here.
 
     Args:
@@ -129,7 +152,13 @@ def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order
     return sort(a, axis, order=order)
 
 
-def argpartition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Tensor:
+def argpartition(
+    a: TensorLike,
+    kth: TensorLike,
+    axis: AxisLike | None = -1,
+    kind: str = "introselect",
+    order: str | None = None,
+) -> Tensor:
     """The indices along ``axis`` that put the ``kth`` elements where sorting would: here, those that sort.
 
     Args:
@@ -159,7 +188,7 @@ def _check_places(a: Any, kth: Any, axis: Any) -> None:
             raise InvalidArgumentError(f"kth={k} is outside of an axis of size {size}.")
 
 
-def lexsort(keys: Any, axis: int = -1) -> Tensor:
+def lexsort(keys: TensorLike, axis: int = -1) -> Tensor:
     """The indices that sort by several keys, the last of which is the primary one.
 
     Args:
@@ -191,7 +220,9 @@ def lexsort(keys: Any, axis: int = -1) -> Tensor:
 # Searching
 
 
-def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tensor:
+def searchsorted(
+    a: TensorLike, v: TensorLike, side: str = "left", sorter: TensorLike | None = None
+) -> Tensor:
     """The indices at which to insert ``v`` into the sorted vector ``a``, by binary search.
 
     Args:
@@ -226,7 +257,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tens
     return reshape(places, operands.sizes(values))
 
 
-def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
+def digitize(x: TensorLike, bins: TensorLike, right: bool = False) -> Tensor:
     """The index of the bin that each element falls into.
 
     Args:

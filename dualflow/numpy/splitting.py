@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import normalize_axis
@@ -14,8 +14,11 @@ from dualflow.numpy.operands import has_axes, tensor, with_rank
 from dualflow.ops.static import ints, known_sizes, static_int
 from dualflow.ops.tensor import Tensor
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
 
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+
+def array_split(ary: TensorLike, indices_or_sections: TensorLike, axis: int = 0) -> list[Tensor]:
     """The parts of ``ary`` along ``axis``, whose sizes may differ by one.
 
     Args:
@@ -48,7 +51,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tenso
     return [x[(*front, slice(a, b))] for a, b in itertools.pairwise(ends)]
 
 
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+def split(ary: TensorLike, indices_or_sections: TensorLike, axis: int = 0) -> list[Tensor]:
     """The parts of ``ary`` along ``axis``.
 
     Args:
@@ -77,7 +80,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
     return array_split(x, indices_or_sections, axis)
 
 
-def hsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
+def hsplit(ary: TensorLike, indices_or_sections: TensorLike) -> list[Tensor]:
     """The parts of ``ary`` along the second axis; of a vector along the first.
 
     Args:
@@ -98,7 +101,7 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
     return split(x, indices_or_sections, 1 if len(x.shape) > 1 else 0)
 
 
-def vsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
+def vsplit(ary: TensorLike, indices_or_sections: TensorLike) -> list[Tensor]:
     """The parts of ``ary`` along the first axis.
 
     Args:
@@ -119,7 +122,7 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
     return split(with_rank(ary, 2, "vsplit"), indices_or_sections, 0)
 
 
-def dsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
+def dsplit(ary: TensorLike, indices_or_sections: TensorLike) -> list[Tensor]:
     """The parts of ``ary`` along the third axis.
 
     Args:

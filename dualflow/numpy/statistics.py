@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,19 +20,22 @@ from dualflow.ops.joining import concat
 from dualflow.ops.powers import sqrt
 from dualflow.ops.tensor import Tensor
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, TensorLike
+
 # Covariances
 
 
 def cov(
-    m: Any,
-    y: Any = None,
+    m: TensorLike,
+    y: TensorLike | None = None,
     rowvar: bool = True,
     bias: bool = False,
-    ddof: Any = None,
-    fweights: Any = None,
-    aweights: Any = None,
+    ddof: float | None = None,
+    fweights: TensorLike | None = None,
+    aweights: TensorLike | None = None,
     *,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> Tensor:
     """The covariance matrix of variables.
 
@@ -101,7 +104,9 @@ def _observations(fweights: Any, aweights: Any) -> Any:
     return weights[0] if len(weights) == 1 else weights[0] * weights[1]
 
 
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Tensor:
+def corrcoef(
+    x: TensorLike, y: TensorLike | None = None, rowvar: bool = True, *, dtype: DTypeLike | None = None
+) -> Tensor:
     """The correlation matrix of variables: their covariances by the product of their standard deviations.
 
     Args:

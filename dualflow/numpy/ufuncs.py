@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from typing import Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
@@ -12,9 +13,12 @@ from dualflow.core.tracebacks import hide_frames
 from dualflow.numpy import operands
 from dualflow.ops.tensor import Tensor
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, TensorLike
 
-class UniversalFunction(Protocol):
-    """A function of the elements of its inputs, with NumPy's arguments."""
+
+class UnaryUfunc(Protocol):
+    """A universal function of one input."""
 
     __name__: str
     __qualname__: str
@@ -22,23 +26,70 @@ class UniversalFunction(Protocol):
 
     def __call__(
         self,
-        *x: Any,
-        out: Any = None,
-        where: Any = True,
-        dtype: Any = None,
-        casting: Any = "same_kind",
-        order: str = "K",
+        x: TensorLike,
+        /,
+        out: None = None,
+        *,
+        where: bool = True,
+        dtype: DTypeLike | None = None,
+        casting: str = "same_kind",
+        order: str | None = "K",
         subok: bool = True,
-    ) -> Any: ...
+    ) -> Tensor: ...
 
 
+class BinaryUfunc(Protocol):
+    """A universal function of two inputs."""
+
+    __name__: str
+    __qualname__: str
+    ufunc: np.ufunc
+
+    def __call__(
+        self,
+        x1: TensorLike,
+        x2: TensorLike,
+        /,
+        out: None = None,
+        *,
+        where: bool = True,
+        dtype: DTypeLike | None = None,
+        casting: str = "same_kind",
+        order: str | None = "K",
+        subok: bool = True,
+    ) -> Tensor: ...
+
+
+_SIGNATURES: Final = [
+    inspect.signature(function.__call__).replace(
+        parameters=list(inspect.signature(function.__call__).parameters.values())[1:]
+    )
+    for function in (UnaryUfunc, BinaryUfunc)
+]
+"""The signatures of universal functions by their number of inputs, for ``help``."""
 _WEAK: Final = (int, float, complex)
 _ORDERS: Final = ("K", "A", "C", None)
 
 
+def unary(
+    module: str, name: str, doc: str, function: Callable[..., Any], inputs: str, result: str
+) -> UnaryUfunc:
+    """A universal function of one input; see :func:`universal`."""
+    wrapper: UnaryUfunc = universal(module, name, doc, function, inputs, result)
+    return wrapper
+
+
+def binary(
+    module: str, name: str, doc: str, function: Callable[..., Any], inputs: str, result: str
+) -> BinaryUfunc:
+    """A universal function of two inputs; see :func:`universal`."""
+    wrapper: BinaryUfunc = universal(module, name, doc, function, inputs, result)
+    return wrapper
+
+
 def universal(
     module: str, name: str, doc: str, function: Callable[..., Any], inputs: str, result: str
-) -> UniversalFunction:
+) -> Any:
     """``np.<name>`` on tensors: ``function`` of inputs in the dtypes that NumPy computes in.
 
     Args:
@@ -52,12 +103,12 @@ def universal(
     ufunc: np.ufunc = getattr(np, name)
 
     def call(
-        *x: Any,
-        out: Any = None,
-        where: Any = True,
-        dtype: Any = None,
-        casting: Any = "same_kind",
-        order: str = "K",
+        *x: TensorLike,
+        out: object = None,
+        where: bool = True,
+        dtype: DTypeLike | None = None,
+        casting: str = "same_kind",
+        order: str | None = "K",
         subok: bool = True,
     ) -> Any:
         try:
@@ -76,11 +127,12 @@ def universal(
             hide_frames(error)
             raise
 
-    wrapper = cast(UniversalFunction, call)
+    wrapper: Any = call
     wrapper.__name__ = wrapper.__qualname__ = name
     wrapper.__doc__ = f"{doc}\n\n{_sections(ufunc)}\n{_example(ufunc, inputs, result)}"
     wrapper.__module__ = module
     wrapper.ufunc = ufunc
+    wrapper.__signature__ = _SIGNATURES[ufunc.nin - 1]
     return wrapper
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,8 +23,11 @@ from dualflow.ops.static import known_value, static_int
 from dualflow.ops.tensor import Tensor
 from dualflow.ops.trigonometric import atan2, sin
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import TensorLike
 
-def isreal(x: Any) -> Tensor:
+
+def isreal(x: TensorLike) -> Tensor:
     """Whether the imaginary part of each element is 0.
 
     Returns:
@@ -37,7 +40,7 @@ def isreal(x: Any) -> Tensor:
     return equal(imag(x), 0)
 
 
-def iscomplex(x: Any) -> Tensor:
+def iscomplex(x: TensorLike) -> Tensor:
     """Whether the imaginary part of each element is not 0.
 
     Returns:
@@ -50,7 +53,7 @@ def iscomplex(x: Any) -> Tensor:
     return not_equal(imag(x), 0)
 
 
-def iscomplexobj(x: Any) -> bool:
+def iscomplexobj(x: TensorLike) -> bool:
     """Whether the dtype is complex.
 
     Returns:
@@ -63,7 +66,7 @@ def iscomplexobj(x: Any) -> bool:
     return tensor(x).dtype.is_complex
 
 
-def isrealobj(x: Any) -> bool:
+def isrealobj(x: TensorLike) -> bool:
     """Whether the dtype is not complex.
 
     Returns:
@@ -76,7 +79,7 @@ def isrealobj(x: Any) -> bool:
     return not iscomplexobj(x)
 
 
-def isscalar(element: Any) -> bool:
+def isscalar(element: object) -> bool:
     """Whether ``element`` is a number of Python's or NumPy's; False for tensors.
 
     Raises nothing.
@@ -94,7 +97,7 @@ def isscalar(element: Any) -> bool:
     return np.isscalar(element)
 
 
-def isposinf(x: Any, out: Any = None) -> Tensor:
+def isposinf(x: TensorLike, out: None = None) -> Tensor:
     """Whether each element is inf.
 
     Args:
@@ -114,7 +117,7 @@ def isposinf(x: Any, out: Any = None) -> Tensor:
     return _infinite(x, 1)
 
 
-def isneginf(x: Any, out: Any = None) -> Tensor:
+def isneginf(x: TensorLike, out: None = None) -> Tensor:
     """Whether each element is -inf.
 
     Args:
@@ -141,7 +144,7 @@ def _infinite(x: Any, sign: int) -> Tensor:
     return equal(v, sign * math.inf) if v.dtype.is_floating else zeros_like(v, bool)
 
 
-def iterable(y: Any) -> bool:
+def iterable(y: TensorLike) -> bool:
     """Whether ``y`` can be iterated over.
 
     Raises nothing.
@@ -162,7 +165,7 @@ def iterable(y: Any) -> bool:
 # Parts
 
 
-def real(val: Any) -> Tensor:
+def real(val: TensorLike) -> Tensor:
     """The real part of each element.
 
     Args:
@@ -182,7 +185,7 @@ def real(val: Any) -> Tensor:
     return complex_numbers.real(x) if x.dtype.is_complex else identity(x)
 
 
-def imag(val: Any) -> Tensor:
+def imag(val: TensorLike) -> Tensor:
     """The imaginary part of each element; 0 for real numbers.
 
     Args:
@@ -202,7 +205,7 @@ def imag(val: Any) -> Tensor:
     return complex_numbers.imag(x) if x.dtype.is_complex else zeros_like(x)
 
 
-def angle(z: Any, deg: bool = False) -> Tensor:
+def angle(z: TensorLike, deg: bool = False) -> Tensor:
     """The angle of complex numbers, in (-pi, pi].
 
     Args:
@@ -224,7 +227,7 @@ def angle(z: Any, deg: bool = False) -> Tensor:
     return radians * (180 / math.pi) if deg else radians
 
 
-def real_if_close(a: Any, tol: Any = 100) -> Tensor:
+def real_if_close(a: TensorLike, tol: float = 100) -> Tensor:
     """The real parts if all imaginary parts are close to 0, else ``a``.
 
     Args:
@@ -254,7 +257,7 @@ def real_if_close(a: Any, tol: Any = 100) -> Tensor:
 # Rounding and limits
 
 
-def round(a: Any, decimals: Any = 0, out: Any = None) -> Tensor:
+def round(a: TensorLike, decimals: TensorLike = 0, out: None = None) -> Tensor:
     """The elements rounded to ``decimals`` decimal places; halves go to the even neighbour.
 
     Args:
@@ -289,7 +292,7 @@ def round(a: Any, decimals: Any = 0, out: Any = None) -> Tensor:
     return rounding.round(x * unit) / unit if digits > 0 else rounding.round(x / unit) * unit
 
 
-def around(a: Any, decimals: Any = 0, out: Any = None) -> Tensor:
+def around(a: TensorLike, decimals: TensorLike = 0, out: None = None) -> Tensor:
     """The elements rounded to ``decimals`` decimal places; the same as :func:`round`.
 
     Args:
@@ -308,7 +311,7 @@ def around(a: Any, decimals: Any = 0, out: Any = None) -> Tensor:
     return round(a, decimals, out)
 
 
-def fix(x: Any, out: Any = None) -> Tensor:
+def fix(x: TensorLike, out: None = None) -> Tensor:
     """The integer part of each element: rounding towards zero.
 
     Args:
@@ -326,13 +329,13 @@ def fix(x: Any, out: Any = None) -> Tensor:
 
 
 def clip(
-    a: Any,
-    a_min: Any = None,
-    a_max: Any = None,
-    out: Any = None,
+    a: TensorLike,
+    a_min: TensorLike | None = None,
+    a_max: TensorLike | None = None,
+    out: None = None,
     *,
-    min: Any = None,
-    max: Any = None,
+    min: TensorLike | None = None,
+    max: TensorLike | None = None,
     **kwargs: Any,
 ) -> Tensor:
     """The elements limited to the range from ``a_min`` to ``a_max``.
@@ -371,7 +374,13 @@ def clip(
     return identity(x)
 
 
-def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
+def nan_to_num(
+    x: TensorLike,
+    copy: bool = True,
+    nan: TensorLike = 0.0,
+    posinf: TensorLike | None = None,
+    neginf: TensorLike | None = None,
+) -> Tensor:
     """The elements with nan and the infinities replaced by numbers.
 
     Args:
@@ -399,7 +408,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     return choose(isinf(v), at_infinity, finite)
 
 
-def i0(x: Any) -> Tensor:
+def i0(x: TensorLike) -> Tensor:
     """The modified Bessel function of the first kind of order 0.
 
     Args:
@@ -418,7 +427,7 @@ def i0(x: Any) -> Tensor:
     return bessel_i0(inexact(x))
 
 
-def sinc(x: Any) -> Tensor:
+def sinc(x: TensorLike) -> Tensor:
     """``sin(pi * x) / (pi * x)``, and 1 at 0.
 
     Returns:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,8 +12,11 @@ from dualflow.numpy.operands import tensor
 from dualflow.ops.static import static_int
 from dualflow.ops.tensor import Tensor
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import IntLike
 
-def bartlett(M: Any) -> Tensor:
+
+def bartlett(M: IntLike) -> Tensor:
     """The Bartlett window: a triangle from 0 to 1 and back.
 
     Returns:
@@ -29,7 +32,7 @@ def bartlett(M: Any) -> Tensor:
     return tensor(np.bartlett(static_int(M, "M")))
 
 
-def blackman(M: Any) -> Tensor:
+def blackman(M: IntLike) -> Tensor:
     """The Blackman window: ``0.42 - 0.5 * cos(t) + 0.08 * cos(2 * t)`` for ``t`` from 0 to ``2 * pi``.
 
     Returns:
@@ -45,7 +48,7 @@ def blackman(M: Any) -> Tensor:
     return tensor(np.blackman(static_int(M, "M")))
 
 
-def hamming(M: Any) -> Tensor:
+def hamming(M: IntLike) -> Tensor:
     """The Hamming window: ``0.54 - 0.46 * cos(t)`` for ``t`` from 0 to ``2 * pi``.
 
     Returns:
@@ -61,7 +64,7 @@ def hamming(M: Any) -> Tensor:
     return tensor(np.hamming(static_int(M, "M")))
 
 
-def hanning(M: Any) -> Tensor:
+def hanning(M: IntLike) -> Tensor:
     """The Hann window: ``0.5 - 0.5 * cos(t)`` for ``t`` from 0 to ``2 * pi``.
 
     Returns:
@@ -77,7 +80,7 @@ def hanning(M: Any) -> Tensor:
     return tensor(np.hanning(static_int(M, "M")))
 
 
-def kaiser(M: Any, beta: Any) -> Tensor:
+def kaiser(M: IntLike, beta: float) -> Tensor:
     """The Kaiser window: ``i0(beta * sqrt(1 - t**2)) / i0(beta)`` for ``t`` from -1 to 1.
 
     Args:

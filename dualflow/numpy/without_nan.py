@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from dualflow.ops.selection import where as choose
 from dualflow.ops.statistics import squared_magnitude
 from dualflow.ops.tensor import Tensor
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, DTypeLike, TensorLike
+
 
 def _replaced(a: Any, value: Any) -> Any:
     """``a`` with ``value`` in place of nan."""
@@ -36,13 +39,13 @@ def _present(x: Any, where: Any) -> Any:
 
 
 def nansum(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
+    a: TensorLike,
+    axis: AxisLike | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
     keepdims: bool = False,
-    initial: Any = 0,
-    where: Any = True,
+    initial: TensorLike = 0,
+    where: bool = True,
 ) -> Tensor:
     """The sum of the elements that are not nan; 0 for none.
 
@@ -61,13 +64,13 @@ def nansum(
 
 
 def nanprod(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
+    a: TensorLike,
+    axis: AxisLike | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
     keepdims: bool = False,
-    initial: Any = 1,
-    where: Any = True,
+    initial: TensorLike = 1,
+    where: bool = True,
 ) -> Tensor:
     """The product of the elements that are not nan; 1 for none.
 
@@ -85,7 +88,9 @@ def nanprod(
     return reductions.prod(_replaced(a, 1), axis, dtype, out, keepdims, initial, where)
 
 
-def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tensor:
+def nancumsum(
+    a: TensorLike, axis: AxisLike | None = None, dtype: DTypeLike | None = None, out: None = None
+) -> Tensor:
     """The cumulative sums along ``axis``, where nan counts as 0.
 
     Args:
@@ -102,7 +107,9 @@ def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> T
     return accumulation.cumsum(_replaced(a, 0), axis, dtype, out)
 
 
-def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tensor:
+def nancumprod(
+    a: TensorLike, axis: AxisLike | None = None, dtype: DTypeLike | None = None, out: None = None
+) -> Tensor:
     """The cumulative products along ``axis``, where nan counts as 1.
 
     Args:
@@ -131,12 +138,12 @@ def _extreme(of: Any, worst: Any, a: Any, axis: Any, keepdims: bool, initial: An
 
 
 def nanmax(
-    a: Any,
-    axis: Any = None,
-    out: Any = None,
+    a: TensorLike,
+    axis: AxisLike | None = None,
+    out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = True,
+    initial: TensorLike | None = None,
+    where: bool = True,
 ) -> Tensor:
     """The largest of the elements that are not nan; nan where there are none.
 
@@ -155,12 +162,12 @@ def nanmax(
 
 
 def nanmin(
-    a: Any,
-    axis: Any = None,
-    out: Any = None,
+    a: TensorLike,
+    axis: AxisLike | None = None,
+    out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = True,
+    initial: TensorLike | None = None,
+    where: bool = True,
 ) -> Tensor:
     """The smallest of the elements that are not nan; nan where there are none.
 
@@ -186,7 +193,9 @@ def _position(of: Any, worst: Any, a: Any, axis: Any, keepdims: bool) -> Tensor:
     return of(x, axis, keepdims=keepdims)
 
 
-def nanargmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
+def nanargmax(
+    a: TensorLike, axis: AxisLike | None = None, out: None = None, *, keepdims: bool = False
+) -> Tensor:
     """The index of the largest of the elements that are not nan, the first of several.
 
     Args:
@@ -206,7 +215,9 @@ def nanargmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: bool = Fal
     return _position(reductions.argmax, -np.inf, a, axis, keepdims)
 
 
-def nanargmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
+def nanargmin(
+    a: TensorLike, axis: AxisLike | None = None, out: None = None, *, keepdims: bool = False
+) -> Tensor:
     """The index of the smallest of the elements that are not nan, the first of several.
 
     Args:
@@ -227,13 +238,13 @@ def nanargmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: bool = Fal
 
 
 def nanmean(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
+    a: TensorLike,
+    axis: AxisLike | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
     keepdims: bool = False,
     *,
-    where: Any = True,
+    where: bool = True,
 ) -> Tensor:
     """The mean of the elements that are not nan; nan where there are none.
 
@@ -255,16 +266,16 @@ def nanmean(
 
 
 def nanvar(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: Any = 0,
+    a: TensorLike,
+    axis: AxisLike | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: TensorLike = 0,
     keepdims: bool = False,
     *,
-    where: Any = True,
-    mean: Any = None,
-    correction: Any = None,
+    where: bool = True,
+    mean: TensorLike | None = None,
+    correction: TensorLike | None = None,
 ) -> Tensor:
     """The variance of the elements that are not nan; nan where there are ``ddof`` or fewer.
 
@@ -305,16 +316,16 @@ def nanvar(
 
 
 def nanstd(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: Any = 0,
+    a: TensorLike,
+    axis: AxisLike | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: TensorLike = 0,
     keepdims: bool = False,
     *,
-    where: Any = True,
-    mean: Any = None,
-    correction: Any = None,
+    where: bool = True,
+    mean: TensorLike | None = None,
+    correction: TensorLike | None = None,
 ) -> Tensor:
     """The standard deviation of the elements that are not nan: the square root of :func:`nanvar`.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from dualflow.core import dispatch
 from dualflow.core.errors import InvalidArgumentError
@@ -103,9 +103,17 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
     return sqrt(reduce_sum(stack(halves)) * 2)
 
 
+@overload
+def clip_by_global_norm(
+    t_list: Sequence[Tensor], clip_norm: TensorLike, use_norm: bool | None = None, name: str | None = None
+) -> tuple[list[Tensor], Tensor]: ...
+@overload
 def clip_by_global_norm(
     t_list: Sequence[Any], clip_norm: TensorLike, use_norm: bool | None = None, name: str | None = None
-) -> tuple[list[Tensor | None], Tensor]:
+) -> tuple[list[Tensor | None], Tensor]: ...
+def clip_by_global_norm(
+    t_list: Sequence[Any], clip_norm: TensorLike, use_norm: bool | None = None, name: str | None = None
+) -> tuple[Any, Tensor]:
     """The tensors of ``t_list`` scaled by one factor so that their global norm is at most ``clip_norm``.
 
     Pascanu, Mikolov and Bengio, "On the difficulty of training recurrent neural networks" (2013).

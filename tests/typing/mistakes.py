@@ -79,3 +79,34 @@ def gradients(x: df.Tensor, v: df.Variable) -> None:
     tape.gradient(y, [v]).shape  # wrong
     tape.gradient(y, v, unconnected="zero")  # wrong
     tape.gradient(y, v, unconnected_gradients="zero").shape
+
+
+def arguments(x: df.Tensor) -> None:
+    df.matmul("x", object())  # wrong
+    df.matmul(x)  # wrong
+    df.reduce_sum(x, axis="rows")  # wrong
+    df.reduce_mean(x, axis=["rows"])  # wrong
+    df.concat([x, x], axis="last")  # wrong
+    df.argmax(x, axis=1.5)  # wrong
+    df.reshape(x, ["two", "three"])  # wrong
+    df.zeros(["two", "three"])  # wrong
+    df.zeros("2")  # wrong
+    df.broadcast_to(x)  # wrong
+    df.cast(x)  # wrong
+    df.cast(x, 3.5)  # wrong
+    df.ones([2], dtype=[2])  # wrong
+    df.random.normal(["two"])  # wrong
+    df.nn.conv2d(x, x, strides="1", padding="SAME")  # wrong
+    df.one_hot(x, depth="three")  # wrong
+    df.numpy.add(x)  # wrong
+    df.numpy.add(x, x, out=x)  # wrong
+    df.numpy.exp(object())  # wrong
+    df.numpy.sort(x, axis="rows")  # wrong
+    df.numpy.zeros(["two"])  # wrong
+    df.keras.nosuch  # wrong
+    df.keras.Sequential().fit(x, epoch=1)  # wrong
+    df.keras.Sequential().fit(x, verbose=0)
+    df.numpy.add(1, [2.0]).shape
+    df.zeros((2, 3), "float64").shape
+    df.zeros(df.shape(x), np.float32).shape
+    df.reduce_sum(x, axis=np.array([0])).shape

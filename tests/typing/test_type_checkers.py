@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-SCRIPT, MISTAKES = HERE / "script.py", HERE / "mistakes.py"
-
-
-FILES = [SCRIPT, MISTAKES]
+PROGRAMS = [HERE / "script.py", HERE / "program.py"]
+MISTAKES = HERE / "mistakes.py"
+FILES = [*PROGRAMS, MISTAKES]
 
 
 def mypy(room: Path) -> set[tuple[str, int]]:
@@ -48,8 +47,9 @@ def reported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     return lambda path: {line for name, line in found if name == path.name}
 
 
-def test_a_program_is_accepted(reported) -> None:
-    assert reported(SCRIPT) == set()
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
+def test_a_program_is_accepted(reported, program: Path) -> None:
+    assert reported(program) == set()
 
 
 def test_each_mistake_is_reported_and_nothing_else(reported) -> None:
@@ -57,6 +57,7 @@ def test_each_mistake_is_reported_and_nothing_else(reported) -> None:
     assert reported(MISTAKES) == {i for i, line in enumerate(lines, 1) if line.endswith("# wrong")}
 
 
-def test_the_program_runs() -> None:
-    done = subprocess.run([sys.executable, str(SCRIPT)], capture_output=True, text=True, check=False)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
+def test_the_program_runs(program: Path) -> None:
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
