@@ -263,7 +263,11 @@ class KernelWriter:
         registers = [r for accumulator in accumulators for r in accumulator]
         iteration += [Store(_partial(first + i), r) for i, r in enumerate(registers)]
         join = KernelWriter(self.nest, self.lanes)._join(dtypes)
-        return self._as_run((*before, Chunks(0, size, extent, tuple(iteration))), count, dtypes, join)
+        run = self._as_run((*before, Chunks(0, size, extent, tuple(iteration))), count, dtypes, join)
+        if type(count) is int:
+            return run
+        assumed = typical(count) * iterations / max(1, typical(self.nest.loops[0].extent))
+        return run._replace(work=run.work * assumed)  # whole chunks, of which there is one at least
 
     def _buffers_used(self) -> int:
         """The number of buffers that the nest accesses; partial results come after them."""

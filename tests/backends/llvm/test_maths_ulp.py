@@ -435,7 +435,7 @@ def test_numbers_become_constants_of_the_other_operand(elementwise):
 def test_float_functions_refuse_integers():
     module = LlvmModule()
     x = module.function("f", I32, [("x", I32)]).args[0]
-    with pytest.raises(DTypeError, match="given i32: cast it to a float dtype"):
+    with pytest.raises(DTypeError, match="got i32: cast it to a float dtype"):
         Maths(module).exp(x)
 
 
