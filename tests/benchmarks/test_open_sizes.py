@@ -1,0 +1,38 @@
+"""The table of open sizes runs for a moment, and has a line for each row."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dualflow as df
+from benchmarks.open_sizes import PROGRAMS
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("name", ["softmax, 4096x10", "MLP step, 64", "attention, 8x128x64"])
+def test_a_program_computes_the_same_with_open_and_with_static_sizes(name: str) -> None:
+    program = PROGRAMS[name]
+    opened = df.function(program.function, input_signature=program.signature)
+    for change in (0, 3):
+        arguments = program.arguments(change)
+        np.testing.assert_allclose(opened(*arguments), program.function(*arguments), rtol=2e-4, atol=2e-5)
+
+
+def test_the_table_has_a_line_for_each_row(tmp_path: Path) -> None:
+    path = tmp_path / "figures.json"
+    options = ["--rows", "add,LSTM", "--seconds", "0.01", "--sizes", "2", "--json", str(path)]
+    command = [sys.executable, "-m", "benchmarks.open_sizes", *options]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    figures = json.loads(path.read_text(encoding="utf-8"))
+    assert list(figures) == ["add, 100", "LSTM, 100 steps"]
+    lines = ended.stdout.splitlines()
+    assert len(lines) == 4
+    assert all(line.startswith("| ") and line.count("|") == 8 for line in lines)
