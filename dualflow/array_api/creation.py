@@ -98,8 +98,6 @@ _DEFAULTS = {"i": int64, "u": int64, "f": float64, "c": complex128}
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
     """The elements of another library's array, by the DLPack protocol.
 
-    >>> import numpy as np
-
     Args:
         x: an object with ``__dlpack__`` and ``__dlpack_device__``.
         device: the CPU, which is the only device.
@@ -113,7 +111,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
         BufferError: ``copy=False`` where ``x`` has to be copied.
         InvalidArgumentError: another device.
 
-    >>> import dualflow.array_api as xp
+    >>> import dualflow.array_api as xp, numpy as np
     >>> xp.from_dlpack(np.arange(3.0))
     Array([0., 1., 2.], dtype=float64)
     """

@@ -46,7 +46,7 @@ class TangentTable:
 
 
 class AccumulatingEngine(DelegatingEngine):
-    """``base``; computes the tangent of each result as well.
+    """An engine that runs ops on ``base`` and computes the tangents of their results.
 
     Tangents are computed on ``base``: outer tapes and accumulators record their ops.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from dualflow.core.dispatch import AbstractVariable
 from dualflow.core.errors import (
@@ -21,9 +21,6 @@ from dualflow.graph.ir import Node, Value
 from dualflow.graph_mode.graph_engine import GraphEngine
 from dualflow.graph_mode.names import UnknownNameError
 from dualflow.graph_mode.operation import Operation
-
-if TYPE_CHECKING:
-    pass
 
 innermost_graph: Final[ContextVar[ExplicitGraph | None]] = ContextVar("dualflow_graph", default=None)
 """The graph of each thread's innermost ``as_default`` block."""
@@ -104,14 +101,15 @@ class ExplicitGraph:
 
     @entry
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> NoReturn:
-        """TensorFlow's protocol buffer of the graph, which does not exist here.
+        """Not available: TensorFlow's exported form of a graph.
 
         Raises:
             NotFoundError: always; :meth:`get_operations` lists the operations of the graph.
         """
         raise NotFoundError(
-            "A graph has no GraphDef: dualflow neither reads nor writes TensorFlow's protocol buffers. "
-            "graph.get_operations() lists its operations with their inputs and outputs."
+            "A graph has no GraphDef: it can't be exported to TensorFlow or imported from it. "
+            "graph.get_operations() lists its operations with their inputs and outputs, and df.summary.graph "
+            "writes it for TensorBoard."
         )
 
     def finalize(self) -> None:

@@ -38,7 +38,7 @@ def cumsum(
         dtype: the dtype to add in; by default that of ``a``, 64 bits for integers and bools.
 
     Returns:
-        A tensor with the shape of ``a``, and the dtype.
+        A tensor of ``dtype`` with the shape of ``a``; without ``axis`` a vector of all elements.
 
     >>> import dualflow as df
     >>> df.numpy.cumsum([[1, 2], [3, 4]]).numpy()
@@ -58,7 +58,7 @@ def cumprod(
         dtype: the dtype to multiply in; by default that of ``a``, 64 bits for integers and bools.
 
     Returns:
-        A tensor with the shape of ``a``, and the dtype.
+        A tensor of ``dtype`` with the shape of ``a``; without ``axis`` a vector of all elements.
 
     >>> import dualflow as df
     >>> df.numpy.cumprod([2, 3, 4]).numpy()
@@ -132,7 +132,7 @@ def _cumulated(a: Any, axis: Any, dtype: Any) -> tuple[Any, int]:
     x = tensor(a)
     if axis is None and len(x.shape) != 1:
         raise InvalidArgumentError(
-            f"The axis has to be named of shape {x.shape}, which is no vector; give axis=."
+            f"An array of shape {x.shape} needs axis=: only vectors have a default axis."
         )
     return _along(x, 0 if axis is None else axis, dtype)
 

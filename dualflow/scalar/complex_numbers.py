@@ -16,7 +16,7 @@ from dualflow.scalar.tracing import trace
 
 
 def hypotenuse(m: Any, x: Any, y: Any) -> Any:
-    """``big * sqrt(1 + (small / big) ** 2)``, whose squares neither overflow nor underflow."""
+    """``sqrt(x**2 + y**2)`` without overflow: ``a * sqrt(1 + (b / a)**2)`` for the larger part ``a``."""
     x, y = m.abs(x), m.abs(y)
     big, small = m.maximum(x, y), m.minimum(x, y)
     ratio = m.where(m.equal(big, small), 1, small / big)

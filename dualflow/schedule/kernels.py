@@ -280,7 +280,7 @@ class KernelWriter:
         return len(self.arguments.buffers)
 
     def _join(self, dtypes: Sequence[DType]) -> Run:
-        """Combine the partial results in order, finalize the reductions, and run the stores of no chunk."""
+        """Combine the partial results in order, finalize the reductions, and store what depends on them."""
         first, reductions = self._buffers_used(), self._reductions(0)
         accumulators = [self._accumulator(s) for s in reductions]
 

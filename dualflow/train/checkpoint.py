@@ -36,10 +36,9 @@ _OWN: Final = frozenset({"_root", "_counter", "_lock"})
 class Checkpoint:
     """Saves and restores the values of all variables that are reachable from its objects.
 
-    Objects are reached from this one by attribute names, list indices and dict keys: ``df.Module`` s,
-        instances
-    of users' classes, optimizers with their slots, generators, iterators over datasets, other checkpoints.
-    They are restored by the same names. Variables that are created after a restore are restored when they are
+    Objects are reached from this one by attribute names, list indices and dict keys: modules, instances of
+    users' classes, optimizers with their slots, generators, iterators over datasets, other checkpoints. They
+    are restored by the same names. Variables that are created after a restore are restored when they are
     first read.
 
     A checkpoint is a folder with the arrays in the safetensors format and the rest in JSON. Writing is
@@ -49,8 +48,8 @@ class Checkpoint:
         root: an object whose children become the checkpoint's own.
         kwargs: more objects, by name.
 
-        Raises:
-            InvalidArgumentError: an object can't hold variables, or ``root`` has another object of that name.
+    Raises:
+        InvalidArgumentError: an object can't hold variables, or ``root`` has another object of that name.
 
     >>> import tempfile
     >>> import dualflow as df

@@ -1,4 +1,4 @@
-"""The values that a failed check reports, which it stores in the parameter table."""
+"""Where machine code stores the operands of a failed check, for the text of its error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 
 
 class CheckValues(NamedTuple):
-    """The indices in the parameter table at which the inputs of a check, without the first, are stored.
+    """The indices in the parameter table at which the inputs of a check from the second on are stored.
 
     Calls of a graph share the table: if two fail concurrently, each may report the other's values.
     """
@@ -22,7 +22,7 @@ class CheckValues(NamedTuple):
     indices: tuple[int, ...]
 
     def arrays(self, node: Node, params: Array) -> list[Array]:
-        """The inputs of the check ``node``, without the first, at its failure."""
+        """The inputs of the check ``node`` from the second on, as they were when it failed."""
         inputs = []
         for index, value in zip(self.indices, node.inputs[1:], strict=True):
             raw = params[index:].view(np.uint8)[: value.spec.nbytes]

@@ -54,32 +54,36 @@ def c_call(
     if not isinstance(executable, Executable):
         return None
     layout, slots = probe(EagerTensor), variable_slots(Variable)
-    if layout is None or slots is None or not _is_one_part(executable):
+    if layout is None or slots is None or not _is_callable_from_c(executable):
         return None
     return builtin(layout, _descriptor(executable, form, pack, fail, slots), refuse)
 
 
-def _is_one_part(executable: Executable) -> bool:
-    """Whether the graph is one function of machine code, and writes to no variables but captured ones."""
+def _is_callable_from_c(executable: Executable) -> bool:
+    """Whether the entry code can call the graph: one function of machine code, on buffers it can provide."""
     graph, plan, program = executable.graph, executable.plan, executable.program
     arguments = set(graph.arguments)
     tensors = [c.source for c in graph.captures if not c.variable]
     return (
+        # one native function, and no host calls with arrays of their own
         len(program.parts) == 1
-        and (not plan.sized or program.standalone is not None)
         and program.parts[0].entry is not None
         and not plan.temporaries
-        and (not plan.argument_sizes or _has_own_parameters(program))
-        and all(is_static(v.spec.shape) for v in graph.inputs[len(graph.arguments) :])
+        # each call needs a parameter table of its own where it computes sizes
+        and (not plan.sized or program.standalone is not None)
+        and (not plan.argument_sizes or _fits_on_stack(program))
+        # variables that are arguments can't be updated in place; captured arrays are read as they are
         and not any(u.input in arguments for u in graph.updates)
+        and all(is_static(v.spec.shape) for v in graph.inputs[len(graph.arguments) :])
         and all(type(t) is EagerTensor and t._array.flags.c_contiguous for t in tensors)
     )
 
 
-def _has_own_parameters(program: Program) -> bool:
-    """Whether each call can have its own parameter table, on the stack, whose contents end with the call.
+def _fits_on_stack(program: Program) -> bool:
+    """Whether a call can allocate its parameter table on the stack.
 
-    The error of a failed check is made after the call, from values that the program has stored in the table.
+    It can't if the table is large, or if the error of a check is made from values that the table holds after
+    the call.
     """
     checks = any(isinstance(message, CheckValues) for message, _ in program.messages)
     return len(program.params) <= MOST_PARAMS and not checks
@@ -135,19 +139,26 @@ def _arguments(form: CallForm) -> list[int | Fixed]:
     return [by_place[i] for i in range(form.arity)]
 
 
-def _input_spec(number: int, spec: TensorSpec, places: Mapping[tuple[int, int], int]) -> ArraySpec:
-    """The array of an input; the places are those of symbolic sizes, by input and axis."""
+def _input_spec(number: int, spec: TensorSpec, indices: Mapping[tuple[int, int], int]) -> ArraySpec:
+    """The array of an input; ``indices`` are the parameters of symbolic sizes, by input and axis."""
     axes = [(number, axis) for axis in range(spec.rank)]
-    shape = [-1 - places[axis] if axis in places else d for axis, d in zip(axes, spec.shape, strict=True)]
+    pairs = zip(axes, spec.shape, strict=True)
+    shape = [_size_in_parameter(indices[axis]) if axis in indices else d for axis, d in pairs]
     return ArraySpec(spec.dtype.dtype, tuple(shape))  # type: ignore[arg-type]  # no size is open
 
 
-def _output_spec(number: int, spec: TensorSpec, places: Sequence[Sequence[int]]) -> ArraySpec:
-    """The array of an output; the places are those of its sizes, where some are symbolic."""
+def _output_spec(number: int, spec: TensorSpec, indices: Sequence[Sequence[int]]) -> ArraySpec:
+    """The array of an output; ``indices`` are the parameters of the sizes of outputs with symbolic sizes."""
     if is_static(spec.shape):
         return _array_spec(spec)
-    pairs = zip(spec.shape, places[number], strict=True)
-    return ArraySpec(spec.dtype.dtype, tuple([d if type(d) is int else -1 - place for d, place in pairs]))
+    pairs = zip(spec.shape, indices[number], strict=True)
+    shape = [d if type(d) is int else _size_in_parameter(index) for d, index in pairs]
+    return ArraySpec(spec.dtype.dtype, tuple(shape))
+
+
+def _size_in_parameter(index: int) -> int:
+    """A size that a call stores in, or reads from, this parameter, as :class:`ArraySpec` encodes it."""
+    return -1 - index
 
 
 def _array_spec(spec: TensorSpec) -> ArraySpec:

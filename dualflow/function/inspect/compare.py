@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dualflow.core import dispatch
 from dualflow.core.tracebacks import entry
@@ -17,14 +17,11 @@ from dualflow.function.inspect.measure import CountingEngine, best_times, peak_b
 from dualflow.graph.compiled import CompileStats, KernelReport, PartReport
 from dualflow.graph.passes import optimise
 
-if TYPE_CHECKING:
-    from dualflow.core.argument_types import TensorLike
-
 _COST_RUNS = 3
 
 
 @entry
-def compare(f: TensorLike, *args: Any, **kwargs: Any) -> Comparison:
+def compare(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Comparison:
     """Run ``f(*args, **kwargs)`` eagerly and as a compiled graph, and measure both.
 
     The function is called about a hundred times each way, for about a second in all, or a few times if a call

@@ -9,9 +9,9 @@ with those of the trace, in the order of execution. It also checks the partition
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -34,14 +34,11 @@ from dualflow.graph.passes import optimise
 from dualflow.ops.op_kinds import Literal
 from dualflow.ops.record import Op
 
-if TYPE_CHECKING:
-    from dualflow.core.argument_types import TensorLike
-
 Array = np.ndarray[Any, Any]
 
 
 @entry
-def verify(f: TensorLike, *args: Any, **kwargs: Any) -> Verification:
+def verify(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Verification:
     """Run ``f(*args, **kwargs)`` eagerly and compiled, and find the first op at which they differ.
 
     Results and variables may differ by rounding, within the tolerance of :func:`dualflow.compare`. If they

@@ -145,7 +145,7 @@ def _of_shape(inputs: Sequence[Value], read: tuple[int, ...], node: Node) -> tup
 
 
 def _for_parts(node: Node, inputs: Sequence[Value], new_nodes: list[Node], op: Op | None = None) -> Value:
-    """The result of the node's op, or of ``op``, for parts of its inputs."""
+    """Append to ``new_nodes`` the node's op, or ``op``, applied to real and imaginary parts; its output."""
     new_nodes.append(
         Node(op or node.op, inputs, node.attrs, [_real(node.output.spec)], node.origin, node.also)
     )

@@ -55,11 +55,11 @@ def lstsq(
     if not fast or rows is None or columns is None:
         return _by_singular_values(a, b, l2_regularizer if fast else 0.0)
     if rows >= columns:
-        return cholesky_solve(_gram(a, True, l2_regularizer), matmul(a, b, adjoint_a=True))
-    return matmul(a, cholesky_solve(_gram(a, False, l2_regularizer), b), adjoint_a=True)
+        return cholesky_solve(_gram_factor(a, True, l2_regularizer), matmul(a, b, adjoint_a=True))
+    return matmul(a, cholesky_solve(_gram_factor(a, False, l2_regularizer), b), adjoint_a=True)
 
 
-def _gram(a: Any, of_columns: bool, weight: Any) -> Any:
+def _gram_factor(a: Any, of_columns: bool, weight: Any) -> Any:
     """The Cholesky factor of the products of all columns of ``a`` with each other, or of all rows."""
     gram = matmul(a, a, adjoint_a=of_columns, adjoint_b=not of_columns)
     if not (isinstance(weight, int | float) and weight == 0):

@@ -158,6 +158,6 @@ def safe_embedding_lookup_sparse(
     number = scatter_nd(places, cast(valid, float32), [count])
     if default_id is not None:
         row = embedding_lookup(embedding_weights, static_int(default_id, "default_id"), max_norm)
-        empty = reshape(number > 0, [count or 0, *[1] * (len(rows.shape) - 1)])
-        combined = where(empty, combined, row)
+        has_ids = reshape(number > 0, [count or 0, *[1] * (len(rows.shape) - 1)])
+        combined = where(has_ids, combined, row)
     return reshape(combined, [*outer, *rows.shape[1:]])

@@ -52,8 +52,8 @@ More are computed from a state that it draws.
 """
 
 
-_MOST_POISSON: Final = 9.2e18
-"""The least mean whose numbers may not fit into 64 bits."""
+_POISSON_MEAN_LIMIT: Final = 9.2e18
+"""Means from here on may give numbers that 64 bits do not hold."""
 
 
 class Source(Protocol):
@@ -173,8 +173,10 @@ def _gamma(alpha: Any, generator: Source) -> Any:
 
 
 def _poisson(lam: Any, dtype: DType, generator: Source) -> Any:
-    if not ((lam >= 0) & (lam < _MOST_POISSON)).all():
-        raise InvalidArgumentError(f"Poisson numbers take a mean from 0 to {_MOST_POISSON:.0e}, not {lam!r}.")
+    if not ((lam >= 0) & (lam < _POISSON_MEAN_LIMIT)).all():
+        raise InvalidArgumentError(
+            f"Poisson numbers take a mean from 0 to {_POISSON_MEAN_LIMIT:.0e}, not {lam!r}."
+        )
     return np.asarray(generator.philox.poisson(lam), dtype.dtype)
 
 

@@ -67,9 +67,7 @@ def _install() -> jit.Library:
     state_address = immortal.zeroed(_BLOCKS_BYTES, 64)
     handler = immortal.zeroed(_HANDLER_BYTES, 64)
     symbols = {name: jit.process_symbol(name) for name in _C} | {"df_blocks": state_address}
-    symbols |= {
-        name: functions[name] for name in ("PyArray_Empty", "PyDataMem_GetHandler", "PyDataMem_SetHandler")
-    }
+    symbols |= {name: functions[name] for name in _NUMPY}
     symbols["Py_DecRef"] = ctypes.cast(ctypes.pythonapi.Py_DecRef, ctypes.c_void_p).value or 0
     code = jit.compile_text(jit.shipped_text("blocks.ll"), ["df_block_empty", *_HANDLER_FUNCTIONS], symbols)
     handler_record = struct.pack(

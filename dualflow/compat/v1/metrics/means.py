@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dualflow.compat.v1.metrics.state import (
     Pair,
@@ -25,7 +25,7 @@ from dualflow.ops.selection import where
 from dualflow.ops.shapes import size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from dualflow.core.argument_types import TensorLike
 
@@ -183,7 +183,7 @@ def root_mean_squared_error(
 def mean_relative_error(
     labels: TensorLike,
     predictions: TensorLike,
-    normalizer: Callable[..., Any],
+    normalizer: TensorLike,
     weights: TensorLike | None = None,
     metrics_collections: str | Sequence[str] | None = None,
     updates_collections: str | Sequence[str] | None = None,
