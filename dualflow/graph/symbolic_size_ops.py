@@ -75,9 +75,14 @@ def has_symbolic_sizes(graph: Graph) -> bool:
     return any(map(binds_sizes, graph.nodes))
 
 
+def is_argument_size(node: Node) -> bool:
+    """Whether ``node`` binds a size variable to the size of an argument."""
+    return node.op is BIND_SIZE and bool(node.attrs.get("argument_axes"))
+
+
 def argument_sizes(graph: Graph) -> dict[SizeFactor, tuple[Axis, ...]]:
     """The size variables that are sizes of the graph's inputs, with the axes of which they are."""
-    bound = [n.attrs for n in graph.nodes if n.op is BIND_SIZE and n.attrs.get("argument_axes")]
+    bound = [n.attrs for n in graph.nodes if is_argument_size(n)]
     axes = {variable_of(attrs["size"]): attrs["argument_axes"] for attrs in bound}
     return {variable: equal for variable, equal in axes.items() if variable is not None}
 
@@ -85,8 +90,7 @@ def argument_sizes(graph: Graph) -> dict[SizeFactor, tuple[Axis, ...]]:
 def computes_sizes(graph: Graph) -> bool:
     """Whether a size is computed from data while the graph runs."""
     return any(
-        (n.op is BIND_SIZE and not n.attrs.get("argument_axes"))
-        or any(computes_sizes(body) for _, body in n.bodies)
+        (n.op is BIND_SIZE and not is_argument_size(n)) or any(computes_sizes(body) for _, body in n.bodies)
         for n in graph.nodes
     )
 

@@ -29,7 +29,13 @@ from dualflow.graph.compiled import Footprint, MemoryBlock
 from dualflow.graph.control_spec import LoopSpec, branches_of, loop_of
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.ir import Graph, Node, Update, Value
-from dualflow.graph.symbolic_size_ops import Axis, argument_sizes, computes_sizes, has_symbolic_sizes
+from dualflow.graph.symbolic_size_ops import (
+    Axis,
+    argument_sizes,
+    computes_sizes,
+    has_symbolic_sizes,
+    is_argument_size,
+)
 from dualflow.ops.op_kinds import Cond, Literal
 from dualflow.schedule.arena import Lifetime, assign
 from dualflow.schedule.copying import copy_node
@@ -247,7 +253,8 @@ class _Scope:
         preassigned = {
             v: allocation.strides for v, allocation in self.targets.items() if allocation.strides is not None
         }
-        self.steps = with_copies(nodes, {**self.strides, **preassigned}, table.capabilities)
+        steps = with_copies(nodes, {**self.strides, **preassigned}, table.capabilities)
+        self.steps = sorted(steps, key=lambda step: not is_argument_size(step.node))  # others read these
         self.allocations: dict[Value, Allocation] = {
             v: Allocation(BufferKind.INPUT, i) for i, v in enumerate(graph.inputs)
         }

@@ -86,6 +86,14 @@ def test_results_do_not_depend_on_the_sizes_of_earlier_calls(name: str) -> None:
     assert results[0] == results[1]
 
 
+def test_an_argument_is_returned_beside_values_whose_sizes_depend_on_data() -> None:
+    f = df.function(lambda x: (x, df.boolean_mask(x, x > 0.0), x * 2.0), input_signature=[spec(None)])
+    for n in (3, 1, 8, 0, 5):
+        x = np.arange(n, dtype=np.float32) - 2.0
+        for result, expected in zip(f(df.constant(x)), (x, x[x > 0], x * 2), strict=True):
+            np.testing.assert_array_equal(result, expected)
+
+
 @pytest.mark.llvm  # Numba's programs are those of one size
 @pytest.mark.skipif(bool(switches.checked_side()), reason="calls whose memory is checked are not C calls")
 def test_a_call_of_a_new_size_runs_no_python() -> None:
