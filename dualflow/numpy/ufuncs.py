@@ -139,12 +139,14 @@ def universal(
 def _sections(ufunc: np.ufunc) -> str:
     """The arguments, result and errors of a universal function, which follow from NumPy's."""
     one = ufunc.nin == 1
-    names = "the input ``x``" if one else "the inputs ``x1`` and ``x2``, whose shapes broadcast"
+    inputs = "x: a tensor, an array, a number or a list of them."
+    if not one:
+        inputs = "x1, x2: tensors, arrays, numbers or lists of them, whose shapes broadcast."
     tensors = "A tensor" if ufunc.nout == 1 else "A tuple of two tensors"
     shape = "of ``x``" if one else "to which the inputs broadcast"
     reasons = "" if one else "    InvalidArgumentError: the shapes do not broadcast.\n"
     return f"""Args:
-    *x: {names}: tensors, arrays, numbers or lists of them.
+    {inputs}
     out: must be None; tensors don't change.
     where: must be True; tensors don't change.
     dtype: the dtype to compute in; by default the one that NumPy computes in.

@@ -160,11 +160,8 @@ class OneEntry(dict[Any, Any]):
     def __setitem__(self, key: Any, value: Any) -> None:
         super().__setitem__(None, value)
 
-    def __getitem__(self, key: Any) -> Any:
-        return super().__getitem__(None)
-
-    def __contains__(self, key: object) -> bool:
-        return super().__contains__(None)
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        return super().setdefault(None, default)
 
 
 @pytest.mark.parametrize(
