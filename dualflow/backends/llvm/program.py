@@ -9,6 +9,7 @@ another module. A plan with host calls has an entry for each native part between
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -131,7 +132,11 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
     standalone = size_function = arena_param = None
     if plan.argument_sizes:
         arena_param = unit.param(arena_bytes)
-        size_function = write_size_function(unit, required, equal, _symbolic_shapes(plan), arena_bytes)
+        sizes = [unit.input_sizes[axes[0]] for axes in plan.argument_sizes.values()]
+        different = list(itertools.combinations(sizes, 2))
+        size_function = write_size_function(
+            unit, required, equal, different, _symbolic_shapes(plan), arena_bytes
+        )
     if plan.sized:
         write_setters(unit)
         standalone = _standalone(unit, parts)

@@ -117,13 +117,15 @@ def write_size_function(
     unit: Unit,
     required: Sequence[Node],
     equal: Sequence[tuple[int, int]],
+    different: Sequence[tuple[int, int]],
     shapes: Iterable[tuple[int, ...]],
     arena_bytes: int,
 ) -> str:
     """Write ``void sizes(params, status)``, which computes all sizes from those of arguments: its name.
 
     A call stores the sizes of its arguments at their places first. The status becomes :data:`OTHER_SIZES` if
-    the sizes at two places that have to be ``equal`` differ. The function fails if sizes that ``required``
+    two sizes that have to be ``equal`` differ, or two that have to be ``different`` are equal: then another
+    program serves the call, whatever calls there were before. The function fails if sizes that ``required``
     compares differ, if a value of ``shapes`` or the arena is larger than memory, or if elements that a
     statement accesses are outside of their buffer.
     """
@@ -136,9 +138,11 @@ def write_size_function(
     def value(size: int) -> EmittedValue:
         return emitted_size(b, unit, params, size, factors)
 
-    for place, other in equal:
-        with b.if_then(~b.load(params, place, I64).eq(b.load(params, other, I64))):
-            note_failure(b, status, b.constant(I64, OTHER_SIZES))
+    for pairs, are_equal in ((equal, True), (different, False)):
+        for index, other in pairs:
+            same = b.load(params, index, I64).eq(b.load(params, other, I64))
+            with b.if_then(~same if are_equal else same):
+                note_failure(b, status, b.constant(I64, OTHER_SIZES))
     first = unit.plan.calls[0].node
     for shape in shapes:
         elements = b.constant(F64, 1.0)

@@ -134,6 +134,18 @@ def test_axes_of_equal_and_of_different_sizes_have_programs_of_their_own() -> No
 
 
 @pytest.mark.llvm
+def test_sizes_choose_the_program_whatever_calls_there_were_before() -> None:
+    def served(*calls: tuple[int, int]) -> int:
+        add = df.function(lambda x, y: df.reduce_sum(x) + df.reduce_sum(y), input_signature=[spec(None)] * 2)
+        for n, m in calls:
+            assert float(add(*[df.constant(np.ones(k, np.float32)) for k in (n, m)])) == n + m
+        return len(add.concrete_functions[0]._traces)
+
+    assert served((2, 3), (3, 4), (5, 6), (4, 4)) == served((4, 4), (5, 5), (6, 6), (2, 3)) == 2
+    assert served((2, 3), (3, 4), (5, 6), (6, 5)) == served((4, 4), (5, 5), (0, 0)) == 1
+
+
+@pytest.mark.llvm
 def test_the_latest_programs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shape_variants, "MAX_PROGRAMS", 2)
     total = df.function(
