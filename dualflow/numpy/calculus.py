@@ -212,7 +212,8 @@ def trapezoid(y: TensorLike, x: TensorLike | None = None, dx: TensorLike = 1.0, 
         float64 for integers.
 
     Raises:
-        InvalidArgumentError: the shapes of ``x`` and ``y`` do not broadcast
+        InvalidArgumentError: ``x`` has not as many coordinates along ``axis`` as ``y`` has samples, or the
+            shapes do not broadcast
 
     >>> import dualflow as df
     >>> float(df.numpy.trapezoid([1, 2, 3]))
@@ -225,10 +226,15 @@ def trapezoid(y: TensorLike, x: TensorLike | None = None, dx: TensorLike = 1.0, 
         step: Any = dx if type(dx) in (int, float) else tensor(dx)
     else:
         places = tensor(x)
-        if len(places.shape) == 1:
-            step = reshape(places[1:] - places[:-1], [-1 if i == where else 1 for i in range(len(v.shape))])
-        else:
-            step = diff(places, axis=axis)
+        vector = len(places.shape) == 1
+        step = diff(places, axis=0 if vector else axis)
+        count, samples = places.shape[0 if vector else axis], v.shape[where]
+        if count != samples and None not in (count, samples):
+            raise InvalidArgumentError(
+                f"trapezoid takes a coordinate for each sample: x has {count} along the axis, y has {samples}."
+            )
+        if vector:
+            step = reshape(step, [-1 if i == where else 1 for i in range(len(v.shape))])
     total = v[(*front, slice(1, None))] + v[(*front, slice(None, -1))]
     areas = _times(step, total)
     return reduce_sum(areas if areas.dtype.is_inexact else to(areas, np.float64), where) / 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -379,13 +380,13 @@ def fftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Tensor:
 
     Raises:
         DTypeError: ``n`` is no integer.
-        ZeroDivisionError: ``n`` is 0.
+        InvalidArgumentError: ``n`` is 0 or less.
 
     >>> import dualflow as df
     >>> df.numpy.fft.fftfreq(4).numpy()
     array([ 0.  ,  0.25, -0.5 , -0.25])
     """
-    return tensor(np.fft.fftfreq(static_int(n, "n"))) / d
+    return _frequencies(np.fft.fftfreq, n) / d
 
 
 def rfftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Tensor:
@@ -400,13 +401,26 @@ def rfftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Tensor:
 
     Raises:
         DTypeError: ``n`` is no integer.
-        ZeroDivisionError: ``n`` is 0.
+        InvalidArgumentError: ``n`` is 0 or less.
 
     >>> import dualflow as df
     >>> df.numpy.fft.rfftfreq(4).numpy()
     array([0.  , 0.25, 0.5 ])
     """
-    return tensor(np.fft.rfftfreq(static_int(n, "n"))) / d
+    return _frequencies(np.fft.rfftfreq, n) / d
+
+
+def _frequencies(function: Callable[[int], Any], n: Any) -> Tensor:
+    """The frequencies of ``n`` samples that are 1 apart, by a function of NumPy.
+
+    Raises:
+        DTypeError: ``n`` is no integer.
+        InvalidArgumentError: ``n`` is 0 or less.
+    """
+    count = static_int(n, "n")
+    if count < 1:
+        raise InvalidArgumentError(f"Frequencies are of 1 sample or more, not {count}.")
+    return tensor(function(count))
 
 
 def fftshift(x: Any, axes: Any = None) -> Tensor:

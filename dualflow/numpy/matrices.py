@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dualflow.core.dispatch import TENSORS
-from dualflow.core.errors import InvalidArgumentError
+from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands
 from dualflow.numpy.docstrings import complete_docstrings
-from dualflow.numpy.operands import numpy_dtype, refuse, tensor, to
+from dualflow.numpy.operands import numpy_dtype, numpy_result, refuse, tensor, to
 from dualflow.ops.arrangement import reshape, transpose
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.creation import ones_like as like_ones
 from dualflow.ops.creation import zeros as filled_with_zeros
-from dualflow.ops.static import ints, static_int
+from dualflow.ops.static import static_int, static_shape
 from dualflow.ops.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -48,15 +49,14 @@ def eye(
         A matrix of shape (N, M), and the dtype.
 
     Raises:
-        ValueError: ``N`` or ``M`` is negative.
+        InvalidArgumentError: ``N`` or ``M`` is negative.
 
     >>> import dualflow as df
     >>> df.numpy.eye(2, 3, k=1).numpy().tolist()
     [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
     refuse("eye", like=like)
-    rows = static_int(N, "N")
-    columns = rows if M is None else static_int(M, "M")
+    rows, columns = static_shape([N, N if M is None else M])
     return convert_to_tensor(np.eye(rows, columns, static_int(k, "k"), numpy_dtype(dtype)))
 
 
@@ -71,7 +71,7 @@ def identity(n: IntLike, dtype: DTypeLike | None = None, *, like: object = None)
         A matrix of shape (n, n), and the dtype.
 
     Raises:
-        ValueError: ``n`` is negative.
+        InvalidArgumentError: ``n`` is negative.
 
     >>> import dualflow as df
     >>> df.numpy.identity(2).numpy().tolist()
@@ -86,16 +86,13 @@ def tri(
     """A matrix with ones on and below the diagonal ``k``, and zeros above.
 
     Args:
-        N: the number of rows.
-        M: the number of columns; ``N`` by default.
+        N: the number of rows; a negative one counts as 0.
+        M: the number of columns, likewise; ``N`` by default.
         k: the diagonal: 0 is the main one, positive ones are above it.
         dtype: the dtype; float64 by default.
 
     Returns:
         A matrix of shape (N, M), and the dtype.
-
-    Raises:
-        ValueError: ``N`` or ``M`` is negative.
 
     >>> import dualflow as df
     >>> df.numpy.tri(2, 3, dtype=int).numpy().tolist()
@@ -152,13 +149,13 @@ def indices(dimensions: TensorLike, dtype: DTypeLike = int, sparse: bool = False
         A tensor of shape (rank, *dimensions): one for each axis. With ``sparse``, a tuple of as many tensors.
 
     Raises:
-        ValueError: a size is negative.
+        InvalidArgumentError: a size is negative.
 
     >>> import dualflow as df
     >>> df.numpy.indices((2, 2)).numpy().tolist()
     [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
     """
-    sizes = ints(dimensions, "dimensions")
+    sizes = static_shape(dimensions)
     kind = numpy_dtype(dtype)
     if sparse:
         return tuple(convert_to_tensor(x) for x in np.indices(sizes, kind, sparse=True))
@@ -185,7 +182,7 @@ def fromfunction(
         The result of ``function``.
 
     Raises:
-        ValueError: a size is negative.
+        InvalidArgumentError: a size is negative.
 
     >>> import dualflow as df
     >>> df.numpy.fromfunction(lambda i, j: i + j, (2, 2)).numpy().tolist()
@@ -241,14 +238,19 @@ def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -
         A tensor with the shape and dtype of ``x``.
 
     Raises:
-        AttributeError: ``x`` has no ``__dlpack__``.
+        DTypeError: ``x`` has no ``__dlpack__``, or a dtype that tensors don't have.
+        InvalidArgumentError: the elements are not in the processor's memory.
 
     >>> import dualflow as df
     >>> import numpy
     >>> df.numpy.from_dlpack(numpy.arange(3)).numpy()
     array([0, 1, 2])
     """
-    return tensor(x if isinstance(x, TENSORS) else np.from_dlpack(x))
+    if isinstance(x, TENSORS):
+        return tensor(x)
+    if not hasattr(x, "__dlpack__"):
+        raise DTypeError(f"from_dlpack takes an array with __dlpack__, not {x!r}; use asarray for others.")
+    return tensor(numpy_result(lambda: np.from_dlpack(x), "copy the array to the processor's memory"))
 
 
 def frombuffer(
@@ -271,14 +273,17 @@ def frombuffer(
         A vector of ``count`` elements of the dtype.
 
     Raises:
-        ValueError: ``buffer`` is too short, or its size is no multiple of the dtype's.
+        InvalidArgumentError: ``buffer`` is too short, or its size is no multiple of the dtype's.
+        DTypeError: ``buffer`` has no bytes.
 
     >>> import dualflow as df
     >>> df.numpy.frombuffer(bytes([1, 0, 2, 0]), "int16").numpy()
     array([1, 2], dtype=int16)
     """
     refuse("frombuffer", like=like)
-    return tensor(np.frombuffer(buffer, numpy_dtype(dtype), count, offset))
+    kind = numpy_dtype(dtype)
+    remedy = f"{kind.name} has {kind.itemsize} bytes: pass dtype, count and offset that fit the buffer"
+    return tensor(numpy_result(lambda: np.frombuffer(buffer, kind, count, offset), remedy))
 
 
 def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1, *, like: object = None) -> Tensor:
@@ -293,7 +298,7 @@ def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1, *, like: ob
         A vector of the dtype.
 
     Raises:
-        ValueError: ``iter`` has fewer than ``count`` numbers.
+        InvalidArgumentError: ``iter`` has fewer than ``count`` numbers, or elements of another kind.
         DTypeError: ``like`` is passed, or ``dtype`` is no dtype that tensors have.
 
     >>> import dualflow as df
@@ -301,7 +306,9 @@ def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1, *, like: ob
     array([0, 1, 4])
     """
     refuse("fromiter", like=like)
-    return tensor(np.fromiter(iter, numpy_dtype(dtype), count))
+    kind = numpy_dtype(dtype)
+    numbers = list(iter if count < 0 else islice(iter, count))
+    return tensor(numpy_result(lambda: np.fromiter(numbers, kind, count), f"pass {kind.name} numbers, or count=-1"))
 
 
 complete_docstrings(globals())

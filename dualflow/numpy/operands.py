@@ -6,6 +6,7 @@ one; a NumPy scalar promotes as an array does.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 from typing import Any, Final, TypeVar
 
@@ -98,7 +99,7 @@ def agreed(*values: Any, dtype: Any = None) -> list[Tensor]:
     """
     tensors = [x if type(x) in _WEAK else tensor(x) for x in values]
     dtypes = {None if type(x) in _WEAK else x.dtype for x in tensors}
-    if dtype is None and len(dtypes) == 1 and None not in dtypes:
+    if not values or (dtype is None and len(dtypes) == 1 and None not in dtypes):
         return tensors
     target = numpy_dtype(dtype) if dtype is not None else result_type(*tensors)
     return [number(x, target) if type(x) in _WEAK else to(x, target) for x in tensors]
@@ -116,6 +117,21 @@ def number(x: Any, dtype: np.dtype[Any]) -> Tensor:
         raise InvalidArgumentError(
             f"{x} is outside of {dtype.name}, the dtype of the other operand; cast that first."
         ) from None
+
+
+def numpy_result(call: Callable[[], Any], remedy: str) -> Any:
+    """What ``call``, a call of NumPy, returns; its errors are raised as dualflow's, followed by ``remedy``.
+
+    Raises:
+        InvalidArgumentError: NumPy refuses a value.
+        DTypeError: NumPy refuses the kind of object.
+    """
+    try:
+        return call()
+    except (ValueError, ArithmeticError, BufferError, RuntimeError) as error:
+        raise InvalidArgumentError(f"{str(error).rstrip('.')}; {remedy}.") from error
+    except TypeError as error:
+        raise DTypeError(f"{str(error).rstrip('.')}; {remedy}.") from error
 
 
 def inexact(x: Any, dtype: Any = None) -> Tensor:

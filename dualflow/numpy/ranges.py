@@ -13,7 +13,7 @@ from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands
 from dualflow.numpy.docstrings import complete_docstrings
-from dualflow.numpy.operands import agreed, inexact, numpy_dtype, refuse, tensor, to
+from dualflow.numpy.operands import agreed, inexact, numpy_dtype, numpy_result, refuse, tensor, to
 from dualflow.ops.arithmetic import abs as magnitude
 from dualflow.ops.arithmetic import sign
 from dualflow.ops.arrangement import expand_dims, reshape, transpose
@@ -53,7 +53,7 @@ def arange(
         A vector of ``ceil((stop - start) / step)`` elements.
 
     Raises:
-        ZeroDivisionError: ``step`` is 0.
+        InvalidArgumentError: ``step`` is 0, or a number is infinite or nan.
 
     >>> import dualflow as df
     >>> df.numpy.arange(2, 9, 3).numpy()
@@ -63,7 +63,9 @@ def arange(
     start, end = (0, start_or_stop) if stop is None else (start_or_stop, stop)
     limits: tuple[Any, Any, Any] = (start, end, 1 if step is None else step)
     if not any(isinstance(x, TENSORS) for x in limits):
-        return convert_to_tensor(np.arange(*limits, dtype=None if dtype is None else numpy_dtype(dtype)))
+        kind = None if dtype is None else numpy_dtype(dtype)
+        remedy = "pass finite numbers, and a step other than 0"
+        return convert_to_tensor(numpy_result(lambda: np.arange(*limits, dtype=kind), remedy))
     start, end, step = agreed(*limits, dtype=dtype)
     return counted(start, end, step, start.dtype)
 
