@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from dualflow.core.dispatch import AbstractTensor
 from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.shape import UNKNOWN_RANK
 from dualflow.core.tree import Structure
+from dualflow.data.element import DatasetSpec
 from dualflow.data.functions import is_tracing_layout
 from dualflow.data.stage import UNKNOWN
 from dualflow.function.errors import here
@@ -43,6 +45,46 @@ def _symbolic(what: str) -> int:
         f"{what} is a tensor that a traced function computes, but a dataset needs a number. Make the dataset "
         f"outside of the function.{here()}"
     )
+
+
+def entries(values: Any, what: str) -> list[Any]:
+    """The entries of a sequence, an array or a tensor.
+
+    Raises:
+        DTypeError: it has none: it is a number, None, or a string.
+    """
+    try:
+        if not isinstance(values, str | bytes):
+            return list(values)
+    except TypeError:
+        pass
+    raise DTypeError(f"{what} must be a list, not {values!r}.{here()}") from None
+
+
+def whole_numbers(values: Any, what: str) -> list[int]:
+    """The integers of a sequence, an array or a tensor as ints.
+
+    Raises:
+        DTypeError: it is no list, or an entry is not an integer.
+    """
+    return [whole_number(n, f"An entry of {what}") for n in entries(values, what)]
+
+
+def check_batches(specs: Sequence[Any], method: str) -> None:
+    """Check that elements have rows: one first size in all components.
+
+    Raises:
+        InvalidArgumentError: a component is a scalar, or first sizes differ.
+    """
+    shapes = [None if isinstance(s, DatasetSpec) or s.shape is UNKNOWN_RANK else s.shape for s in specs]
+    if any(shape is not None and not shape for shape in shapes):
+        raise InvalidArgumentError(f"Cannot {method} an input with scalar components.{here()}")
+    sizes = sorted({shape[0] for shape in shapes if shape} - {None})
+    if len(sizes) > 1:
+        raise InvalidArgumentError(
+            f"`{method}()` is only supported for datasets of elements whose components have a matching "
+            f"leading dimension. Encountered both {sizes[0]} and {sizes[1]}.{here()}"
+        )
 
 
 def positive(value: Any, what: str) -> int:

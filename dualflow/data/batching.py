@@ -161,6 +161,21 @@ class PaddedBatchIterator(StatelessIterator):
         return padded
 
 
+def row_count(item: Item, method: str, where: str) -> int:
+    """The number of rows of an element: the first size of all its components.
+
+    Raises:
+        InvalidArgumentError: a component is a scalar, or first sizes differ.
+    """
+    lengths = {x.shape[0] if x.ndim else -1 for x in item}
+    if len(lengths) != 1 or -1 in lengths:
+        raise InvalidArgumentError(
+            f"{method} requires elements whose components have the same first size, not the shapes "
+            f"{', '.join(str(x.shape) for x in item)}.{where}"
+        )
+    return lengths.pop()
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class UnbatchStage(UnaryStage):
     """The rows of each element, as elements."""
@@ -207,13 +222,8 @@ class UnbatchIterator(StageIterator):
         return rows
 
     def _open(self, item: Item) -> None:
-        lengths = {x.shape[0] if x.ndim else -1 for x in item}
-        if len(lengths) != 1 or -1 in lengths:
-            raise InvalidArgumentError(
-                "unbatch requires elements whose components have the same first size, not the shapes "
-                f"{', '.join(str(x.shape) for x in item)}.{self._stage.where}"
-            )
-        self._item, self._at, self._length = item, 0, lengths.pop()
+        self._item, self._at = item, 0
+        self._length = row_count(item, "unbatch", self._stage.where)
 
     def get_state(self) -> State:
         if self._at == self._length:

@@ -10,7 +10,7 @@ from dualflow.core.errors import InvalidArgumentError, NotFoundError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.core.tree import LEAF, Structure
-from dualflow.data.arguments import file_name
+from dualflow.data.arguments import entries, file_name
 from dualflow.data.csv_files import CsvFormat, CsvText, column_of, inferred
 from dualflow.data.dataset import Dataset
 from dualflow.data.element import ElementLayout
@@ -71,13 +71,14 @@ class CsvDataset(Dataset):
         exclude_cols: Sequence[int] | None = None,
     ) -> None:
         text = CsvText(opener_of(compression_type), field_delim, use_quote_delim)
-        columns_read = _places(len(record_defaults), select_cols, exclude_cols)
-        if len(columns_read) != len(record_defaults):
+        defaults = entries(record_defaults, "record_defaults")
+        columns_read = _places(len(defaults), select_cols, exclude_cols)
+        if len(columns_read) != len(defaults):
             raise InvalidArgumentError(
-                f"There are {len(columns_read)} columns and {len(record_defaults)} record_defaults; give one "
+                f"There are {len(columns_read)} columns and {len(defaults)} record_defaults; give one "
                 f"for each.{here()}"
             )
-        columns = tuple(map(column_of, columns_read, record_defaults))
+        columns = tuple(map(column_of, columns_read, defaults))
         csv_format = CsvFormat(_files(filenames), columns, header, na_value, text)
         dataset: Dataset = self.of(_stage(csv_format, Structure(tuple, (), (LEAF,) * len(columns))))
         self.stage = dataset.stage

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dualflow.data.batching import row_count
 from dualflow.data.element import ElementLayout, Item, leading, trailing
 from dualflow.data.functions import ElementFunction
 from dualflow.data.nesting import InMemoryStage
@@ -162,7 +163,7 @@ class RebatchIterator(ReplayedIterator):
             size = self._stage.sizes[self._batches % len(self._stage.sizes)]
             while self._rows < size and len(items := self._upstream.next(1)):
                 self._buffer.append(items[0])
-                self._rows += len(items[0][0])
+                self._rows += row_count(items[0], "rebatch", self._stage.where)
             taken = min(size, self._rows)
             if not taken or (self._stage.drop_remainder and taken < size):
                 break

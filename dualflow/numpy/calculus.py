@@ -231,7 +231,8 @@ def trapezoid(y: TensorLike, x: TensorLike | None = None, dx: TensorLike = 1.0, 
         count, samples = places.shape[0 if vector else axis], v.shape[where]
         if count != samples and None not in (count, samples):
             raise InvalidArgumentError(
-                f"trapezoid takes a coordinate for each sample: x has {count} along the axis, y has {samples}."
+                "trapezoid takes a coordinate for each sample: along the axis "
+                f"x has {count}, y has {samples}."
             )
         if vector:
             step = reshape(step, [-1 if i == where else 1 for i in range(len(v.shape))])

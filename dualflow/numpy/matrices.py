@@ -190,7 +190,7 @@ def fromfunction(
     """
     refuse("fromfunction", like=like)
     grid = indices(shape, dtype)
-    return function(*[grid[axis] for axis in range(len(ints(shape, "shape")))], **kwargs)
+    return function(*[grid[axis] for axis in range(len(static_shape(shape)))], **kwargs)
 
 
 def vander(x: TensorLike, N: IntLike | None = None, increasing: bool = False) -> Tensor:
@@ -308,7 +308,9 @@ def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1, *, like: ob
     refuse("fromiter", like=like)
     kind = numpy_dtype(dtype)
     numbers = list(iter if count < 0 else islice(iter, count))
-    return tensor(numpy_result(lambda: np.fromiter(numbers, kind, count), f"pass {kind.name} numbers, or count=-1"))
+    return tensor(
+        numpy_result(lambda: np.fromiter(numbers, kind, count), f"pass {kind.name} numbers, or count=-1")
+    )
 
 
 complete_docstrings(globals())

@@ -27,6 +27,11 @@ def yielding(*values: Any, spec: Any = SCALAR) -> Any:
     return Dataset.from_generator(lambda: iter(values), output_signature=spec)
 
 
+def unequal() -> Any:
+    """An element whose components have 1 and 2 rows."""
+    return yielding(([1.0], [1.0, 2.0]), spec=(df.TensorSpec([None]), df.TensorSpec([None])))
+
+
 def run(dataset: Any) -> None:
     for _ in dataset:
         pass
@@ -60,6 +65,8 @@ CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
         KIND,
         "a structure of df.TensorSpec",
     ),
+    (lambda: Dataset.from_generator(raising, df.int32, args=3), KIND, "args must be a list, not 3"),  # type: ignore[arg-type]  # what is refused
+    (lambda: df.data.experimental.CsvDataset("x.csv", 3), KIND, "record_defaults must be a list, not 3"),  # type: ignore[arg-type]  # what is refused
     (lambda: run(yielding([1, 2])), INVALID, r"produced element 0.* shape \(2,\) where \(\) was expected"),
     (lambda: run(yielding(1, 2.5)), INVALID, "produced element 1.* dtype float32 where int32 was expected"),
     (lambda: run(yielding((1, 2), spec=(SCALAR,))), INVALID, "another structure than the elements"),
@@ -78,6 +85,8 @@ CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: run(Dataset.choose_from_datasets([r(1)], r(5, 6))), INVALID, "one of 1 datasets, not 5"),
     (lambda: Dataset.sample_from_datasets([r(1)], [0.5, 0.5]), INVALID, "should have the same length"),
     (lambda: Dataset.sample_from_datasets([r(1)], [-1.0]), INVALID, "be probabilities"),
+    (lambda: Dataset.sample_from_datasets([r(1)], 1.0), KIND, "`weights` must be a list of numbers"),
+    (lambda: Dataset.sample_from_datasets([r(1)], ["a"]), KIND, "`weights` must be a list of numbers"),
     (lambda: Dataset.sample_from_datasets([r(1), Dataset.from_tensors(1.0)]), KIND, "elements differ"),
     (
         lambda: Dataset.sample_from_datasets([r(1)], rerandomize_each_iteration=True),
@@ -126,6 +135,8 @@ CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: ragged().padded_batch(2, padded_shapes=[1, 2]), INVALID, "another number of axes"),
     (lambda: ragged().padded_batch(2, padding_values=np.int32(-1)), KIND, "Invalid `padding_values`"),
     (lambda: ragged().padded_batch(2, padded_shapes=([1], [2])), KIND, "integer|structure|shape"),
+    (lambda: ragged().padded_batch(2, padded_shapes=2.5), KIND, "A shape is a sequence of integers"),
+    (lambda: ragged().padded_batch(2, padded_shapes=SCALAR), KIND, "A shape is a sequence of integers"),
     (lambda: Dataset.zip(r(1), r(1)).padded_batch(2, [None]), KIND, "another structure than the elements"),
     (
         lambda: Dataset.from_generator(lambda: iter([1]), df.int32).padded_batch(2),
@@ -135,12 +146,16 @@ CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: r(5).unbatch(), INVALID, "Cannot unbatch an input with scalar components"),
     (lambda: Dataset.from_tensors(([1, 2], [1, 2, 3])).unbatch(), INVALID, "Encountered both 2 and 3"),
     (
-        lambda: run(yielding(([1], [1, 2]), spec=(df.TensorSpec([None]), df.TensorSpec([None]))).unbatch()),
+        lambda: run(unequal().unbatch()),
         INVALID,
-        "have the same first size",
+        "unbatch requires .* the same first size",
     ),
     (lambda: r(3).window(0), INVALID, "Window size must be greater than zero"),
     (lambda: r(3).rebatch(0), INVALID, "Batch size must be greater than zero"),
+    (lambda: r(3).batch(2).rebatch([]), INVALID, "one batch size or more"),
+    (lambda: r(3).rebatch(2), INVALID, "Cannot rebatch an input with scalar components"),
+    (lambda: Dataset.from_tensors(([1, 2], [1, 2, 3])).rebatch(2), INVALID, "Encountered both 2 and 3"),
+    (lambda: run(unequal().rebatch(2)), INVALID, "rebatch requires .* the same first size"),
     (
         lambda: r(3).group_by_window(lambda x: x, lambda k, d: d),
         INVALID,
@@ -149,6 +164,16 @@ CASES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: r(3).group_by_window(lambda x: [x, x], lambda k, d: d, 2), KIND, "an integer scalar"),
     (lambda: r(3).group_by_window(lambda x: x, lambda k, d: k, 2), KIND, "must return a dataset"),
     (lambda: ragged().bucket_by_sequence_length(df.size, [3], [2]), INVALID, "one more batch size"),
+    (
+        lambda: ragged().bucket_by_sequence_length(df.size, 3, [2, 2]),
+        KIND,
+        "bucket_boundaries must be a list",
+    ),
+    (
+        lambda: ragged().bucket_by_sequence_length(df.size, [3], [2, 2.5]),
+        KIND,
+        "An entry of bucket_batch_sizes must be an integer, not 2.5",
+    ),
     (
         lambda: run(ragged().bucket_by_sequence_length(df.size, [3], [2, 2], pad_to_bucket_boundary=True)),
         INVALID,

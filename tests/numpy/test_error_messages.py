@@ -38,7 +38,7 @@ CASES = {
     "coordinates": (
         lambda: dnp.trapezoid(X, [1.0, 2.0, 3.0]),
         Invalid,
-        "a coordinate for each sample: x has 3 along the axis, y has 2",
+        "a coordinate for each sample: along the axis x has 3, y has 2",
     ),
     "a step of 0": (lambda: dnp.arange(0, 5, 0), Invalid, "arange: .*a step other than 0"),
     "an infinite range": (lambda: dnp.arange(np.inf), Invalid, "arange: .*finite numbers"),

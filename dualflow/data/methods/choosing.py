@@ -106,7 +106,7 @@ class ChoosingMethods(DatasetBase):
             rerandomize_each_iteration: True is not supported: each iteration draws the same numbers.
 
         Raises:
-            DTypeError: the elements differ.
+            DTypeError: the elements differ, or ``weights`` is no list of numbers.
             InvalidArgumentError: ``datasets`` is empty, or there isn't one weight for each, or one is
                 negative.
 
@@ -122,7 +122,10 @@ class ChoosingMethods(DatasetBase):
             )
         if weights is None:
             weights = [1.0] * len(datasets)
-        probabilities = np.asarray(leaf_array(weights), np.float64).tolist()
+        array = leaf_array(weights)
+        if array.ndim != 1 or array.dtype.kind not in "biuf":
+            raise DTypeError(f"`weights` must be a list of numbers, not {weights!r}.{here()}")
+        probabilities = np.asarray(array, np.float64).tolist()
         if len(probabilities) != len(datasets):
             raise InvalidArgumentError(
                 "Invalid `weights`. `weights` should have the same length as `datasets` but got "

@@ -10,7 +10,7 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.core.tree import Structure, flatten
-from dualflow.data.arguments import file_name, whole_number
+from dualflow.data.arguments import entries, file_name, whole_number
 from dualflow.data.combining import ZipStage
 from dualflow.data.element import (
     AbstractDataset,
@@ -195,7 +195,8 @@ class CreationMethods(DatasetBase):
             name: ignored; as in TensorFlow.
 
         Raises:
-            DTypeError: ``generator`` is not callable, or not exactly one of types and signature is given.
+            DTypeError: ``generator`` is not callable, ``args`` is no list, or not exactly one of types and
+                signature is given.
             InvalidArgumentError: during iteration, an element has another structure, shape or dtype.
             Exception: during iteration, any error that the generator raises.
 
@@ -214,7 +215,7 @@ class CreationMethods(DatasetBase):
                 f"give the generator function itself, or lambda: iterable.{here()}"
             )
         layout = signature(output_types, output_shapes, output_signature)
-        arguments = () if args is None else tuple([leaf_array(x) for x in args])
+        arguments = () if args is None else tuple(map(leaf_array, entries(args, "args")))
         dataset: Self = cls.of(generated(lambda: generator(*arguments), layout))
         return dataset
 

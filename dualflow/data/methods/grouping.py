@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -10,9 +11,9 @@ from dualflow.core.convert import as_array
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import UNKNOWN_RANK, Shape, as_shape
 from dualflow.core.tracebacks import entry
-from dualflow.data.arguments import leaves_up_to, positive
+from dualflow.data.arguments import check_batches, leaves_up_to, positive
 from dualflow.data.batching import BatchStage, PaddedBatchStage, UnbatchStage
-from dualflow.data.element import DatasetSpec, leaf_array
+from dualflow.data.element import leaf_array
 from dualflow.data.methods.base import DatasetBase
 from dualflow.function.errors import here
 
@@ -75,7 +76,7 @@ class GroupingMethods(DatasetBase):
         Raises:
             InvalidArgumentError: a padded shape has another number of axes than the elements, or elements are
                 larger than it; or the number of axes is unknown.
-            DTypeError: a padding value has another dtype than its component.
+            DTypeError: a padding value has another dtype than its component, or a padded shape is no shape.
 
         >>> import dualflow as df
         >>> rows = df.data.Dataset.range(1, 4).map(lambda n: df.fill([n], n))
@@ -127,16 +128,7 @@ class GroupingMethods(DatasetBase):
         >>> list(df.data.Dataset.from_tensors([1, 2]).unbatch().as_numpy_iterator())
         [np.int32(1), np.int32(2)]
         """
-        specs = self.stage.layout.specs
-        shapes = [None if isinstance(s, DatasetSpec) or s.shape is UNKNOWN_RANK else s.shape for s in specs]
-        if any(shape is not None and not shape for shape in shapes):
-            raise InvalidArgumentError(f"Cannot unbatch an input with scalar components.{here()}")
-        sizes = sorted({shape[0] for shape in shapes if shape} - {None})
-        if len(sizes) > 1:
-            raise InvalidArgumentError(
-                "`unbatch()` is only supported for datasets of elements whose components have a matching "
-                f"leading dimension. Encountered both {sizes[0]} and {sizes[1]}.{here()}"
-            )
+        check_batches(self.stage.layout.specs, "unbatch")
         return self.then(UnbatchStage(source=self.stage))
 
 
@@ -147,7 +139,7 @@ def _shape(sizes_or_size: Any) -> Shape:
     sizes_or_size = (
         np.asarray(leaf_array(sizes_or_size)).tolist() if hasattr(sizes_or_size, "numpy") else sizes_or_size
     )
-    sizes = [sizes_or_size] if isinstance(sizes_or_size, int | np.integer) else list(sizes_or_size)
+    sizes = sizes_or_size if isinstance(sizes_or_size, Iterable) else [sizes_or_size]
     return as_shape([None if n is None or n == -1 else n for n in sizes])
 
 

@@ -12,7 +12,13 @@ from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.spec import TensorSpec
 from dualflow.core.tracebacks import entry
 from dualflow.core.tree import LEAF, Structure, unflatten
-from dualflow.data.arguments import callable_function, leaves_up_to, positive
+from dualflow.data.arguments import (
+    callable_function,
+    check_batches,
+    leaves_up_to,
+    positive,
+    whole_numbers,
+)
 from dualflow.data.captured import captured
 from dualflow.data.element import DatasetSpec, ElementLayout, leaf_array
 from dualflow.data.functions import ElementFunction, is_tracing_layout
@@ -168,6 +174,7 @@ class WindowMethods(DatasetBase):
         Raises:
             InvalidArgumentError: there isn't one more size than boundaries; during iteration, an element that
                 should be padded to its bucket's boundary is beyond the last one.
+            DTypeError: boundaries or batch sizes are no lists of integers.
 
         >>> import dualflow as df
         >>> rows = df.data.Dataset.range(1, 5).map(lambda n: df.fill([n], n))
@@ -175,7 +182,8 @@ class WindowMethods(DatasetBase):
         >>> [x.numpy().tolist() for x in batches]
         [[[1, 0], [2, 2]], [[3, 3, 3, 0], [4, 4, 4, 4]]]
         """
-        bounds, sizes = list(map(int, bucket_boundaries)), list(map(int, bucket_batch_sizes))
+        bounds = whole_numbers(bucket_boundaries, "bucket_boundaries")
+        sizes = whole_numbers(bucket_batch_sizes, "bucket_batch_sizes")
         if len(sizes) != len(bounds) + 1:
             raise InvalidArgumentError(
                 f"There must be one more batch size than boundaries, but there are {len(sizes)} batch sizes "
@@ -207,7 +215,8 @@ class WindowMethods(DatasetBase):
             name: ignored; as in TensorFlow.
 
         Raises:
-            InvalidArgumentError: a size is not positive.
+            InvalidArgumentError: a size is not positive, or there is none; elements are scalars, or the first
+                sizes of their components differ.
 
         >>> import dualflow as df
         >>> [x.numpy().tolist() for x in df.data.Dataset.range(5).batch(4).rebatch(3)]
@@ -215,6 +224,9 @@ class WindowMethods(DatasetBase):
         """
         batch_sizes = np.atleast_1d(leaf_array(batch_size)).tolist()
         sizes = tuple([positive(n, "Batch size") for n in batch_sizes])
+        if not sizes:
+            raise InvalidArgumentError(f"rebatch takes one batch size or more, not {batch_size!r}.{here()}")
+        check_batches(self.stage.layout.specs, "rebatch")
         return self.then(RebatchStage(source=self.stage, sizes=sizes, drop_remainder=bool(drop_remainder)))
 
     def unique(self, name: str | None = None) -> Self:
