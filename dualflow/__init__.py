@@ -17,7 +17,7 @@ from dualflow import eager as eager
 from dualflow import errors as errors
 from dualflow import version as version
 from dualflow.core.after_import import import_after as _import_after
-from dualflow.core.deferred_calls import DEFER as _DEFER
+from dualflow.core.defer_slot import DEFER as _DEFER
 from dualflow.core.dtypes import DType as DType
 from dualflow.core.dtypes import as_dtype as as_dtype
 from dualflow.core.dtypes import bool_ as bool_
@@ -186,11 +186,11 @@ from keras_dualflow.startup import watch as _await_keras
 _await_keras()
 _install_drawing()
 _OVERRIDES.fill("dualflow.numpy.protocols")
-_DEFER.fill_from("dualflow.function.deferred_calls")
+_DEFER.fill_from("dualflow.function.fill_defer_slot")
 _KERNELS.fill_from("dualflow.function.eager_kernels")
-_VMAP.fill_from("dualflow.function.vmap_rows")
-_COND_GRADIENT.fill_from("dualflow.function.control_gradients")
-_LOOP_GRADIENT.fill_from("dualflow.function.control_gradients")
+_VMAP.fill_from("dualflow.function.fill_vmap_slot")
+_COND_GRADIENT.fill_from("dualflow.function.fill_gradient_slots")
+_LOOP_GRADIENT.fill_from("dualflow.function.fill_gradient_slots")
 _import_after("einops._backends", "dualflow.array_api.einops_backend")
 __version__, __git_version__ = version.VERSION, version.GIT_VERSION
 __compiler_version__ = version.COMPILER_VERSION

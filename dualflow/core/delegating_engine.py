@@ -28,12 +28,12 @@ class DelegatingEngine(Engine):
         self.eager = base.eager
 
     @property
-    def sizing(self) -> Op | None:
-        return self.base.sizing
+    def deferring_op(self) -> Op | None:
+        return self.base.deferring_op
 
     @property
-    def drawing(self) -> Op:
-        return self.base.drawing
+    def deferring_draw_op(self) -> Op:
+        return self.base.deferring_draw_op
 
     @property
     def innermost(self) -> Engine:
@@ -86,8 +86,8 @@ class DelegatingEngine(Engine):
     def name_scope(self, name: str) -> AbstractContextManager[str]:
         return self.base.name_scope(name)
 
-    def unordered(self) -> AbstractContextManager[None]:
-        return self.base.unordered()
+    def no_control_dependencies(self) -> AbstractContextManager[None]:
+        return self.base.no_control_dependencies()
 
     def create_variable(self, variable: Any, initial: Any) -> None:
         self.base.create_variable(variable, initial)

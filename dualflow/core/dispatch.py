@@ -99,13 +99,13 @@ class Engine:
     """Whether each random op with a seed has a stream of its own, unlike eager ops, which share one."""
 
     @property
-    def sizing(self) -> Op | None:
-        """The op that defers a computation until all sizes are known; None if they always are."""
+    def deferring_op(self) -> Op | None:
+        """The op that defers a computation until all sizes are known; None if all sizes always are."""
         return None
 
     @property
-    def drawing(self) -> Op:
-        """The op that defers a computation which draws random numbers, if :attr:`sizing` is not None."""
+    def deferring_draw_op(self) -> Op:
+        """As :attr:`deferring_op`, for a computation that draws random numbers."""
         raise NotImplementedError
 
     @property
@@ -216,8 +216,8 @@ class Engine:
         """A block that prefixes names with ``name/``, or with ``name`` if it ends in ``/``."""
         return scoped(name)
 
-    def unordered(self) -> AbstractContextManager[None]:
-        """A block whose ops run when their results are needed, for a variable's initial value."""
+    def no_control_dependencies(self) -> AbstractContextManager[None]:
+        """A block whose ops have no control dependencies, for a variable's initial value."""
         return nullcontext()
 
     def create_variable(self, variable: Any, initial: Any) -> None:

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from dualflow.core.deferred_calls import DEFER
+from dualflow.core.defer_slot import DEFER
 from dualflow.core.errors import DualflowError, InternalError
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -78,7 +78,7 @@ class Variable(VariableParts):
     ) -> None:
         if initial_value is None:
             raise InvalidArgumentError("A variable needs an initial value: df.Variable(initial_value).")
-        with dispatch.current().unordered():
+        with dispatch.current().no_control_dependencies():
             initial = convert_to_tensor(initial_value() if callable(initial_value) else initial_value, dtype)
         self.trainable: bool = trainable is None or trainable
         self.created = next(_created)

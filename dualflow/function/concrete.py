@@ -61,18 +61,21 @@ class ConcreteFunction(TracedGraph):
         graph: Graph,
         *,
         options: CompileOptions,
-        bound: Mapping[int, int],
+        variable_arguments: Mapping[int, int],
         signature: Signature,
         names: Sequence[str],
         key: Key,
         structure: Structure,
         shared: Sequence[Any],
     ) -> None:
-        super().__init__(tracer, graph, options=options, bound=bound, pack=Packer(structure))
+        super().__init__(
+            tracer, graph, options=options, variable_arguments=variable_arguments, pack=Packer(structure)
+        )
         self.key = key
         self.leaf_names = names
-        self.used = 0
-        self._interpreted_at = 0
+        self.last_call = 0
+        """The number of the function's latest call that this trace served."""
+        self._last_interpreted_call = 0
         self._signature = signature
         self._structure = structure
         self._variants: ShapeVariants | None = None
@@ -83,7 +86,7 @@ class ConcreteFunction(TracedGraph):
         self._fast: Callable[..., Any] = refuse
         self._latest_inputs: Sequence[Any] | None = None
 
-    # running
+    # calls
 
     def run(self, arguments: Sequence[Any]) -> Any:
         """The function's result for the tensors and variables among the arguments of a call."""
@@ -91,10 +94,10 @@ class ConcreteFunction(TracedGraph):
         run = super().run if trace is self else trace.run
         if not self.options.interpret_first:
             return run(arguments)
-        before, call = trace.interpreted_calls, self.used
+        before, call = trace.interpreted_calls, self.last_call
         result = run(arguments)
         if trace.interpreted_calls > before:
-            self._interpreted_at = call
+            self._last_interpreted_call = call
         return result
 
     def for_shapes(self, inputs: Sequence[Any]) -> TracedGraph:
@@ -114,7 +117,7 @@ class ConcreteFunction(TracedGraph):
         return self._variants.get(self, inputs)
 
     def with_static_shapes(self, inputs: Sequence[Any]) -> TracedGraph:
-        """The trace for the shapes of ``inputs``: itself unless it leaves sizes open."""
+        """The trace for the shapes of ``inputs``, without open sizes: itself if it has none."""
         return self if self._variants is None else self._variants.get(self, inputs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -133,14 +136,14 @@ class ConcreteFunction(TracedGraph):
             raise
 
     def serves(self, inputs: Sequence[Any]) -> bool:
-        """Whether the same arguments are captured variables as in the trace."""
+        """Whether those arguments that were also captured variables in the trace are the same variables."""
         variables = [x for x in inputs if isinstance(x, AbstractVariable)]
         return all(
             v is same if same is not None else not any(v is c for c in self.captured)
             for v, same in zip(variables, self._shared, strict=True)
         )
 
-    # looking
+    # inspection
 
     @property
     def _latest(self) -> CompiledGraph:
@@ -169,7 +172,7 @@ class ConcreteFunction(TracedGraph):
 
     @property
     def _traces(self) -> list[TracedGraph]:
-        """Itself, or for open sizes the traces that have been called."""
+        """The specialisations that have been called; itself if no size is open."""
         return [self] if self._variants is None else self._variants.all()
 
     @property
@@ -190,17 +193,17 @@ class ConcreteFunction(TracedGraph):
     @property
     @entry
     def parts(self) -> Sequence[PartReport]:
-        """How each part runs: natively, through NumPy or in Python."""
+        """A report for each part of the graph: whether it runs natively, through NumPy or in Python."""
         return self._latest.executable.parts
 
     @property
     def first_calls(self) -> str:
         """A line of text about calls that NumPy has run while a thread compiled; empty if there were none."""
-        if not self._interpreted_at:
+        if not self._last_interpreted_call:
             return ""
         if not self.wait(0):
             return f"{self!r} runs through NumPy while a thread compiles it"
-        return f"{self!r} ran through NumPy up to call {self._interpreted_at}, and is compiled since"
+        return f"{self!r} ran through NumPy up to call {self._last_interpreted_call}, and is compiled since"
 
     @property
     def executed(self) -> str:
@@ -291,8 +294,8 @@ class ConcreteFunction(TracedGraph):
         if backend != "numba":
             raise InvalidArgumentError(f"There is no source for the backend {backend!r}: use 'numba'.")
         compiled = self._latest_static
-        tensors = [array_of(c.source) for c in compiled.of_numbers.captures if not c.variable]
-        return numba_source(compiled.of_numbers, tensors)
+        tensors = [array_of(c.source) for c in compiled.without_symbolic_sizes.captures if not c.variable]
+        return numba_source(compiled.without_symbolic_sizes, tensors)
 
     @entry
     def njit(self) -> Any:
@@ -318,7 +321,7 @@ class ConcreteFunction(TracedGraph):
 
     @property
     def inputs(self) -> list[TensorSpec]:
-        """The specs of the graph's inputs, captures last."""
+        """The specs of the graph's inputs: arguments, then captures."""
         return [v.spec for v in self.graph.inputs]
 
     @property
@@ -368,7 +371,7 @@ class ConcreteFunction(TracedGraph):
         inputs = self._fit(args, kwargs).inputs
         if not kwargs and len(args) == len(inputs) and all(type(x) is EagerTensor for x in args):
             compiled = self.for_shapes(inputs).compiled
-            if compiled.is_ready and dispatch.current() is EAGER:
+            if compiled.may_use_fast_path() and dispatch.current() is EAGER:
                 self._fast = compiled.fast_path()
         return self.run(inputs)
 
@@ -385,7 +388,7 @@ class ConcreteFunction(TracedGraph):
                     f"{error} It was traced as {self!r}, whose tensors may also be passed one by one."
                 ) from None
             matched = tensors
-        fitted = [self._fit_leaf(*row) for row in zip(leaves, matched, names, strict=True)]
+        fitted = [self._fit_leaf(*leaf) for leaf in zip(leaves, matched, names, strict=True)]
         call = self._signature.call(unflatten(structure, fitted))
         if _variables(call.key) != _variables(self.key):
             raise DTypeError(
@@ -396,7 +399,7 @@ class ConcreteFunction(TracedGraph):
 
     @cached_attribute
     def _static(self) -> dict[str, Any]:
-        """The parameters without tensors, which a call may omit, and their values."""
+        """The values of parameters without tensors, by name; calls may omit these."""
         args, kwargs = self.structured_input_signature
         names = [p.name for p in self._signature.parameters]
         values = {**dict(zip(names, args, strict=False)), **kwargs}

@@ -136,7 +136,7 @@ class Function(Copied, Generic[P, R]):
         cached = self._recent.find(kind)
         if cached is None:
             return self._bound(values, names, kind)
-        cached.trace.used = self._calls
+        cached.trace.last_call = self._calls
         return self._run(cached, cached.inputs(values), names)
 
     def _bound(self, values: Sequence[Any], names: Names, kind: Hashable | None) -> Any:
@@ -155,7 +155,7 @@ class Function(Copied, Generic[P, R]):
         """The result of a trace; from the second call on, the next call tries its fast path first."""
         trace = cached.trace
         compiled = trace.for_shapes(inputs).compiled
-        if dispatch.current() is not EAGER or FALLBACKS.watched or not compiled.is_ready:
+        if dispatch.current() is not EAGER or FALLBACKS.watched or not compiled.may_use_fast_path():
             return trace.run(inputs)
         values = cached.values(inputs)
         fast = compiled.fast_path(cached.form)
@@ -238,20 +238,20 @@ class Function(Copied, Generic[P, R]):
                 keys = call.key, concrete.key, earlier
                 self._history.add(names, parameters, *keys, now, nested=self._tracer.busy)
                 self._cache.add(concrete, now)
-                self._captured.note(self._history.count)
+                self._captured.record_trace(self._history.count)
             return concrete
 
     def _relaxed(self, call: CallArguments, earlier: Sequence[Key]) -> ConcreteFunction:
         """A new trace for ``call``; sizes in which calls differ are open if the function can be traced so."""
         reduce = self._options["reduce_retracing"]
         open_call = relaxed(call, earlier, reduce == BATCH) if reduce else call
-        if open_call.key == call.key or self._history.sizes_needed:
+        if open_call.key == call.key or self._history.open_sizes_error:
             return self._tracer.new(call)
         try:
             return self._tracer.new(open_call)
         except Exception as error:
             concrete = self._tracer.new(call)
-            self._history.sizes_needed = f"{type(error).__name__}: {error}"
+            self._history.open_sizes_error = f"{type(error).__name__}: {error}"
             return concrete
 
     def traced(self, call: CallArguments) -> ConcreteFunction:

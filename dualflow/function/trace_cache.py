@@ -31,7 +31,7 @@ class TraceCache:
 
     Attributes:
         recent: the cache of recent calls, which is faster to look up.
-        added: the number of traces that have been added.
+        added: the number of traces added so far.
     """
 
     __slots__ = ("__weakref__", "_open", "_traces", "_watched", "added", "recent")
@@ -53,31 +53,34 @@ class TraceCache:
         """The traces, in the order of their keys' first traces."""
         return [c for several in list(self._traces.values()) for c in several]
 
-    def find(self, call: CallArguments, inputs: Sequence[Any], now: int) -> ConcreteFunction | None:
-        """The trace that serves ``call``, the call number ``now``; the one with the fewest open sizes."""
+    def find(self, call: CallArguments, inputs: Sequence[Any], call_number: int) -> ConcreteFunction | None:
+        """The trace that serves ``call`` and has the fewest open sizes; None if there is none.
+
+        ``call_number`` is stored as the trace's latest call.
+        """
         for key in (call.key, *(key for key in self._open if serves(key, call.key))):
             for concrete in self._traces.get(key, ()):
                 if concrete.serves(inputs):
-                    concrete.used = now
+                    concrete.last_call = call_number
                     return concrete
         return None
 
-    def add(self, concrete: ConcreteFunction, now: int) -> None:
-        """Add a trace for call number ``now``."""
+    def add(self, concrete: ConcreteFunction, call_number: int) -> None:
+        """Add a trace that was created for call number ``call_number``."""
         key = concrete.key
-        concrete.used = now
+        concrete.last_call = call_number
         if open_sizes(key) and key not in self._traces:
             self._open = sorted([*self._open, key], key=open_sizes)
         self._traces.setdefault(key, []).append(concrete)
-        self.added += 1  # after the trace can be found; see its reader
+        self.added += 1  # last: threads that read a new number must find the trace
         objects = [leaf for leaf in key[1] if isinstance(leaf, ObjectLeaf)]
         if objects and key not in self._watched:
             gone = functools.partial(_forget, weakref.ref(self), key)
             self._watched[key] = [leaf.watch(gone) for leaf in objects]
         if len(self.traces) > MAX_TRACES:
             for tried in self.recent.tried:
-                tried.used = now
-            self.forget(min(self._traces, key=lambda k: max(c.used for c in self._traces[k])))
+                tried.last_call = call_number
+            self.forget(min(self._traces, key=lambda k: max(c.last_call for c in self._traces[k])))
 
     def forget(self, key: Key) -> None:
         """Remove the traces for ``key``.

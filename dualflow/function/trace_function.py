@@ -122,7 +122,7 @@ class FunctionTracer:
             warnings, states = PythonDraws.warnings, self._draws.states()
             concrete = self.record(call)
         if PythonDraws.warnings == warnings:  # else a function that was traced inside has warned
-            self._draws.warn(self._draws.since(states))
+            self._draws.warn(self._draws.drawn_since(states))
         return concrete
 
     def frozen_reads(self, call: CallArguments) -> list[FrozenRead]:
@@ -131,7 +131,7 @@ class FunctionTracer:
             states = self._draws.states()
             with recorded_clocks() as called:
                 self.record(call)
-            return [*self._draws.since(states), *self._draws.clocks(called)]
+            return [*self._draws.drawn_since(states), *self._draws.clocks(called)]
 
     def inline(self, call: CallArguments) -> Any:
         """The result of the function for ``call``, run in the enclosing trace, or eagerly."""
@@ -195,7 +195,7 @@ class FunctionTracer:
             tracer,
             graph,
             options=options,
-            bound=tracer.bound,
+            variable_arguments=tracer.variable_arguments,
             signature=signature,
             names=names,
             key=call.key,

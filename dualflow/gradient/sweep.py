@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from dualflow.core import dispatch
-from dualflow.core.deferred_calls import DEFER
+from dualflow.core.defer_slot import DEFER
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import UNKNOWN_RANK
 from dualflow.ops.arithmetic import add

@@ -215,7 +215,7 @@ class GraphEngine(Tracer):
         return self.open.names.within(name)
 
     @contextmanager
-    def unordered(self) -> Iterator[None]:
+    def no_control_dependencies(self) -> Iterator[None]:
         before = self.order_after(())
         try:
             yield

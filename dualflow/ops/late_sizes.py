@@ -34,14 +34,14 @@ def once_sized(
     numbers = tuple([convert_to_tensor(x) for x in integers])
     values = [known_value(x) for x in numbers]
     is_known = all(x.shape.is_static for x in tensors) and not any(x is None for x in values)
-    if engine.sizing is None or is_known:
+    if engine.deferring_op is None or is_known:
         return drawing_from(generator, compute)(
             *tensors, *[None if x is None else as_ints(x) for x in values]
         )
     attrs = {"compute": compute, "result": result, "integers": len(numbers)}
-    op = engine.sizing
+    op = engine.deferring_op
     if generator is not None:
-        op, attrs = engine.drawing, {**attrs, "generator": generator}
+        op, attrs = engine.deferring_draw_op, {**attrs, "generator": generator}
     results = engine.apply(op, (*tensors, *numbers), attrs)
     return results if isinstance(result(*[x.spec for x in (*tensors, *numbers)]), tuple) else results[0]
 

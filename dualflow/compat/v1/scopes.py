@@ -376,8 +376,8 @@ def _created(
             f"{'not given' if sizes is None else sizes}."
         )
     else:
-        unordered = dispatch.current().unordered()
-        with unordered, name_scope(""), name_scope(f"{full}/Initializer"):
+        free_block = dispatch.current().no_control_dependencies()
+        with free_block, name_scope(""), name_scope(f"{full}/Initializer"):
             value = first(tuple(sizes), dtype=value_dtype)
 
     with name_scope(""):

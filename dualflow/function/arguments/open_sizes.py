@@ -1,4 +1,4 @@
-"""Traces with open sizes: which calls they serve, and which sizes are left open if calls differ in these."""
+"""Open sizes of traces (``reduce_retracing``): the sizes to leave open, and the calls that a trace serves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dualflow.function.arguments.trace_key import Leaf, TensorLeaf
 BATCH: Final = "batch"
 """``reduce_retracing`` for batches, which differ in their first size only."""
 _MAX_ROW_SHAPES: Final = 3
-"""The number of traces for different shapes of rows, before sizes of rows are left open too."""
+"""The number of traces with different sizes after the first axis, before these are left open too."""
 
 
 def open_sizes(key: Key) -> int:
@@ -27,15 +27,15 @@ def serves(key: Key, call: Key) -> bool:
     return key[0] == call[0] and all(_accepts(old, new) for old, new in zip(key[1], call[1], strict=True))
 
 
-def relaxed(call: CallArguments, earlier: Sequence[Key], rows_alike: bool = False) -> CallArguments:
+def relaxed(call: CallArguments, earlier: Sequence[Key], batches: bool = False) -> CallArguments:
     """``call`` with those sizes open in which it differs from ``earlier`` keys that differ in sizes only.
 
-    As in TensorFlow, another rank, dtype or Python value is another trace. With ``rows_alike``, sizes other
-    than the first are left open only after three keys with other rows.
+    As in TensorFlow, another rank, dtype or Python value is another trace. With ``batches``, sizes other
+    than the first are left open only after three keys that differ in these.
     """
     leaves = call.key[1]
     alike = [old for old in earlier if old[0] == call.key[0] and all(map(_alike, old[1], leaves))]
-    if rows_alike:
+    if batches:
         same_rows = [old for old in alike if all(map(_rows_alike, old[1], leaves))]
         alike = same_rows if same_rows or len(alike) < _MAX_ROW_SHAPES else alike
     for old in alike:
@@ -58,7 +58,7 @@ def _alike(old: Leaf, new: Leaf) -> bool:
 
 
 def _rows_alike(old: Leaf, new: Leaf) -> bool:
-    """Whether two leaves that are equal but for sizes differ in the first size at most."""
+    """Whether two leaves that are equal but for sizes have equal sizes except for the first."""
     if not (isinstance(old, TensorLeaf) and isinstance(new, TensorLeaf)):
         return True
     return all(a is None or a == b for a, b in zip(old.spec.shape[1:], new.spec.shape[1:], strict=True))

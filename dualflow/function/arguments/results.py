@@ -13,7 +13,7 @@ class Packer:
 
     Attributes:
         form: ``tensor``, ``tuple`` (of tensors) or ``none`` if machine code can create the result itself,
-            else ``packed``.
+            else ``packed``, if only :attr:`make` can.
         make: returns the result for a sequence of tensors.
     """
 

@@ -38,8 +38,8 @@ class TraceHistory:
         self._recent: deque[int] = deque(maxlen=TRACES)
         self._warned = 0
         self.count = 0
-        self.sizes_needed = ""
-        """The error of a trace with open sizes; empty if there was none."""
+        self.open_sizes_error = ""
+        """The error of the function's first trace with open sizes; empty if there was none."""
 
     def add(
         self,
@@ -83,8 +83,8 @@ class TraceHistory:
         for number, event in enumerate(self._events, start=first):
             why = f"  because {'; '.join(event.reasons)}" if event.reasons else ""
             lines.append(f"{number}. at call {event.call}: {event.arguments}{why}")
-        if self.sizes_needed:
-            lines.append(f"Sizes can't be left open, as the function needs them: {self.sizes_needed}")
+        if self.open_sizes_error:
+            lines.append(f"Sizes can't be left open, as the function needs them: {self.open_sizes_error}")
         return "\n".join(lines)
 
     def _warn(self, call: int, reasons: Sequence[str]) -> None:
@@ -98,7 +98,7 @@ class TraceHistory:
 
 
 def _nearest(key: Key, earlier: Sequence[Key], names: Sequence[str], parameters: Sequence[str]) -> list[str]:
-    """The differences from the earlier key with the fewest, one of the same structure if there is one."""
+    """The differences between ``key`` and the most similar earlier key, if possible of the same structure."""
     alike = [old for old in earlier if old[0] == key[0]]
     if alike:
         return min([_differences(old, key, names) for old in alike], key=len)

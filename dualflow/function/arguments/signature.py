@@ -1,4 +1,4 @@
-"""Signatures: bind the arguments of a call, flatten them, and compute the key of the trace that they need."""
+"""Signatures, which bind the arguments of a call, flatten them, and compute the key of their trace."""
 
 from __future__ import annotations
 
@@ -111,7 +111,10 @@ class Signature:
         kwargs: Mapping[str, Any],
         received: tuple[Sequence[Any], Mapping[str, Any]] | None = None,
     ) -> dict[str, Any]:
-        """Each parameter's value, with defaults; errors show the arguments ``received``, if these differ."""
+        """Each parameter's value, with defaults.
+
+        ``received`` are the arguments that errors show, by default ``args`` and ``kwargs``.
+        """
         try:
             bound = self.python.bind(*args, **kwargs)
         except TypeError as error:
@@ -124,7 +127,9 @@ class Signature:
         return bound.arguments
 
     def places(self, count: int, names: Sequence[str]) -> list[int]:
-        """The numbers of a call's values in the order of the parameters; the first ``count`` are positional.
+        """The numbers of a call's values in the order of the parameters.
+
+        ``count`` of the values are positional.
 
         >>> Signature(lambda x, y, z=0: x).places(1, ["z", "y"])
         [0, 2, 1]
@@ -137,7 +142,7 @@ class Signature:
     def completed(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], static: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Each parameter's value; a call may omit those that are ``static``, also before positional ones."""
+        """Each parameter's value; the call may omit ``static`` ones, even before positional arguments."""
         try:
             bound = self.python.bind_partial(*args, **kwargs).arguments
         except TypeError:

@@ -22,7 +22,7 @@ _PLAIN: Final = frozenset({bool, int, float, complex, str, bytes, DType, type(..
 
 @dataclass(frozen=True, slots=True)
 class TensorLeaf:
-    """A tensor or array of this shape and dtype."""
+    """The leaf for a tensor or array: its shape and dtype."""
 
     spec: TensorSpec
 
@@ -32,7 +32,7 @@ class TensorLeaf:
 
 @dataclass(frozen=True, slots=True)
 class VariableLeaf:
-    """A variable of this spec; ``alias`` is its number among the distinct variables of the arguments."""
+    """The leaf for a variable; ``alias`` is its number among the distinct variables of the arguments."""
 
     spec: TensorSpec
     trainable: bool
@@ -44,7 +44,7 @@ class VariableLeaf:
 
 @dataclass(frozen=True, slots=True)
 class ValueLeaf:
-    """A Python value, equal if type and bits are."""
+    """The leaf for a Python value; two are equal if their types and bits are."""
 
     key: Hashable
     value: Any = field(compare=False)
@@ -54,7 +54,7 @@ class ValueLeaf:
 
 
 class ObjectLeaf:
-    """Any other object, referenced weakly: equal objects of its type match as long as it is alive.
+    """The leaf for any other object, referenced weakly: equal objects of its type match while it is alive.
 
     Raises:
         DTypeError: the object has no hash.
@@ -76,11 +76,11 @@ class ObjectLeaf:
 
     @property
     def value(self) -> Any:
-        """The object; None after its death."""
+        """The object; None if it no longer exists."""
         return self._ref()
 
     def watch(self, gone: Callable[[], None]) -> object:
-        """A handle: as long as it is alive, ``gone`` is called when the object dies."""
+        """A weak reference that calls ``gone`` when the object dies; None if the type supports none."""
         value = self._ref()
         try:
             return weakref.ref(value, lambda _: gone())
@@ -110,7 +110,7 @@ def static_leaf(value: Any) -> ValueLeaf | ObjectLeaf:
 
 
 def variable_leaf(variable: AbstractVariable, aliases: dict[int, int]) -> VariableLeaf:
-    """The leaf of a variable; ``aliases`` has the numbers of the earlier ones by id, and gets its own."""
+    """The leaf of a variable; its number is added to ``aliases``, the numbers of variables by id."""
     alias = aliases.setdefault(id(variable), len(aliases))
     return VariableLeaf(TensorSpec.of(variable.shape, variable.dtype), variable.trainable, alias)
 

@@ -56,7 +56,7 @@ def batch_function(
 
 
 def _run(fn: Callable[..., Any], call: Call, leaves: Sequence[Any]) -> _Trace:
-    tracer = Tracer(getattr(fn, "__name__", "batch_element"), around=dispatch.current())
+    tracer = Tracer(getattr(fn, "__name__", "batch_element"), enclosing_engine=dispatch.current())
     arguments = [tracer.argument(x.element_spec) if isinstance(x, BatchedValue) else x for x in leaves]
     with tracing(tracer):
         structure, outputs = collect(call(fn, arguments), tracer)

@@ -44,7 +44,12 @@ def _row_major(tensor: Any) -> Array:
 def gather(
     sources: Sequence[Any], written: Sequence[int] = (), locks: Sequence[WriteLock] = ()
 ) -> list[Array]:
-    """The arrays of ``sources``; those at ``written`` are copies of the values in the variables' write locks.
+    """The arrays of tensors and variables for one call of a compiled graph.
+
+    Args:
+        sources: the tensors and variables, in the order of the graph's inputs.
+        written: the numbers of the inputs that the call writes to: their arrays are copies.
+        locks: the write lock of each of these, which has the variable's value.
 
     The values of the other variables are read as one atomic snapshot.
     """

@@ -20,85 +20,96 @@ from dualflow.graph.passes.dead_code import eliminate_dead_code
 
 _NUMPY = CompileOptions(backend="numpy")
 _starting = SharedLock()
+"""Held while a thread is created."""
 _compiling = SharedLock()
 """Acquired by a thread that compiles: one at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class _CompileThread:
-    """A thread that compiles, and the process that has started it."""
+    """A thread that compiles.
+
+    Attributes:
+        process: the id of the process that started it; a forked child has no such thread.
+        ended: set when the thread has ended.
+    """
 
     process: int = field(default_factory=os.getpid)
     ended: threading.Event = field(default_factory=threading.Event)
 
+    @property
+    def is_of_this_process(self) -> bool:
+        return self.process == os.getpid()
+
 
 class BackgroundCompile:
-    """Runs a graph as it was traced until a thread has compiled it.
+    """Calls of one graph: NumPy runs them until a thread has compiled the graph.
 
     Args:
         graph: the trace, before any pass.
-        compile_it: compiles the graph, and stores the result; referenced weakly. An error ends the thread:
+        compile_graph: compiles the graph, and stores the result; referenced weakly. An error ends the thread:
             the next call compiles the graph itself, and raises the error to the user.
 
     Attributes:
-        count: the number of calls it has served.
+        count: the number of calls that NumPy has run.
     """
 
-    def __init__(self, graph: Graph, compile_it: Callable[[], object]) -> None:
+    def __init__(self, graph: Graph, compile_graph: Callable[[], object]) -> None:
         self.count = 0
         self._graph = graph
-        self._compile_it = weakref.WeakMethod(compile_it)
+        self._compile_graph = weakref.WeakMethod(compile_graph)
         self._interpreted: Compiled | None = None
-        self._work: _CompileThread | None = None
+        self._thread: _CompileThread | None = None
 
-    @property
-    def serving(self) -> bool:
-        """Whether it serves a call that begins now; the thread is started if there is none."""
-        job = self._work
-        if job is None or job.process != os.getpid():  # a forked child has no thread of its parent's
-            job = self._begin()
-        return not job.ended.is_set()
+    def start(self) -> bool:
+        """Start the thread unless this process has started it; returns whether it has not ended yet."""
+        return not self._started_thread().ended.is_set()
 
-    def take(self) -> Compiled | None:
-        """The interpreter's executable for a call that begins now; None if the thread has ended."""
-        if not self.serving:
+    def executable_for_call(self) -> Compiled | None:
+        """The interpreter's executable for a call that begins now; None if the thread has ended.
+
+        Starts the thread at the first call, and counts the calls that NumPy runs.
+        """
+        if not self.start():
             return None
         self.count += 1
         return self._interpreted
 
     def wait(self, timeout: float | None) -> bool:
         """Wait at most ``timeout`` seconds; returns whether the thread has ended, or was never started."""
-        job = self._work
-        if job is not None and job.process != os.getpid():
-            job = self._begin()
-        return job is None or job.ended.wait(timeout)
+        return self._thread is None or self._started_thread().ended.wait(timeout)
 
-    def _begin(self) -> _CompileThread:
+    def _started_thread(self) -> _CompileThread:
+        """The thread of this process; it is started at the first call."""
+        thread = self._thread
+        if thread is not None and thread.is_of_this_process:
+            return thread
         with _starting.lock:
-            job = self._work
-            if job is not None and job.process == os.getpid():
-                return job
+            thread = self._thread
+            if thread is not None and thread.is_of_this_process:
+                return thread
             if self._interpreted is None:
                 self._interpreted = backend_of("numpy").build(as_traced(self._graph), _NUMPY)
-            job = self._work = _CompileThread()
+            thread = self._thread = _CompileThread()
             try:
-                threading.Thread(target=self._run, args=(job,), name="dualflow compile").start()
+                threading.Thread(target=self._compile, args=(thread,), name="dualflow compile").start()
             except RuntimeError:  # no more threads can be started: the call compiles the graph itself
-                job.ended.set()
-            return job
+                thread.ended.set()
+            return thread
 
-    def _run(self, job: _CompileThread) -> None:
+    def _compile(self, thread: _CompileThread) -> None:
+        """Run in the thread: compile the graph, unless it has been freed or the process is ending."""
         try:
             with _compiling.lock, contextlib.suppress(Exception):
-                compile_it = self._compile_it()
+                compile_graph = self._compile_graph()
                 # A process that ends waits for its threads.
-                if compile_it is not None and threading.main_thread().is_alive():
-                    compile_it()
+                if compile_graph is not None and threading.main_thread().is_alive():
+                    compile_graph()
         finally:
-            job.ended.set()
+            thread.ended.set()
 
 
 def as_traced(graph: Graph) -> Graph:
-    """``graph`` without unused nodes, and otherwise as it was traced."""
+    """``graph`` as NumPy runs it: without assignments and unused nodes, but no other pass has run."""
     cause = sized_by_data(graph)
     return eliminate_dead_code(drop_assignments(graph)) if cause is None else as_one_node(graph, cause)

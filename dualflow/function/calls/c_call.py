@@ -1,4 +1,4 @@
-"""The C fast call of a compiled graph: no interpreter between the arguments and the kernels.
+"""The C fast call of a compiled graph: a C function that passes tensors to machine code.
 
 It serves graphs that are one native part. The values of a call are tensors, and Python values that are the
 same objects as in earlier calls (True, None, a small number). Other graphs, and processes whose objects have
@@ -35,7 +35,7 @@ from dualflow.graph.compiled import Compiled
 from dualflow.graph.ir import Node
 
 MOST_PARAMS = 1 << 13
-"""The most integers of a program whose calls each have a table of their own, on the stack."""
+"""The largest number of launch parameters of a program that are stored on the stack of each call."""
 Fail = Callable[[Node, Callable[[], BaseException] | None, Sequence[Any]], None]
 
 
@@ -49,7 +49,7 @@ def c_call(
         form: which of the values are its inputs; None for all, in order.
         pack: puts the results into a structure; without it they are a tuple.
         fail: called after a failure with the failing node, a function that returns the error, and the inputs;
-            raises the error. See ``CompiledGraph.failed``.
+            raises the error. See ``CompiledGraph.finish_failed_call``.
     """
     if not isinstance(executable, Executable):
         return None
@@ -92,7 +92,7 @@ def _fits_on_stack(program: Program) -> bool:
 def _descriptor(
     executable: Executable, form: CallForm | None, pack: Packer | None, fail: Fail, slots: VariableSlots
 ) -> Descriptor:
-    """The data that the C code reads."""
+    """The description of a compiled graph that the C code reads at each call."""
     graph, plan, program = executable.graph, executable.plan, executable.program
     written = {u.input for u in graph.updates}
     captured = list(zip(graph.captures, graph.inputs[len(graph.arguments) :], strict=True))
@@ -133,14 +133,17 @@ def _descriptor(
 
 
 def _arguments(form: CallForm) -> list[int | Fixed]:
-    """For each value of a call the number of an input, or the object that it must be."""
+    """For each value of a call, the number of the input that it is, or the object that it must be."""
     by_place: dict[int, int | Fixed] = {place: i for i, place in enumerate(form.places)}
     by_place |= {x.place: Fixed(x.value) for x in form.fixed}
     return [by_place[i] for i in range(form.arity)]
 
 
 def _input_spec(number: int, spec: TensorSpec, indices: Mapping[tuple[int, int], int]) -> ArraySpec:
-    """The array of an input; ``indices`` are the parameters of symbolic sizes, by input and axis."""
+    """The shape and dtype of an input.
+
+    ``indices`` are the parameters of symbolic sizes, by input and axis.
+    """
     axes = [(number, axis) for axis in range(spec.rank)]
     pairs = zip(axes, spec.shape, strict=True)
     shape = [_size_in_parameter(indices[axis]) if axis in indices else d for axis, d in pairs]
@@ -148,7 +151,10 @@ def _input_spec(number: int, spec: TensorSpec, indices: Mapping[tuple[int, int],
 
 
 def _output_spec(number: int, spec: TensorSpec, indices: Sequence[Sequence[int]]) -> ArraySpec:
-    """The array of an output; ``indices`` are the parameters of the sizes of outputs with symbolic sizes."""
+    """The shape and dtype of an output.
+
+    ``indices`` are the parameters of symbolic sizes, by output and axis.
+    """
     if is_static(spec.shape):
         return _array_spec(spec)
     pairs = zip(spec.shape, indices[number], strict=True)
@@ -157,7 +163,7 @@ def _output_spec(number: int, spec: TensorSpec, indices: Sequence[Sequence[int]]
 
 
 def _size_in_parameter(index: int) -> int:
-    """A size that a call stores in, or reads from, this parameter, as :class:`ArraySpec` encodes it."""
+    """The code that :class:`ArraySpec` has for a size that a launch parameter holds."""
     return -1 - index
 
 

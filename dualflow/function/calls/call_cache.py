@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class CachedCall(NamedTuple, Generic[T]):
-    """The trace for calls of one kind, and their form; None if the values are the inputs, in order."""
+    """The trace for calls of one kind, and their form: None if the values are the inputs, in order."""
 
     trace: T
     form: CallForm | None
@@ -65,7 +65,7 @@ class CallCache(Generic[T]):
         return self._calls.get(kind)
 
     def keep(self, kind: Hashable, trace: T, form: CallForm | None) -> CachedCall[T]:
-        """Let ``trace`` serve the next calls of ``kind``, a key that :func:`kind_of_call` returned."""
+        """Store ``trace`` for the next calls of ``kind``, a key that :func:`kind_of_call` returned."""
         if len(self._calls) >= MAX_KINDS:
             self.clear()
         if form is not None:
@@ -74,7 +74,10 @@ class CallCache(Generic[T]):
         return call
 
     def try_first(self, fast: Callable[..., Any], trace: T, count: int, names: Names) -> None:
-        """Let the next call with ``count`` values, the last of them by ``names``, try ``fast`` first."""
+        """Store ``fast`` as the fast path that the next call with ``count`` values tries first.
+
+        The last values are keyword arguments of these ``names``.
+        """
         if names:
             key = count - len(names), names
             self.named[key] = fast
@@ -85,7 +88,7 @@ class CallCache(Generic[T]):
 
     @property
     def tried(self) -> list[T]:
-        """The traces whose fast paths are tried first; calls that these serve are not counted."""
+        """The traces whose fast paths are tried first. Their ``last_call`` is not updated."""
         return list(self._tried.values())
 
     def clear(self) -> None:
@@ -98,7 +101,10 @@ class CallCache(Generic[T]):
 
 
 def kind_of_call(values: Sequence[Any], names: Names) -> Hashable | None:
-    """A key such that calls with equal keys have the same trace; None if only the signature shows that."""
+    """A key that is equal for calls with the same trace.
+
+    None if an argument is not a tensor, array or scalar.
+    """
     key: list[Any] = [names]
     for x in values:
         kind = type(x)

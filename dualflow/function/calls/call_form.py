@@ -10,7 +10,7 @@ from dualflow.core.records import NamedTuple
 
 
 class Refusal(Enum):
-    """What a fast path returns instead of a result; see :data:`REFUSED`."""
+    """The type of :data:`REFUSED`, which a fast path returns instead of a result."""
 
     REFUSED = "the fast path does not serve this call"
 

@@ -55,7 +55,7 @@ class CompiledGraph:
 
     Attributes:
         graph: the graph before any pass.
-        called: whether it has run.
+        called: whether the graph has run.
         check_shapes: for a graph with open inputs, raises the error of the first op that the shapes of
             arguments don't fit, if there is one; else None.
     """
@@ -99,28 +99,28 @@ class CompiledGraph:
             FailedPreconditionError: there is a memory budget, and sizes that depend on data.
             ResourceExhaustedError: no plan keeps the memory budget.
         """
-        return self._passed if self._rematerialised is None else self._rematerialised.graph
+        return self._after_passes if self._rematerialised is None else self._rematerialised.graph
 
     @computed_once(_compiling)
     def _rematerialised(self) -> WithinBudget | None:
         """The graph within the memory budget; None without one."""
         if self._requested.memory_budget is None:
             return None
-        budgets = self._budgets
+        budgets = self._memory_planner
         plan: WithinBudget = budgets.keep_budget(
-            self._passed, self.options.memory_budget, self.backend, self.options.cost_model
+            self._after_passes, self.options.memory_budget, self.backend, self.options.cost_model
         )
         if self.options.checking:
             verify(plan.graph)
         return plan
 
     @property
-    def _budgets(self) -> Any:
-        """The module that plans memory; raises if the graph can't be planned."""
+    def _memory_planner(self) -> Any:
+        """The module ``memory_budget``; raises an error if the graph can't be planned."""
         budgets = imported("dualflow.function.calls.memory_budget")
-        sized = self._sized if self._cause is not None else self.graph
+        sized = self._sized if self._data_sized_node is not None else self.graph
         if self._strings or sized is None or has_symbolic_sizes(sized):
-            budgets.refuse_unknown(self.graph, self._cause)
+            budgets.refuse_unknown(self.graph, self._data_sized_node)
         return budgets
 
     @property
@@ -130,18 +130,19 @@ class CompiledGraph:
         Raises:
             FailedPreconditionError: sizes depend on data, or there are strings.
         """
-        report: MemoryReport = self._budgets.memory_report(
+        report: MemoryReport = self._memory_planner.memory_report(
             self.optimised, self._rematerialised, self.options.memory_budget, self.backend
         )
         return report
 
     @computed_once(_compiling)
-    def _passed(self) -> Graph:
-        """The graph after all passes; one node that NumPy runs if its sizes depend on data.
+    def _after_passes(self) -> Graph:
+        """The graph after all passes, before rematerialisation.
 
-        A graph with strings is only freed of dead code.
+        It is one node, which NumPy runs, if sizes depend on data and no native code serves all sizes. For a
+        graph with strings only dead code is eliminated.
         """
-        graph, cause = self.graph, self._cause
+        graph, cause = self.graph, self._data_sized_node
         if self._strings:
             return eliminate_dead_code(drop_assignments(graph))
         if cause is not None:
@@ -156,13 +157,16 @@ class CompiledGraph:
         return optimise(graph, self.options)
 
     @computed_once(_compiling)
-    def _cause(self) -> Node | None:
-        """The first node whose sizes depend on data or on integer values; None if there is none."""
+    def _data_sized_node(self) -> Node | None:
+        """The first node of which a size depends on data; None if there is none."""
         return sized_by_data(self.graph)
 
     @computed_once(_compiling)
     def _sized(self) -> Graph | None:
-        """The graph with numbers and symbolic sizes instead of open ones; None if one can't be expressed."""
+        """The graph with symbolic sizes instead of open ones.
+
+        None if no expression describes one of the sizes.
+        """
         try:
             return with_symbolic_sizes(self.graph, self._requested, self._equal_axes)
         except UndecidedSize:
@@ -170,7 +174,7 @@ class CompiledGraph:
 
     @computed_once(_compiling)
     def _symbolic(self) -> tuple[Graph, Compiled] | None:
-        """The graph with symbolic sizes, optimised and compiled; None if it has none, or no code fits all."""
+        """The graph with symbolic sizes, optimised and compiled; None if no one program serves all sizes."""
         if (
             not self.options.capabilities.symbolic_sizes
             or self._sized is None
@@ -190,7 +194,7 @@ class CompiledGraph:
 
         Otherwise it is recorded and compiled anew for the sizes of each call.
         """
-        if self._strings or self._cause is None or self._symbolic is None:
+        if self._strings or self._data_sized_node is None or self._symbolic is None:
             return False
         executable = self._symbolic[1]
         return all(part.kind is PartKind.NATIVE for part in executable.parts)
@@ -202,14 +206,14 @@ class CompiledGraph:
 
     @property
     def text(self) -> str:
-        """The program as Python source, whichever backend compiles it."""
-        return kernel_listing(self.of_numbers)
+        """The program as the Python source that the Numba backend generates."""
+        return kernel_listing(self.without_symbolic_sizes)
 
     @property
-    def of_numbers(self) -> Graph:
-        """The graph after all passes, without symbolic sizes: a graph that has them is one node."""
-        if self._cause is not None and self._symbolic is not None:
-            return as_one_node(self.graph, self._cause)
+    def without_symbolic_sizes(self) -> Graph:
+        """The graph after all passes; if it has symbolic sizes, the trace as one node that NumPy runs."""
+        if self._data_sized_node is not None and self._symbolic is not None:
+            return as_one_node(self.graph, self._data_sized_node)
         return self.optimised
 
     @computed_once(_compiling)
@@ -221,7 +225,7 @@ class CompiledGraph:
         """
         with span("compile", self.graph.name):
             backend, graph = self.backend, self.optimised
-            if self._cause is not None and self._symbolic is not None:
+            if self._data_sized_node is not None and self._symbolic is not None:
                 executable = self._symbolic[1]
             else:
                 with unforkable():  # a child process would inherit locks of imports and of the compiler
@@ -239,10 +243,10 @@ class CompiledGraph:
 
     @computed_once(_compiling)
     def machine_code(self) -> Compiled:
-        """The graph as the default backend compiles it, whichever backend runs it."""
+        """The graph compiled by the default backend, even if another backend runs it."""
         if self._requested.backend == MACHINE_CODE:
             return self.executable
-        graph, options = self.of_numbers, replace(self._requested, backend=MACHINE_CODE)
+        graph, options = self.without_symbolic_sizes, replace(self._requested, backend=MACHINE_CODE)
         with unforkable():
             return backend_of(MACHINE_CODE).build(graph, options)
 
@@ -281,10 +285,9 @@ class CompiledGraph:
                 self.check_shapes(arguments)
             raise
 
-    @property
-    def is_ready(self) -> bool:
-        """Whether calls may take a fast path: it has run, and no thread is compiling it."""
-        return self.called and not self.interpreted
+    def may_use_fast_path(self) -> bool:
+        """Whether calls may take a fast path: the graph has run, and no thread is compiling it."""
+        return self.called and not self.is_interpreted()
 
     def fast_path(self, form: CallForm | None = None) -> Callable[..., Any]:
         """The fast path for calls of ``form``: a function of the values of a call.
@@ -295,7 +298,7 @@ class CompiledGraph:
         return fast or self._fast_paths.setdefault(form, self._new_fast_path(form))
 
     def _new_fast_path(self, form: CallForm | None) -> Callable[..., Any]:
-        call = c_call(self.executable, form, self._packer, self.failed)
+        call = c_call(self.executable, form, self._packer, self.finish_failed_call)
         if call is not None:
             return call
         run: Callable[..., Any] = self.execute
@@ -303,8 +306,10 @@ class CompiledGraph:
             run = reading_call(self.executable, self.sources.captured, self._pack)
         return checked_call(self.optimised, form, run)
 
-    def failed(self, node: Node, make: Callable[[], BaseException] | None, arguments: Sequence[Any]) -> None:
-        """Finish a C fast call that failed at ``node``: replay earlier assignments, and raise the error.
+    def finish_failed_call(
+        self, node: Node, make: Callable[[], BaseException] | None, arguments: Sequence[Any]
+    ) -> None:
+        """Replay the assignments before ``node``, at which a C fast call failed, and raise the error.
 
         Args:
             node: the node that failed, or the outermost loop that a signal interrupted.
@@ -334,14 +339,16 @@ class CompiledGraph:
 
     # before it is compiled
 
-    @property
-    def interpreted(self) -> bool:
-        """Whether NumPy runs a call that begins now, as a thread still compiles the graph."""
-        return self._background is not None and not self._is_compiled and self._background.serving
+    def is_interpreted(self) -> bool:
+        """Whether NumPy runs a call that begins now.
+
+        Starts the thread that compiles the graph, if there is none.
+        """
+        return self._background is not None and not self._is_compiled and self._background.start()
 
     @property
     def interpreted_calls(self) -> int:
-        """The number of calls that NumPy has run for that reason."""
+        """The number of calls that NumPy has run while a thread compiled the graph."""
         return 0 if self._background is None else self._background.count
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -350,7 +357,9 @@ class CompiledGraph:
 
     def _interpreted(self) -> Compiled | None:
         """The interpreter's executable for a call that begins now; None if the compiled one is required."""
-        return None if self._background is None or self._is_compiled else self._background.take()
+        return (
+            None if self._background is None or self._is_compiled else self._background.executable_for_call()
+        )
 
     @property
     def _is_compiled(self) -> bool:

@@ -1,4 +1,4 @@
-"""Graphs in which sizes depend on data: a test for them, and such a graph as one node that NumPy runs."""
+"""Detects graphs in which sizes depend on data, and converts such a graph to one node that NumPy runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 def sized_by_data(graph: Graph) -> Node | None:
     """The first node with a result whose size depends on data, or that reads sizes; None if there is none.
 
-    The length of a loop's stack doesn't count: the nodes that read a stack iterate over its rows.
+    The length of a loop's stack is no such size, since only loops over its rows read it.
     """
     open_inputs = any(not v.spec.shape.is_static for v in graph.inputs)
     for node in graph.nodes:
@@ -39,9 +39,9 @@ def sized_by_data(graph: Graph) -> Node | None:
 
 
 def _sizes_read(node: Node, open_inputs: bool) -> Sequence[TensorSpec]:
-    """The values of ``node`` whose sizes the program reads: with open inputs all of them, else the results.
+    """The specs whose sizes a program reads to run ``node``: all with open inputs, else those of results.
 
-    A stack stores its own length.
+    A loop's stacks are excluded, since a stack stores its own length.
     """
     if open_inputs:
         return (*node.specs, *[v.spec for v in node.inputs])
@@ -78,7 +78,10 @@ class InterpretedSpec(BodySpec):
 
 
 def as_one_node(graph: Graph, cause: Node) -> Graph:
-    """``graph`` as one node, which runs it op by op through NumPy; ``cause`` is the reason."""
+    """A graph with one node, which runs the nodes of ``graph`` through NumPy.
+
+    ``cause`` is the node whose size depends on data; reports name it.
+    """
     body = Graph(graph.name, graph.inputs, graph.nodes, graph.results)
     where = f" in line {cause.origin.line}" if cause.origin is not None else ""
     op = _all_ops(f"the size of the result of {cause.op.name}{where} depends on data")
@@ -89,7 +92,10 @@ def as_one_node(graph: Graph, cause: Node) -> Graph:
 
 
 class _AllOps(Op):
-    """The op of such a node, a new one for each reason; it is pickled as its reason."""
+    """An op that runs a whole graph through NumPy, for a reason that reports show.
+
+    It is pickled as the reason.
+    """
 
     __slots__ = ()
 

@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Sources(NamedTuple):
-    """What a graph reads and writes in addition to its arguments.
+    """The captures of a graph, and which of its inputs it updates.
 
     Attributes:
         captured: the variable or tensor of each capture: the inputs after the arguments.
@@ -45,7 +45,7 @@ class Sources(NamedTuple):
 def execute(
     compiled: Compiled, sources: Sources, history: AssignmentHistory | None, arguments: Sequence[Any]
 ) -> tuple[Any, ...]:
-    """The outputs as tensors; variables are updated.
+    """The outputs of one call, as tensors; variables are updated.
 
     Args:
         compiled: the executable.
@@ -75,7 +75,7 @@ def _update(
     locks: Sequence[WriteLock],
     effect_log: EffectLog | None,
 ) -> tuple[Any, ...]:
-    """The outputs; commits the new values of variables, all of them or none."""
+    """The outputs of one call; commits the new values of all variables at once, or of none after an error."""
     with span("kernels", compiled.graph.name):
         results = tuple([wrap(a) for a in compiled.run(arrays, effect_log)])
     commit(locks, [wrap(arrays[i]) for i in written])

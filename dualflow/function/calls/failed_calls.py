@@ -78,12 +78,12 @@ class AssignmentHistory:
         return EffectLog(self._generators) if self.matters else None
 
     def recover(self, error: BaseException, effect_log: EffectLog, arguments: Sequence[Any]) -> BaseException:
-        """Assign to variables what eager code would have assigned before ``error``.
+        """Assign the values to variables that eager code would have assigned before ``error``.
 
         Args:
-            error: what has ended the compiled call.
-            effect_log: what the call did outside of machine code.
-            arguments: its tensors and variables.
+            error: the exception that ended the compiled call.
+            effect_log: the Python calls and prints of the call.
+            arguments: the tensors and variables of the call.
 
         Returns:
             The error to raise: a different one if eager code fails at an earlier line.
@@ -108,7 +108,7 @@ class AssignmentHistory:
 
 
 class LoopHistory(AssignmentHistory):
-    """The assignments of one iteration of a Python loop: the error of a failed iteration stores them."""
+    """The assignments of one iteration of a Python loop; after a failure they are stored in the error."""
 
     def recover(self, error: BaseException, effect_log: EffectLog, arguments: Sequence[Any]) -> BaseException:
         recovery = _Recovery(error, effect_log)
@@ -123,7 +123,7 @@ class _Ended(BaseException):
 
 
 class _Recovery:
-    """Runs a trace again by the interpreter after its call has failed.
+    """One replay of a trace by the interpreter, after a call of it has failed.
 
     Attributes:
         assigned: the assigned variables by id, each with its value.
@@ -186,7 +186,7 @@ class _Recovery:
             raise
 
     def _may_be_failing(self, node: Node) -> bool:
-        """Whether ``node`` may be the one that ran when the call ended."""
+        """Whether the call may have failed while it ran ``node``, given that the line is the same."""
         ended = self._effect_log.node
         assert ended is not None, "_lines are its lines"
         if not self._stops_at_line or self._effect_log.of_memory:
@@ -208,7 +208,7 @@ class _Recovery:
 
 
 def _is_of_values(error: BaseException, effect_log: EffectLog) -> bool:
-    """Whether the call failed due to its values, so that NumPy fails too: no signal, enough memory."""
+    """Whether the failure depends on values alone, so that NumPy fails too: no signal, enough memory."""
     if isinstance(error, Halted):
         return (
             not effect_log.of_memory

@@ -35,7 +35,7 @@ class IntegerValues:
     """The elements of small integer tensors of a graph.
 
     Attributes:
-        places: the value and the element that each size variable stands for.
+        places: for each size variable, the tensor and the number of the element that it stands for.
         replaced: for size variables that have been checked to be sizes, the variables that replace them.
     """
 
@@ -66,7 +66,7 @@ class IntegerValues:
     def copy_elements(
         self, value: Value, outer: IntegerValues, source: Value, bound: set[SizeVariable]
     ) -> None:
-        """Give ``value`` the elements of ``source`` in ``outer``, if all their variables are ``bound``."""
+        """Copy the elements of ``source`` in ``outer`` to ``value``, if all their variables are ``bound``."""
         if _is_small(source):
             elements = [substitute(x, outer.replaced) for x in outer.of(source).reshape(-1).tolist()]
             if size_variables(elements) <= bound:
@@ -75,7 +75,10 @@ class IntegerValues:
                 self._evaluated[value] = array.reshape(source.spec.shape)
 
     def _operands(self, value: Value) -> tuple[Value, ...]:
-        """The values that ``value`` is computed from, if expressions can describe the op; else none."""
+        """The inputs of the node that computes ``value``.
+
+        None if the node can't be evaluated symbolically.
+        """
         node = value.node
         if node is None or node.effect is not None or not all(map(_is_small, (*node.inputs, value))):
             return ()

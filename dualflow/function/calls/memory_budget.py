@@ -1,4 +1,4 @@
-"""``@function(memory_budget=...)``: the memory of a call by its plan, and graphs that keep a budget."""
+"""``@function(memory_budget=...)``: reports of the memory of a call, and rematerialisation."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def keep_budget(graph: Graph, budget: int, backend: Backend, costs: CostModel) -
 
 
 def _footprint(backend: Backend, graph: Graph) -> Footprint:
-    """The memory of ``graph`` by the plan of ``backend``.
+    """The memory of a call of ``graph``, from the plan of ``backend``.
 
     Raises:
         FailedPreconditionError: a size depends on data.

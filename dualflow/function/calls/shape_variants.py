@@ -29,7 +29,7 @@ class ShapeVariants:
         self._programs: dict[EqualAxes, TracedGraph] = {}
 
     def get(self, trace: TracedGraph, inputs: Sequence[Any]) -> TracedGraph:
-        """``trace`` for the shapes of ``inputs``, tensors and variables."""
+        """The specialisation of ``trace`` for the shapes of ``inputs``, tensors and variables."""
         shapes = tuple([x.shape for x in inputs])
         variant = self._traces.get(shapes)
         if variant is None:
@@ -41,7 +41,7 @@ class ShapeVariants:
         return variant
 
     def for_all_sizes(self, trace: TracedGraph, inputs: Sequence[Any]) -> TracedGraph | None:
-        """``trace`` with one native program for all sizes of inputs; None where there is no such program.
+        """The specialisation of ``trace`` whose one native program serves all sizes; None if there is none.
 
         Axes have one size in that program if their sizes in ``inputs`` are equal.
         """
@@ -56,7 +56,7 @@ class ShapeVariants:
         return program if program.compiled.serves_all_sizes else None
 
     def all(self) -> list[TracedGraph]:
-        """The traces that have been called: those for some shapes, and those for all sizes."""
+        """The specialisations that have been called."""
         programs = [p for p in list(self._programs.values()) if p.compiled.serves_all_sizes]
         return [*self._traces.values(), *programs]
 
@@ -93,4 +93,6 @@ def specialise(trace: TracedGraph, inputs: Sequence[Any]) -> TracedGraph:
                 tracer.assign(graph.captures[at - len(arguments)].source, value)
     outputs = [tracer.lift(x)._value for x in results[:count]]
     recorded = eliminate_dead_code(tracer.builder.finish(outputs, [*bound, *tracer.updates()]))
-    return TracedGraph(tracer, recorded, options=trace.options, bound=trace.bound, pack=trace.pack)
+    return TracedGraph(
+        tracer, recorded, options=trace.options, variable_arguments=trace.variable_arguments, pack=trace.pack
+    )

@@ -74,7 +74,7 @@ def with_symbolic_sizes(graph: Graph, options: CompileOptions, equal_axes: Equal
 
 
 class _SizeInference:
-    """Records a graph, or the body of a conditional or loop, with symbolic sizes.
+    """Records the nodes of a graph, or of the body of a conditional or loop, with symbolic sizes.
 
     Attributes:
         tracer: records the nodes.
@@ -97,7 +97,7 @@ class _SizeInference:
         self.argument_sizes: dict[tuple[Axis, ...], int] = {}
 
     def input_of(self, place: int, spec: TensorSpec, groups: Mapping[Axis, tuple[Axis, ...]]) -> Value:
-        """Input number ``place`` of the graph; each group of open axes has a size variable."""
+        """A new input with number ``place``, with the size variable of its group for each open axis."""
         shape = list(spec.shape)
         for axis, size in enumerate(spec.shape):
             if size is None:
@@ -325,7 +325,7 @@ class _SizeInference:
                 self._require(target, size, message, (tuple(x.shape), tuple(shape)), repeats=True)
         return self.tracer.run(WITH_SHAPE, (x,), {"shape": Shape(shape), "repeats": False})
 
-    # inside
+    # private
 
     def _first_equal(self, value: Value) -> Value:
         """The first value that is computed like ``value``, so that both are the same size variable.
@@ -343,7 +343,7 @@ class _SizeInference:
         return first_equal.get(value, value)
 
     def _size(self, value: int) -> int:
-        """``value`` as a size: itself if it can't be negative, else a size variable that is checked."""
+        """``value`` as a size: itself if it can't be negative, else a variable that the program checks."""
         if not isinstance(value, SymInt):
             if value < 0:
                 raise UndecidedSize("a size is negative")
@@ -446,7 +446,7 @@ class _RecordedBody:
     """The recorded body of a conditional or loop.
 
     Attributes:
-        inference: what has recorded it.
+        inference: recorded it.
         outputs: its results.
         result_variables: size variables of results that the body binds.
     """
@@ -480,7 +480,10 @@ class _RecordedBody:
 def _differing(
     carry: Sequence[TensorSpec], results: Sequence[Value], changing: set[SizeVariable]
 ) -> list[tuple[int, int]]:
-    """The carried values, by number, and axes whose sizes an iteration changes; not those in ``changing``."""
+    """The carried values, by number, and axes whose sizes an iteration changes.
+
+    ``changing`` ones excluded.
+    """
     differing = []
     for place, spec in enumerate(carry):
         for axis, (before, after) in enumerate(zip(spec.shape, results[place].spec.shape, strict=True)):

@@ -29,12 +29,12 @@ from dualflow.ops.op_kinds import Opaque
 from dualflow.ops.record import Effect, Op
 
 Array = np.ndarray[Any, Any]
-Flows = list[Value | None]
+Cotangents = list[Value | None]
 
 
 def differentiate(
     tracer: Tracer, nodes: Sequence[Node], sources: Sequence[Value], targets: Sequence[Value]
-) -> tuple[list[Value], Flows]:
+) -> tuple[list[Value], Cotangents]:
     """Extend the trace by a reverse sweep over ``nodes``.
 
     Returns:
@@ -62,8 +62,8 @@ class ForwardBackward:
         outputs: the number of its outputs.
         effect_results: the number of results of random and Python ops that the gradient reads.
         effects: the number of nodes with effects that belong to the graph itself.
-        flowing: the inputs that get a cotangent, by number.
-        taking: the outputs that take a cotangent, by number.
+        inputs_with_cotangent: the numbers of the inputs that get a cotangent.
+        outputs_with_cotangent: the numbers of the outputs that have a cotangent.
         make_traceable_backward: returns the function for :attr:`traceable_backward`.
         options: how both graphs are compiled.
 
@@ -79,8 +79,8 @@ class ForwardBackward:
         outputs: int,
         effect_results: int,
         effects: int,
-        flowing: Sequence[int],
-        taking: Sequence[int],
+        inputs_with_cotangent: Sequence[int],
+        outputs_with_cotangent: Sequence[int],
         make_traceable_backward: Callable[[], Callable[[Sequence[Any]], Sequence[Any]]],
         options: CompileOptions,
     ) -> None:
@@ -91,7 +91,10 @@ class ForwardBackward:
         place = {v: i for i, v in enumerate(graphs.forward.inputs)}
         self.written = tuple([place[u.input] for u in graphs.forward.updates])
         self.inputs, self.outputs, self.effect_results = inputs, outputs, effect_results
-        self.flowing, self.taking = tuple(flowing), tuple(taking)
+        self.inputs_with_cotangent, self.outputs_with_cotangent = (
+            tuple(inputs_with_cotangent),
+            tuple(outputs_with_cotangent),
+        )
         self._backward = graphs.backward
         self._sources = graphs.sources
         self._backward_graphs: dict[tuple[int, ...], CompiledGraph] = {}
@@ -103,7 +106,7 @@ class ForwardBackward:
         """The backward pass as ops of the current engine, so that it can be differentiated and traced.
 
         A function of the inputs, the effect results and the cotangents of the outputs, in one sequence. It
-        returns the cotangents of the inputs :attr:`flowing`.
+        returns the cotangents of the inputs :attr:`inputs_with_cotangent`.
         """
         return self._make_traceable_backward()
 
@@ -114,19 +117,19 @@ class ForwardBackward:
 
     def backward_for(self, needed: Sequence[bool]) -> tuple[tuple[int, ...], CompiledGraph]:
         """The numbers of the ``needed`` inputs that get a cotangent, and the graph that computes these."""
-        outputs = tuple([k for k, i in enumerate(self.flowing) if needed[i]])
+        outputs = tuple([k for k, i in enumerate(self.inputs_with_cotangent) if needed[i]])
         compiled = self._backward_graphs.get(outputs)
         if compiled is None:
             graph = self._backward
             effects = [n for n in graph.nodes if n.effect is not None]
             part = extract(graph, graph.arguments, [graph.outputs[k] for k in outputs], effects=effects)
             compiled = self._backward_graphs[outputs] = CompiledGraph(part, self._options)
-        return tuple([self.flowing[k] for k in outputs]), compiled
+        return tuple([self.inputs_with_cotangent[k] for k in outputs]), compiled
 
-    def pick(
+    def backward_arguments(
         self, inputs: Sequence[Any], cotangents: Sequence[Any], outputs: Sequence[Any], saved: Sequence[Any]
     ) -> list[Any]:
-        """The arguments of the backward graph."""
+        """The arguments of the backward graph: those of the values of a call that it reads."""
         count = self.effect_results
         tables = {
             SourceKind.INPUT: (*inputs, *cotangents),
@@ -137,11 +140,11 @@ class ForwardBackward:
 
 
 class TapedCall:
-    """One call under a tape: runs the forward graph, and stores the effect results and residuals.
+    """One call under a tape, which runs the forward graph, and stores what the backward graph reads.
 
     Attributes:
         updated: the new values of the inputs that are variables with updates.
-        effect_log: what the call did outside of machine code; None if recovery from a failure needs no log.
+        effect_log: the Python calls and prints of the call; None if recovery from a failure needs no log.
     """
 
     __slots__ = ("_pair", "_saved", "effect_log", "updated")
@@ -168,17 +171,17 @@ class TapedCall:
         return results[:count]
 
     def vjp(self, needed: Sequence[bool], g: Any, out: Any, inputs: Sequence[Any]) -> list[Any]:
-        """The cotangent of each input: by compiled code, or by ops if another engine has to record them."""
+        """The cotangent of each input, by the backward graph, or by ops if an engine records them."""
         pair = self._pair
         gs, outs = filled(g, out), out if isinstance(g, tuple) else (out,)
-        cotangents = [gs[i] for i in pair.taking]
+        cotangents = [gs[i] for i in pair.outputs_with_cotangent]
         flows: list[Any] = [None] * len(inputs)
         if dispatch.current() is EAGER:
             places, backward = pair.backward_for(needed)
-            computed = backward(*pair.pick(inputs, cotangents, outs, self._saved))
+            computed = backward(*pair.backward_arguments(inputs, cotangents, outs, self._saved))
         else:
             effect_results = self._saved[: pair.effect_results]
-            places = pair.flowing
+            places = pair.inputs_with_cotangent
             computed = pair.traceable_backward([*inputs, *effect_results, *cotangents])
         for place, flow in zip(places, computed, strict=True):
             flows[place] = flow

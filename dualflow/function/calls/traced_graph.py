@@ -38,13 +38,14 @@ class TracedGraph:
     """Some values of a tracer as a function of others, callable under any engine.
 
     Args:
-        tracer: what recorded the values.
+        tracer: recorded the values.
         graph: the part of its graph that computes the values.
         inputs: the tracer's value for each input of ``graph``; by default the same values.
         outputs: the tracer's value for each output of ``graph``; by default the same values.
         effects: the tracer's nodes with effects, which always run, in program order.
         options: how it, and its gradient, are compiled.
-        bound: the number of the argument for each variable that is an argument, by the variable's id.
+        variable_arguments: the number of the argument for each variable that is an argument, by the
+            variable's id.
         pack: puts the outputs into the structure of the result; without it they are a sequence.
         equal_axes: groups of open axes of arguments that have one size in all calls.
 
@@ -62,19 +63,19 @@ class TracedGraph:
         effects: Sequence[Node] | None = None,
         *,
         options: CompileOptions,
-        bound: Mapping[int, int] = _NONE,
+        variable_arguments: Mapping[int, int] = _NONE,
         pack: Packer | None = None,
         equal_axes: EqualAxes = (),
     ) -> None:
         self.tracer = tracer
         self.graph = graph
         self.options = options
-        self.bound = bound
+        self.variable_arguments = variable_arguments
         self.pack = pack
         self._inputs = tuple(graph.inputs if inputs is None else inputs)
         self._outputs = tuple(graph.outputs if outputs is None else outputs)
         self._effects = tuple(acting(graph.nodes) if effects is None else effects)
-        self._history = AssignmentHistory(graph, partial(_variable_of_call, bound))
+        self._history = AssignmentHistory(graph, partial(_variable_of_call, variable_arguments))
         self.compiled = CompiledGraph(graph, options, history=self._history, pack=pack, equal_axes=equal_axes)
         self._by_sources: dict[tuple[bool, ...], ForwardBackward] = {}
 
@@ -84,7 +85,7 @@ class TracedGraph:
             self.tracer,
             self.graph,
             options=self.options,
-            bound=self.bound,
+            variable_arguments=self.variable_arguments,
             pack=self.pack,
             equal_axes=equal_axes,
         )
@@ -123,7 +124,7 @@ class TracedGraph:
         return self.packed(self._record(engine, sources, watched))
 
     def packed(self, outputs: Sequence[Any]) -> Any:
-        """The outputs in the structure of the result."""
+        """``outputs`` in the structure of the result."""
         return outputs if self.pack is None else self.pack(outputs)
 
     def _watched(self, engine: Recording, tensors: Sequence[Any]) -> tuple[bool, ...]:
@@ -135,7 +136,7 @@ class TracedGraph:
 
     def _inline(self, engine: Engine, sources: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
         """The outputs, by evaluating the graph node by node on ``engine``."""
-        variables = {key: sources[place] for key, place in self.bound.items()}
+        variables = {key: sources[place] for key, place in self.variable_arguments.items()}
 
         def record_assignment(variable: Any, value: Any) -> None:
             engine.innermost.record_assignment(variables.get(id(variable), variable), value)
@@ -182,15 +183,15 @@ class TracedGraph:
         before = tracer.builder.finish(())
         results = [*self._outputs, *(u.value for u in self.graph.updates)]
         needed, _ = ancestors(results, self._inputs, self._effects)
-        taking = [i for i, v in enumerate(self._outputs) if v.spec.dtype.is_inexact]
+        outputs_with_cotangent = [i for i, v in enumerate(self._outputs) if v.spec.dtype.is_inexact]
         places = [i for i, w in enumerate(watched) if w]
         cotangents, gradients = differentiate(
             tracer,
             [n for n in before.nodes if n in needed],
             [self._inputs[i] for i in places],
-            [self._outputs[i] for i in taking],
+            [self._outputs[i] for i in outputs_with_cotangent],
         )
-        flowing = [i for i, flow in zip(places, gradients, strict=True) if flow is not None]
+        inputs_with_cotangent = [i for i, flow in zip(places, gradients, strict=True) if flow is not None]
         flows = [flow for flow in gradients if flow is not None]
         after = tracer.builder.finish(())
         effects = acting(after.nodes[len(before.nodes) :])
@@ -217,8 +218,8 @@ class TracedGraph:
             outputs=len(self._outputs),
             effect_results=len(effect_results),
             effects=len(self._effects),
-            flowing=flowing,
-            taking=taking,
+            inputs_with_cotangent=inputs_with_cotangent,
+            outputs_with_cotangent=outputs_with_cotangent,
             make_traceable_backward=make_traceable_backward,
             options=self.options,
         )
@@ -245,7 +246,7 @@ def _read(engine: Engine, sources: Sequence[Any]) -> list[Any]:
     return [engine.read(x) if isinstance(x, AbstractVariable) else engine.lift(x) for x in sources]
 
 
-def _variable_of_call(bound: Mapping[int, int], variable: Any, arguments: Sequence[Any]) -> Any:
-    """The variable that a call assigns for one of the trace: its argument, if the variable is one."""
-    place = bound.get(id(variable))
+def _variable_of_call(variable_arguments: Mapping[int, int], variable: Any, arguments: Sequence[Any]) -> Any:
+    """The variable that a call assigns where its trace assigns ``variable``: an argument, or the same one."""
+    place = variable_arguments.get(id(variable))
     return variable if place is None else arguments[place]

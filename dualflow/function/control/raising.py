@@ -208,7 +208,7 @@ def check(holds: Any, branch: TracedBranch) -> None:
         empty = Body(inner_tracer("nothing"), (), LEAF, ())
         cond_node(cast(holds, int32), [Body(inner, (), LEAF, ()), empty])
     flag, truth = without_negations(holds)
-    tracer.proven[flag] = truth
+    tracer.proven_values[flag] = truth
 
 
 def stop(ended: Ended) -> Ended:
@@ -223,8 +223,8 @@ def proven_value(tensor: SymbolicTensor) -> bool | None:
     flag, truth = without_negations(tensor)
     tracer: Tracer | None = tracer_of(dispatch.current())
     while tracer is not None:
-        if flag in tracer.proven:
-            return tracer.proven[flag] is truth
+        if flag in tracer.proven_values:
+            return tracer.proven_values[flag] is truth
         tracer = tracer.outer
     return None
 

@@ -1,4 +1,4 @@
-"""The results of a traced function as values of its graph."""
+"""Converts the results of a traced function to values of its graph."""
 
 from __future__ import annotations
 

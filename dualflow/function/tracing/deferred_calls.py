@@ -1,8 +1,8 @@
-"""Deferred calls: calls of ops that need sizes as numbers, in a trace with open sizes.
+"""Deferred calls: calls of functions that need sizes as numbers, in a trace with open sizes.
 
-If such a call fails, the function is traced separately with two sets of numbers for the open sizes, and then
-with further numbers near its constants. The results have the specs of the call's results, in which each size
-that differs between the traces is open. The call becomes a node of
+If such a call fails, the called function is traced separately with two sets of numbers for the open sizes,
+and then with further numbers near its constants. The results have the specs of the call's results, in which
+each size that differs between the traces is open. The call becomes a node of
 :func:`~dualflow.function.tracing.late_sizes.deferred_op`, which runs it when the sizes are known.
 """
 
@@ -100,10 +100,10 @@ class _Results(NamedTuple):
 def defer(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: Exception
 ) -> Any:
-    """The symbolic results of a failed call, which is deferred until sizes are known; None if it can't be.
+    """The symbolic results of a failed call, which is deferred until sizes are known.
 
-    A call can't be deferred if no size is open, a Python function is among the arguments, or the function has
-    an effect, or fails with numbers for the open sizes too.
+    None if that is impossible. A call can't be deferred if no size is open, a Python function is among the
+    arguments, or the function has an effect, or fails with numbers for the open sizes too.
     """
     if not isinstance(error, _SIZE_ERRORS) or isinstance(error, _OTHER_ERRORS):
         return None
@@ -155,20 +155,20 @@ def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def _is_foreign(leaf: Any) -> bool:
-    """Whether a leaf may contain tensors of this trace that :func:`defer` can't separate from it."""
+    """Whether a leaf may contain tensors of this trace that :func:`defer` can't find in it."""
     return isinstance(leaf, AbstractComposite) or (
         callable(leaf) and not isinstance(leaf, (type, np.generic))
     )
 
 
 def _is_literal(x: Any) -> bool:
-    """Whether no gradient can flow to ``x``."""
+    """Whether ``x`` is a constant, to which no gradient flows."""
     node = x._value.node
     return node is not None and isinstance(node.op.kind, Literal)
 
 
 def _may_be_sizes(x: Any) -> bool:
-    """Whether ``x`` is a small integer tensor."""
+    """Whether ``x`` is a small integer tensor, whose elements may be sizes."""
     few = len(x.shape) <= 2 and x.shape.is_static and _count(x) <= _MOST_INTEGERS
     return few and x.dtype in (int32, int64)
 
@@ -216,7 +216,7 @@ def _constant_in_all(
     constants: set[int],
     pinned: Mapping[tuple[int, int], int],
 ) -> _Results:
-    """``results`` with those sizes open that differ for some further numbers for the open sizes.
+    """``results``, with those sizes open that differ for further probes.
 
     Two numbers don't distinguish ``minimum(n, 3)`` from 3.
     """
@@ -235,17 +235,14 @@ def _has_static_sizes(results: _Results) -> bool:
 
 
 def _are_alike(a: _Results, b: _Results, pinned: Mapping[tuple[int, int], int]) -> bool:
-    """Whether results differ in sizes only.
-
-    Not if their number is a pinned size: then it depends on that size.
-    """
+    """Whether two results differ in sizes only, and the number of tensors doesn't depend on a pinned size."""
     kinds = [[(len(x.shape), x.dtype) for x in results.specs] for results in (a, b)]
     counted = len(a.specs) > 1 and len(a.specs) in pinned.values()
     return a[:2] == b[:2] and kinds[0] == kinds[1] and not counted
 
 
 def _totals(arguments: Any) -> Iterator[int]:
-    """The sums of lists of sizes: an axis that is split into these has such a size."""
+    """The sum of each list of integers among the arguments: ``split`` requires an axis of that size."""
     if type(arguments) is dict:
         arguments = list(arguments.values())
     if type(arguments) in (list, tuple):
@@ -256,9 +253,9 @@ def _totals(arguments: Any) -> Iterator[int]:
 
 
 def _pinned(tensors: Sequence[Any], totals: set[int]) -> Iterator[dict[tuple[int, int], int]]:
-    """Choices of open axes, none and then one, that get a static size or one of ``totals`` as their number.
+    """Assignments of sizes to open axes to try: none, then one static size or total for one axis.
 
-    The call may require that an open size is equal to one of these.
+    The call may require that an open size is equal to such a size.
     """
     axes = [(i, axis) for i, x in enumerate(tensors) for axis, n in enumerate(x.shape) if n is None]
     sizes = sorted(totals.union(n for x in tensors for n in x.shape if n is not None))
@@ -291,7 +288,7 @@ def _traced(
 
 
 def _flat(results: Any) -> tuple[tuple[bool, ...], Structure, tuple[Any, ...]]:
-    """Which leaves of a structure are tensors, the structure, and the tensors."""
+    """The results of a call, flattened: which leaves are tensors (not None), the structure, the tensors."""
     leaves, structure = flatten(results)
     present = tuple([x is not None for x in leaves])
     tensors = tuple([x for x in leaves if x is not None])
@@ -306,9 +303,9 @@ def _shape(x: Any, i: int, probe: SizeProbe, pinned: Mapping[tuple[int, int], in
 
 
 def _merged(first: _Results, second: _Results, pinned: set[int] | None) -> _Results:
-    """The results for open sizes: a size that differs, or equals a pinned one, is open.
+    """The results of two probes as one: sizes that differ, or are equal to a pinned size, are open.
 
-    All sizes are open if ``pinned`` is None: integers that decide them were guessed.
+    All sizes are open if ``pinned`` is None, since the probes used arbitrary integers.
     """
     specs = []
     for a, b in zip(first.specs, second.specs, strict=True):

@@ -72,22 +72,22 @@ def _joint_vjp(
     result: Compute,
     integers: int,
 ) -> Sequence[Any]:
-    """The cotangents of the tensors, as another computation that waits for sizes."""
+    """The cotangents of the inputs, by another deferred computation."""
     differentiable = [i for i, x in enumerate(inputs) if needed[i] and x.dtype.is_inexact]
-    taking = [i for i, x in enumerate(_as_tuple(g)) if x is not None]
+    with_cotangent = [i for i, x in enumerate(_as_tuple(g)) if x is not None]
     flows: list[Any] = [None] * len(inputs)
-    if not differentiable or not taking:
+    if not differentiable or not with_cotangent:
         return flows
 
     def backward(*tensors: Any) -> Any:
-        cotangents, operands = tensors[: len(taking)], list(tensors[len(taking) :])
+        cotangents, operands = tensors[: len(with_cotangent)], list(tensors[len(with_cotangent) :])
         for i in differentiable:  # if one tensor is several operands, each has its own cotangent
             operands[i] = identity(operands[i])
         sources = [operands[i] for i in differentiable]
         with GradientTape() as tape:
             tape.watch(sources)
             results = _as_tuple(compute(*operands))
-        targets = [results[i] for i in taking]
+        targets = [results[i] for i in with_cotangent]
         weights = [conj(c) for c in cotangents]
         flows = tape.gradient(targets, sources, output_gradients=weights, unconnected_gradients="zero")
         return tuple([conj(flow) for flow in flows])
@@ -95,20 +95,20 @@ def _joint_vjp(
     def specs_of(*specs: TensorSpec) -> tuple[TensorSpec, ...]:
         return tuple(
             [
-                TensorSpec.of(specs[len(taking) + i].shape, specs[len(taking) + i].dtype)
+                TensorSpec.of(specs[len(with_cotangent) + i].shape, specs[len(with_cotangent) + i].dtype)
                 for i in differentiable
             ]
         )
 
     attrs = {"compute": backward, "result": specs_of, "integers": integers}
-    cotangents = [_as_tuple(g)[i] for i in taking]
-    results = dispatch.current().apply(LATE, (*cotangents, *inputs), attrs)
+    cotangents = [_as_tuple(g)[i] for i in with_cotangent]
+    results = dispatch.current().apply(LATE_SIZES, (*cotangents, *inputs), attrs)
     for i, flow in zip(differentiable, results, strict=True):
         flows[i] = flow
     return flows
 
 
-LATE: Final = Op(
+LATE_SIZES: Final = Op(
     name="late_sizes",
     doc="""``compute(*inputs)``; ``result`` returns its specs for those of the inputs.
 
@@ -124,7 +124,7 @@ LATE: Final = Op(
 
 @functools.cache
 def deferred_op(name: str | None, *, checked: bool) -> Op:
-    """The op :data:`LATE` with the name of a function, for graphs and errors.
+    """The op :data:`LATE_SIZES` with the name of a function, for graphs and errors.
 
     Args:
         name: the name of the function; None for a gradient rule.
@@ -132,11 +132,11 @@ def deferred_op(name: str | None, *, checked: bool) -> Op:
             checks these sizes at run time.
     """
     return Op(
-        name=name or LATE.name,
-        doc=LATE.doc,
+        name=name or LATE_SIZES.name,
+        doc=LATE_SIZES.doc,
         infer=_infer,
         kernel=_kernel,
-        kind=LATE.kind,
+        kind=LATE_SIZES.kind,
         joint_vjp=_joint_vjp,
         outputs=None,
         effect=Effect.CHECK if checked else None,

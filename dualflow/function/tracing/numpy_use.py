@@ -1,4 +1,4 @@
-"""Advice for errors: what to use instead of a NumPy function on symbolic tensors."""
+"""Advice in errors about NumPy functions that are called on symbolic tensors: the function to use instead."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ def replacement(name: str) -> str | None:
 
 
 def _called(frame: FrameType | None) -> str | None:
-    """The name of the outermost NumPy function that runs, by the stack or the source line; else None."""
+    """The name of the outermost NumPy function on the call stack, or in the source line.
+
+    None if there is none.
+    """
     name: str | None = None
     while frame is not None:
         file = frame.f_code.co_filename

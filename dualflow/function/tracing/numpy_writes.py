@@ -1,4 +1,4 @@
-"""Errors of symbolic tensors that are written into NumPy arrays, for which NumPy's message is misleading."""
+"""Replaces NumPy's misleading error about a symbolic tensor that is written into an array."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors about None in a trace with open sizes get the open axes, and what to use instead of x.shape."""
+"""Adds the open axes, and advice, to errors about None that are raised in a trace with open sizes."""
 
 from __future__ import annotations
 

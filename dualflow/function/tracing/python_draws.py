@@ -1,4 +1,4 @@
-"""Finds random numbers of Python and NumPy that are drawn while a function is traced, and compiled in.
+"""Detects random numbers that Python or NumPy draws while a function is traced: the trace compiles them in.
 
 Draws change the state of a generator, so the states before and after a trace are compared. A warning names
 the line at which the code of the function, or of a function that it calls, reads the generator's name.
@@ -58,7 +58,7 @@ class FrozenRead(NamedTuple):
 
 
 class PythonDraws:
-    """Finds the draws during one function's traces, and warns of them once.
+    """Detects random draws during the traces of one function, and warns of them once.
 
     Args:
         name: the name of the function.
@@ -68,7 +68,7 @@ class PythonDraws:
     __slots__ = ("_captured", "_name", "_warned")
 
     warnings = 0
-    """The number of warnings of all functions: an enclosing trace adds none to that of a nested one."""
+    """The number of warnings for all functions: an enclosing trace doesn't repeat that of a nested one."""
 
     def __init__(self, name: str, captured: CapturedValues) -> None:
         self._name = name
@@ -77,9 +77,9 @@ class PythonDraws:
 
     def states(self) -> GeneratorStates:
         """The states of Python's and NumPy's shared generators, and of generators that the code names."""
-        return GeneratorStates([value for _, value in self._captured.objects() if _is_generator(value)])
+        return GeneratorStates([value for _, value in self._captured.named_objects() if _is_generator(value)])
 
-    def since(self, before: GeneratorStates) -> list[FrozenRead]:
+    def drawn_since(self, before: GeneratorStates) -> list[FrozenRead]:
         """The generators that have been drawn from since ``before``, each with the line that reads it.
 
         If no line reads a generator, another thread may have drawn. Then it is reported only if there is one
@@ -92,7 +92,7 @@ class PythonDraws:
         for generator, read in _reads(self._captured, _MAX_CALL_DEPTH, _generator_of):
             lines.setdefault(id(generator), read)
         alone = threading.active_count() == 1
-        unplaced = [FrozenRead(_shown(g), self._captured.begins) for g in advanced if id(g) not in lines]
+        unplaced = [FrozenRead(_shown(g), self._captured.first_line) for g in advanced if id(g) not in lines]
         return [*(lines[id(g)] for g in advanced if id(g) in lines), *(unplaced if alone else [])]
 
     def clocks(self, called: Collection[str]) -> list[FrozenRead]:
@@ -150,31 +150,34 @@ class recorded_clocks:
     def __enter__(self) -> set[str]:
         self._called: set[str] = set()
         self._outer = sys.getprofile()
-        sys.setprofile(self._note)
+        sys.setprofile(self._on_event)
         return self._called
 
     def __exit__(self, *exc: object) -> None:
         sys.setprofile(self._outer)
 
-    def _note(self, frame: FrameType, event: str, arg: Any) -> None:
+    def _on_event(self, frame: FrameType, event: str, arg: Any) -> None:
         clock = _clock_of(arg) if event == "c_call" else None
         if clock is not None:
             self._called.add(clock)
 
 
 def _reads(
-    captured: CapturedValues, depth: int, of: Callable[[Any], Any]
+    captured: CapturedValues, depth: int, accept: Callable[[Any], Any]
 ) -> Iterator[tuple[Any, FrozenRead]]:
-    """The reads by a function's code, then by functions that it names, of values that ``of`` accepts."""
+    """The names in a function's code, then in functions that it names, whose values are generators or clocks.
+
+    ``accept`` returns the generator or clock of a value, or None.
+    """
     named: list[FunctionType] = []
-    for reading, value in sorted(captured.objects(), key=lambda pair: pair[0].line):
-        accepted = of(value)
+    for outside, value in sorted(captured.named_objects(), key=lambda pair: pair[0].line):
+        accepted = accept(value)
         if accepted is not None:
-            yield accepted, FrozenRead(reading.name, captured.origin(reading.line))
+            yield accepted, FrozenRead(outside.name, captured.origin(outside.line))
         elif isinstance(value, FunctionType):
             named.append(value)
     for function in named if depth else ():
-        yield from _reads(CapturedValues(function.__qualname__, function), depth - 1, of)
+        yield from _reads(CapturedValues(function.__qualname__, function), depth - 1, accept)
 
 
 def _shared_python() -> Any:

@@ -1,4 +1,4 @@
-"""Size probes: example numbers for the open sizes of a trace, and the shapes and integers that follow.
+"""Size probes: example numbers for the open sizes of a trace, and the shapes that result from them.
 
 A deferred call is traced for several probes, to find which sizes of its results depend on open sizes.
 """
@@ -108,7 +108,7 @@ def _inferred(node: Node, specs: Mapping[Value, TensorSpec]) -> Sequence[TensorS
 
 
 def varied_probes(constants: Iterable[int]) -> Iterator[SizeProbe]:
-    """Probes for which the size of a result differs unless it is constant.
+    """Probes that distinguish a size that depends on open sizes from a constant one.
 
     Sizes of results are sums, products, quotients, minima and maxima of open sizes and ``constants``. Numbers
     below and above each constant, and different numbers for different open sizes, distinguish these.

@@ -14,7 +14,7 @@ from dualflow.ops.op_kinds import CopyPieces, View
 
 Array = np.ndarray[Any, Any]
 _MAX_DEPTH: Final = 16
-"""The number of ops through which elements are traced back."""
+"""The largest number of ops between an element and its constant or size."""
 
 _MAX_AXES: Final = 64
 """The number of axes of the largest shape: NumPy's limit."""
@@ -23,9 +23,10 @@ _MAX_AXES: Final = 64
 def static_elements(
     value: Value, static_value: Callable[[Value], Array | None], depth: int = _MAX_DEPTH
 ) -> Array | None:
-    """The integers of ``value`` as objects, None for those known only at run time; None if no one is static.
+    """The static elements of an integer tensor, None for each other element; None if no element is static.
 
-    They are sizes of tensors and constants (by ``static_value``), through ops that copy elements.
+    Static elements are constants (``static_value`` returns the value of a constant tensor), and static sizes
+    of tensors. Both are followed through ops that copy elements.
     """
     spec, node = value.spec, value.node
     count = spec.shape.num_elements()

@@ -49,9 +49,9 @@ class SymbolicEngine(Engine):
 
     Attributes:
         name: the name of the traced function.
-        tensors: the one symbolic tensor of each value, as returned by :meth:`tensor_of`.
-        maybe_unassigned: values that a loop may not have assigned, with what is checked when they are read: a
-            nested trace adds the check again.
+        tensors: the symbolic tensor of each value; see :meth:`tensor_of`.
+        maybe_unassigned: the values of Python variables that a loop or branch may not have assigned. Each
+            nested trace that reads one adds the check that it is assigned.
     """
 
     __slots__ = ("maybe_unassigned", "name", "tensors")
@@ -64,12 +64,12 @@ class SymbolicEngine(Engine):
     """A sentence for errors about a missing value."""
 
     @property
-    def sizing(self) -> Op:
-        op: Op = imported("dualflow.function.tracing.late_sizes").LATE
+    def deferring_op(self) -> Op:
+        op: Op = imported("dualflow.function.tracing.late_sizes").LATE_SIZES
         return op
 
     @property
-    def drawing(self) -> Op:
+    def deferring_draw_op(self) -> Op:
         op: Op = imported("dualflow.function.tracing.late_sizes").LATE_DRAW
         return op
 
@@ -82,7 +82,7 @@ class SymbolicEngine(Engine):
         return isinstance(value, SymbolicTensor | AbstractVariable)
 
     def tensor_of(self, value: Value) -> SymbolicTensor:
-        """The symbolic tensor of ``value``, always the same: gradient sweeps compare tensors by identity."""
+        """The one symbolic tensor of ``value``: gradient sweeps compare tensors by identity."""
         tensor = self.tensors.get(value)
         if tensor is None:
             tensor = self.tensors[value] = SymbolicTensor(value, self)
@@ -97,17 +97,17 @@ class SymbolicEngine(Engine):
         raise NotImplementedError
 
     def tensor_name(self, value: Value) -> str:
-        """The name of the argument or op, and the number of the result."""
+        """The name of the argument or op, and the number of the result: ``"add:0"``."""
         if value.node is None:
             return f"{value.spec.name or 'input'}:0"
         return f"{value.node.op.name}:{value.index}"
 
     def pending(self) -> str:
-        """The clause of errors that names when symbolic tensors have no value."""
+        """A clause for errors: the time at which symbolic tensors have no value."""
         return f"while {self.name!r} is traced"
 
     def way_to_value(self) -> str:
-        """The sentence of errors about how to get a symbolic tensor's value."""
+        """A sentence for errors: how to get a symbolic tensor's value."""
         return "Return it and call .numpy() on the result"
 
     def origin(self, value: Value) -> Origin | None:
@@ -205,7 +205,10 @@ class SymbolicTensor(Tensor):
         return self._tracer.static_value(self._value)
 
     def static_elements(self) -> Any:
-        """The elements that are constants or static sizes, None for others; None if there are none."""
+        """The elements that are constants or static sizes, None for each other.
+
+        None if no element is static.
+        """
         return static_elements(self._value, self._tracer.static_value)
 
     def set_shape(self, shape: Any) -> None:

@@ -40,7 +40,7 @@ _MAX_FOLDED_BYTES = 1 << 12
 
 @dataclass(slots=True)
 class _State:
-    """A variable in a trace: the graph's input for it, and its current value."""
+    """One variable in a trace: the graph's input for its value, and its current value in the traced code."""
 
     variable: AbstractVariable
     input: Value
@@ -54,28 +54,28 @@ class Tracer(SymbolicEngine):
         name: the name of the traced function.
         creation: creates the variables of the trace; None if it may create none.
         options: how the graph will be compiled; by default the options of the enclosing trace.
-        around: the engine that will run the graph, once, if there is one already: tensors that it traces are
-            inputs of the graph, never constants.
+        enclosing_engine: for a graph that is evaluated once, directly after the trace, the engine that runs
+            it: tensors that this engine traces are inputs of the graph, never constants.
         seeds_begin_anew: whether each random op with a seed has a stream of its own; inherited by nested
             traces.
 
     Attributes:
         refusal: the first error about Python code that needs a symbolic tensor's value, here or in a nested
             trace.
-        proven: bool scalars whose value a check has established for the ops after it.
+        proven_values: the values of bool scalars that an earlier check has established.
     """
 
     __slots__ = (
-        "_around",
         "_captured",
         "_constants",
+        "_enclosing_engine",
         "_states",
         "_static",
         "builder",
         "creation",
         "options",
         "outer",
-        "proven",
+        "proven_values",
         "refusal",
         "seeds_begin_anew",
     )
@@ -85,14 +85,16 @@ class Tracer(SymbolicEngine):
         name: str,
         creation: VariableCreation | None = None,
         options: CompileOptions | None = None,
-        around: Engine | None = None,
+        enclosing_engine: Engine | None = None,
         seeds_begin_anew: bool = False,
     ) -> None:
         super().__init__(name)
         self.creation = creation
         self.outer: Tracer | None = _active.get() or _recording()
         self.seeds_begin_anew = seeds_begin_anew or (self.outer is not None and self.outer.seeds_begin_anew)
-        self._around: Engine | None = self.outer._around if around is None and self.outer else around
+        self._enclosing_engine: Engine | None = (
+            self.outer._enclosing_engine if enclosing_engine is None and self.outer else enclosing_engine
+        )
         if options is None:
             options = compile_options() if self.outer is None else self.outer.options
         self.options: CompileOptions = options
@@ -100,7 +102,7 @@ class Tracer(SymbolicEngine):
             GraphBuilder(name) if self.outer is None else self.outer.builder.inner(name)
         )
         self.refusal: Exception | None = None
-        self.proven: dict[Value, bool] = {}
+        self.proven_values: dict[Value, bool] = {}
         self._captured: dict[int, tuple[AbstractTensor, SymbolicTensor]] = {}
         self._constants: dict[tuple[Any, ...], Value] = {}
         self._states: dict[int, _State] = {}
@@ -109,7 +111,9 @@ class Tracer(SymbolicEngine):
     # engine methods, called by ops
 
     def is_traced(self, value: Any) -> bool:
-        return super().is_traced(value) or (self._around is not None and self._around.is_traced(value))
+        return super().is_traced(value) or (
+            self._enclosing_engine is not None and self._enclosing_engine.is_traced(value)
+        )
 
     def unary(self, op: Op, x: Any) -> Any:
         if type(x) is SymbolicTensor and x._tracer is self and x._value.spec.dtype.computes:
@@ -147,7 +151,7 @@ class Tracer(SymbolicEngine):
         if type(tensor) is EagerTensor:
             lifted = self._constant_or_capture(tensor)
         elif type(tensor) is SymbolicTensor and self._is_inside(tensor._tracer):
-            lifted = self._inherit(tensor)
+            lifted = self._capture_outer(tensor)
         else:
             raise InaccessibleTensorError(self._out_of_scope(tensor))
         self._captured[id(tensor)] = tensor, lifted
@@ -177,7 +181,7 @@ class Tracer(SymbolicEngine):
             variable, self.evaluate_now(self.lift(initial)._value, "initial value"), caller()
         )
 
-    # called by the package function
+    # methods called by the package function
 
     def refuse(self, error: Exception) -> None:
         """Store ``error``, which is about to be raised, since the user's code might catch it."""
@@ -191,14 +195,14 @@ class Tracer(SymbolicEngine):
         return self.tensor_of(self.builder.argument(spec))
 
     def bind(self, variable: AbstractVariable) -> Value:
-        """A new input for the value of a variable that is an argument."""
+        """A new input of the graph for the value of a variable that is an argument."""
         value = self.builder.argument(_variable_spec(variable))
         self._states[id(variable)] = _State(variable, value, SymbolicTensor(value, self))
         return value
 
     @property
-    def bound(self) -> dict[int, int]:
-        """The number of the argument for each variable that is one, by the variable's id."""
+    def variable_arguments(self) -> dict[int, int]:
+        """The number of the argument for each variable that is an argument, by the variable's id."""
         place = {v: i for i, v in enumerate(self.builder.inputs)}
         return {id(s.variable): place[s.input] for s in self._states.values() if s.input in place}
 
@@ -221,7 +225,7 @@ class Tracer(SymbolicEngine):
                 pending.append(unknown)
                 continue
             pending.pop()
-            static.update(zip(node.outputs, self._fold(node), strict=True))
+            static.update(zip(node.outputs, self._constant_folded(node), strict=True))
         return static[value]
 
     def evaluate_now(self, value: Value, what: str) -> Array:
@@ -259,13 +263,13 @@ class Tracer(SymbolicEngine):
     def _literal(self, array: Array) -> Value:
         return self.builder.add(REGISTRY["constant"], (), {"value": array}).output
 
-    def _inherit(self, tensor: SymbolicTensor) -> SymbolicTensor:
+    def _capture_outer(self, tensor: SymbolicTensor) -> SymbolicTensor:
         """A tensor of an enclosing trace as one of this trace."""
         maybe = tensor._tracer.maybe_unassigned.get(tensor._value)
-        return self._capture(tensor) if maybe is None else self.provide(maybe)
+        return self._capture(tensor) if maybe is None else self.checked_read(maybe)
 
-    def provide(self, maybe: MaybeUnassigned) -> SymbolicTensor:
-        """The value of a variable that a loop may not have assigned; reading it is checked at run time."""
+    def checked_read(self, maybe: MaybeUnassigned) -> SymbolicTensor:
+        """The value of a Python variable, with a check at run time that it is assigned."""
         checked: SymbolicTensor = self.run(
             ASSIGNED, (self.lift(maybe.x), self.lift(maybe.ran)), {"name": maybe.name}
         )
@@ -317,7 +321,7 @@ class Tracer(SymbolicEngine):
             "a list. Return it from that function and use the result."
         )
 
-    def _fold(self, node: Node) -> Sequence[Array | None]:
+    def _constant_folded(self, node: Node) -> Sequence[Array | None]:
         """The static values of a node's outputs; those of its inputs have been computed."""
         if isinstance(node.op.kind, Literal):
             return [node.attrs["value"]]

@@ -1,4 +1,4 @@
-"""Variables that a traced function creates, in its first call only and outside of the graph.
+"""Variables that a traced function creates, which only its first call may do.
 
 The variable is created at once with its initial value, which therefore can't depend on the function's
 arguments. Then the function is traced again, and reads the variable from where its code has stored it.

@@ -212,7 +212,7 @@ def test_the_trace_with_the_fewest_open_sizes_serves():
     specs = [[None, None], [2, None], [None, 3]]
     traces = [f.get_concrete_function(df.TensorSpec(s)) for s in reversed(specs)][::-1]
     f(df.ones([2, 3]))
-    assert traces[0].used == 0
+    assert traces[0].last_call == 0
     assert f.experimental_get_tracing_count() == 3
     f(df.ones([5, 5]))
     assert f.experimental_get_tracing_count() == 3

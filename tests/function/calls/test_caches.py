@@ -113,13 +113,13 @@ PARTS: dict[str, Callable[[tuple[int, ...]], tuple[int, ...]]] = {
 """The shapes of operands beside one of a whole shape."""
 
 
-def of_numbers(op: Op) -> bool:
+def without_symbolic_sizes(op: Op) -> bool:
     """Whether an op computes numbers of numbers."""
     kinds = {kind for sample in op.samples for domain in sample.inputs for kind in domain.kinds}
     return op.effect is None and bool(kinds) and "O" not in kinds
 
 
-OPS = [op for op in REGISTRY.values() if of_numbers(op)]
+OPS = [op for op in REGISTRY.values() if without_symbolic_sizes(op)]
 NATIVE = [op for op in OPS if not isinstance(op.kind, Opaque)]
 KINDS = [
     [op.name for op in NATIVE if isinstance(op.kind, Elementwise)],

@@ -1,4 +1,4 @@
-"""Provides the gradients of conditionals and loops, which trace graphs.
+"""Fills the slots for the gradient rules of conditionals and loops, which trace graphs.
 
 A gradient that is computed inside a trace extends that trace. Where a traced function runs op by op, as under
 a ``ForwardAccumulator``, it is a separate trace, which is evaluated at once.
@@ -20,13 +20,19 @@ from dualflow.graph.control import COND, COND_GRADIENT, LOOP, LOOP_GRADIENT
 from dualflow.graph.interpret import replay
 from dualflow.ops.record import Op
 
-Flows = Sequence[Any]
+Cotangents = Sequence[Any]
 _NAME: Final = "gradient"
 
 
-def _pull(
-    op: Op, rule: Callable[..., Flows], needed: Sequence[bool], g: Any, out: Any, *inputs: Any, **attrs: Any
-) -> Flows:
+def _vjp(
+    op: Op,
+    rule: Callable[..., Cotangents],
+    needed: Sequence[bool],
+    g: Any,
+    out: Any,
+    *inputs: Any,
+    **attrs: Any,
+) -> Cotangents:
     """The cotangents of the inputs of ``op``, by the gradient rule ``rule``."""
     if isinstance(dispatch.current().innermost, Tracer):
         return rule(needed, g, out, *inputs, **attrs)
@@ -48,5 +54,5 @@ def _pull(
     return cotangents
 
 
-COND_GRADIENT.fill(partial(_pull, COND, cond_vjp))
-LOOP_GRADIENT.fill(partial(_pull, LOOP, loop_vjp))
+COND_GRADIENT.fill(partial(_vjp, COND, cond_vjp))
+LOOP_GRADIENT.fill(partial(_vjp, LOOP, loop_vjp))

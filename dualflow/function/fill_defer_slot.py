@@ -1,4 +1,4 @@
-"""Fills the slot for deferred calls: in a trace, a failed call of an op may wait until sizes are known."""
+"""Fills the slot for deferred calls: a trace may defer a failed call until sizes are known."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dualflow.core import dispatch
-from dualflow.core.deferred_calls import DEFER
+from dualflow.core.defer_slot import DEFER
 from dualflow.core.locks import imported
 from dualflow.function.tracing.tracer import Tracer
 
@@ -15,7 +15,7 @@ from dualflow.function.tracing.tracer import Tracer
 def defer(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], error: Exception
 ) -> Any:
-    """See :mod:`dualflow.function.tracing.deferred_calls`, imported at the first failure; None if eager."""
+    """See :func:`dualflow.function.tracing.deferred_calls.defer`; None if ops run eagerly."""
     if not isinstance(dispatch.current().innermost, Tracer):
         return None
     return imported("dualflow.function.tracing.deferred_calls").defer(function, args, kwargs, error)

@@ -1,4 +1,4 @@
-"""A slot for holding failed calls of ops until sizes are known, which traced functions provide."""
+"""The slot for deferring failed calls of ops until sizes are known, which traced functions fill."""
 
 from __future__ import annotations
 

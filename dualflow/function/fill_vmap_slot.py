@@ -11,7 +11,7 @@ from dualflow.gradient.vmap_slot import VMAP
 
 @VMAP.fill
 def vmap_rows(function: Callable[[Any], list[Any]], rows: Any) -> list[Any] | None:
-    """``function`` of each of ``rows``, stacked; None if the rows can't be batched.
+    """The results of ``function`` for each of ``rows``, stacked; None if ``vmap`` can't batch the function.
 
     A user's gradient function that reads a tensor's value can't be batched.
     """
