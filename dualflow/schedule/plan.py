@@ -23,7 +23,7 @@ from dualflow.core.records import NamedTuple, replace
 from dualflow.core.size_functions import largest
 from dualflow.core.spec import TensorSpec
 from dualflow.core.symbolic_sizes import SizeFactor, UndecidedSize, is_static, size_variables
-from dualflow.graph.axes import base_of, is_view, sizes
+from dualflow.graph.axes import base_of, sizes
 from dualflow.graph.capabilities import ALL, Capabilities
 from dualflow.graph.compiled import Footprint, MemoryBlock
 from dualflow.graph.control_spec import LoopSpec, branches_of, loop_of
@@ -106,17 +106,8 @@ def plan(
 
 
 def _argument_sizes(graph: Graph) -> Mapping[SizeFactor, tuple[Axis, ...]]:
-    """The size variables of the arguments, if all sizes follow from them and machine code runs all calls."""
-    return NO_SIZES if computes_sizes(graph) or _has_host_calls(graph) else argument_sizes(graph)
-
-
-def _has_host_calls(graph: Graph) -> bool:
-    return any(
-        any(_has_host_calls(body) for _, body in node.bodies)
-        if is_control(node)
-        else kind_of(node) is CallKind.HOST and not is_view(node) and not isinstance(node.op.kind, Literal)
-        for node in graph.nodes
-    )
+    """The size variables of the arguments, if all sizes follow from them."""
+    return NO_SIZES if computes_sizes(graph) else argument_sizes(graph)
 
 
 def footprint(graph: Graph, capabilities: Capabilities) -> Footprint:

@@ -44,6 +44,8 @@ Array = np.ndarray[Any, Any]
 MAX_REUSED_ARENA = 64 << 20
 """The maximum size in bytes of an arena that is reused by later calls, to avoid page faults."""
 
+BY_HOST = (0,)
+"""The shape of the array for a result of a host call, before that call has computed it."""
 _ENTRY = (None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _light = ctypes.PYFUNCTYPE(*_ENTRY)
 heavy_call = ctypes.CFUNCTYPE(*_ENTRY)
@@ -57,6 +59,9 @@ class NativePart(NamedTuple):
 
     call: Callable[..., Any]
     offset: int
+
+
+Calls = list[NativePart | HostStep]
 
 
 def planned(graph: Graph, options: CompileOptions) -> Plan:
@@ -80,6 +85,7 @@ class Executable:
     __slots__ = (
         "__weakref__",
         "_arenas",
+        "_bound_calls",
         "_call_memory",
         "_calls",
         "_functions",
@@ -119,7 +125,7 @@ class Executable:
         size_function = self.program.size_function
         self._size_function = None if size_function is None else _compute_sizes(self.entry(size_function))
         prototype = heavy_call if self.program.heavy else _light
-        self._calls: list[NativePart | HostStep] = [
+        self._calls: Calls = [
             HostStep.of(part.host)
             if part.host is not None
             else NativePart(prototype(self.entry(part.entry or "")), part.at * self._params.itemsize)
@@ -128,6 +134,7 @@ class Executable:
         self._arenas: list[Array] = []
         self._call_memory: CallMemory | GrowingCallMemory | None = None
         self._new_arrays = tuple(_new_arrays(self.plan, self._calls))
+        self._bound_calls: tuple[bytes, Calls] = b"", []
 
     @property
     def reused(self) -> bool:
@@ -175,13 +182,15 @@ class Executable:
         layout = self.plan
         if layout.sized:
             return self._run_sized(arrays, effect_log)
-        params, new_arrays, arena_bytes = self._params, self._new_arrays, self.program.arena_bytes
+        params, calls = self._params, self._calls
+        new_arrays, arena_bytes = self._new_arrays, self.program.arena_bytes
         if layout.argument_sizes:
             params, failed = self.bound_params([x.shape for x in arrays])
             if failed:
                 assert failed != OTHER_SIZES, "the program is that for sizes which are equal"
                 raise self.failure(failed, params)
-            new_arrays, arena_bytes = self._outputs_of(params), int(params[self.program.arena_param or 0])
+            calls = self._calls_for(params)
+            new_arrays, arena_bytes = self._arrays_for(params), int(params[self.program.arena_param or 0])
         buffers: list[Array] = [*arrays, *layout.constants]
         try:
             buffers += [self.empty(shape, dtype) for shape, dtype in new_arrays]
@@ -190,7 +199,7 @@ class Executable:
             raise out_of_memory(self.graph.name, error) from None
         buffers.append(arena)
         table: Array | None = None
-        for call in self._calls:
+        for call in calls:
             if isinstance(call, HostStep):
                 if effect_log is not None:
                     effect_log.node = call.node
@@ -221,10 +230,28 @@ class Executable:
         self._size_function(address_of(params), address_of(status))
         return params, int(status[0])
 
-    def _outputs_of(self, params: Array) -> tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]:
-        """Shapes and dtypes of the outputs of a call whose sizes are ``params``."""
-        shapes = [tuple(params[list(indices)].tolist()) for indices in self.program.output_shapes]
-        return tuple(zip(shapes, [spec.dtype.dtype for spec in self.plan.outputs], strict=True))
+    def _calls_for(self, params: Array) -> Calls:
+        """The calls, with the sizes of a call whose integers are ``params``; the latest are kept."""
+        if not any(isinstance(call, HostStep) for call in self._calls):
+            return self._calls
+        indices = self.program.size_params
+        key, calls = self._bound_calls
+        sizes = params[list(indices.values())]
+        if key != sizes.tobytes():
+            bound = dict(zip(indices, sizes.tolist(), strict=True))
+            calls = [call.with_sizes(bound) if isinstance(call, HostStep) else call for call in self._calls]
+            self._bound_calls = sizes.tobytes(), calls
+        return calls
+
+    def _arrays_for(self, params: Array) -> tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]:
+        """Shapes and dtypes of the outputs and temporaries of a call whose integers are ``params``."""
+        indices = (*self.program.output_shapes, *self.program.temporary_shapes)
+        return tuple(
+            [
+                (shape if shape == BY_HOST else tuple(params[list(places)].tolist()), dtype)
+                for (shape, dtype), places in zip(self._new_arrays, indices, strict=True)
+            ]
+        )
 
     def _run_sized(self, arrays: Sequence[Array], effect_log: EffectLog | None) -> list[Array]:
         """The outputs of a program with dynamic sizes; each call has its own parameter table and buffers."""
@@ -376,11 +403,10 @@ def _libraries_of(
 def _new_arrays(
     layout: Plan, calls: Sequence[NativePart | HostStep]
 ) -> Iterator[tuple[tuple[int, ...], np.dtype[Any]]]:
-    """Shapes and dtypes of the outputs and temporaries of a call; empty for results of host calls."""
-    dynamic = layout.sized or layout.argument_sizes
+    """Shapes, which may be symbolic, and dtypes of the outputs and temporaries of a call."""
     by_host = {output.buffer for call in calls if isinstance(call, HostStep) for output in call.outputs}
     for buffer, spec in enumerate((*layout.outputs, *layout.temporaries), start=layout.first_output):
-        shape = (0,) if buffer in by_host or dynamic else tuple([d or 0 for d in spec.shape])
+        shape = BY_HOST if buffer in by_host else tuple([0 if d is None else d for d in spec.shape])
         yield shape, spec.dtype.dtype
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from dualflow.backends.llvm.sized_call import run_host_kernel
+from dualflow.backends.llvm.sized_call import run_host_kernel, with_bound_sizes
 from dualflow.core.records import NamedTuple
 from dualflow.core.shape import Shape
 from dualflow.core.strided import strided
+from dualflow.core.symbolic_sizes import SizeVariable, bind_sizes
 from dualflow.graph.effect_log import EffectLog
 from dualflow.graph.ir import Node
 from dualflow.ops.record import Effect
@@ -47,10 +48,11 @@ class HostStep(NamedTuple):
 
     @classmethod
     def of(cls, call: CallRoutine) -> HostStep:
-        """The step for ``call``."""
+        """The step for ``call``, with symbolic sizes if it has some."""
         node = call.node
         inputs = [
-            _input(node, layout, v.spec.shape) for layout, v in zip(call.inputs, node.inputs, strict=True)
+            _input(node, layout, tuple(v.spec.shape))
+            for layout, v in zip(call.inputs, node.inputs, strict=True)
         ]
         outputs = [
             HostOutput(layout.buffer, v.spec.dtype.dtype)
@@ -58,6 +60,15 @@ class HostStep(NamedTuple):
         ]
         shapes = [v.spec.shape if v.spec.shape.is_static else None for v in node.outputs]
         return cls(call, node, tuple(inputs), tuple(outputs), tuple(shapes))
+
+    def with_sizes(self, bound: Mapping[SizeVariable, int]) -> HostStep:
+        """The step for size variables of the values ``bound``."""
+        node = with_bound_sizes(self.node, bound)
+        inputs = [
+            _input(node, _bound_layout(x.layout, bound), bind_sizes(x.shape, bound)) for x in self.inputs
+        ]
+        shapes = [None if x is None else Shape(bind_sizes(tuple(x), bound)) for x in self.shapes]
+        return self._replace(node=node, inputs=tuple(inputs), shapes=tuple(shapes))
 
     def run(self, buffers: list[Array], effect_log: EffectLog | None) -> None:
         """Run the kernel, and store its results in the buffer table."""
@@ -68,11 +79,15 @@ class HostStep(NamedTuple):
             buffers[buffer] = _own(result, dtype, inputs)
 
 
-def _input(node: Node, layout: Layout, shape: Sequence[int | None]) -> HostInput:
+def _bound_layout(layout: Layout, bound: Mapping[SizeVariable, int]) -> Layout:
+    return Layout(layout.buffer, bind_sizes(layout.offset, bound), bind_sizes(layout.strides, bound))
+
+
+def _input(node: Node, layout: Layout, shape: tuple[int | None, ...]) -> HostInput:
     """The input for a layout. Python functions get read-only views; kernels of ops don't write to inputs."""
     is_static = None not in shape
     in_order = is_static and layout.offset == 0 and layout.strides == contiguous_strides(shape)
-    return HostInput(layout, tuple(shape), in_order and node.effect is not Effect.PYTHON)
+    return HostInput(layout, shape, in_order and node.effect is not Effect.PYTHON)
 
 
 def _view(buffers: list[Array], argument: HostInput) -> Array:

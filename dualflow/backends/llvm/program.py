@@ -25,6 +25,7 @@ from dualflow.backends.llvm.text import LlvmModule
 from dualflow.backends.runtime import switches
 from dualflow.core.locks import imported
 from dualflow.core.records import NamedTuple
+from dualflow.core.spec import TensorSpec
 from dualflow.core.symbolic_sizes import SizeVariable, SymInt, is_static, size_variables
 from dualflow.graph.fused import body_of
 from dualflow.graph.ir import Node
@@ -66,6 +67,7 @@ class Program(NamedTuple):
         parallel: whether a loop is parallel.
         heavy: whether a call is, or may be, so long that it releases the GIL.
         output_shapes: for each output the parameter indices of its sizes, if sizes are dynamic.
+        temporary_shapes: the same for each temporary, if all sizes follow from those of arguments.
         standalone: the entry that copies the parameter table and allocates buffers for each call. None for a
             program with static sizes, and if the caller sets or reads sizes.
         size_params: the parameter index of each size variable.
@@ -89,6 +91,7 @@ class Program(NamedTuple):
     parallel: bool
     heavy: bool
     output_shapes: tuple[tuple[int, ...], ...]
+    temporary_shapes: tuple[tuple[int, ...], ...]
     standalone: str | None
     size_params: Mapping[SizeVariable, int]
     input_sizes: Mapping[tuple[int, int], int]
@@ -128,7 +131,8 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
         equal += [(unit.input_sizes[axes[0]], unit.input_size_param(axis)) for axis in axes[1:]]
     shapes, arena_bytes = [], plan.arena_bytes + _workspace_bytes(unit)
     if plan.sized or plan.argument_sizes:
-        shapes = [tuple([_size_index(unit, d) for d in spec.shape]) for spec in plan.outputs]
+        shapes = [_size_indices(unit, spec) for spec in plan.outputs]
+    temporary_shapes = [_size_indices(unit, spec) for spec in plan.temporaries if plan.argument_sizes]
     standalone = size_function = arena_param = None
     if plan.argument_sizes:
         arena_param = unit.param(arena_bytes)
@@ -149,6 +153,7 @@ def write(plan: Plan, options: CompileOptions, begin: Callable[[IrSource], None]
         parts=tuple(parts),
         params=tuple([0 if isinstance(x, SymInt) else x for x in unit.params]),
         output_shapes=tuple(shapes),
+        temporary_shapes=tuple(temporary_shapes),
         standalone=standalone,
         size_params=dict(unit.size_params),
         input_sizes=dict(unit.input_sizes),
@@ -213,10 +218,9 @@ def _workspace_bytes(unit: Unit) -> int:
     return unit.workspace_bytes if unit.workspace is None else unit.workspace.nbytes
 
 
-def _size_index(unit: Unit, size: int | None) -> int:
-    """The parameter index of a size."""
-    assert size is not None, "all sizes are known"
-    return unit.param(size)
+def _size_indices(unit: Unit, spec: TensorSpec) -> tuple[int, ...]:
+    """The parameter indices of the sizes of a tensor; a size that a host call computes is 0."""
+    return tuple([unit.param(0 if size is None else size) for size in spec.shape])
 
 
 def _parts(unit: Unit, program: Sequence[Statement]) -> list[ProgramPart]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,13 @@ from dualflow.backends.llvm.runtime import jit
 from dualflow.core.shape import Shape
 from dualflow.core.spec import TensorSpec
 from dualflow.core.strided import strided
-from dualflow.core.symbolic_sizes import SizeVariable, bind_sizes, evaluate_size, is_static
+from dualflow.core.symbolic_sizes import (
+    SizeVariable,
+    bind_sizes,
+    evaluate_size,
+    is_static,
+    size_variables,
+)
 from dualflow.graph.effect_log import EffectLog
 from dualflow.graph.interpret import observed, run_node
 from dualflow.graph.ir import Node
@@ -104,9 +110,7 @@ class SizedCall:
             self.input_of_host(self._view(layout, v.spec, bound_sizes))
             for layout, v in zip(call.inputs, node.inputs, strict=True)
         ]
-        attrs = {name: bind_sizes(value, bound_sizes) for name, value in node.attrs.items()}
-        bound_node = Node(node.op, node.inputs, attrs, node.specs, node.origin, node.also)
-        results = run_host_kernel(bound_node, inputs, effect_log)
+        results = run_host_kernel(with_bound_sizes(node, bound_sizes), inputs, effect_log)
         check_results(
             node, [Shape(bind_sizes(tuple(v.spec.shape), bound_sizes)) for v in node.outputs], results
         )
@@ -134,6 +138,14 @@ class SizedCall:
         memory = (ctypes.c_char * extent).from_address(start + before)
         flat = np.ndarray((1,), dtype, memory, -before)
         return strided(flat, shape, [s // dtype.itemsize for s in strides])
+
+
+def with_bound_sizes(node: Node, bound: Mapping[SizeVariable, int]) -> Node:
+    """``node`` with numbers in place of the symbolic sizes in its attributes."""
+    if not any(size_variables(value) for value in node.attrs.values()):
+        return node
+    attrs = {name: bind_sizes(value, bound) for name, value in node.attrs.items()}
+    return Node(node.op, node.inputs, attrs, node.specs, node.origin, node.also)
 
 
 def run_host_kernel(node: Node, inputs: Sequence[Array], effect_log: EffectLog | None) -> Sequence[Array]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dualflow.core.spec import TensorSpec
+from dualflow.core.symbolic_sizes import is_static
 from dualflow.eager.tensor import EagerTensor, wrap
 from dualflow.function.calls.array_ownership import gather
 from dualflow.function.calls.call_form import REFUSED, CallForm, refuse
@@ -18,16 +20,22 @@ from dualflow.graph.ir import Graph
 def checked_call(graph: Graph, form: CallForm | None, run: Callable[..., Any]) -> Callable[..., Any]:
     """The fast path that calls ``run`` with those of a call's values that are the graph's inputs.
 
-    It returns REFUSED unless the inputs are tensors of the graph's shapes and dtypes in row-major order, and
-    always if a shape is open.
+    It returns REFUSED unless the inputs are tensors of the graph's shapes and dtypes in row-major order. Axes
+    of one symbolic size must have equal sizes, those of different ones different sizes. It always returns
+    REFUSED if a size is open.
     """
     specs = [v.spec for v in graph.arguments]
-    if not all(type(size) is int for spec in specs for size in spec.shape):
+    if not all(spec.shape.is_static for spec in specs):
         return refuse
+    if not all(is_static(spec.shape) for spec in specs):
+        run = _of_sizes(specs, run)
     places = range(len(specs)) if form is None else form.places
     fixed = [] if form is None else [(x.place, x.value) for x in form.fixed]
     count = len(places) + len(fixed)
-    expected = [(i, spec.dtype.dtype, tuple(spec.shape)) for i, spec in zip(places, specs, strict=True)]
+    expected = [
+        (i, spec.dtype.dtype, tuple(spec.shape) if is_static(spec.shape) else None)
+        for i, spec in zip(places, specs, strict=True)
+    ]
 
     def call(*values: Any) -> Any:
         if len(values) != count:
@@ -38,7 +46,9 @@ def checked_call(graph: Graph, form: CallForm | None, run: Callable[..., Any]) -
             if type(x) is not EagerTensor:
                 return REFUSED
             array = x._array
-            if array.dtype is not dtype or array.shape != shape or not array.flags.c_contiguous:
+            if array.dtype is not dtype or not array.flags.c_contiguous:
+                return REFUSED
+            if array.shape != shape and shape is not None:
                 return REFUSED
             tensors.append(x)
         for place, value in fixed:
@@ -47,6 +57,30 @@ def checked_call(graph: Graph, form: CallForm | None, run: Callable[..., Any]) -
         return run(*tensors)
 
     return call
+
+
+def _of_sizes(specs: Sequence[TensorSpec], run: Callable[..., Any]) -> Callable[..., Any]:
+    """``run`` for tensors whose sizes have the numbers and equalities of ``specs``, REFUSED for others."""
+    ranks = [spec.rank for spec in specs]
+    sizes = [(i, axis, size) for i, spec in enumerate(specs) for axis, size in enumerate(spec.shape)]
+    static = [row for row in sizes if type(row[2]) is int]
+    symbolic = [row for row in sizes if type(row[2]) is not int]
+    pattern = _pattern([size for _, _, size in symbolic])
+
+    def call(*tensors: Any) -> Any:
+        shapes = [x._array.shape for x in tensors]
+        if [len(shape) for shape in shapes] != ranks or any(shapes[i][k] != size for i, k, size in static):
+            return REFUSED
+        if _pattern([shapes[i][axis] for i, axis, _ in symbolic]) != pattern:
+            return REFUSED
+        return run(*tensors)
+
+    return call
+
+
+def _pattern(sizes: Sequence[Any]) -> list[int]:
+    """For each size the place of the first that equals it."""
+    return [sizes.index(size) for size in sizes]
 
 
 def reading_call(

@@ -23,7 +23,6 @@ from dualflow.function.calls.failed_calls import AssignmentHistory
 from dualflow.function.calls.lazy_backends import backend_of, c_call, capabilities_of, kernel_listing
 from dualflow.function.calls.size_inference import EqualAxes, with_symbolic_sizes
 from dualflow.function.options import MACHINE_CODE, REFERENCE, compile_options
-from dualflow.graph.compiled import PartKind
 from dualflow.graph.effect_log import EffectLog, Halted
 from dualflow.graph.ir import Graph, Node, verify
 from dualflow.graph.options import CompileOptions
@@ -190,14 +189,11 @@ class CompiledGraph:
 
     @computed_once(_compiling)
     def serves_all_sizes(self) -> bool:
-        """Whether the graph has open inputs and is compiled as one native program for all of their sizes.
+        """Whether the graph has open inputs and is compiled as one program for all of their sizes.
 
         Otherwise it is recorded and compiled anew for the sizes of each call.
         """
-        if self._strings or self._data_sized_node is None or self._symbolic is None:
-            return False
-        executable = self._symbolic[1]
-        return all(part.kind is PartKind.NATIVE for part in executable.parts)
+        return not self._strings and self._data_sized_node is not None and self._symbolic is not None
 
     @property
     def backend(self) -> Backend:
@@ -302,7 +298,7 @@ class CompiledGraph:
         if call is not None:
             return call
         run: Callable[..., Any] = self.execute
-        if self.only_reads:
+        if self.only_reads and self._data_sized_node is None:  # else an error may be that of another op
             run = reading_call(self.executable, self.sources.captured, self._pack)
         return checked_call(self.optimised, form, run)
 

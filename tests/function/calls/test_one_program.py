@@ -43,6 +43,34 @@ def added_until_large(x: Any) -> Any:
     return y
 
 
+def symmetric(x: Any) -> Any:
+    return df.matmul(x, x, transpose_a=True) + df.eye(8)
+
+
+def sorted_slope(x: Any) -> Any:
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = df.reduce_sum(df.sort(df.tanh(x), 0) * df.cast(df.range(len(x)), df.float32)[:, None])
+    return tape.gradient(y, x)
+
+
+HOST_CALLS: dict[str, tuple[Callable[..., Any], tuple[int | None, ...]]] = {
+    "a host call alone": (lambda x: df.sort(x), (None,)),
+    "a host call of an input and nothing else": (lambda x: df.argsort(x, axis=0), (None, 8)),
+    "host calls between kernels": (
+        lambda x: df.gather(df.tanh(x), df.argsort(df.exp(x[:, 0]))) * 2.0,
+        (None, 8),
+    ),
+    "a host call of views": (lambda x: df.sort(df.transpose(x)[::-1], 1) + 1.0, (None, 8)),
+    "a host call with sizes as attributes": (lambda x: df.math.top_k(x + 1.0, k=3, sorted=True)[0], (None, 8)),
+    "the gradient of a host call": (sorted_slope, (None, 8)),
+    "a Fourier transform": (lambda x: df.math.real(df.signal.fft(df.complex(x, x * 0.5))), (None, 8)),
+    "a factored matrix": (lambda x: df.linalg.inv(symmetric(x)), (None, 8)),
+    "a host call whose result has a size of its own": (
+        lambda x: df.reduce_sum(df.unique(df.floor(x))[0]) + df.cumsum(x),
+        (None,),
+    ),
+}
 PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[int | None, ...]]] = {
     "elementwise": (df.nn.gelu, (None,)),
     "a sum": (df.reduce_sum, (None,)),
@@ -58,6 +86,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[int | None, ...]]] = {
     "a loop": (added_until_large, (None,)),
     "views": (lambda x: df.concat([x[::-1], df.transpose(df.transpose(x))[1:], x * 2.0], 0), (None, 8)),
     "gathered": (lambda x: df.gather(df.constant(WEIGHTS), df.cast(df.abs(x), df.int32) % 8), (None,)),
+    **HOST_CALLS,
 }
 
 
@@ -70,6 +99,17 @@ def test_a_program_gives_at_every_size_what_eager_calls_give(name: str) -> None:
         x = df.constant(rng.standard_normal([n if d is None else d for d in shape]).astype(np.float32))
         np.testing.assert_allclose(compiled(x), program(x), rtol=2e-5, atol=2e-5 * max(1.0, n**0.5))
     assert compiled.experimental_get_tracing_count() == 1
+
+
+@pytest.mark.llvm  # Numba's programs are those of one size
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_all_sizes_have_one_program(name: str) -> None:
+    program, shape = PROGRAMS[name]
+    compiled = df.function(program, input_signature=[spec(*shape)])
+    for n in SIZES:
+        compiled(df.ones([n if d is None else d for d in shape]))
+    (trace,) = compiled.concrete_functions
+    assert len(trace._traces) == 1
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
