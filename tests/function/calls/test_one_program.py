@@ -62,7 +62,7 @@ HOST_CALLS: dict[str, tuple[Callable[..., Any], tuple[int | None, ...]]] = {
         (None, 8),
     ),
     "a host call of views": (lambda x: df.sort(df.transpose(x)[::-1], 1) + 1.0, (None, 8)),
-    "a host call with sizes as attributes": (lambda x: df.math.top_k(x + 1.0, k=3, sorted=True)[0], (None, 8)),
+    "a host call with sizes as attributes": (lambda x: df.math.top_k(x + 1.0, 3)[0], (None, 8)),
     "the gradient of a host call": (sorted_slope, (None, 8)),
     "a Fourier transform": (lambda x: df.math.real(df.signal.fft(df.complex(x, x * 0.5))), (None, 8)),
     "a factored matrix": (lambda x: df.linalg.inv(symmetric(x)), (None, 8)),
