@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from types import ModuleType
-from typing import Any, Final, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from dualflow.ops.conversion import cast
 from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.tensor import Tensor
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import AnyArray, TensorLike
+
 _SCALARS: Final = (bool, int, float, complex)
 _ARRAYS: Final = (AbstractComposite, AbstractTensor, AbstractVariable)
 _NUMPY: Final = (np.ndarray, np.generic)
@@ -28,8 +31,10 @@ _OPERANDS: Final = (*_ARRAYS, *_NUMPY, *_SCALARS)
 _OTHER: Final[Any] = NotImplemented
 
 
-def _operator(function: Callable[[Any, Any], Any], *, reflected: bool = False) -> Callable[[Any, Any], Any]:
-    """The method of an operator: both operands' tensors go through ``function``."""
+def _operator(
+    function: Callable[[Any, Any], Any], *, reflected: bool = False
+) -> Callable[[Array, AnyArray | complex], Array]:
+    """The method of an operator, which applies ``function`` to the tensors of both operands."""
 
     def method(self: Array, other: Any, /) -> Any:
         if not isinstance(other, _OPERANDS):
@@ -44,8 +49,8 @@ def _operator(function: Callable[[Any, Any], Any], *, reflected: bool = False) -
     return method
 
 
-def _in_place(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """The method of an operator that assigns: the array holds the result from then on."""
+def _in_place(function: Callable[[Any, Any], Any]) -> Callable[[Array, AnyArray | complex], Array]:
+    """The method of an operator such as ``+=``, which puts the result of ``function`` into the array."""
 
     def method(self: Array, other: Any, /) -> Any:
         if not isinstance(other, _OPERANDS):
@@ -103,7 +108,7 @@ class Array(AbstractComposite):
         """The tensor, to which gradients flow."""
         return self.tensor
 
-    def with_values(self, new_values: Any) -> Any:
+    def with_values(self, new_values: TensorLike) -> Any:
         """An array that holds ``new_values``.
 
         Args:
@@ -207,8 +212,8 @@ class Array(AbstractComposite):
     __le__ = _operator(comparison.less_equal)
     __gt__ = _operator(comparison.greater)
     __ge__ = _operator(comparison.greater_equal)
-    __eq__ = _operator(comparison.equal)
-    __ne__ = _operator(comparison.not_equal)
+    __eq__ = _operator(comparison.equal)  # type: ignore[assignment]  # elementwise
+    __ne__ = _operator(comparison.not_equal)  # type: ignore[assignment]  # elementwise
 
     def __pos__(self, /) -> Array:
         return Array(self.tensor)
@@ -287,7 +292,7 @@ class Array(AbstractComposite):
         return self.tensor.__array_namespace__(api_version=api_version)
 
     @entry
-    def to_device(self, device: Any, /, *, stream: Any = None) -> Array:
+    def to_device(self, device: str, /, *, stream: object = None) -> Array:
         """The array on ``device``, which can only be the CPU, where it is.
 
         Args:

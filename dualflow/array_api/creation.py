@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import array
 import operator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -25,10 +25,15 @@ from dualflow.ops.record import holds_tensors
 from dualflow.ops.static import known_value, static_shape
 from dualflow.ops.tensor import Tensor
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import AnyArray, DTypeLike, ShapeLike, SupportsDLPack, TensorLike
+
 _ARRAYS: Final = (AbstractComposite, AbstractTensor, AbstractVariable)
 
 
-def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Array:
+def asarray(
+    obj: TensorLike, /, *, dtype: DTypeLike | None = None, device: str | None = None, copy: bool | None = None
+) -> Array:
     """``obj`` as an array.
 
     Args:
@@ -95,7 +100,7 @@ def _values(obj: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
 _DEFAULTS = {"i": int64, "u": int64, "f": float64, "c": complex128}
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+def from_dlpack(x: SupportsDLPack, /, *, device: str | None = None, copy: bool | None = None) -> Array:
     """The elements of another library's array, by the DLPack protocol.
 
     Args:
@@ -151,11 +156,11 @@ def _number_tensor(value: Any, dtype: Any, device: Any, function: str) -> Tensor
     return tensor
 
 
-def dtype_or_default(dtype: Any, default: DType) -> DType:
+def dtype_or_default(dtype: DTypeLike | None, default: DType) -> DType:
     return default if dtype is None else as_dtype(dtype)
 
 
-def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
+def zeros(shape: ShapeLike, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
     """Zeros of a shape, float64 by default.
 
     Args:
@@ -176,7 +181,7 @@ def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
     return _filled(shape, 0, dtype_or_default(dtype, float64))
 
 
-def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
+def ones(shape: ShapeLike, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
     """Ones of a shape, float64 by default.
 
     Args:
@@ -197,7 +202,7 @@ def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
     return _filled(shape, 1, dtype_or_default(dtype, float64))
 
 
-def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
+def empty(shape: ShapeLike, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
     """Zeros: arrays have no uninitialized elements.
 
     Args:
@@ -217,7 +222,13 @@ def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
     return zeros(shape, dtype=dtype, device=device)
 
 
-def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
+def full(
+    shape: ShapeLike,
+    fill_value: AnyArray | complex,
+    *,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+) -> Array:
     """An array of a shape whose every element is ``fill_value``.
 
     Args:
@@ -240,7 +251,7 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) 
     return Array(broadcast_to(_number_tensor(fill_value, dtype, device, "full"), static_shape(shape)))
 
 
-def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Array:
+def zeros_like(x: AnyArray, /, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
     """Zeros of the shape and dtype of ``x``.
 
     Args:
@@ -259,7 +270,7 @@ def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Array:
     return _filled_like(x, 0, dtype, device)
 
 
-def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Array:
+def ones_like(x: AnyArray, /, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
     """Ones of the shape and dtype of ``x``.
 
     Args:
@@ -278,7 +289,7 @@ def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Array:
     return _filled_like(x, 1, dtype, device)
 
 
-def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Array:
+def empty_like(x: AnyArray, /, *, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
     """Zeros of the shape and dtype of ``x``: arrays have no uninitialized elements.
 
     Args:
@@ -297,7 +308,14 @@ def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Array:
     return _filled_like(x, 0, dtype, device)
 
 
-def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
+def full_like(
+    x: AnyArray,
+    /,
+    fill_value: AnyArray | complex,
+    *,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+) -> Array:
     """An array of the shape and dtype of ``x``, filled with a number.
 
     Args:
@@ -323,7 +341,15 @@ def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = No
 # Of positions
 
 
-def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Array:
+def arange(
+    start: AnyArray | float,
+    /,
+    stop: AnyArray | float | None = None,
+    step: AnyArray | float = 1,
+    *,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+) -> Array:
     """``start``, ``start + step``, ... up to and without ``stop``; ``arange(n)`` starts at 0.
 
     Args:
@@ -366,7 +392,14 @@ def _number(x: Any) -> Any:
 
 
 def linspace(
-    start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True
+    start: AnyArray | complex,
+    stop: AnyArray | complex,
+    /,
+    num: int,
+    *,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    endpoint: bool = True,
 ) -> Array:
     """``num`` numbers at equal distances from ``start`` to ``stop``.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.ops.conversion import cast
 from dualflow.ops.tensor import Tensor
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import AnyArray, DTypeLike
 
 _ARRAYS: Final = (AbstractComposite, AbstractTensor, AbstractVariable, np.ndarray, np.generic)
 _SCALARS: Final = {bool: "b", int: "i", float: "f", complex: "c"}
@@ -71,7 +74,7 @@ class IntegerRange:
     dtype: DType
 
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
+def astype(x: AnyArray, dtype: DTypeLike, /, *, copy: bool = True, device: str | None = None) -> Array:
     """``x`` in another dtype.
 
     Floats become integers by rounding to zero; nan becomes 0, and what is too large the nearest end.
@@ -104,7 +107,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
     return Array(cast(tensor, target))
 
 
-def can_cast(from_: Any, to: Any, /) -> bool:
+def can_cast(from_: AnyArray | DTypeLike, to: DTypeLike, /) -> bool:
     """Whether numbers of dtype ``from_`` (or of an array) promote to dtype ``to``.
 
     Args:
@@ -131,7 +134,7 @@ def _dtype(x: Any) -> DType:
     return as_dtype(x.dtype) if isinstance(x, _ARRAYS) else as_dtype(x)
 
 
-def finfo(type: Any, /) -> FloatRange:
+def finfo(type: AnyArray | DTypeLike, /) -> FloatRange:
     """The limits of a floating dtype, or of an array's.
 
     Args:
@@ -155,7 +158,7 @@ def finfo(type: Any, /) -> FloatRange:
     return FloatRange(info.bits, eps, largest, lowest, normal, dtype.real)
 
 
-def iinfo(type: Any, /) -> IntegerRange:
+def iinfo(type: AnyArray | DTypeLike, /) -> IntegerRange:
     """The limits of an integer dtype, or of an array's.
 
     Args:
@@ -177,7 +180,7 @@ def iinfo(type: Any, /) -> IntegerRange:
     return IntegerRange(8 * dtype.size, int(dtype.max), int(dtype.min), dtype)
 
 
-def isdtype(dtype: Any, kind: Any) -> bool:
+def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[DTypeLike, ...]) -> bool:
     """Whether a dtype is of a kind.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from dualflow.array_api.arithmetic import exponential_minus_1, floor_quotient
 from dualflow.array_api.array import Array, in_floats, operands, tensor_of
@@ -23,11 +23,27 @@ from dualflow.ops import (
 from dualflow.ops.elementary.values import nextafter as nextafter_of
 from dualflow.ops.floating_point import logarithms, parts
 
-Unary = Callable[[Any], Array]
-Binary = Callable[[Any, Any], Array]
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import AnyArray
 
 
-def _of_one(
+class UnaryFunction(Protocol):
+    """The standard's function of one array."""
+
+    __name__: str
+
+    def __call__(self, x: AnyArray, /) -> Array: ...
+
+
+class BinaryFunction(Protocol):
+    """The standard's function of two arrays, one of which may be a Python number."""
+
+    __name__: str
+
+    def __call__(self, x1: AnyArray | complex, x2: AnyArray | complex, /) -> Array: ...
+
+
+def _unary(
     name: str,
     function: Callable[[Any], Any],
     doc: str,
@@ -35,11 +51,11 @@ def _of_one(
     *,
     floats: bool = False,
     dtype: str | None = None,
-) -> Unary:
+) -> UnaryFunction:
     """The standard's function of one array; where ``floats``, integers count as float64."""
     tensor = in_floats if floats else tensor_of
 
-    def apply(x: Any, /) -> Array:
+    def apply(x: AnyArray, /) -> Array:
         try:
             return Array(function(tensor(x)))
         except Exception as error:
@@ -53,17 +69,17 @@ def _of_one(
     return apply
 
 
-def _of_two(
+def _binary(
     name: str,
     function: Callable[[Any, Any], Any],
     doc: str,
     example: tuple[str, str, str],
     *,
     dtype: str = "the common dtype",
-) -> Binary:
+) -> BinaryFunction:
     """The standard's function of two arrays, of which one may be a Python number."""
 
-    def apply(x1: Any, x2: Any, /) -> Array:
+    def apply(x1: AnyArray | complex, x2: AnyArray | complex, /) -> Array:
         try:
             return Array(function(*operands(x1, x2)))
         except Exception as error:
@@ -106,47 +122,45 @@ _BOOL: Final = "dtype bool"
 
 # Of one array
 
-acos = _of_one("acos", trigonometric.acos, "Inverse cosine.", ("[1.0]", "[0.0]"), floats=True)
-acosh = _of_one("acosh", trigonometric.acosh, "Inverse hyperbolic cosine.", ("[1.0]", "[0.0]"), floats=True)
-asin = _of_one("asin", trigonometric.asin, "Inverse sine.", ("[0.0]", "[0.0]"), floats=True)
-asinh = _of_one("asinh", trigonometric.asinh, "Inverse hyperbolic sine.", ("[0.0]", "[0.0]"), floats=True)
-atan = _of_one("atan", trigonometric.atan, "Inverse tangent.", ("[0.0]", "[0.0]"), floats=True)
-atanh = _of_one("atanh", trigonometric.atanh, "Inverse hyperbolic tangent.", ("[0.0]", "[0.0]"), floats=True)
-cos = _of_one("cos", trigonometric.cos, "Cosine.", ("[0.0]", "[1.0]"), floats=True)
-cosh = _of_one("cosh", trigonometric.cosh, "Hyperbolic cosine.", ("[0.0]", "[1.0]"), floats=True)
-sin = _of_one("sin", trigonometric.sin, "Sine.", ("[0.0]", "[0.0]"), floats=True)
-sinh = _of_one("sinh", trigonometric.sinh, "Hyperbolic sine.", ("[0.0]", "[0.0]"), floats=True)
-tan = _of_one("tan", trigonometric.tan, "Tangent.", ("[0.0]", "[0.0]"), floats=True)
-tanh = _of_one("tanh", trigonometric.tanh, "Hyperbolic tangent.", ("[0.0]", "[0.0]"), floats=True)
+acos = _unary("acos", trigonometric.acos, "Inverse cosine.", ("[1.0]", "[0.0]"), floats=True)
+acosh = _unary("acosh", trigonometric.acosh, "Inverse hyperbolic cosine.", ("[1.0]", "[0.0]"), floats=True)
+asin = _unary("asin", trigonometric.asin, "Inverse sine.", ("[0.0]", "[0.0]"), floats=True)
+asinh = _unary("asinh", trigonometric.asinh, "Inverse hyperbolic sine.", ("[0.0]", "[0.0]"), floats=True)
+atan = _unary("atan", trigonometric.atan, "Inverse tangent.", ("[0.0]", "[0.0]"), floats=True)
+atanh = _unary("atanh", trigonometric.atanh, "Inverse hyperbolic tangent.", ("[0.0]", "[0.0]"), floats=True)
+cos = _unary("cos", trigonometric.cos, "Cosine.", ("[0.0]", "[1.0]"), floats=True)
+cosh = _unary("cosh", trigonometric.cosh, "Hyperbolic cosine.", ("[0.0]", "[1.0]"), floats=True)
+sin = _unary("sin", trigonometric.sin, "Sine.", ("[0.0]", "[0.0]"), floats=True)
+sinh = _unary("sinh", trigonometric.sinh, "Hyperbolic sine.", ("[0.0]", "[0.0]"), floats=True)
+tan = _unary("tan", trigonometric.tan, "Tangent.", ("[0.0]", "[0.0]"), floats=True)
+tanh = _unary("tanh", trigonometric.tanh, "Hyperbolic tangent.", ("[0.0]", "[0.0]"), floats=True)
 
-exp = _of_one("exp", exponential.exp, "e to the power ``x``.", ("[0.0]", "[1.0]"), floats=True)
-expm1 = _of_one(
-    "expm1", exponential_minus_1, "``exp(x) - 1``, exact near 0.", ("[0.0]", "[0.0]"), floats=True
-)
-log = _of_one("log", powers.log, "Natural logarithm.", ("[1.0]", "[0.0]"), floats=True)
-log1p = _of_one("log1p", exponential.log1p, "``log(1 + x)``, exact near 0.", ("[0.0]", "[0.0]"), floats=True)
-log2 = _of_one("log2", logarithms.log2, "Logarithm to the base 2.", ("[8.0]", "[3.0]"), floats=True)
-log10 = _of_one("log10", logarithms.log10, "Logarithm to the base 10.", ("[10.0]", "[1.0]"), floats=True)
-reciprocal = _of_one("reciprocal", powers.reciprocal, "``1 / x``.", ("[4.0]", "[0.25]"), floats=True)
-sqrt = _of_one("sqrt", powers.sqrt, "Square root; nan for negative numbers.", ("[9.0]", "[3.0]"), floats=True)
-square = _of_one("square", arithmetic.square, "``x * x``.", ("[-3]", "[9]"))
+exp = _unary("exp", exponential.exp, "e to the power ``x``.", ("[0.0]", "[1.0]"), floats=True)
+expm1 = _unary("expm1", exponential_minus_1, "``exp(x) - 1``, exact near 0.", ("[0.0]", "[0.0]"), floats=True)
+log = _unary("log", powers.log, "Natural logarithm.", ("[1.0]", "[0.0]"), floats=True)
+log1p = _unary("log1p", exponential.log1p, "``log(1 + x)``, exact near 0.", ("[0.0]", "[0.0]"), floats=True)
+log2 = _unary("log2", logarithms.log2, "Logarithm to the base 2.", ("[8.0]", "[3.0]"), floats=True)
+log10 = _unary("log10", logarithms.log10, "Logarithm to the base 10.", ("[10.0]", "[1.0]"), floats=True)
+reciprocal = _unary("reciprocal", powers.reciprocal, "``1 / x``.", ("[4.0]", "[0.25]"), floats=True)
+sqrt = _unary("sqrt", powers.sqrt, "Square root; nan for negative numbers.", ("[9.0]", "[3.0]"), floats=True)
+square = _unary("square", arithmetic.square, "``x * x``.", ("[-3]", "[9]"))
 
-abs = _of_one(
+abs = _unary(
     "abs",
     arithmetic.abs,
     "Magnitude; of a complex number a real one.",
     ("[-3, 4]", "[3, 4]"),
     dtype="its real dtype",
 )
-negative = _of_one("negative", arithmetic.negative, "``-x``.", ("[1, -2]", "[-1, 2]"))
-positive = _of_one("positive", conversion.identity, "``x`` itself.", ("[1, -2]", "[1, -2]"))
-sign = _of_one(
+negative = _unary("negative", arithmetic.negative, "``-x``.", ("[1, -2]", "[-1, 2]"))
+positive = _unary("positive", conversion.identity, "``x`` itself.", ("[1, -2]", "[1, -2]"))
+sign = _unary(
     "sign",
     arithmetic.sign,
     "-1, 0 or 1, as ``x`` is negative, zero or positive; ``x / abs(x)`` of complex numbers.",
     ("[-3, 0, 5]", "[-1, 0, 1]"),
 )
-signbit = _of_one(
+signbit = _unary(
     "signbit",
     parts.signbit,
     "Whether the sign is minus, also that of zeros and nan.",
@@ -163,25 +177,25 @@ def _round(x: Any) -> Any:
     )
 
 
-ceil = _of_one("ceil", rounding.ceil, "The smallest integer not below ``x``.", ("[1.5]", "[2.0]"))
-floor = _of_one("floor", rounding.floor, "The largest integer not above ``x``.", ("[-1.5]", "[-2.0]"))
-round = _of_one(
+ceil = _unary("ceil", rounding.ceil, "The smallest integer not below ``x``.", ("[1.5]", "[2.0]"))
+floor = _unary("floor", rounding.floor, "The largest integer not above ``x``.", ("[-1.5]", "[-2.0]"))
+round = _unary(
     "round",
     _round,
     "The nearest integer; halves go to the even one. Of complex numbers both parts.",
     ("[0.5, 1.5, 2.4]", "[0.0, 2.0, 2.0]"),
 )
-trunc = _of_one("trunc", rounding.trunc, "The integer part of ``x``.", ("[-1.5]", "[-1.0]"))
+trunc = _unary("trunc", rounding.trunc, "The integer part of ``x``.", ("[-1.5]", "[-1.0]"))
 
-conj = _of_one("conj", complex_numbers.conj, "The complex conjugate.", ("[1.0 + 2.0j]", "[(1-2j)]"))
-imag = _of_one(
+conj = _unary("conj", complex_numbers.conj, "The complex conjugate.", ("[1.0 + 2.0j]", "[(1-2j)]"))
+imag = _unary(
     "imag", complex_numbers.imag, "The imaginary part.", ("[1.0 + 2.0j]", "[2.0]"), dtype="its real dtype"
 )
-real = _of_one(
+real = _unary(
     "real", complex_numbers.real, "The real part.", ("[1.0 + 2.0j]", "[1.0]"), dtype="its real dtype"
 )
 
-isfinite = _of_one(
+isfinite = _unary(
     "isfinite",
     comparison.isfinite,
     "Whether ``x`` is neither infinite nor nan.",
@@ -189,7 +203,7 @@ isfinite = _of_one(
     floats=True,
     dtype=_BOOL,
 )
-isinf = _of_one(
+isinf = _unary(
     "isinf",
     comparison.isinf,
     "Whether ``x`` is infinite.",
@@ -197,7 +211,7 @@ isinf = _of_one(
     floats=True,
     dtype=_BOOL,
 )
-isnan = _of_one(
+isnan = _unary(
     "isnan",
     comparison.isnan,
     "Whether ``x`` is nan.",
@@ -205,122 +219,122 @@ isnan = _of_one(
     floats=True,
     dtype=_BOOL,
 )
-logical_not = _of_one(
+logical_not = _unary(
     "logical_not",
     comparison.logical_not,
     "Whether ``x`` does not hold.",
     ("[True, False]", "[False, True]"),
     dtype=_BOOL,
 )
-bitwise_invert = _of_one(
+bitwise_invert = _unary(
     "bitwise_invert", bitwise.invert, "Every bit flipped; of bools, the opposite.", ("[6]", "[-7]")
 )
 
 # Of two arrays
 
-add = _of_two("add", arithmetic.add, "Sum.", ("[1, 2]", "10", "[11, 12]"))
-subtract = _of_two("subtract", arithmetic.subtract, "Difference.", ("[1, 2]", "10", "[-9, -8]"))
-multiply = _of_two("multiply", arithmetic.multiply, "Product.", ("[1, 2]", "10", "[10, 20]"))
-divide = _of_two("divide", arithmetic.divide, "Quotient.", ("[1.0, 2.0]", "4.0", "[0.25, 0.5]"))
-floor_divide = _of_two(
+add = _binary("add", arithmetic.add, "Sum.", ("[1, 2]", "10", "[11, 12]"))
+subtract = _binary("subtract", arithmetic.subtract, "Difference.", ("[1, 2]", "10", "[-9, -8]"))
+multiply = _binary("multiply", arithmetic.multiply, "Product.", ("[1, 2]", "10", "[10, 20]"))
+divide = _binary("divide", arithmetic.divide, "Quotient.", ("[1.0, 2.0]", "4.0", "[0.25, 0.5]"))
+floor_divide = _binary(
     "floor_divide",
     floor_quotient,
     "The quotient rounded down; of floats with an infinite operand the quotient itself.",
     ("[7, -7]", "2", "[3, -4]"),
 )
-remainder = _of_two(
+remainder = _binary(
     "remainder",
     arithmetic.mod,
     "The remainder of :func:`floor_divide`, with the sign of ``x2``.",
     ("[7, -7]", "2", "[1, 1]"),
 )
-pow = _of_two("pow", powers.pow, "``x1`` to the power ``x2``.", ("[2, 3]", "2", "[4, 9]"))
-atan2 = _of_two(
+pow = _binary("pow", powers.pow, "``x1`` to the power ``x2``.", ("[2, 3]", "2", "[4, 9]"))
+atan2 = _binary(
     "atan2",
     trigonometric.atan2,
     "The angle of the point ``(x2, x1)``.",
     ("[0.0]", "xp.asarray([1.0])", "[0.0]"),
 )
-hypot = _of_two(
+hypot = _binary(
     "hypot",
     logarithms.hypot,
     "``sqrt(x1 ** 2 + x2 ** 2)``, without overflow.",
     ("[3.0]", "xp.asarray([4.0])", "[5.0]"),
 )
-logaddexp = _of_two(
+logaddexp = _binary(
     "logaddexp",
     exponential.logaddexp,
     "``log(exp(x1) + exp(x2))``, without overflow.",
     ("[-1e9]", "3.0", "[3.0]"),
 )
-copysign = _of_two(
+copysign = _binary(
     "copysign",
     parts.copysign,
     "The magnitude of ``x1`` with the sign of ``x2``.",
     ("[1.0]", "-0.0", "[-1.0]"),
 )
-nextafter = _of_two(
+nextafter = _binary(
     "nextafter",
     nextafter_of,
     "The float that follows ``x1`` towards ``x2``.",
     ("[1.0]", "xp.asarray([2.0])", "[1.0000000000000002]"),
 )
-maximum = _of_two("maximum", arithmetic.maximum, "The larger; nan if either is.", ("[1, 5]", "3", "[3, 5]"))
-minimum = _of_two("minimum", arithmetic.minimum, "The smaller; nan if either is.", ("[1, 5]", "3", "[1, 3]"))
+maximum = _binary("maximum", arithmetic.maximum, "The larger; nan if either is.", ("[1, 5]", "3", "[3, 5]"))
+minimum = _binary("minimum", arithmetic.minimum, "The smaller; nan if either is.", ("[1, 5]", "3", "[1, 3]"))
 
-equal = _of_two(
+equal = _binary(
     "equal", comparison.equal, "Whether ``x1 == x2``.", ("[1, 2]", "2", "[False, True]"), dtype=_BOOL
 )
-not_equal = _of_two(
+not_equal = _binary(
     "not_equal", comparison.not_equal, "Whether ``x1 != x2``.", ("[1, 2]", "2", "[True, False]"), dtype=_BOOL
 )
-less = _of_two("less", comparison.less, "Whether ``x1 < x2``.", ("[1, 2]", "2", "[True, False]"), dtype=_BOOL)
-less_equal = _of_two(
+less = _binary("less", comparison.less, "Whether ``x1 < x2``.", ("[1, 2]", "2", "[True, False]"), dtype=_BOOL)
+less_equal = _binary(
     "less_equal", comparison.less_equal, "Whether ``x1 <= x2``.", ("[1, 2]", "2", "[True, True]"), dtype=_BOOL
 )
-greater = _of_two(
+greater = _binary(
     "greater", comparison.greater, "Whether ``x1 > x2``.", ("[2, 3]", "2", "[False, True]"), dtype=_BOOL
 )
-greater_equal = _of_two(
+greater_equal = _binary(
     "greater_equal",
     comparison.greater_equal,
     "Whether ``x1 >= x2``.",
     ("[1, 2]", "2", "[False, True]"),
     dtype=_BOOL,
 )
-logical_and = _of_two(
+logical_and = _binary(
     "logical_and",
     comparison.logical_and,
     "Whether both hold.",
     ("[True, False]", "True", "[True, False]"),
     dtype=_BOOL,
 )
-logical_or = _of_two(
+logical_or = _binary(
     "logical_or",
     comparison.logical_or,
     "Whether either holds.",
     ("[True, False]", "False", "[True, False]"),
     dtype=_BOOL,
 )
-logical_xor = _of_two(
+logical_xor = _binary(
     "logical_xor",
     comparison.logical_xor,
     "Whether exactly one holds.",
     ("[True, False]", "True", "[False, True]"),
     dtype=_BOOL,
 )
-bitwise_and = _of_two("bitwise_and", bitwise.bitwise_and, "Bits set in both.", ("[6]", "3", "[2]"))
-bitwise_or = _of_two("bitwise_or", bitwise.bitwise_or, "Bits set in either.", ("[6]", "3", "[7]"))
-bitwise_xor = _of_two("bitwise_xor", bitwise.bitwise_xor, "Bits set in exactly one.", ("[6]", "3", "[5]"))
-bitwise_left_shift = _of_two(
+bitwise_and = _binary("bitwise_and", bitwise.bitwise_and, "Bits set in both.", ("[6]", "3", "[2]"))
+bitwise_or = _binary("bitwise_or", bitwise.bitwise_or, "Bits set in either.", ("[6]", "3", "[7]"))
+bitwise_xor = _binary("bitwise_xor", bitwise.bitwise_xor, "Bits set in exactly one.", ("[6]", "3", "[5]"))
+bitwise_left_shift = _binary(
     "bitwise_left_shift", bitwise.left_shift, "The bits moved up by ``x2`` places.", ("[6]", "1", "[12]")
 )
-bitwise_right_shift = _of_two(
+bitwise_right_shift = _binary(
     "bitwise_right_shift", bitwise.right_shift, "The bits moved down by ``x2`` places.", ("[6]", "1", "[3]")
 )
 
 
-def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:
+def clip(x: AnyArray, /, min: AnyArray | float | None = None, max: AnyArray | float | None = None) -> Array:
     """``x`` limited to the range from ``min`` to ``max``.
 
     Args:

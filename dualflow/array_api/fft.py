@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import fft as transforms
 from dualflow.numpy.docstrings import complete_docstrings
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import AnyArray, AxisLike, DTypeLike
 
 __all__ = [
     "fft",
@@ -63,7 +66,7 @@ def _over(transform: Callable[..., Any], x: Any, s: Sizes, axes: Sizes, norm: st
     return Array(transform(x, s, axes_of(chosen, rank), norm))
 
 
-def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+def fft(x: AnyArray, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """The discrete Fourier transform along an axis; a complex array.
 
     Args:
@@ -87,7 +90,7 @@ def fft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backwa
     return _along(transforms.fft, tensor_of(x), n, axis, norm)
 
 
-def ifft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+def ifft(x: AnyArray, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """The inverse of :func:`fft`, with its arguments.
 
     Returns:
@@ -103,7 +106,7 @@ def ifft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
     return _along(transforms.ifft, tensor_of(x), n, axis, norm)
 
 
-def fftn(x: Any, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "backward") -> Array:
+def fftn(x: AnyArray, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "backward") -> Array:
     """The discrete Fourier transform over several axes; a complex array.
 
     Args:
@@ -126,7 +129,7 @@ def fftn(x: Any, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "backwa
     return _over(transforms.fftn, tensor_of(x), s, axes, norm)
 
 
-def ifftn(x: Any, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "backward") -> Array:
+def ifftn(x: AnyArray, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "backward") -> Array:
     """The inverse of :func:`fftn`, with its arguments.
 
     Returns:
@@ -143,7 +146,7 @@ def ifftn(x: Any, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "backw
     return _over(transforms.ifftn, tensor_of(x), s, axes, norm)
 
 
-def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+def rfft(x: AnyArray, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """The first half of :func:`fft` of real signals, of which the other half is the conjugate.
 
     Returns:
@@ -159,7 +162,7 @@ def rfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
     return _along(transforms.rfft, _real(x), n, axis, norm)
 
 
-def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+def irfft(x: AnyArray, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """The inverse of :func:`rfft`.
 
     Args:
@@ -178,7 +181,7 @@ def irfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "back
     return _along(transforms.irfft, tensor_of(x), n, axis, norm)
 
 
-def rfftn(x: Any, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "backward") -> Array:
+def rfftn(x: AnyArray, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "backward") -> Array:
     """:func:`rfft` along the last of several axes, and :func:`fft` along the others; see :func:`fftn`.
 
     Returns:
@@ -195,7 +198,7 @@ def rfftn(x: Any, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "backw
     return _over(transforms.rfftn, _real(x), s, axes, norm)
 
 
-def irfftn(x: Any, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "backward") -> Array:
+def irfftn(x: AnyArray, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "backward") -> Array:
     """The inverse of :func:`rfftn`.
 
     Args:
@@ -215,7 +218,7 @@ def irfftn(x: Any, /, *, s: Sizes = None, axes: Sizes = None, norm: Norm = "back
     return _over(transforms.irfftn, tensor_of(x), s, axes, norm)
 
 
-def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+def hfft(x: AnyArray, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """The transform, which is real, of signals with Hermitian symmetry, from the first half of each.
 
     ``n`` is the size of the result, by default twice one less than ``x`` has; the rest is as in :func:`fft`.
@@ -236,7 +239,7 @@ def hfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backw
     return _along(transforms.hfft, tensor_of(x), n, axis, norm)
 
 
-def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+def ihfft(x: AnyArray, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
     """The inverse of :func:`hfft`: the first half of each signal.
 
     Returns:
@@ -252,7 +255,7 @@ def ihfft(x: Any, /, *, n: int | None = None, axis: int = -1, norm: Norm = "back
     return _along(transforms.ihfft, _real(x), n, axis, norm)
 
 
-def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Array:
+def fftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None, device: str | None = None) -> Array:
     """The frequencies of :func:`fft`: from 0 up, then the negative ones.
 
     Args:
@@ -275,7 +278,9 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None)
     return _frequencies(np.fft.fftfreq, n, d, dtype, device)
 
 
-def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Array:
+def rfftfreq(
+    n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None, device: str | None = None
+) -> Array:
     """The frequencies of :func:`rfft`.
 
     Args:
@@ -307,7 +312,7 @@ def _frequencies(function: Callable[[int, float], Any], n: int, d: float, dtype:
     return Array(dispatch.current().constant(function(count, d).astype(target.dtype)))
 
 
-def fftshift(x: Any, /, *, axes: Any = None) -> Array:
+def fftshift(x: AnyArray, /, *, axes: AxisLike | None = None) -> Array:
     """The elements shifted so that the frequency 0 is in the middle of the axes.
 
     Args:
@@ -327,7 +332,7 @@ def fftshift(x: Any, /, *, axes: Any = None) -> Array:
     return Array(transforms.fftshift(tensor, axes_of(axes, len(tensor.shape))))
 
 
-def ifftshift(x: Any, /, *, axes: Any = None) -> Array:
+def ifftshift(x: AnyArray, /, *, axes: AxisLike | None = None) -> Array:
     """The inverse of :func:`fftshift`.
 
     Args:

@@ -6,7 +6,7 @@ Matrices are the last two axes; those before them are a batch. Integers count as
 from __future__ import annotations
 
 import operator
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from dualflow.array_api.array import Array, in_floats, tensor_of
 from dualflow.array_api.axes import axes_of, axis_of
@@ -24,6 +24,9 @@ from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.linalg import EigenPairs, OrthogonalFactors, SignAndLogarithm, SingularFactors
 from dualflow.numpy.operands import as_matrices, default_rtol
 from dualflow.ops.linear_algebra import inverse
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import AnyArray, AxisLike, DTypeLike
 
 __all__ = [
     "cholesky",
@@ -54,7 +57,7 @@ __all__ = [
 # Decompositions
 
 
-def cholesky(x: Any, /, *, upper: bool = False) -> Array:
+def cholesky(x: AnyArray, /, *, upper: bool = False) -> Array:
     """The triangular factor of positive definite matrices: ``x = L @ adjoint(L)``.
 
     Args:
@@ -74,7 +77,7 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Array:
     return Array(matrices.cholesky(tensor_of(x), upper=upper))
 
 
-def eigh(x: Any, /) -> EigenPairs[Array]:
+def eigh(x: AnyArray, /) -> EigenPairs[Array]:
     """The ``eigenvalues``, real and ascending, of Hermitian matrices, and ``eigenvectors`` as columns.
 
     Returns:
@@ -90,7 +93,7 @@ def eigh(x: Any, /) -> EigenPairs[Array]:
     return EigenPairs(*map(Array, matrices.eigh(tensor_of(x))))
 
 
-def eigvalsh(x: Any, /) -> Array:
+def eigvalsh(x: AnyArray, /) -> Array:
     """The eigenvalues of Hermitian matrices, real and ascending.
 
     Returns:
@@ -106,7 +109,7 @@ def eigvalsh(x: Any, /) -> Array:
     return Array(matrices.eigvalsh(tensor_of(x)))
 
 
-def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> OrthogonalFactors[Array]:
+def qr(x: AnyArray, /, *, mode: Literal["reduced", "complete"] = "reduced") -> OrthogonalFactors[Array]:
     """Matrices as products of orthonormal columns ``Q`` and upper triangular matrices ``R``.
 
     Args:
@@ -129,7 +132,7 @@ def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> Orthog
     return OrthogonalFactors(*map(Array, matrices.qr(tensor_of(x), mode)))
 
 
-def svd(x: Any, /, *, full_matrices: bool = True) -> SingularFactors[Array]:
+def svd(x: AnyArray, /, *, full_matrices: bool = True) -> SingularFactors[Array]:
     """The singular value decomposition: ``x = U @ diag(S) @ Vh``, where ``S`` is real and descending.
 
     Args:
@@ -150,7 +153,7 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SingularFactors[Array]:
     return SingularFactors(*map(Array, matrices.svd(tensor_of(x), full_matrices)))
 
 
-def svdvals(x: Any, /) -> Array:
+def svdvals(x: AnyArray, /) -> Array:
     """The singular values of matrices, in descending order.
 
     Returns:
@@ -170,7 +173,7 @@ def svdvals(x: Any, /) -> Array:
 # Determinants, inverses and equations
 
 
-def det(x: Any, /) -> Array:
+def det(x: AnyArray, /) -> Array:
     """The determinants of square matrices.
 
     Returns:
@@ -186,7 +189,7 @@ def det(x: Any, /) -> Array:
     return Array(inverse.det(in_floats(x)))
 
 
-def slogdet(x: Any, /) -> SignAndLogarithm[Array]:
+def slogdet(x: AnyArray, /) -> SignAndLogarithm[Array]:
     """The ``sign`` of the determinants of square matrices, and ``logabsdet``, of their magnitudes.
 
     Returns:
@@ -202,7 +205,7 @@ def slogdet(x: Any, /) -> SignAndLogarithm[Array]:
     return SignAndLogarithm(*map(Array, matrices.slogdet(tensor_of(x))))
 
 
-def inv(x: Any, /) -> Array:
+def inv(x: AnyArray, /) -> Array:
     """The inverses of square matrices.
 
     Returns:
@@ -218,7 +221,7 @@ def inv(x: Any, /) -> Array:
     return Array(inverse.inv(in_floats(x)))
 
 
-def solve(x1: Any, x2: Any, /) -> Array:
+def solve(x1: AnyArray, x2: AnyArray, /) -> Array:
     """The solutions ``x`` of ``x1 @ x = x2``.
 
     Args:
@@ -238,7 +241,7 @@ def solve(x1: Any, x2: Any, /) -> Array:
     return Array(matrices.solve(*of_one_dtype(in_floats(x1), in_floats(x2))))
 
 
-def pinv(x: Any, /, *, rtol: Any = None) -> Array:
+def pinv(x: AnyArray, /, *, rtol: AnyArray | float | None = None) -> Array:
     """The pseudo-inverses of matrices.
 
     Args:
@@ -260,7 +263,7 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Array:
     return Array(matrices.pinv(tensor, default_rtol(tensor) if rtol is None else rtol))
 
 
-def matrix_rank(x: Any, /, *, rtol: Any = None) -> Array:
+def matrix_rank(x: AnyArray, /, *, rtol: AnyArray | float | None = None) -> Array:
     """The ranks of matrices: the number of singular values that do not count as 0; see :func:`pinv`.
 
     Args:
@@ -281,7 +284,7 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Array:
     return Array(matrices.matrix_rank(as_matrices(tensor_of(x)), rtol=rtol))
 
 
-def matrix_power(x: Any, n: int, /) -> Array:
+def matrix_power(x: AnyArray, n: int, /) -> Array:
     """Square matrices to an integer power; a negative one inverts them first.
 
     Args:
@@ -304,7 +307,9 @@ def matrix_power(x: Any, n: int, /) -> Array:
 # Norms
 
 
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2) -> Array:
+def vector_norm(
+    x: AnyArray, /, *, axis: AxisLike | None = None, keepdims: bool = False, ord: float = 2
+) -> Array:
     """The norms of vectors, real: the root of order ``ord`` of the sum of powers of magnitudes.
 
     Args:
@@ -327,7 +332,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: flo
     return Array(norms.of_vectors(tensor, ord, axes_of(axis, len(tensor.shape)), keepdims))
 
 
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
+def matrix_norm(x: AnyArray, /, *, keepdims: bool = False, ord: float | str = "fro") -> Array:
     """The norms of matrices, real.
 
     Args:
@@ -355,7 +360,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array
 # Products of vectors, and diagonals
 
 
-def outer(x1: Any, x2: Any, /) -> Array:
+def outer(x1: AnyArray, x2: AnyArray, /) -> Array:
     """The products of each element of a vector with each of another.
 
     Returns:
@@ -371,7 +376,7 @@ def outer(x1: Any, x2: Any, /) -> Array:
     return Array(matrices.outer(*of_one_dtype(x1, x2)))
 
 
-def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
+def cross(x1: AnyArray, x2: AnyArray, /, *, axis: int = -1) -> Array:
     """The cross product of vectors of three elements along ``axis``; the other axes broadcast.
 
     Returns:
@@ -389,7 +394,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     return Array(matrices.cross(x, y, axis=axis_of(axis, rank) - rank))
 
 
-def diagonal(x: Any, /, *, offset: int = 0) -> Array:
+def diagonal(x: AnyArray, /, *, offset: int = 0) -> Array:
     """The diagonals of matrices.
 
     Args:
@@ -409,7 +414,7 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Array:
     return Array(matrices.diagonal(tensor_of(x), offset=operator.index(offset)))
 
 
-def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
+def trace(x: AnyArray, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
     """The sums of the diagonals of matrices; see :func:`diagonal`, and :func:`sum` for dtypes.
 
     Args:

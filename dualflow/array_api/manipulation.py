@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.array_api.array import Array, tensor_of
 from dualflow.array_api.axes import axes_of, axis_of, ints_of
@@ -14,8 +14,11 @@ from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import broadcast_together, flat
 from dualflow.ops import arrangement, broadcasting, joining, repetition
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import AnyArray, AxisLike, IntsLike
 
-def broadcast_to(x: Any, /, shape: Sequence[int]) -> Array:
+
+def broadcast_to(x: AnyArray, /, shape: Sequence[int]) -> Array:
     """``x`` broadcast to ``shape``: repeated along new leading axes and axes of size 1.
 
     Args:
@@ -53,7 +56,7 @@ def broadcast_arrays(*arrays: Any) -> list[Array]:
     return [Array(x) for x in broadcast_together(*map(tensor_of, arrays))]
 
 
-def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
+def concat(arrays: Sequence[AnyArray], /, *, axis: int | None = 0) -> Array:
     """The arrays joined along ``axis``.
 
     Args:
@@ -76,7 +79,7 @@ def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
     return Array(joining.concat(tensors, axis_of(axis, len(tensors[0].shape))))
 
 
-def stack(arrays: Any, /, *, axis: int = 0) -> Array:
+def stack(arrays: Sequence[AnyArray], /, *, axis: int = 0) -> Array:
     """The arrays, of one shape, joined along a new axis.
 
     Args:
@@ -97,7 +100,7 @@ def stack(arrays: Any, /, *, axis: int = 0) -> Array:
     return Array(joining.stack(tensors, axis_of(axis, len(tensors[0].shape) + 1)))
 
 
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
+def unstack(x: AnyArray, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The slices of ``x`` along ``axis``, without it.
 
     Returns:
@@ -111,7 +114,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
     return tuple(Array(row) for row in joining.unstack(tensor, axis=axis_of(axis, len(tensor.shape))))
 
 
-def expand_dims(x: Any, /, axis: int | tuple[int, ...]) -> Array:
+def expand_dims(x: AnyArray, /, axis: int | tuple[int, ...]) -> Array:
     """``x`` with new axes of size 1.
 
     Args:
@@ -133,7 +136,7 @@ def expand_dims(x: Any, /, axis: int | tuple[int, ...]) -> Array:
     return Array(arrangement.expand_dims(tensor, tuple(sorted(places))) if places else tensor)
 
 
-def squeeze(x: Any, /, axis: int | tuple[int, ...]) -> Array:
+def squeeze(x: AnyArray, /, axis: int | tuple[int, ...]) -> Array:
     """``x`` without axes of size 1.
 
     Args:
@@ -154,7 +157,7 @@ def squeeze(x: Any, /, axis: int | tuple[int, ...]) -> Array:
     return Array(arrangement.squeeze(tensor, tuple(sorted(axes))) if axes else tensor)
 
 
-def reshape(x: Any, /, shape: Sequence[int], *, copy: bool | None = None) -> Array:
+def reshape(x: AnyArray, /, shape: Sequence[int], *, copy: bool | None = None) -> Array:
     """The elements of ``x`` in their order, under another shape.
 
     Args:
@@ -176,7 +179,7 @@ def reshape(x: Any, /, shape: Sequence[int], *, copy: bool | None = None) -> Arr
     return Array(arrangement.reshape(tensor_of(x), shape))
 
 
-def permute_dims(x: Any, /, axes: Sequence[int]) -> Array:
+def permute_dims(x: AnyArray, /, axes: Sequence[int]) -> Array:
     """``x`` with its axes in another order.
 
     Args:
@@ -196,7 +199,7 @@ def permute_dims(x: Any, /, axes: Sequence[int]) -> Array:
     return Array(arrangement.transpose(tensor, axes_of(axes, len(tensor.shape))))
 
 
-def moveaxis(x: Any, source: Any, destination: Any, /) -> Array:
+def moveaxis(x: AnyArray, source: AxisLike, destination: AxisLike, /) -> Array:
     """``x`` with some axes moved to other positions; the others keep their order.
 
     Args:
@@ -218,7 +221,7 @@ def moveaxis(x: Any, source: Any, destination: Any, /) -> Array:
     return Array(manipulation.move_axes(tensor, axes_of(source, rank), axes_of(destination, rank)))
 
 
-def flip(x: Any, /, *, axis: Any = None) -> Array:
+def flip(x: AnyArray, /, *, axis: AxisLike | None = None) -> Array:
     """The elements in reverse order along axes.
 
     Args:
@@ -236,7 +239,7 @@ def flip(x: Any, /, *, axis: Any = None) -> Array:
     return Array(repetition.reverse(tensor, axes) if axes else tensor)
 
 
-def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Array:
+def roll(x: AnyArray, /, shift: IntsLike, *, axis: AxisLike | None = None) -> Array:
     """``x`` shifted along axes; elements that leave at one end enter at the other.
 
     Args:
@@ -261,7 +264,7 @@ def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Array:
     return Array(repetition.roll(tensor, ints_of(shift, len(axes), "shift"), axes))
 
 
-def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Array:
+def repeat(x: AnyArray, repeats: AnyArray | int, /, *, axis: int | None = None) -> Array:
     """``x`` with each element, or each slice along ``axis``, repeated.
 
     Args:
@@ -285,7 +288,7 @@ def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Array:
     return Array(reordering.repeat(tensor, counts, along))
 
 
-def tile(x: Any, repetitions: Sequence[int], /) -> Array:
+def tile(x: AnyArray, repetitions: Sequence[int], /) -> Array:
     """``x`` repeated as a whole along each axis.
 
     Args:

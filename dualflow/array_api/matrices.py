@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.array_api.array import Array, tensor_of
 from dualflow.array_api.creation import dtype_or_default
@@ -15,9 +15,18 @@ from dualflow.numpy import diagonals, matrices
 from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.ops.tensor import Tensor
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import AnyArray, DTypeLike
+
 
 def eye(
-    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None
+    n_rows: int,
+    n_cols: int | None = None,
+    /,
+    *,
+    k: int = 0,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
 ) -> Array:
     """A matrix with ones on one diagonal and zeros elsewhere.
 
@@ -69,7 +78,7 @@ def _matrices(x: Any) -> Tensor:
     return tensor
 
 
-def tril(x: Any, /, *, k: int = 0) -> Array:
+def tril(x: AnyArray, /, *, k: int = 0) -> Array:
     """The matrices ``x`` with zeros above their diagonal ``k``.
 
     Args:
@@ -89,7 +98,7 @@ def tril(x: Any, /, *, k: int = 0) -> Array:
     return Array(diagonals.tril(_matrices(x), operator.index(k)))
 
 
-def triu(x: Any, /, *, k: int = 0) -> Array:
+def triu(x: AnyArray, /, *, k: int = 0) -> Array:
     """The matrices ``x`` with zeros below their diagonal ``k``.
 
     Args:

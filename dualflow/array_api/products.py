@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dualflow.array_api.array import Array, tensor_of
 from dualflow.array_api.axes import axis_of
@@ -12,8 +12,11 @@ from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.products import matrix_product, vector_product
 from dualflow.ops import products
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import AnyArray
 
-def matmul(x1: Any, x2: Any, /) -> Array:
+
+def matmul(x1: AnyArray, x2: AnyArray, /) -> Array:
     """The matrix product; a vector ``x1`` counts as a row, a vector ``x2`` as a column.
 
     Returns:
@@ -30,7 +33,7 @@ def matmul(x1: Any, x2: Any, /) -> Array:
     return Array(matrix_product(tensor_of(x1), tensor_of(x2)))
 
 
-def matrix_transpose(x: Any, /) -> Array:
+def matrix_transpose(x: AnyArray, /) -> Array:
     """The last two axes swapped.
 
     Returns:
@@ -46,7 +49,7 @@ def matrix_transpose(x: Any, /) -> Array:
     return Array(tensor_of(x).mT)
 
 
-def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Array:
+def tensordot(x1: AnyArray, x2: AnyArray, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Array:
     """The sum of products over pairs of axes.
 
     Args:
@@ -68,7 +71,7 @@ def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[
     return Array(products.tensordot(tensor_of(x1), tensor_of(x2), pairs))
 
 
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
+def vecdot(x1: AnyArray, x2: AnyArray, /, *, axis: int = -1) -> Array:
     """The dot products of vectors along ``axis``: ``sum(conj(x1) * x2)``; the other axes broadcast.
 
     Args:

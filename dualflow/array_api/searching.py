@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dualflow.array_api.array import Array, operands, tensor_of
 from dualflow.array_api.axes import axes_of, axis_of, only_axis
@@ -17,10 +17,13 @@ from dualflow.ops import sorting, statistics
 from dualflow.ops.conversion import cast
 from dualflow.ops.selection import where as choose
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import AnyArray, AxisLike
+
 # Picking
 
 
-def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Array:
+def take(x: AnyArray, indices: AnyArray, /, *, axis: int | None = None) -> Array:
     """The slices of ``x`` along ``axis`` at ``indices``.
 
     Args:
@@ -43,7 +46,7 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Array:
     return Array(indexing.take(tensor, tensor_of(indices), only_axis(axis, len(tensor.shape), "take")))
 
 
-def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Array:
+def take_along_axis(x: AnyArray, indices: AnyArray, /, *, axis: int = -1) -> Array:
     """The elements at the indices of each row along ``axis``, such as :func:`argsort` returns them.
 
     Args:
@@ -72,7 +75,7 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Array:
 # Searching
 
 
-def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
+def argmax(x: AnyArray, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
     """The index of the largest element along ``axis``, the first of several; nan counts as the largest.
 
     Args:
@@ -91,7 +94,7 @@ def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Arr
     return _position(x, axis, keepdims, largest=True)
 
 
-def argmin(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
+def argmin(x: AnyArray, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
     """The index of the smallest element along ``axis``, the first of several; nan counts as the smallest.
 
     Args:
@@ -116,7 +119,7 @@ def _position(x: Any, axis: int | None, keepdims: bool, *, largest: bool) -> Arr
     return Array(position(tensor, along, keepdims, largest=largest))
 
 
-def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+def count_nonzero(x: AnyArray, /, *, axis: AxisLike | None = None, keepdims: bool = False) -> Array:
     """The number of elements over ``axis`` that are not 0.
 
     Args:
@@ -133,7 +136,7 @@ def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Arr
     return Array(statistics.count_nonzero(tensor, axes_of(axis, len(tensor.shape)), keepdims))
 
 
-def nonzero(x: Any, /) -> tuple[Array, ...]:
+def nonzero(x: AnyArray, /) -> tuple[Array, ...]:
     """The indices of the elements that are not 0, a vector for each axis.
 
     Args:
@@ -152,7 +155,9 @@ def nonzero(x: Any, /) -> tuple[Array, ...]:
     return tuple(map(Array, indexing.nonzero(tensor_of(x))))
 
 
-def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None) -> Array:
+def searchsorted(
+    x1: AnyArray, x2: AnyArray, /, *, side: str = "left", sorter: AnyArray | None = None
+) -> Array:
     """The indices at which to insert ``x2`` into the sorted vector ``x1``, by binary search.
 
     Args:
@@ -176,7 +181,7 @@ def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None)
     return Array(ordering.searchsorted(row, values, side, None if sorter is None else tensor_of(sorter)))
 
 
-def where(condition: Any, x1: Any, x2: Any, /) -> Array:
+def where(condition: AnyArray, x1: AnyArray | complex, x2: AnyArray | complex, /) -> Array:
     """The elements of ``x1`` where ``condition`` holds, of ``x2`` elsewhere.
 
     Args:
@@ -201,7 +206,7 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Array:
 # Sorting
 
 
-def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
+def argsort(x: AnyArray, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
     """The indices that sort ``x`` along ``axis``; nan counts as the largest.
 
     Args:
@@ -225,7 +230,7 @@ def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool
     return Array(cast(order, int64))
 
 
-def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
+def sort(x: AnyArray, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
     """``x`` sorted along ``axis``; nan counts as the largest.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dualflow.array_api.array import Array, tensor_of
 from dualflow.core.tracebacks import make_entries
@@ -10,8 +10,11 @@ from dualflow.numpy import distinct
 from dualflow.numpy.distinct import DistinctAll, DistinctCounts, DistinctInverse
 from dualflow.numpy.docstrings import complete_docstrings
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import AnyArray
 
-def unique_all(x: Any, /) -> DistinctAll[Array]:
+
+def unique_all(x: AnyArray, /) -> DistinctAll[Array]:
     """The different elements of ``x`` in order, where they are, and how many of each.
 
     Every nan is an element of its own.
@@ -27,7 +30,7 @@ def unique_all(x: Any, /) -> DistinctAll[Array]:
     return DistinctAll(*map(Array, distinct.unique_all(tensor_of(x))))
 
 
-def unique_counts(x: Any, /) -> DistinctCounts[Array]:
+def unique_counts(x: AnyArray, /) -> DistinctCounts[Array]:
     """The distinct elements of ``x``, sorted, and how often each occurs; see :func:`unique_all`.
 
     Returns:
@@ -40,7 +43,7 @@ def unique_counts(x: Any, /) -> DistinctCounts[Array]:
     return DistinctCounts(*map(Array, distinct.unique_counts(tensor_of(x))))
 
 
-def unique_inverse(x: Any, /) -> DistinctInverse[Array]:
+def unique_inverse(x: AnyArray, /) -> DistinctInverse[Array]:
     """The distinct elements of ``x``, sorted, and the index of each element among them.
 
     Returns:
@@ -53,7 +56,7 @@ def unique_inverse(x: Any, /) -> DistinctInverse[Array]:
     return DistinctInverse(*map(Array, distinct.unique_inverse(tensor_of(x))))
 
 
-def unique_values(x: Any, /) -> Array:
+def unique_values(x: AnyArray, /) -> Array:
     """The distinct elements of ``x``, sorted; each nan is one of its own.
 
     Returns:

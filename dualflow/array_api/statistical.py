@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dualflow.array_api.array import Array, in_floats, tensor_of
 from dualflow.array_api.axes import axes_of, only_axis
@@ -14,8 +14,13 @@ from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.powers import sqrt
 from dualflow.ops.reduction import reduce_prod
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import AnyArray, AxisLike, DTypeLike
 
-def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Array:
+
+def sum(
+    x: AnyArray, /, *, axis: AxisLike | None = None, dtype: DTypeLike | None = None, keepdims: bool = False
+) -> Array:
     """The sum over ``axis``.
 
     Args:
@@ -35,7 +40,9 @@ def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = Fals
     return Array(reduce_sum(tensor, axes_of(axis, len(tensor.shape)), keepdims))
 
 
-def prod(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Array:
+def prod(
+    x: AnyArray, /, *, axis: AxisLike | None = None, dtype: DTypeLike | None = None, keepdims: bool = False
+) -> Array:
     """The product over ``axis``; dtypes are those of :func:`sum`.
 
     Args:
@@ -52,7 +59,7 @@ def prod(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = Fal
     return Array(reduce_prod(tensor, axes_of(axis, len(tensor.shape)), keepdims))
 
 
-def max(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+def max(x: AnyArray, /, *, axis: AxisLike | None = None, keepdims: bool = False) -> Array:
     """The largest element over ``axis``; nan if one is nan.
 
     Returns:
@@ -69,7 +76,7 @@ def max(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
     return Array(extreme(tensor, axes_of(axis, len(tensor.shape)), keepdims, largest=True))
 
 
-def min(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+def min(x: AnyArray, /, *, axis: AxisLike | None = None, keepdims: bool = False) -> Array:
     """The smallest element over ``axis``; nan if one is nan.
 
     Returns:
@@ -86,7 +93,7 @@ def min(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
     return Array(extreme(tensor, axes_of(axis, len(tensor.shape)), keepdims, largest=False))
 
 
-def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+def mean(x: AnyArray, /, *, axis: AxisLike | None = None, keepdims: bool = False) -> Array:
     """The mean over ``axis``; nan for no elements.
 
     Returns:
@@ -100,7 +107,9 @@ def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
     return Array(statistics.reduce_mean(tensor, axes_of(axis, len(tensor.shape)), keepdims))
 
 
-def var(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Array:
+def var(
+    x: AnyArray, /, *, axis: AxisLike | None = None, correction: float = 0.0, keepdims: bool = False
+) -> Array:
     """The variance over ``axis``: the sum of squared distances from the mean, by ``N - correction``.
 
     Args:
@@ -120,7 +129,9 @@ def var(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool 
     return Array(variance(tensor, axes_of(axis, len(tensor.shape)), keepdims, correction))
 
 
-def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Array:
+def std(
+    x: AnyArray, /, *, axis: AxisLike | None = None, correction: float = 0.0, keepdims: bool = False
+) -> Array:
     """The standard deviation over ``axis``: the square root of :func:`var`.
 
     Args:
@@ -138,7 +149,7 @@ def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool 
 
 
 def cumulative_sum(
-    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+    x: AnyArray, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
 ) -> Array:
     """The cumulative sums along ``axis``.
 
@@ -164,7 +175,7 @@ def cumulative_sum(
 
 
 def cumulative_prod(
-    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+    x: AnyArray, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
 ) -> Array:
     """The cumulative products along ``axis``; dtypes are those of :func:`cumulative_sum`.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dualflow.array_api.array import Array, tensor_of
 from dualflow.array_api.axes import axes_of, axis_of
@@ -12,8 +12,11 @@ from dualflow.numpy.axis_reductions import truth
 from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.ops.reduction import reduce_all, reduce_any
 
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import AnyArray, AxisLike
 
-def all(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+
+def all(x: AnyArray, /, *, axis: AxisLike | None = None, keepdims: bool = False) -> Array:
     """Whether all elements over ``axis`` are true (not 0); True for no elements.
 
     Returns:
@@ -27,7 +30,7 @@ def all(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
     return Array(reduce_all(holds, axes_of(axis, len(holds.shape)), keepdims))
 
 
-def any(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+def any(x: AnyArray, /, *, axis: AxisLike | None = None, keepdims: bool = False) -> Array:
     """Whether any element over ``axis`` is true (not 0); False for no elements.
 
     Returns:
@@ -41,7 +44,15 @@ def any(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
     return Array(reduce_any(holds, axes_of(axis, len(holds.shape)), keepdims))
 
 
-def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Array:
+def diff(
+    x: AnyArray,
+    /,
+    *,
+    axis: int = -1,
+    n: int = 1,
+    prepend: AnyArray | None = None,
+    append: AnyArray | None = None,
+) -> Array:
     """The differences of neighbours along ``axis``, ``n`` times.
 
     Args:

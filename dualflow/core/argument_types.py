@@ -26,6 +26,32 @@ class SupportsArray(Protocol):
         ...
 
 
+class SupportsDLPack(Protocol):
+    """An object whose memory other libraries can read by the DLPack protocol."""
+
+    def __dlpack__(self, *, stream: None = None) -> Any:
+        """The memory, as a capsule."""
+        ...
+
+    def __dlpack_device__(self) -> tuple[Any, Any]:
+        """The kind and the number of the device that holds it."""
+        ...
+
+
+class HasSpec(Protocol):
+    """A tensor, an array or a spec: an object with a shape and a dtype."""
+
+    @property
+    def shape(self) -> Any:
+        """The sizes of the axes."""
+        ...
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the elements."""
+        ...
+
+
 _Tensors: TypeAlias = "AbstractTensor | AbstractVariable | AbstractComposite"
 
 TensorLike: TypeAlias = "_Tensors | SupportsArray | Shape | complex | str | Sequence[TensorLike]"
@@ -45,6 +71,9 @@ ShapeLike: TypeAlias = "IntLike | SupportsArray | Sequence[IntLike | None]"
 
 DTypeLike: TypeAlias = "DType | str | type[Any] | np.dtype[Any]"
 """A dtype, its name, or the equivalent type of Python or NumPy."""
+
+AnyArray: TypeAlias = "_Tensors | np.ndarray[Any, Any] | np.generic"
+"""What the functions of the Array API take as an array: arrays, tensors and variables, but no lists."""
 
 PaddingLike: TypeAlias = "str | Sequence[Sequence[int]]"
 """The padding of windows: "SAME", "VALID", or numbers of zeros before and after each axis."""

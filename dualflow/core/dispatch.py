@@ -18,6 +18,7 @@ from dualflow.core.naming import scoped
 if TYPE_CHECKING:
     import numpy as np
 
+    from dualflow.core.argument_types import IntLike, TensorLike
     from dualflow.core.dtypes import DType
     from dualflow.core.shape import Shape
     from dualflow.core.spec import TensorSpec
@@ -55,7 +56,7 @@ class AbstractComposite:
     dtype: Any
     values: Any
 
-    def with_values(self, new_values: Any) -> Any:
+    def with_values(self, new_values: TensorLike) -> Any:
         """A copy with other values."""
         raise NotImplementedError
 
@@ -73,7 +74,7 @@ class AbstractSource:
         """How a traced loop reads it (:class:`dualflow.function.autograph.streams.StreamReading`)."""
         raise NotImplementedError
 
-    def enumerate(self, start: Any = 0) -> Any:
+    def enumerate(self, start: IntLike = 0) -> Any:
         """A source of pairs of a number and an element."""
         raise NotImplementedError
 

@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from dualflow.core.errors import DTypeError
 from dualflow.core.locks import imported
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike
 
 
 class DType:
@@ -47,8 +50,8 @@ class DType:
         "size",
     )
 
-    def __init__(self, numpy_dtype: Any, name: str | None = None) -> None:
-        dtype = np.dtype(numpy_dtype)
+    def __init__(self, numpy_dtype: np.dtype[Any] | type[Any] | str, name: str | None = None) -> None:
+        dtype: np.dtype[Any] = np.dtype(numpy_dtype)
         self.dtype: Final = dtype
         self.name: Final[str] = name or dtype.name
         self.narrow: Final = dtype.name in _NARROW
@@ -87,7 +90,7 @@ class DType:
         """``real``, by TensorFlow's name."""
         return self.real
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, other: DTypeLike | int) -> bool:
         """Whether ``other`` names this dtype."""
         return as_dtype(other) is self
 
@@ -198,7 +201,7 @@ _NAMED: Final[dict[Any, DType]] = {
 }
 
 
-def as_dtype(type_value: Any) -> DType:
+def as_dtype(type_value: DTypeLike | int) -> DType:
     """The dtype for a name, a number, a NumPy dtype or scalar type, or a Python type.
 
     Names are those of the dtypes, and ``"float"`` (float32), ``"double"`` and ``"half"``; not those of NumPy,

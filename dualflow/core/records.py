@@ -203,7 +203,7 @@ def _set_state(self: Any, state: list[Any]) -> None:
         object.__setattr__(self, name, value)
 
 
-def _initialise_first(self: Any, *values: Any, **named: Any) -> None:
+def _initialise_first(self: object, *values: Any, **named: Any) -> None:
     """The first ``__init__`` of a class: compiles that of all other instances."""
     owner = _owner(type(self), _FIELDS)
     owner.__init__ = _initialiser(owner)

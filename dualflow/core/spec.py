@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from dualflow.core.dtypes import DType, as_dtype, float32
 from dualflow.core.shape import UNKNOWN_RANK, Shape, as_shape
 from dualflow.core.tracebacks import entry
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, HasSpec, ShapeLike
 
 
 class TensorSpec:
@@ -24,7 +27,7 @@ class TensorSpec:
     __slots__ = ("dtype", "name", "shape")
 
     @entry
-    def __init__(self, shape: Any, dtype: Any = float32, name: str | None = None) -> None:
+    def __init__(self, shape: ShapeLike | None, dtype: DTypeLike = float32, name: str | None = None) -> None:
         self.shape: Final[Shape] = as_shape(shape)
         self.dtype: Final[DType] = as_dtype(dtype)
         self.name: Final = name
@@ -37,7 +40,7 @@ class TensorSpec:
         return spec
 
     @classmethod
-    def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
+    def from_tensor(cls, tensor: HasSpec, name: str | None = None) -> TensorSpec:
         """The spec of an existing tensor or array."""
         return cls(tensor.shape, tensor.dtype, name)
 
@@ -56,7 +59,7 @@ class TensorSpec:
     def nbytes(self) -> int:
         return self.size * self.dtype.size
 
-    def is_compatible_with(self, spec_or_tensor: Any) -> bool:
+    def is_compatible_with(self, spec_or_tensor: HasSpec) -> bool:
         """Whether a tensor, or all tensors of another spec, match this spec."""
         shape = as_shape(spec_or_tensor.shape)
         if self.shape is UNKNOWN_RANK or shape is UNKNOWN_RANK:

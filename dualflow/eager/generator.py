@@ -3,57 +3,34 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from dualflow.core import dispatch
 from dualflow.core.dtypes import as_dtype, float32, int32, int64, uint64
-from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import Shape, check_size
 from dualflow.core.tracebacks import entry
+from dualflow.eager.generator_state import (
+    SIZE,
+    advanced,
+    as_state,
+    check_state,
+    create_rng_state,
+    state_from_parts,
+)
 from dualflow.eager.variable import Variable
-from dualflow.ops.arrangement import reshape
-from dualflow.ops.conversion import cast
-from dualflow.ops.creation import constant, convert_to_tensor, zeros_like
-from dualflow.ops.joining import concat, stack, unstack
+from dualflow.ops.creation import convert_to_tensor, zeros_like
+from dualflow.ops.joining import stack, unstack
 from dualflow.ops.random_numbers.distributions import floating, normals, placed, uniform
 from dualflow.ops.random_numbers.rejection import binomials, truncated_normals
 from dualflow.ops.random_numbers.states import DrawState, check_algorithm
 from dualflow.ops.reduction import reduce_prod
-from dualflow.ops.static import known_value, open_shape
+from dualflow.ops.static import open_shape
 
 if TYPE_CHECKING:
+    from dualflow.core.argument_types import DTypeLike, IntLike, ShapeLike, TensorLike
+    from dualflow.ops.random_numbers.states import AlgorithmLike
     from dualflow.ops.tensor import Tensor
-
-_SIZE: Final = 3
-_RESERVED: Final = 256
-"""The number of counters reserved for each drawn number, as in TensorFlow."""
-
-
-@entry
-def create_rng_state(seed: Any, alg: Any = "philox") -> Tensor:
-    """The generator state for a seed: an int64 tensor of shape [3], a counter of two numbers and a key.
-
-    An integer fills it from the front, 64 bits each; of several integers, at most three, the last one is the
-    key.
-
-    Raises:
-        DTypeError: ``seed`` is not integer.
-        InvalidArgumentError: the algorithm is not supported.
-
-    >>> import dualflow as df
-    >>> df.random.create_rng_state([12, 34], "philox").numpy()
-    array([ 0, 12, 34])
-    """
-    check_algorithm(alg)
-    if isinstance(seed, int):
-        parts = [(seed >> 64 * i) & 0xFFFFFFFFFFFFFFFF for i in range(_SIZE)]
-        return cast(constant(parts, uint64), int64)
-    static_value = known_value(seed)
-    if static_value is not None and static_value.dtype.kind not in "iu":
-        raise DTypeError(f"A seed must be one or more integers, not {seed!r}.")
-    seed_values = reshape(cast(convert_to_tensor(seed), int64), [-1])[:_SIZE]
-    padded = concat([constant([0] * _SIZE, int64), seed_values], 0)
-    return reshape(padded[-_SIZE:], [_SIZE])
 
 
 @entry
@@ -77,22 +54,27 @@ class Generator:
     """
 
     @entry
-    def __init__(self, copy_from: Generator | None = None, state: Any = None, alg: Any = None) -> None:
+    def __init__(
+        self,
+        copy_from: Generator | None = None,
+        state: TensorLike | None = None,
+        alg: AlgorithmLike | None = None,
+    ) -> None:
         if (copy_from is None) == (state is None):
             raise InvalidArgumentError(
                 "A generator needs exactly one of copy_from and state; or use Generator.from_seed."
             )
         self._algorithm = check_algorithm("philox" if alg is None else alg)
         if isinstance(state, Variable):
-            _check_state(state)
+            check_state(state)
             self._state = state
         else:
             start = copy_from.state if copy_from is not None else state
-            self._state = Variable(_as_state(start), trainable=False, name="StateVar")
+            self._state = Variable(as_state(start), trainable=False, name="StateVar")
 
     @classmethod
     @entry
-    def from_state(cls, state: Any, alg: Any = "philox") -> Generator:
+    def from_state(cls, state: TensorLike, alg: AlgorithmLike = "philox") -> Generator:
         """A generator with the initial state ``state``, as of :attr:`state`.
 
         Args:
@@ -113,7 +95,7 @@ class Generator:
 
     @classmethod
     @entry
-    def from_seed(cls, seed: Any, alg: Any = None) -> Generator:
+    def from_seed(cls, seed: TensorLike, alg: AlgorithmLike | None = None) -> Generator:
         """A generator seeded with one or more integers; see :func:`create_rng_state`.
 
         Args:
@@ -135,7 +117,7 @@ class Generator:
 
     @classmethod
     @entry
-    def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
+    def from_non_deterministic_state(cls, alg: AlgorithmLike | None = None) -> Generator:
         """A generator seeded by the operating system.
 
         Args:
@@ -151,11 +133,13 @@ class Generator:
         >>> df.random.Generator.from_non_deterministic_state().normal([2]).shape
         (2,)
         """
-        return cls(state=create_rng_state(secrets.randbits(64 * _SIZE)), alg=alg)
+        return cls(state=create_rng_state(secrets.randbits(64 * SIZE)), alg=alg)
 
     @classmethod
     @entry
-    def from_key_counter(cls, key: Any, counter: Any, alg: Any = "philox") -> Generator:
+    def from_key_counter(
+        cls, key: TensorLike, counter: TensorLike, alg: AlgorithmLike = "philox"
+    ) -> Generator:
         """A generator with a key and a counter of two integers.
 
         Args:
@@ -173,7 +157,7 @@ class Generator:
         >>> df.random.Generator.from_key_counter(5, [1, 0]).state.numpy()
         array([1, 0, 5])
         """
-        return cls(state=_from_parts(key, counter), alg=alg)
+        return cls(state=state_from_parts(key, counter), alg=alg)
 
     @property
     def state(self) -> Variable:
@@ -194,7 +178,7 @@ class Generator:
         """The number of the algorithm: that of :attr:`dualflow.random.Algorithm.PHILOX`."""
         return self._algorithm
 
-    def reset(self, state: Any) -> None:
+    def reset(self, state: TensorLike) -> None:
         """Set the state.
 
         Args:
@@ -212,9 +196,9 @@ class Generator:
         >>> g.state.numpy()
         array([0, 0, 5])
         """
-        self._state.assign(_as_state(state))
+        self._state.assign(as_state(state))
 
-    def reset_from_seed(self, seed: Any) -> None:
+    def reset_from_seed(self, seed: TensorLike) -> None:
         """Set the state to that of a seed; see :func:`create_rng_state`.
 
         Args:
@@ -234,7 +218,7 @@ class Generator:
         """
         self._state.assign(create_rng_state(seed))
 
-    def reset_from_key_counter(self, key: Any, counter: Any) -> None:
+    def reset_from_key_counter(self, key: TensorLike, counter: TensorLike) -> None:
         """Set the key and the counter.
 
         Args:
@@ -253,9 +237,9 @@ class Generator:
         >>> g.state.numpy()
         array([1, 0, 5])
         """
-        self._state.assign(_from_parts(key, counter))
+        self._state.assign(state_from_parts(key, counter))
 
-    def skip(self, delta: Any) -> Tensor:
+    def skip(self, delta: IntLike) -> Tensor:
         """Advance the state as if ``delta`` numbers were drawn.
 
         Raises nothing.
@@ -272,29 +256,33 @@ class Generator:
         """
         before: Any = None
 
-        def advanced(state: Any) -> Any:
+        def change(state: Any) -> Any:
             nonlocal before
             before = state
-            return _moved(state, delta, back=False)
+            return advanced(state, delta, back=False)
 
         with dispatch.using(dispatch.current().unrecorded) as engine:
-            done = engine.change(self._state, advanced)
+            done = engine.change(self._state, change)
         if done is not None:  # in an explicit graph, the fetched tensor must depend on the change
-            before = _moved(done, delta, back=True)
+            before = advanced(done, delta, back=True)
         return before  # type: ignore[no-any-return]  # the rule has run
 
     def _next(self, shape: Any) -> DrawState:
         """The state to draw numbers of ``shape`` from."""
         static_shape = Shape(open_shape(shape))
         check_size(static_shape)
-        count = (
-            static_shape.num_elements() if static_shape.is_static else reduce_prod(convert_to_tensor(shape))
-        )
+        size = static_shape.num_elements()
+        count = reduce_prod(convert_to_tensor(shape)) if size is None else size
         low, high, key = unstack(self.skip(count))
         return DrawState(low, high, key)
 
     def normal(
-        self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, name: str | None = None
+        self,
+        shape: ShapeLike,
+        mean: TensorLike = 0.0,
+        stddev: TensorLike = 1.0,
+        dtype: DTypeLike = float32,
+        name: str | None = None,
     ) -> Tensor:
         """Normal numbers; see :func:`dualflow.random.normal`.
 
@@ -318,7 +306,12 @@ class Generator:
         return placed(normals(self._next(shape), shape, kind), mean, stddev)
 
     def truncated_normal(
-        self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, name: str | None = None
+        self,
+        shape: ShapeLike,
+        mean: TensorLike = 0.0,
+        stddev: TensorLike = 1.0,
+        dtype: DTypeLike = float32,
+        name: str | None = None,
     ) -> Tensor:
         """Normal numbers within two standard deviations; see :func:`dualflow.random.truncated_normal`.
 
@@ -342,7 +335,12 @@ class Generator:
         return placed(truncated_normals(self._next(shape), shape, kind), mean, stddev)
 
     def uniform(
-        self, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32, name: str | None = None
+        self,
+        shape: ShapeLike,
+        minval: TensorLike | None = 0,
+        maxval: TensorLike | None = None,
+        dtype: DTypeLike = float32,
+        name: str | None = None,
     ) -> Tensor:
         """Uniform numbers in ``[minval, maxval)``; see :func:`dualflow.random.stateless_uniform`.
 
@@ -366,7 +364,9 @@ class Generator:
         """
         return uniform(lambda: self._next(shape), shape, minval, maxval, dtype)
 
-    def uniform_full_int(self, shape: Any, dtype: Any = uint64, name: str | None = None) -> Tensor:
+    def uniform_full_int(
+        self, shape: ShapeLike, dtype: DTypeLike = uint64, name: str | None = None
+    ) -> Tensor:
         """Uniform integers from the whole range of ``dtype``.
 
         Args:
@@ -386,7 +386,12 @@ class Generator:
         return self.uniform(shape, None, None, dtype)
 
     def binomial(
-        self, shape: Any, counts: Any, probs: Any, dtype: Any = int32, name: str | None = None
+        self,
+        shape: ShapeLike,
+        counts: TensorLike,
+        probs: TensorLike,
+        dtype: DTypeLike = int32,
+        name: str | None = None,
     ) -> Tensor:
         """Binomial numbers: successes among ``counts`` trials of probability ``probs``.
 
@@ -408,7 +413,7 @@ class Generator:
         """
         return binomials(self._next(shape), shape, counts, probs, as_dtype(dtype))
 
-    def make_seeds(self, count: Any = 1) -> Tensor:
+    def make_seeds(self, count: IntLike = 1) -> Tensor:
         """Seeds for the stateless functions, one per column.
 
         Args:
@@ -445,30 +450,3 @@ class Generator:
         """
         keys = unstack(self.uniform_full_int([count], int64))
         return [Generator(state=stack([0 * key, 0 * key, key]), alg="philox") for key in keys]
-
-
-def _moved(state: Any, delta: Any, back: bool) -> Any:
-    """The state ``delta`` draws later, or earlier; the counter's first number carries into the second."""
-    low, step = cast(state[0], uint64), cast(delta, uint64) * constant(_RESERVED, uint64)
-    if back:
-        return stack([cast(low - step, int64), state[1] - cast(low < step, int64), state[2]])
-    return stack([cast(low + step, int64), state[1] + cast(low + step < low, int64), state[2]])
-
-
-def _as_state(state: Any) -> Any:
-    value = cast(convert_to_tensor(state), int64)
-    _check_state(value)
-    return value
-
-
-def _check_state(state: Any) -> None:
-    if tuple(state.shape) != (_SIZE,) or state.dtype is not int64:
-        raise InvalidArgumentError(
-            f"A generator's state must be three int64 numbers, a counter of two and a key, not of shape "
-            f"{state.shape} and dtype {state.dtype.name}; Generator.from_seed takes other integers."
-        )
-
-
-def _from_parts(key: Any, counter: Any) -> Any:
-    low, high = unstack(cast(convert_to_tensor(counter), int64), 2)
-    return stack([low, high, cast(key, int64)])

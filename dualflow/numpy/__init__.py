@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from dualflow.numpy.applying import apply_along_axis as apply_along_axis
     from dualflow.numpy.applying import apply_over_axes as apply_over_axes
     from dualflow.numpy.applying import vectorize as vectorize
+    from dualflow.numpy.averages import average as average
+    from dualflow.numpy.averages import mean as mean
+    from dualflow.numpy.averages import std as std
+    from dualflow.numpy.averages import var as var
     from dualflow.numpy.behaviour import (
         experimental_enable_numpy_behavior as experimental_enable_numpy_behavior,
     )
@@ -144,6 +148,8 @@ if TYPE_CHECKING:
     from dualflow.numpy.editing import insert as insert
     from dualflow.numpy.editing import pad as pad
     from dualflow.numpy.editing import trim_zeros as trim_zeros
+    from dualflow.numpy.einsum import einsum as einsum
+    from dualflow.numpy.einsum import einsum_path as einsum_path
     from dualflow.numpy.elementwise import abs as abs
     from dualflow.numpy.elementwise import absolute as absolute
     from dualflow.numpy.elementwise import acos as acos
@@ -305,8 +311,6 @@ if TYPE_CHECKING:
     from dualflow.numpy.polynomials import polyval as polyval
     from dualflow.numpy.products import cross as cross
     from dualflow.numpy.products import dot as dot
-    from dualflow.numpy.products import einsum as einsum
-    from dualflow.numpy.products import einsum_path as einsum_path
     from dualflow.numpy.products import inner as inner
     from dualflow.numpy.products import kron as kron
     from dualflow.numpy.products import matmul as matmul
@@ -332,16 +336,12 @@ if TYPE_CHECKING:
     from dualflow.numpy.reductions import any as any
     from dualflow.numpy.reductions import argmax as argmax
     from dualflow.numpy.reductions import argmin as argmin
-    from dualflow.numpy.reductions import average as average
     from dualflow.numpy.reductions import count_nonzero as count_nonzero
     from dualflow.numpy.reductions import max as max
-    from dualflow.numpy.reductions import mean as mean
     from dualflow.numpy.reductions import min as min
     from dualflow.numpy.reductions import prod as prod
     from dualflow.numpy.reductions import ptp as ptp
-    from dualflow.numpy.reductions import std as std
     from dualflow.numpy.reductions import sum as sum
-    from dualflow.numpy.reductions import var as var
     from dualflow.numpy.reordering import flip as flip
     from dualflow.numpy.reordering import fliplr as fliplr
     from dualflow.numpy.reordering import flipud as flipud
@@ -407,6 +407,7 @@ _publish(
         "dualflow.numpy": "fft linalg random",
         "dualflow.numpy.accumulation": "cumprod cumsum cumulative_prod cumulative_sum",
         "dualflow.numpy.applying": "apply_along_axis apply_over_axes vectorize",
+        "dualflow.numpy.averages": "average mean std var",
         "dualflow.numpy.behaviour": "experimental_enable_numpy_behavior",
         "dualflow.numpy.calculus": "convolve correlate diff ediff1d gradient interp trapezoid unwrap",
         "dualflow.numpy.comparisons": (
@@ -433,6 +434,7 @@ _publish(
             "unique_values"
         ),
         "dualflow.numpy.editing": "delete insert pad trim_zeros",
+        "dualflow.numpy.einsum": "einsum einsum_path",
         "dualflow.numpy.elementwise": (
             "abs absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh "
             "atan atan2 atanh cbrt ceil conj conjugate copysign cos cosh deg2rad degrees divide divmod exp "
@@ -462,14 +464,10 @@ _publish(
             "eye from_dlpack frombuffer fromfunction fromiter identity indices meshgrid tri vander"
         ),
         "dualflow.numpy.polynomials": "poly polyadd polyder polydiv polyint polymul polysub polyval",
-        "dualflow.numpy.products": (
-            "cross dot einsum einsum_path inner kron matmul matvec outer tensordot vdot vecdot vecmat"
-        ),
+        "dualflow.numpy.products": ("cross dot inner kron matmul matvec outer tensordot vdot vecdot vecmat"),
         "dualflow.numpy.quantiles": "median nanmedian nanpercentile nanquantile percentile quantile",
         "dualflow.numpy.ranges": "arange geomspace linspace logspace",
-        "dualflow.numpy.reductions": (
-            "all amax amin any argmax argmin average count_nonzero max mean min prod ptp std sum var"
-        ),
+        "dualflow.numpy.reductions": ("all amax amin any argmax argmin count_nonzero max min prod ptp sum"),
         "dualflow.numpy.reordering": "flip fliplr flipud repeat resize roll rot90 tile",
         "dualflow.numpy.sorting": (
             "argpartition argsort digitize lexsort partition searchsorted sort sort_complex"

@@ -7,6 +7,7 @@ from typing import Any, Final
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import (
     accumulation,
+    averages,
     creation,
     diagonals,
     indexing,
@@ -34,12 +35,12 @@ _METHODS: Final = (
     accumulation.cumprod,
     accumulation.cumsum,
     reductions.max,
-    reductions.mean,
+    averages.mean,
     reductions.min,
     reductions.prod,
-    reductions.std,
+    averages.std,
     reductions.sum,
-    reductions.var,
+    averages.var,
     sorting.sort,
     values.clip,
     values.round,

@@ -166,7 +166,7 @@ def solve(a: TensorLike, b: TensorLike) -> Tensor:
 
 
 def pinv(
-    a: TensorLike, rcond: float | None = None, hermitian: bool = False, *, rtol: float | None = None
+    a: TensorLike, rcond: TensorLike | None = None, hermitian: bool = False, *, rtol: TensorLike | None = None
 ) -> Tensor:
     """The Moore-Penrose pseudo-inverse of matrices, by the singular value decomposition.
 
@@ -196,7 +196,7 @@ def pinv(
 
 
 def matrix_rank(
-    A: TensorLike, tol: TensorLike | None = None, hermitian: bool = False, *, rtol: float | None = None
+    A: TensorLike, tol: TensorLike | None = None, hermitian: bool = False, *, rtol: TensorLike | None = None
 ) -> Tensor:
     """The rank of matrices: the number of singular values above a bound.
 
@@ -274,11 +274,11 @@ def lstsq(a: TensorLike, b: TensorLike, rcond: float | None = None) -> tuple[Ten
     kept = s > bound
     scale = to(where(kept, 1.0 / where(kept, s, 1.0), 0.0), x.dtype)
     solution = products.matmul(v, scale[:, None] * products.matmul(adjoint(u), y))
-    rests = reduce_sum(squared_magnitude(products.matmul(x, solution) - y), 0)
+    residuals = reduce_sum(squared_magnitude(products.matmul(x, solution) - y), 0)
     rank = reduce_sum(to(kept, np.int32))
     if rows <= columns:
-        rests = rests[:0]
-    return (solution[:, 0] if alone else solution), rests, rank, s
+        residuals = residuals[:0]
+    return (solution[:, 0] if alone else solution), residuals, rank, s
 
 
 def tensorinv(a: TensorLike, ind: int = 2) -> Tensor:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Final
 
 from dualflow.core.dtypes import complex64, complex128, float16, float32, float64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy.docstrings import complete_docstrings
+from dualflow.numpy.frequencies import fftfreq, fftshift, ifftshift, rfftfreq
 from dualflow.numpy.operands import axes_in_order, refuse, tensor, to
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.signal import fourier
 from dualflow.ops.static import static_int
 from dualflow.ops.tensor import Tensor
+
+if TYPE_CHECKING:
+    from dualflow.core.argument_types import AxisLike, IntLike, ShapeLike, TensorLike
 
 __all__ = [
     "fft",
@@ -84,7 +85,9 @@ def _one(kind: str, a: Any, n: Any, axis: int, norm: Any, out: Any) -> Tensor:
     return _transformed(kind, a, None if n is None else [n], [axis], norm, out)
 
 
-def fft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Tensor:
+def fft(
+    a: TensorLike, n: IntLike | None = None, axis: int = -1, norm: str | None = None, out: None = None
+) -> Tensor:
     """The discrete Fourier transform along ``axis``.
 
     It is ``sum(a[j] * exp(-2j * pi * j * k / n))`` for each ``k``.
@@ -103,7 +106,9 @@ def fft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None
     return _one("fft", a, n, axis, norm, out)
 
 
-def ifft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Tensor:
+def ifft(
+    a: TensorLike, n: IntLike | None = None, axis: int = -1, norm: str | None = None, out: None = None
+) -> Tensor:
     """The inverse of :func:`fft` along ``axis``.
 
     Returns:
@@ -119,7 +124,9 @@ def ifft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = Non
     return _one("ifft", a, n, axis, norm, out)
 
 
-def rfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Tensor:
+def rfft(
+    a: TensorLike, n: IntLike | None = None, axis: int = -1, norm: str | None = None, out: None = None
+) -> Tensor:
     """The transform of real numbers along ``axis``.
 
     It is the first half of :func:`fft`; the other half is the conjugate of it.
@@ -141,7 +148,9 @@ def rfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = Non
     return _one("rfft", a, n, axis, norm, out)
 
 
-def irfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Tensor:
+def irfft(
+    a: TensorLike, n: IntLike | None = None, axis: int = -1, norm: str | None = None, out: None = None
+) -> Tensor:
     """The inverse of :func:`rfft` along ``axis``.
 
     Args:
@@ -160,7 +169,9 @@ def irfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = No
     return _one("irfft", a, n, axis, norm, out)
 
 
-def hfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Tensor:
+def hfft(
+    a: TensorLike, n: IntLike | None = None, axis: int = -1, norm: str | None = None, out: None = None
+) -> Tensor:
     """The transform, which is real, of a signal with Hermitian symmetry, from the first half of the signal.
 
     Args:
@@ -181,7 +192,9 @@ def hfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = Non
     return irfft(conj(x), size, axis, _swapped(norm), out)
 
 
-def ihfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Tensor:
+def ihfft(
+    a: TensorLike, n: IntLike | None = None, axis: int = -1, norm: str | None = None, out: None = None
+) -> Tensor:
     """The inverse of :func:`hfft`: the first half of a signal with Hermitian symmetry.
 
     Args:
@@ -206,7 +219,13 @@ def _swapped(norm: Any) -> Any:
     return {None: "forward", "backward": "forward", "forward": "backward"}.get(norm, norm)
 
 
-def fft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Tensor:
+def fft2(
+    a: TensorLike,
+    s: ShapeLike | None = None,
+    axes: AxisLike = (-2, -1),
+    norm: str | None = None,
+    out: None = None,
+) -> Tensor:
     """The discrete Fourier transform over two axes; see :func:`fft`.
 
     Args:
@@ -226,7 +245,13 @@ def fft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any
     return _transformed("fft", a, s, axes, norm, out)
 
 
-def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Tensor:
+def ifft2(
+    a: TensorLike,
+    s: ShapeLike | None = None,
+    axes: AxisLike = (-2, -1),
+    norm: str | None = None,
+    out: None = None,
+) -> Tensor:
     """The inverse of :func:`fft2`.
 
     Args:
@@ -246,7 +271,13 @@ def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: An
     return _transformed("ifft", a, s, axes, norm, out)
 
 
-def rfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Tensor:
+def rfft2(
+    a: TensorLike,
+    s: ShapeLike | None = None,
+    axes: AxisLike = (-2, -1),
+    norm: str | None = None,
+    out: None = None,
+) -> Tensor:
     """The transform of real numbers over two axes.
 
     It is :func:`rfft` along the last axis, and :func:`fft` along the other.
@@ -270,7 +301,13 @@ def rfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: An
     return _transformed("rfft", a, s, axes, norm, out)
 
 
-def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Tensor:
+def irfft2(
+    a: TensorLike,
+    s: ShapeLike | None = None,
+    axes: AxisLike = (-2, -1),
+    norm: str | None = None,
+    out: None = None,
+) -> Tensor:
     """The inverse of :func:`rfft2`.
 
     Args:
@@ -291,7 +328,13 @@ def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: A
     return _transformed("irfft", a, s, axes, norm, out)
 
 
-def fftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Tensor:
+def fftn(
+    a: TensorLike,
+    s: ShapeLike | None = None,
+    axes: AxisLike | None = None,
+    norm: str | None = None,
+    out: None = None,
+) -> Tensor:
     """The discrete Fourier transform over several axes; see :func:`fft`.
 
     Returns:
@@ -308,7 +351,13 @@ def fftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = N
     return _transformed("fft", a, s, axes, norm, out)
 
 
-def ifftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Tensor:
+def ifftn(
+    a: TensorLike,
+    s: ShapeLike | None = None,
+    axes: AxisLike | None = None,
+    norm: str | None = None,
+    out: None = None,
+) -> Tensor:
     """The inverse of :func:`fftn`.
 
     Returns:
@@ -325,7 +374,13 @@ def ifftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = 
     return _transformed("ifft", a, s, axes, norm, out)
 
 
-def rfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Tensor:
+def rfftn(
+    a: TensorLike,
+    s: ShapeLike | None = None,
+    axes: AxisLike | None = None,
+    norm: str | None = None,
+    out: None = None,
+) -> Tensor:
     """The transform of real numbers over several axes.
 
     It is :func:`rfft` along the last axis, and :func:`fft` along the others.
@@ -348,7 +403,13 @@ def rfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = 
     return _transformed("rfft", a, s, axes, norm, out)
 
 
-def irfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Tensor:
+def irfftn(
+    a: TensorLike,
+    s: ShapeLike | None = None,
+    axes: AxisLike | None = None,
+    norm: str | None = None,
+    out: None = None,
+) -> Tensor:
     """The inverse of :func:`rfftn`.
 
     Args:
@@ -366,99 +427,6 @@ def irfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any =
     [[1.0, 2.0], [3.0, 4.0]]
     """
     return _transformed("irfft", a, s, axes, norm, out)
-
-
-def fftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Tensor:
-    """The frequencies of :func:`fft` of ``n`` samples: from 0 up, then the negative ones.
-
-    Args:
-        n: the number of samples, an integer above 0.
-        d: the spacing of the samples.
-
-    Returns:
-        A vector of ``n`` elements, float64.
-
-    Raises:
-        DTypeError: ``n`` is no integer.
-        InvalidArgumentError: ``n`` is 0 or less.
-
-    >>> import dualflow as df
-    >>> df.numpy.fft.fftfreq(4).numpy()
-    array([ 0.  ,  0.25, -0.5 , -0.25])
-    """
-    return _frequencies(np.fft.fftfreq, n) / d
-
-
-def rfftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Tensor:
-    """The frequencies of :func:`rfft` of ``n`` samples.
-
-    Args:
-        n: the number of samples, an integer above 0.
-        d: the spacing of the samples.
-
-    Returns:
-        A vector of ``n // 2 + 1`` elements, float64.
-
-    Raises:
-        DTypeError: ``n`` is no integer.
-        InvalidArgumentError: ``n`` is 0 or less.
-
-    >>> import dualflow as df
-    >>> df.numpy.fft.rfftfreq(4).numpy()
-    array([0.  , 0.25, 0.5 ])
-    """
-    return _frequencies(np.fft.rfftfreq, n) / d
-
-
-def _frequencies(function: Callable[[int], Any], n: Any) -> Tensor:
-    """The frequencies of ``n`` samples that are 1 apart, by a function of NumPy.
-
-    Raises:
-        DTypeError: ``n`` is no integer.
-        InvalidArgumentError: ``n`` is 0 or less.
-    """
-    count = static_int(n, "n")
-    if count < 1:
-        raise InvalidArgumentError(f"Frequencies are of 1 sample or more, not {count}.")
-    return tensor(function(count))
-
-
-def fftshift(x: Any, axes: Any = None) -> Tensor:
-    """The elements shifted so that the frequency 0 is in the middle of the axes.
-
-    Args:
-        axes: an axis or several; all by default.
-
-    Returns:
-        A tensor with the shape and dtype of ``x``.
-
-    Raises:
-        InvalidArgumentError: an axis is out of range.
-
-    >>> import dualflow as df
-    >>> df.numpy.fft.fftshift([0, 1, 2, -2, -1]).numpy()
-    array([-2, -1,  0,  1,  2])
-    """
-    return fourier.fftshift(tensor(x), axes)
-
-
-def ifftshift(x: Any, axes: Any = None) -> Tensor:
-    """The inverse of :func:`fftshift`.
-
-    Args:
-        axes: an axis or several; all by default.
-
-    Returns:
-        A tensor with the shape and dtype of ``x``.
-
-    Raises:
-        InvalidArgumentError: an axis is out of range.
-
-    >>> import dualflow as df
-    >>> df.numpy.fft.ifftshift([-2, -1, 0, 1, 2]).numpy()
-    array([ 0,  1,  2, -2, -1])
-    """
-    return fourier.ifftshift(tensor(x), axes)
 
 
 complete_docstrings(

@@ -131,7 +131,7 @@ def histogram(
     a: TensorLike,
     bins: TensorLike = 10,
     range: tuple[float, float] | None = None,
-    density: TensorLike | None = None,
+    density: bool | None = None,
     weights: TensorLike | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The number of elements in each bin, or their weight, and the edges.
@@ -193,7 +193,7 @@ def histogramdd(
     sample: object,
     bins: TensorLike = 10,
     range: Sequence[Any] | None = None,
-    density: TensorLike | None = None,
+    density: bool | None = None,
     weights: TensorLike | None = None,
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
     """The number of points in each cell of a grid of bins, and the edges along each axis.
@@ -248,7 +248,7 @@ def histogram2d(
     y: TensorLike,
     bins: TensorLike = 10,
     range: Sequence[Any] | None = None,
-    density: TensorLike | None = None,
+    density: bool | None = None,
     weights: TensorLike | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The number of points (x, y) in each cell of a grid of bins, and the edges along both axes.

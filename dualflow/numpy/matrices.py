@@ -24,7 +24,8 @@ from dualflow.ops.tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dualflow.core.argument_types import DTypeLike, IntLike, TensorLike
+    from dualflow.core.argument_types import DTypeLike, IntLike, SupportsDLPack, TensorLike
+    from dualflow.core.dispatch import AbstractVariable
 
 
 def eye(
@@ -227,7 +228,9 @@ def vander(x: TensorLike, N: IntLike | None = None, increasing: bool = False) ->
     return transpose(convert_to_tensor([rows[e] for e in exponents]))
 
 
-def from_dlpack(x: Any, /, *, device: object = None, copy: bool | None = None) -> Tensor:
+def from_dlpack(
+    x: SupportsDLPack | AbstractVariable, /, *, device: object = None, copy: bool | None = None
+) -> Tensor:
     """The elements of another library's array, through DLPack.
 
     Args:

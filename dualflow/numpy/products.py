@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualflow.core.errors import DTypeError, InvalidArgumentError
+from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.shape import normalize_axis
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import operands
@@ -18,8 +18,12 @@ from dualflow.ops.arrangement import expand_dims, reshape, squeeze, transpose
 from dualflow.ops.broadcasting import reduce_sum
 from dualflow.ops.complex_numbers import conj
 from dualflow.ops.joining import stack as stacked
-from dualflow.ops.static import static_int
 from dualflow.ops.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dualflow.core.argument_types import AxisLike, DTypeLike, TensorLike
 
 
 def _product(a: Any, b: Any, of_numbers: Any, dtype: Any = None) -> Tensor:
@@ -54,18 +58,18 @@ def matrix_product(x: Any, y: Any) -> Any:
 
 
 def matmul(
-    x1: Any,
-    x2: Any,
+    x1: TensorLike,
+    x2: TensorLike,
     /,
-    out: Any = None,
+    out: None = None,
     *,
-    casting: Any = "same_kind",
+    casting: str = "same_kind",
     order: str = "K",
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     subok: bool = True,
-    signature: Any = None,
-    axes: Any = None,
-    axis: Any = None,
+    signature: None = None,
+    axes: None = None,
+    axis: None = None,
 ) -> Tensor:
     """The matrix product of the last two axes; a vector is a row on the left, a column on the right.
 
@@ -94,7 +98,7 @@ def matmul(
     return _product(x1, x2, matrix_product, dtype)
 
 
-def dot(a: Any, b: Any, out: Any = None) -> Tensor:
+def dot(a: TensorLike, b: TensorLike, out: None = None) -> Tensor:
     """The sums of products over the last axis of ``a`` and the last but one (or only one) of ``b``.
 
     Args:
@@ -121,7 +125,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Tensor:
     return _product(a, b, of_numbers)
 
 
-def vdot(a: Any, b: Any, /) -> Tensor:
+def vdot(a: TensorLike, b: TensorLike, /) -> Tensor:
     """The dot product of the flattened arguments: ``sum(conj(a) * b)``.
 
     Args:
@@ -144,7 +148,7 @@ def vdot(a: Any, b: Any, /) -> Tensor:
     return _product(a, b, of_numbers)
 
 
-def inner(a: Any, b: Any, /) -> Tensor:
+def inner(a: TensorLike, b: TensorLike, /) -> Tensor:
     """The sums of products over the last axes of both arguments.
 
     Args:
@@ -169,7 +173,7 @@ def inner(a: Any, b: Any, /) -> Tensor:
     return _product(a, b, of_numbers)
 
 
-def outer(a: Any, b: Any, out: Any = None) -> Tensor:
+def outer(a: TensorLike, b: TensorLike, out: None = None) -> Tensor:
     """The outer product of the flattened arguments: each element of ``a`` times each of ``b``.
 
     Returns:
@@ -183,7 +187,7 @@ def outer(a: Any, b: Any, out: Any = None) -> Tensor:
     return _product(a, b, lambda x, y: flat(x)[:, None] * flat(y))
 
 
-def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
+def tensordot(a: TensorLike, b: TensorLike, axes: AxisLike | Sequence[AxisLike] = 2) -> Tensor:
     """The sums of products over pairs of axes.
 
     Args:
@@ -202,7 +206,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
     return _product(a, b, lambda x, y: products.tensordot(x, y, axes))
 
 
-def kron(a: Any, b: Any) -> Tensor:
+def kron(a: TensorLike, b: TensorLike) -> Tensor:
     """The Kronecker product: each element of ``a`` times all of ``b``, block by block.
 
     Returns:
@@ -223,7 +227,9 @@ def kron(a: Any, b: Any) -> Tensor:
     return _product(a, b, of_numbers)
 
 
-def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Tensor:
+def cross(
+    a: TensorLike, b: TensorLike, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Tensor:
     """The cross product of vectors of three elements; of two vectors of two elements, its third element.
 
     Args:
@@ -280,16 +286,16 @@ def _vectors(name: str, x1: Any, x2: Any, subscripts: str, out: Any, dtype: Any)
 
 
 def vecdot(
-    x1: Any,
-    x2: Any,
+    x1: TensorLike,
+    x2: TensorLike,
     /,
-    out: Any = None,
+    out: None = None,
     *,
-    casting: Any = "same_kind",
+    casting: str = "same_kind",
     order: str = "K",
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     subok: bool = True,
-    axes: Any = None,
+    axes: None = None,
     axis: int = -1,
 ) -> Tensor:
     """The dot products of vectors along ``axis``: ``sum(conj(x1) * x2)``.
@@ -331,17 +337,17 @@ def vector_product(x: Any, y: Any, axis: int) -> Tensor:
 
 
 def matvec(
-    x1: Any,
-    x2: Any,
+    x1: TensorLike,
+    x2: TensorLike,
     /,
-    out: Any = None,
+    out: None = None,
     *,
-    casting: Any = "same_kind",
+    casting: str = "same_kind",
     order: str = "K",
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     subok: bool = True,
-    axes: Any = None,
-    axis: Any = None,
+    axes: None = None,
+    axis: None = None,
 ) -> Tensor:
     """The products of matrices with vectors.
 
@@ -368,17 +374,17 @@ def matvec(
 
 
 def vecmat(
-    x1: Any,
-    x2: Any,
+    x1: TensorLike,
+    x2: TensorLike,
     /,
-    out: Any = None,
+    out: None = None,
     *,
-    casting: Any = "same_kind",
+    casting: str = "same_kind",
     order: str = "K",
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     subok: bool = True,
-    axes: Any = None,
-    axis: Any = None,
+    axes: None = None,
+    axis: None = None,
 ) -> Tensor:
     """The products of conjugated vectors with matrices.
 
@@ -402,87 +408,6 @@ def vecmat(
     """
     refuse("vecmat", axes=axes, axis=axis)
     return _vectors("vecmat", _conjugate(tensor(x1)), x2, "...i,...ij->...j", out, dtype)
-
-
-def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any) -> Tensor:
-    """Sums of products by Einstein's convention.
-
-    Letters name axes. Axes whose letter the result lacks are summed.
-
-    Args:
-        *operands: the subscripts and the tensors, or each tensor with a list of integers that name its axes.
-        optimize: ignored: the products are computed from left to right.
-        **kwargs: ``dtype``, the dtype to compute in; the common dtype by default.
-
-    Returns:
-        A tensor with the axes of the result's letters, and the dtype.
-
-    Raises:
-        InvalidArgumentError: the subscripts don't fit the tensors, or one letter has two sizes.
-        DTypeError: there are no operands, or one can't become a tensor.
-
-    >>> import dualflow as df
-    >>> df.numpy.einsum("ij,j->i", [[1, 2], [3, 4]], [1, 1]).numpy()
-    array([3, 7])
-    """
-    refuse("einsum", out=out)
-    subscripts, tensors = _spelt(operands)
-    factors = agreed(*[tensor(x) for x in tensors], dtype=kwargs.get("dtype"))
-    if "->" not in subscripts:
-        letters = [c for c in subscripts if c.isalpha()]
-        alone = "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
-        subscripts += "->" + ("..." if "..." in subscripts else "") + alone
-    if factors[0].dtype.is_bool:
-        return to(products.einsum(subscripts, *[to(x, np.int64) for x in factors]), bool)
-    return products.einsum(subscripts, *factors)
-
-
-_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
-
-def _spelt(arguments: tuple[Any, ...]) -> tuple[str, list[Any]]:
-    """The subscripts as text, and the tensors."""
-    if not arguments:
-        raise DTypeError("einsum takes subscripts and tensors.")
-    if isinstance(arguments[0], str):
-        return arguments[0].replace(" ", ""), list(arguments[1:])
-
-    def text(axes: Any) -> str:
-        return "".join("..." if i is Ellipsis else _LETTERS[i] for i in axes)
-
-    pairs = list(zip(arguments[::2], arguments[1::2], strict=False))
-    subscripts = ",".join(text(axes) for _, axes in pairs)
-    return subscripts + ("->" + text(arguments[-1]) if len(arguments) % 2 else ""), [x for x, _ in pairs]
-
-
-def _known_sizes(x: Any) -> tuple[int, ...]:
-    """The sizes, which have to be known."""
-    return tuple(static_int(size, "a size") for size in tensor(x).shape)
-
-
-def einsum_path(*operands: Any, optimize: Any = "greedy", einsum_call: bool = False) -> Any:
-    """The order of products that NumPy chooses, and its description.
-
-    :func:`einsum` computes from left to right.
-
-    Args:
-        *operands: as for :func:`einsum`.
-        optimize: NumPy's strategy: "greedy", "optimal", True or False.
-        einsum_call: ignored.
-
-    Returns:
-        A pair of a list and a string, as ``numpy.einsum_path`` returns them.
-
-    Raises:
-        DTypeError: there are no operands, or a size is known at run time only.
-
-    >>> import dualflow as df
-    >>> df.numpy.einsum_path("ij,jk", [[1, 2]], [[3], [4]])[0]
-    ['einsum_path', (0, 1)]
-    """
-    subscripts, tensors = _spelt(operands)
-    shapes = [np.broadcast_to(np.zeros(()), _known_sizes(x)) for x in tensors]
-    return np.einsum_path(subscripts, *shapes, optimize=optimize)
 
 
 complete_docstrings(globals())

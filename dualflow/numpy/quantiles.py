@@ -9,7 +9,7 @@ import numpy as np
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.shape import normalize_axes
 from dualflow.core.tracebacks import make_entries
-from dualflow.numpy import operands, reductions, sorting
+from dualflow.numpy import averages, operands, sorting
 from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import flat, inexact, refuse, tensor, to
 from dualflow.ops.arithmetic import maximum, minimum
@@ -307,7 +307,7 @@ def _median(a: Any, axis: Any, keepdims: bool, ignore_nan: bool) -> Tensor:
     else:
         size = operands.sizes(rows)[-1]
         if isinstance(size, int) and not size:
-            return reductions.mean(x, axis, keepdims=keepdims)
+            return averages.mean(x, axis, keepdims=keepdims)
         low, high = (_at(ordered, tensor([i])) for i in ((size - 1) // 2, size // 2))
         middle = choose(
             isnan(ordered[..., -1:]),

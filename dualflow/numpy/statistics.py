@@ -8,7 +8,7 @@ import numpy as np
 
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.tracebacks import make_entries
-from dualflow.numpy import operands, reductions
+from dualflow.numpy import averages, operands, reductions
 from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import tensor, to
 from dualflow.ops.arithmetic import maximum, minimum
@@ -78,7 +78,7 @@ def cov(
     count = to(tensor(operands.sizes(rows)[1]), np.float64)
     weights = _observations(fweights, aweights)
     if weights is None:
-        mean: Any = reductions.mean(rows, 1, rows.dtype, keepdims=True)
+        mean: Any = averages.mean(rows, 1, rows.dtype, keepdims=True)
         total: Any = count
     else:
         w = to(weights, rows.dtype.real)

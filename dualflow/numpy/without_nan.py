@@ -8,7 +8,7 @@ import numpy as np
 
 from dualflow.core.dtypes import float16
 from dualflow.core.tracebacks import make_entries
-from dualflow.numpy import accumulation, reductions
+from dualflow.numpy import accumulation, averages, reductions
 from dualflow.numpy.axis_reductions import element_count
 from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.operands import inexact, refuse, tensor, to
@@ -32,10 +32,10 @@ def _replaced(a: Any, value: Any) -> Any:
     return choose(isnan(x), tensor(value, x.dtype), x) if x.dtype.is_inexact else x
 
 
-def _present(x: Any, where: Any) -> Any:
-    """Which elements to take."""
-    there = logical_not(isnan(x))
-    return there if where is True else logical_and(there, to(tensor(where), bool))
+def _not_nan(x: Any, where: Any) -> Any:
+    """The mask of the elements of ``x`` that are not nan and that ``where`` selects."""
+    mask = logical_not(isnan(x))
+    return mask if where is True else logical_and(mask, to(tensor(where), bool))
 
 
 def nansum(
@@ -45,7 +45,7 @@ def nansum(
     out: None = None,
     keepdims: bool = False,
     initial: TensorLike = 0,
-    where: bool = True,
+    where: TensorLike = True,
 ) -> Tensor:
     """The sum of the elements that are not nan; 0 for none.
 
@@ -70,7 +70,7 @@ def nanprod(
     out: None = None,
     keepdims: bool = False,
     initial: TensorLike = 1,
-    where: bool = True,
+    where: TensorLike = True,
 ) -> Tensor:
     """The product of the elements that are not nan; 1 for none.
 
@@ -126,15 +126,18 @@ def nancumprod(
     return accumulation.cumprod(_replaced(a, 1), axis, dtype, out)
 
 
-def _extreme(of: Any, worst: Any, a: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Tensor:
+def _extreme(
+    reduce: Any, neutral: Any, a: Any, axis: Any, keepdims: bool, initial: Any, where: Any
+) -> Tensor:
+    """``reduce`` of ``a`` with ``neutral`` for nan; nan where all are nan and ``initial`` is None."""
     x = tensor(a)
     if not x.dtype.is_inexact:
-        return of(x, axis, None, keepdims, initial, where)
-    extreme = of(_replaced(x, worst), axis, None, keepdims, initial, where)
+        return reduce(x, axis, None, keepdims, initial, where)
+    extreme = reduce(_replaced(x, neutral), axis, None, keepdims, initial, where)
     if initial is not None:
         return extreme
-    none = reductions.all(isnan(x), axis, keepdims=keepdims)
-    return choose(none, tensor(np.nan, x.dtype), extreme)
+    all_nan = reductions.all(isnan(x), axis, keepdims=keepdims)
+    return choose(all_nan, tensor(np.nan, x.dtype), extreme)
 
 
 def nanmax(
@@ -143,7 +146,7 @@ def nanmax(
     out: None = None,
     keepdims: bool = False,
     initial: TensorLike | None = None,
-    where: bool = True,
+    where: TensorLike = True,
 ) -> Tensor:
     """The largest of the elements that are not nan; nan where there are none.
 
@@ -167,7 +170,7 @@ def nanmin(
     out: None = None,
     keepdims: bool = False,
     initial: TensorLike | None = None,
-    where: bool = True,
+    where: TensorLike = True,
 ) -> Tensor:
     """The smallest of the elements that are not nan; nan where there are none.
 
@@ -185,12 +188,13 @@ def nanmin(
     return _extreme(reductions.min, np.inf, a, axis, keepdims, initial, where)
 
 
-def _position(of: Any, worst: Any, a: Any, axis: Any, keepdims: bool) -> Tensor:
+def _position(find: Any, neutral: Any, a: Any, axis: Any, keepdims: bool) -> Tensor:
+    """The index that ``find`` (argmax or argmin) returns for ``a`` with ``neutral`` for nan."""
     x = tensor(a)
     if x.dtype.is_inexact:
-        ok = logical_not(reduce_all(isnan(x), None if axis is None else axis))
-        x = required(_replaced(x, worst), reduce_all(ok), "No elements but nan have no extreme.")
-    return of(x, axis, keepdims=keepdims)
+        has_numbers = logical_not(reduce_all(isnan(x), axis))
+        x = required(_replaced(x, neutral), reduce_all(has_numbers), "No elements but nan have no extreme.")
+    return find(x, axis, keepdims=keepdims)
 
 
 def nanargmax(
@@ -244,7 +248,7 @@ def nanmean(
     out: None = None,
     keepdims: bool = False,
     *,
-    where: bool = True,
+    where: TensorLike = True,
 ) -> Tensor:
     """The mean of the elements that are not nan; nan where there are none.
 
@@ -261,8 +265,8 @@ def nanmean(
     refuse("nanmean", out=out)
     x = tensor(a)
     if not x.dtype.is_inexact:
-        return reductions.mean(x, axis, dtype, None, keepdims, where=where)
-    return reductions.mean(_replaced(x, 0), axis, dtype, None, keepdims, where=_present(x, where))
+        return averages.mean(x, axis, dtype, None, keepdims, where=where)
+    return averages.mean(_replaced(x, 0), axis, dtype, None, keepdims, where=_not_nan(x, where))
 
 
 def nanvar(
@@ -273,7 +277,7 @@ def nanvar(
     ddof: TensorLike = 0,
     keepdims: bool = False,
     *,
-    where: bool = True,
+    where: TensorLike = True,
     mean: TensorLike | None = None,
     correction: TensorLike | None = None,
 ) -> Tensor:
@@ -295,7 +299,7 @@ def nanvar(
     refuse("nanvar", out=out)
     x = tensor(a)
     if not x.dtype.is_inexact:
-        return reductions.var(
+        return averages.var(
             x, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction
         )
     if x.dtype is float16 and dtype is None:
@@ -305,14 +309,14 @@ def nanvar(
         )
         return to(variance, np.float16)
     x = x if dtype is None else inexact(x, dtype)
-    chosen = _present(x, where)
+    mask = _not_nan(x, where)
     values = _replaced(x, 0)
-    center = reductions.mean(values, axis, keepdims=True, where=chosen) if mean is None else tensor(mean)
-    total = reductions.sum(squared_magnitude(values - center), axis, keepdims=keepdims, where=chosen)
-    count = to(tensor(element_count(values, reduction_axes(values, axis), keepdims, chosen)), np.float64)
-    left = count - (ddof if correction is None else correction)
-    variance = total / to(maximum(left, 1.0), total.dtype)
-    return choose(left > 0, variance, tensor(np.nan, variance.dtype))
+    center = averages.mean(values, axis, keepdims=True, where=mask) if mean is None else tensor(mean)
+    total = reductions.sum(squared_magnitude(values - center), axis, keepdims=keepdims, where=mask)
+    count = to(tensor(element_count(values, reduction_axes(values, axis), keepdims, mask)), np.float64)
+    divisor = count - (ddof if correction is None else correction)
+    variance = total / to(maximum(divisor, 1.0), total.dtype)
+    return choose(divisor > 0, variance, tensor(np.nan, variance.dtype))
 
 
 def nanstd(
@@ -323,7 +327,7 @@ def nanstd(
     ddof: TensorLike = 0,
     keepdims: bool = False,
     *,
-    where: bool = True,
+    where: TensorLike = True,
     mean: TensorLike | None = None,
     correction: TensorLike | None = None,
 ) -> Tensor:

@@ -6,7 +6,7 @@ from dualflow.core.namespace import publish as _publish
 
 if TYPE_CHECKING:
     from dualflow.eager.generator import Generator as Generator
-    from dualflow.eager.generator import create_rng_state as create_rng_state
+    from dualflow.eager.generator_state import create_rng_state as create_rng_state
     from dualflow.eager.global_generator import get_global_generator as get_global_generator
     from dualflow.eager.global_generator import set_global_generator as set_global_generator
     from dualflow.eager.global_generator import set_seed as set_seed
@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 _publish(
     globals(),
     lazy={
-        "dualflow.eager.generator": "Generator create_rng_state",
+        "dualflow.eager.generator": "Generator",
+        "dualflow.eager.generator_state": "create_rng_state",
         "dualflow.eager.global_generator": "get_global_generator set_global_generator set_seed",
         "dualflow.ops.neural.candidates": (
             "all_candidate_sampler fixed_unigram_candidate_sampler learned_unigram_candidate_sampler "

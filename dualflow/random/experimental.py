@@ -9,7 +9,7 @@ stateless_fold_in, stateless_split = fold_in, split
 
 if TYPE_CHECKING:
     from dualflow.eager.generator import Generator as Generator
-    from dualflow.eager.generator import create_rng_state as create_rng_state
+    from dualflow.eager.generator_state import create_rng_state as create_rng_state
     from dualflow.eager.global_generator import get_global_generator as get_global_generator
     from dualflow.eager.global_generator import set_global_generator as set_global_generator
     from dualflow.ops.random_numbers.stateless import stateless_shuffle as stateless_shuffle
@@ -19,7 +19,8 @@ _publish(
     globals(),
     internal=("fold_in", "split"),
     lazy={
-        "dualflow.eager.generator": "Generator create_rng_state",
+        "dualflow.eager.generator": "Generator",
+        "dualflow.eager.generator_state": "create_rng_state",
         "dualflow.eager.global_generator": "get_global_generator set_global_generator",
         "dualflow.ops.random_numbers.stateless": "stateless_shuffle",
         "dualflow.ops.random_numbers.states": "Algorithm",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import dualflow as df
+import dualflow.array_api as xp
+import dualflow.numpy as dnp
 from dualflow.compat import v1
 
 
@@ -110,3 +112,58 @@ def arguments(x: df.Tensor) -> None:
     df.zeros((2, 3), "float64").shape
     df.zeros(df.shape(x), np.float32).shape
     df.reduce_sum(x, axis=np.array([0])).shape
+
+
+def arrays(x: df.Tensor) -> None:
+    a = xp.asarray([1.0, 2.0])
+    xp.sum([1.0, 2.0])  # wrong
+    xp.exp(2.0)  # wrong
+    xp.add(a)  # wrong
+    xp.zeros(["two"])  # wrong
+    xp.reshape(a, "two")  # wrong
+    xp.sum(a, axis="rows")  # wrong
+    xp.full([2], "one")  # wrong
+    xp.astype(a, 3.5)  # wrong
+    xp.exp(a).nosuch  # wrong
+    xp.add(a, x).nosuch  # wrong
+    a.to_device(1)  # wrong
+    a + None  # wrong
+    (a + 1).nosuch  # wrong
+    xp.add(a, 2.0).shape
+    xp.sum(x, axis=np.array([0])).shape
+    xp.where(a > 1, a, 0.0).shape
+    xp.asarray(range(3)).shape
+
+
+def numpy_functions(x: df.Tensor) -> None:
+    dnp.fft.fft(x, n="four")  # wrong
+    dnp.fft.fft(x, norm=2)  # wrong
+    dnp.sum(x, axis="rows")  # wrong
+    dnp.sum(x, out=x)  # wrong
+    dnp.mean(object())  # wrong
+    dnp.max(x, axis=1.5)  # wrong
+    dnp.tensordot(x, x, axes="first")  # wrong
+    dnp.average(x)[0].nosuch  # wrong
+    dnp.average(x, returned=True).shape  # wrong
+    dnp.average(x, returned=True)[1].shape
+    dnp.fft.fft2(x, s=[2, 2], axes=(0, 1), norm="ortho").shape
+    dnp.nansum(x, where=[True, False]).shape
+
+
+def generators() -> None:
+    g = df.random.Generator.from_seed(1)
+    g.normal(["two"])  # wrong
+    g.normal([2], dtype=3.5)  # wrong
+    g.uniform([2], minval=object())  # wrong
+    df.random.Generator.from_seed(object())  # wrong
+    df.random.Generator.from_seed(1, alg=df.random.Algorithm.PHILOX)
+    g.uniform([2], None, None, df.int32)
+
+
+def specs(x: df.Tensor) -> None:
+    df.TensorSpec(["two"])  # wrong
+    df.TensorSpec([2], 3.5)  # wrong
+    df.TensorShape([2]).concatenate("two")  # wrong
+    df.TensorSpec(None, "float32").is_compatible_with(x)
+    df.TensorShape([2]).merge_with(None)
+    df.as_dtype(1)

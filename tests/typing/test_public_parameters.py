@@ -1,24 +1,11 @@
-"""Parameters of public functions have types; those whose type is ``Any`` are in a list that only shrinks.
-
-``python tests/typing/test_public_parameters.py > tests/typing/untyped.txt`` writes the list.
-"""
+"""Parameters of public functions have types: none is ``Any``."""
 
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
-
-LISTED = {
-    function: parameters.split()
-    for line in (Path(__file__).parent / "untyped.txt").read_text(encoding="utf-8").splitlines()
-    for function, _, parameters in [line.partition(" ")]
-}
-"""The parameters without a type, by function."""
 
 _PACKAGE = "dualflow"
 _SPECIAL = ("__init__", "__call__")
@@ -50,7 +37,6 @@ def functions() -> dict[str, FunctionType]:
     return public
 
 
-@cache
 def untyped() -> dict[str, list[str]]:
     """The parameters that are ``Any``, or have no type, of each public function that has such parameters."""
     names = {name: _untyped(function) for name, function in sorted(functions().items())}
@@ -81,23 +67,4 @@ def _untyped(function: FunctionType) -> list[str]:
 
 
 def test_parameters_of_public_functions_have_types() -> None:
-    missing = {
-        function: new
-        for function, parameters in untyped().items()
-        if (new := [name for name in parameters if name not in LISTED.get(function, [])])
-    }
-    assert missing == {}, "give these parameters a type of dualflow.core.argument_types, or another one"
-
-
-def test_the_list_of_parameters_without_types_only_shrinks() -> None:
-    current = untyped()
-    stale = {
-        function: old
-        for function, parameters in LISTED.items()
-        if (old := [name for name in parameters if name not in current.get(function, [])])
-    }
-    assert stale == {}, "remove these from untyped.txt: they have types, or are gone"
-
-
-if __name__ == "__main__":
-    sys.stdout.writelines(f"{name} {' '.join(parameters)}\n" for name, parameters in untyped().items())
+    assert untyped() == {}, "give these parameters a type of dualflow.core.argument_types, or another one"

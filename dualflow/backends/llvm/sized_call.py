@@ -135,7 +135,7 @@ class SizedCall:
             return np.empty(shape, dtype)
         before = sum((d - 1) * s for d, s in zip(shape, strides, strict=True) if s < 0)
         extent = sum((d - 1) * abs(s) for d, s in zip(shape, strides, strict=True)) + dtype.itemsize
-        memory = (ctypes.c_char * extent).from_address(start + before)
+        memory: Any = (ctypes.c_char * extent).from_address(start + before)
         flat = np.ndarray((1,), dtype, memory, -before)
         return strided(flat, shape, [s // dtype.itemsize for s in strides])
 

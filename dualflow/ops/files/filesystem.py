@@ -222,7 +222,7 @@ def glob(pattern: str | bytes | os.PathLike[Any] | Sequence[str | bytes | os.Pat
     return sorted({path for name in names for path in globbing.glob(name, include_hidden=True)})
 
 
-def join(path: Any, *paths: Any) -> Any:
+def join(path: Path, *paths: Path) -> Any:
     """The name of a file in a folder: ``os.path.join``.
 
     Args:
@@ -239,7 +239,8 @@ def join(path: Any, *paths: Any) -> Any:
     >>> df.io.gfile.join("/tmp", "letter.txt")
     '/tmp/letter.txt'
     """
-    return os.path.join(path, *paths)
+    join_any: Any = os.path.join  # which takes all strings, or all bytes
+    return join_any(path, *paths)
 
 
 def listdir(path: Path) -> list[str]:

@@ -16,10 +16,11 @@ from dualflow.ops.static import known_value, shape_of
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import ShapeLike, TensorLike
+    from dualflow.ops.random_numbers.states import AlgorithmLike
     from dualflow.ops.tensor import Tensor
 
 
-def check_is_number(rate: Any) -> None:
+def check_is_number(rate: TensorLike) -> None:
     """Refuse a rate of dropout that is not one number."""
     if shape_of(rate):
         raise InvalidArgumentError(
@@ -62,11 +63,11 @@ def dropout(
 
 
 def stateless_dropout(
-    x: Any,
-    rate: Any,
-    seed: Any,
-    rng_alg: Any = "auto_select",
-    noise_shape: Any = None,
+    x: TensorLike,
+    rate: TensorLike,
+    seed: TensorLike,
+    rng_alg: AlgorithmLike | None = "auto_select",
+    noise_shape: ShapeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """:func:`dropout` whose elements depend on ``seed`` alone: the same at each call.
@@ -101,10 +102,10 @@ def stateless_dropout(
 
 
 def general_dropout(
-    x: Any,
-    rate: Any,
+    x: TensorLike,
+    rate: TensorLike,
     uniform_sampler: Callable[..., Any],
-    noise_shape: Any = None,
+    noise_shape: ShapeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """:func:`dropout` with numbers from ``uniform_sampler``: elements with one below ``rate`` become 0.

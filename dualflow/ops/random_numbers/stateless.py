@@ -35,6 +35,7 @@ from dualflow.ops.taking import gather
 
 if TYPE_CHECKING:
     from dualflow.core.argument_types import DTypeLike, IntLike, ShapeLike, TensorLike
+    from dualflow.ops.random_numbers.states import AlgorithmLike
     from dualflow.ops.tensor import Tensor
 
 
@@ -45,7 +46,7 @@ def stateless_uniform(
     maxval: TensorLike | None = None,
     dtype: DTypeLike = float32,
     name: str | None = None,
-    alg: str = "auto_select",
+    alg: AlgorithmLike = "auto_select",
 ) -> Tensor:
     """Uniformly distributed numbers in ``[minval, maxval)`` that depend on ``seed`` alone.
 
@@ -81,7 +82,7 @@ def stateless_normal(
     stddev: TensorLike = 1.0,
     dtype: DTypeLike = float32,
     name: str | None = None,
-    alg: str = "auto_select",
+    alg: AlgorithmLike = "auto_select",
 ) -> Tensor:
     """Numbers of the normal distribution that depend on ``seed`` alone, by the Box-Muller transform.
 
@@ -116,7 +117,7 @@ def stateless_truncated_normal(
     stddev: TensorLike = 1.0,
     dtype: DTypeLike = float32,
     name: str | None = None,
-    alg: str = "auto_select",
+    alg: AlgorithmLike = "auto_select",
 ) -> Tensor:
     """:func:`stateless_normal` within two standard deviations of the mean; other numbers are drawn again.
 
@@ -311,7 +312,7 @@ def stateless_categorical(
 
 
 def stateless_shuffle(
-    value: TensorLike, seed: TensorLike, alg: str = "auto_select", name: str | None = None
+    value: TensorLike, seed: TensorLike, alg: AlgorithmLike = "auto_select", name: str | None = None
 ) -> Tensor:
     """``value`` with the slices along its first axis in an order that depends on ``seed`` alone.
 
@@ -337,7 +338,7 @@ def stateless_shuffle(
 
 
 @entry
-def split(seed: TensorLike, num: IntLike = 2, alg: str = "auto_select") -> Tensor:
+def split(seed: TensorLike, num: IntLike = 2, alg: AlgorithmLike = "auto_select") -> Tensor:
     """``num`` new seeds from one.
 
     Args:
@@ -361,7 +362,7 @@ def split(seed: TensorLike, num: IntLike = 2, alg: str = "auto_select") -> Tenso
 
 
 @entry
-def fold_in(seed: TensorLike, data: TensorLike, alg: str = "auto_select") -> Tensor:
+def fold_in(seed: TensorLike, data: TensorLike, alg: AlgorithmLike = "auto_select") -> Tensor:
     """A new seed from one and an integer.
 
     Args:

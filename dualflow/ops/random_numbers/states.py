@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from dualflow.core import dispatch
 from dualflow.core.dtypes import int64, uint64
@@ -37,6 +37,10 @@ class Algorithm(Enum):
     AUTO_SELECT = 3
 
 
+AlgorithmLike: TypeAlias = "Algorithm | int | str"
+"""An algorithm, its number or its name."""
+
+
 class DrawState(NamedTuple):
     """The begin of draws: the two halves of a counter, and a key, integers of 64 bits."""
 
@@ -45,7 +49,7 @@ class DrawState(NamedTuple):
     key: Any
 
 
-def check_algorithm(alg: Any) -> int:
+def check_algorithm(alg: AlgorithmLike) -> int:
     """The number of the algorithm that ``alg`` names: that of Philox.
 
     Raises:
@@ -63,7 +67,7 @@ def check_algorithm(alg: Any) -> int:
     return Algorithm.PHILOX.value
 
 
-def state_of(seed: Any, alg: Any = "auto_select") -> DrawState:
+def state_of(seed: Any, alg: AlgorithmLike = "auto_select") -> DrawState:
     """The state of two integers, a known or a symbolic seed.
 
     Raises:

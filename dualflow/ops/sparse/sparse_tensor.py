@@ -72,7 +72,7 @@ class SparseTensor(AbstractComposite):
 
     @classmethod
     @entry
-    def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
+    def from_value(cls, sparse_tensor_value: object) -> SparseTensor:
         """A SparseTensor from an object with ``indices``, ``values`` and ``dense_shape``.
 
         Args:
