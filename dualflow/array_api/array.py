@@ -22,7 +22,7 @@ from dualflow.ops.creation import convert_to_tensor
 from dualflow.ops.tensor import Tensor
 
 if TYPE_CHECKING:
-    from dualflow.core.argument_types import AnyArray, TensorLike
+    from dualflow.core.argument_types import AnyArray
 
 _SCALARS: Final = (bool, int, float, complex)
 _ARRAYS: Final = (AbstractComposite, AbstractTensor, AbstractVariable)
@@ -108,7 +108,7 @@ class Array(AbstractComposite):
         """The tensor, to which gradients flow."""
         return self.tensor
 
-    def with_values(self, new_values: TensorLike) -> Any:
+    def with_values(self, new_values: AbstractTensor) -> Any:
         """An array that holds ``new_values``.
 
         Args:

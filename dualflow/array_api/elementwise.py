@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dualflow.core.argument_types import AnyArray
 
 
-class UnaryFunction(Protocol):
+class UnaryArrayFunction(Protocol):
     """The standard's function of one array."""
 
     __name__: str
@@ -35,7 +35,7 @@ class UnaryFunction(Protocol):
     def __call__(self, x: AnyArray, /) -> Array: ...
 
 
-class BinaryFunction(Protocol):
+class BinaryArrayFunction(Protocol):
     """The standard's function of two arrays, one of which may be a Python number."""
 
     __name__: str
@@ -51,7 +51,7 @@ def _unary(
     *,
     floats: bool = False,
     dtype: str | None = None,
-) -> UnaryFunction:
+) -> UnaryArrayFunction:
     """The standard's function of one array; where ``floats``, integers count as float64."""
     tensor = in_floats if floats else tensor_of
 
@@ -76,7 +76,7 @@ def _binary(
     example: tuple[str, str, str],
     *,
     dtype: str = "the common dtype",
-) -> BinaryFunction:
+) -> BinaryArrayFunction:
     """The standard's function of two arrays, of which one may be a Python number."""
 
     def apply(x1: AnyArray | complex, x2: AnyArray | complex, /) -> Array:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from dualflow.array_api.array import Array, in_floats, tensor_of
 from dualflow.array_api.axes import axes_of, axis_of
 from dualflow.core import dispatch
+from dualflow.core.argument_types import AnyArray, AxisLike, DTypeLike
 from dualflow.core.device_names import check_device
 from dualflow.core.dtypes import as_dtype, float64
 from dualflow.core.errors import DTypeError, InvalidArgumentError
@@ -18,9 +19,6 @@ from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import make_entries
 from dualflow.numpy import fft as transforms
 from dualflow.numpy.docstrings import complete_docstrings
-
-if TYPE_CHECKING:
-    from dualflow.core.argument_types import AnyArray, AxisLike, DTypeLike
 
 __all__ = [
     "fft",

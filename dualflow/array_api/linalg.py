@@ -6,7 +6,7 @@ Matrices are the last two axes; those before them are a batch. Integers count as
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from dualflow.array_api.array import Array, in_floats, tensor_of
 from dualflow.array_api.axes import axes_of, axis_of
@@ -15,6 +15,7 @@ from dualflow.array_api.products import matmul as matmul
 from dualflow.array_api.products import matrix_transpose as matrix_transpose
 from dualflow.array_api.products import tensordot as tensordot
 from dualflow.array_api.products import vecdot as vecdot
+from dualflow.core.argument_types import AnyArray, AxisLike, DTypeLike
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.namespace import publish as _publish
 from dualflow.core.tracebacks import make_entries
@@ -24,9 +25,6 @@ from dualflow.numpy.docstrings import complete_docstrings
 from dualflow.numpy.linalg import EigenPairs, OrthogonalFactors, SignAndLogarithm, SingularFactors
 from dualflow.numpy.operands import as_matrices, default_rtol
 from dualflow.ops.linear_algebra import inverse
-
-if TYPE_CHECKING:
-    from dualflow.core.argument_types import AnyArray, AxisLike, DTypeLike
 
 __all__ = [
     "cholesky",

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from dualflow.core.dtypes import DTypeLike as DTypeLike
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy as np
 
     from dualflow.core.dispatch import AbstractComposite, AbstractTensor, AbstractVariable
-    from dualflow.core.dtypes import DType
     from dualflow.core.shape import Shape
 
 
@@ -38,20 +39,6 @@ class SupportsDLPack(Protocol):
         ...
 
 
-class HasSpec(Protocol):
-    """A tensor, an array or a spec: an object with a shape and a dtype."""
-
-    @property
-    def shape(self) -> Any:
-        """The sizes of the axes."""
-        ...
-
-    @property
-    def dtype(self) -> Any:
-        """The dtype of the elements."""
-        ...
-
-
 _Tensors: TypeAlias = "AbstractTensor | AbstractVariable | AbstractComposite"
 
 TensorLike: TypeAlias = "_Tensors | SupportsArray | Shape | complex | str | Sequence[TensorLike]"
@@ -68,9 +55,6 @@ AxisLike: TypeAlias = "IntLike | SupportsArray | Sequence[IntLike]"
 
 ShapeLike: TypeAlias = "IntLike | SupportsArray | Sequence[IntLike | None]"
 """A shape, whose unknown sizes are None; one integer is the shape of a vector."""
-
-DTypeLike: TypeAlias = "DType | str | type[Any] | np.dtype[Any]"
-"""A dtype, its name, or the equivalent type of Python or NumPy."""
 
 AnyArray: TypeAlias = "_Tensors | np.ndarray[Any, Any] | np.generic"
 """What the functions of the Array API take as an array: arrays, tensors and variables, but no lists."""

@@ -18,7 +18,6 @@ from dualflow.core.naming import scoped
 if TYPE_CHECKING:
     import numpy as np
 
-    from dualflow.core.argument_types import IntLike, TensorLike
     from dualflow.core.dtypes import DType
     from dualflow.core.shape import Shape
     from dualflow.core.spec import TensorSpec
@@ -56,7 +55,7 @@ class AbstractComposite:
     dtype: Any
     values: Any
 
-    def with_values(self, new_values: TensorLike) -> Any:
+    def with_values(self, new_values: AbstractTensor) -> Any:
         """A copy with other values."""
         raise NotImplementedError
 
@@ -74,7 +73,7 @@ class AbstractSource:
         """How a traced loop reads it (:class:`dualflow.function.autograph.streams.StreamReading`)."""
         raise NotImplementedError
 
-    def enumerate(self, start: IntLike = 0) -> Any:
+    def enumerate(self, start: int = 0) -> Any:
         """A source of pairs of a number and an element."""
         raise NotImplementedError
 

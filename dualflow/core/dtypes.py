@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from dualflow.core.errors import DTypeError
 from dualflow.core.locks import imported
 
-if TYPE_CHECKING:
-    from dualflow.core.argument_types import DTypeLike
+DTypeLike: TypeAlias = "DType | str | type[Any] | np.dtype[Any]"
+"""A dtype, its name, or the equivalent type of Python or NumPy."""
 
 
 class DType:

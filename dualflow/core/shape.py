@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn, SupportsIndex, TypeAlias
 
 from dualflow.core.errors import DTypeError, InvalidArgumentError, ResourceExhaustedError
 
-if TYPE_CHECKING:
-    from dualflow.core.argument_types import ShapeLike
-
 Dim = int | None
+Sizes: TypeAlias = Iterable[SupportsIndex | None] | SupportsIndex | None
+"""What :func:`as_shape` converts: sizes, the only size, or None for an unknown rank."""
 
 
 class Shape(tuple[Dim, ...]):
@@ -57,7 +56,7 @@ class Shape(tuple[Dim, ...]):
         """How many elements, or None when a size is unknown."""
         return math.prod(self) if self.is_static else None  # type: ignore[arg-type]  # static: no None left
 
-    def concatenate(self, other: ShapeLike | None) -> Shape:
+    def concatenate(self, other: Sizes) -> Shape:
         """The sizes of this shape followed by those of another one.
 
         >>> Shape([2, None]).concatenate([3])
@@ -66,7 +65,7 @@ class Shape(tuple[Dim, ...]):
         shape = as_shape(other)
         return UNKNOWN_RANK if UNKNOWN_RANK in (self, shape) else Shape((*self, *shape))
 
-    def is_compatible_with(self, other: ShapeLike | None) -> bool:
+    def is_compatible_with(self, other: Sizes) -> bool:
         """Whether a tensor may have both shapes: their sizes are equal where both are known.
 
         >>> Shape([2, None]).is_compatible_with([None, 3]), Shape([2]).is_compatible_with([3])
@@ -79,7 +78,7 @@ class Shape(tuple[Dim, ...]):
             a == b or a is None or b is None for a, b in zip(self, shape, strict=True)
         )
 
-    def merge_with(self, other: ShapeLike | None) -> Shape:
+    def merge_with(self, other: Sizes) -> Shape:
         """The shape with the known sizes of both shapes.
 
         Raises:
@@ -94,7 +93,7 @@ class Shape(tuple[Dim, ...]):
             return shape if self is UNKNOWN_RANK else self
         return Shape(b if a is None else a for a, b in zip(self, shape, strict=True))
 
-    def most_specific_compatible_shape(self, other: ShapeLike | None) -> Shape:
+    def most_specific_compatible_shape(self, other: Sizes) -> Shape:
         """The sizes that both shapes share: other sizes are unknown; of unknown rank if the ranks differ.
 
         >>> Shape([2, 3]).most_specific_compatible_shape([2, 4])
@@ -126,7 +125,7 @@ class Shape(tuple[Dim, ...]):
             raise InvalidArgumentError(f"Shape {self} should have {requirement}; reshape the tensor.")
         return self
 
-    def assert_is_compatible_with(self, other: ShapeLike | None) -> None:
+    def assert_is_compatible_with(self, other: Sizes) -> None:
         """Raise InvalidArgumentError unless a tensor may have both shapes."""
         if not self.is_compatible_with(other):
             raise InvalidArgumentError(
@@ -137,7 +136,7 @@ class Shape(tuple[Dim, ...]):
         """Raise InvalidArgumentError unless there are ``rank`` axes, or unknown ones."""
         self.with_rank(rank)
 
-    def assert_same_rank(self, other: ShapeLike | None) -> None:
+    def assert_same_rank(self, other: Sizes) -> None:
         """Raise InvalidArgumentError unless both shapes have as many axes, or unknown ones."""
         shape = as_shape(other)
         if shape is not UNKNOWN_RANK:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final, Protocol
 
-from dualflow.core.dtypes import DType, as_dtype, float32
-from dualflow.core.shape import UNKNOWN_RANK, Shape, as_shape
+from dualflow.core.dtypes import DType, DTypeLike, as_dtype, float32
+from dualflow.core.shape import UNKNOWN_RANK, Shape, Sizes, as_shape
 from dualflow.core.tracebacks import entry
 
-if TYPE_CHECKING:
-    from dualflow.core.argument_types import DTypeLike, HasSpec, ShapeLike
+
+class HasSpec(Protocol):
+    """A tensor, an array or a spec: an object with a shape and a dtype."""
+
+    @property
+    def shape(self) -> Any:
+        """The sizes of the axes."""
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the elements."""
 
 
 class TensorSpec:
@@ -27,7 +36,7 @@ class TensorSpec:
     __slots__ = ("dtype", "name", "shape")
 
     @entry
-    def __init__(self, shape: ShapeLike | None, dtype: DTypeLike = float32, name: str | None = None) -> None:
+    def __init__(self, shape: Sizes, dtype: DTypeLike = float32, name: str | None = None) -> None:
         self.shape: Final[Shape] = as_shape(shape)
         self.dtype: Final[DType] = as_dtype(dtype)
         self.name: Final = name

@@ -52,7 +52,7 @@ def placeholder(dtype: DTypeLike, shape: ShapeLike | None = None, name: str | No
     """
     graph = graph_being_built("placeholder()")
     base = "Placeholder" if name is None else _name(graph, name)
-    return graph.engine.argument(TensorSpec(shape, as_dtype(dtype), base))
+    return graph.engine.argument(TensorSpec(as_shape(shape), as_dtype(dtype), base))
 
 
 @entry

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from dualflow.core.argument_types import AxisLike, IntLike, ShapeLike, TensorLike
 from dualflow.core.dtypes import complex64, complex128, float16, float32, float64
 from dualflow.core.errors import InvalidArgumentError
 from dualflow.core.namespace import publish as _publish
@@ -15,9 +16,6 @@ from dualflow.ops.complex_numbers import conj
 from dualflow.ops.signal import fourier
 from dualflow.ops.static import static_int
 from dualflow.ops.tensor import Tensor
-
-if TYPE_CHECKING:
-    from dualflow.core.argument_types import AxisLike, IntLike, ShapeLike, TensorLike
 
 __all__ = [
     "fft",

@@ -132,7 +132,7 @@ class SparseTensor(AbstractComposite):
         Raises:
             InvalidArgumentError: a known size is another.
         """
-        self._shape = self._shape.merge_with(shape)
+        self._shape = self._shape.merge_with(as_shape(shape))
 
     def sizes(self) -> list[Any]:
         """Each size, an int if it is static, else a scalar tensor."""
