@@ -6,10 +6,23 @@ Passes, the plan and the schedule read them, and no name of a backend. A backend
 
 from __future__ import annotations
 
-from dualflow.core.records import dataclass
+from typing import Final
+
+from dualflow.core.records import NamedTuple, dataclass
 
 KERNEL_DTYPES = "?bBhHiIlLqQefdFD"
 """Characters of the dtypes that loops hold; narrower floats are read and written as float32."""
+
+
+class CacheBytes(NamedTuple):
+    """The sizes of a processor's nearest and last data caches, by default of the cost model's processor."""
+
+    near: int = 1 << 15
+    last: int = 1 << 25
+
+
+CPU_CACHES: Final = CacheBytes()
+"""The caches of the processor on which the cost model was measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +36,7 @@ class Capabilities:
         fourier: whether there is a routine for Fourier transforms of long rows.
         symbolic_sizes: whether a program serves sizes that are known only at run time.
         vector_bytes: the width of vector registers; None for the processor's.
+        cache_bytes: the sizes of the data caches; None for the processor's.
         threads: the number of threads that may share a loop: 1 for the caller alone, None for as many as the
             process uses. If all graphs share one thread pool, any other number means None.
 
@@ -39,6 +53,7 @@ class Capabilities:
     fourier: bool = True
     symbolic_sizes: bool = True
     vector_bytes: int | None = None
+    cache_bytes: CacheBytes | None = None
     threads: int | None = None
 
     @property
@@ -47,7 +62,7 @@ class Capabilities:
         return "F" in self.dtypes and "D" in self.dtypes
 
     def __and__(self, other: Capabilities) -> Capabilities:
-        """What both can do; the vector width and threads of this one, unless they are None."""
+        """What both can do; the vector width, caches and threads of this one, unless they are None."""
         return Capabilities(
             dtypes="".join([char for char in self.dtypes if char in other.dtypes]),
             strided_products=self.strided_products and other.strided_products,
@@ -55,6 +70,7 @@ class Capabilities:
             fourier=self.fourier and other.fourier,
             symbolic_sizes=self.symbolic_sizes and other.symbolic_sizes,
             vector_bytes=other.vector_bytes if self.vector_bytes is None else self.vector_bytes,
+            cache_bytes=other.cache_bytes if self.cache_bytes is None else self.cache_bytes,
             threads=other.threads if self.threads is None else self.threads,
         )
 

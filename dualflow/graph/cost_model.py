@@ -31,7 +31,6 @@ class CostModel(NamedTuple):
         long_call_ns: nanoseconds of work from which on a call releases the GIL.
         load: the cost of loading an element from the nearest cache, in additions.
         store: the cost of storing an element there, in additions.
-        near_bytes: bytes of the nearest cache that a scratch row may take.
         far_byte: the cost of moving a byte to or from a cache past the nearest, in additions.
         vector_lanes: elements of 4 bytes in a vector, for estimates of memory.
         row_registers: vector registers of a value whose rows are computed together, twice as many in a light
@@ -64,7 +63,6 @@ class CostModel(NamedTuple):
     long_call_ns: float = 20_000.0
     load: float = 1.0
     store: float = 3.0
-    near_bytes: int = 1 << 15
     far_byte: float = 1.0
     vector_lanes: int = 16
     row_registers: int = 2
@@ -84,9 +82,12 @@ class CostModel(NamedTuple):
     sparse_rows: int = 4
     sparse_row: int = 8
 
-    def scratch(self, row_bytes: int, itemsize: int) -> float:
-        """The cost of storing an element in a scratch row and loading it again, in additions."""
-        if row_bytes <= self.near_bytes:
+    def scratch(self, row_bytes: int, itemsize: int, near_bytes: int) -> float:
+        """The cost of storing an element in a scratch row and loading it again, in additions.
+
+        ``near_bytes`` is the size of the nearest cache.
+        """
+        if row_bytes <= near_bytes:
             return self.load + self.store
         return self.through_memory(itemsize)
 

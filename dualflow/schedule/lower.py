@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dualflow.core.records import replace
 from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.axes import base_of, is_scalar_literal
+from dualflow.graph.capabilities import CPU_CACHES, CacheBytes
 from dualflow.graph.column_reductions import is_column_reduction
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.fused import Axes, IterationSpace, axis_set, input_axes, output_axes, reduced_axes
@@ -25,7 +26,13 @@ from dualflow.schedule.nest import (
 )
 
 
-def lower(node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout], costs: CostModel = CPU) -> Nest:
+def lower(
+    node: Node,
+    inputs: Sequence[Layout],
+    outputs: Sequence[Layout],
+    costs: CostModel = CPU,
+    caches: CacheBytes = CPU_CACHES,
+) -> Nest:
     """The loop nest of a fused node with these layouts of its inputs and outputs."""
     body: Graph = node.attrs["body"]
     space: IterationSpace = node.attrs["space"]
@@ -36,8 +43,8 @@ def lower(node: Node, inputs: Sequence[Layout], outputs: Sequence[Layout], costs
     order = _loop_order(lowered, [base_of(v) for v in body.outputs], written)
     steps = [lowered.step(n) for n in body.nodes if n in space.own]
     writes = [NestStore(v, lowered.access(v, lowered.axes[v], layout), 0, 0) for v, layout in stores]
-    nest = _in_order(body.name, space, order, steps, writes, costs)
-    return _schedule(_join_loops(nest))
+    nest = _in_order(body.name, space, order, steps, writes)
+    return _schedule(_join_loops(replace(nest, costs=costs, near_bytes=caches.near)))
 
 
 class _LoweredBody:
@@ -113,7 +120,6 @@ def _in_order(
     order: list[int],
     steps: list[NestStep],
     stores: list[NestStore],
-    costs: CostModel,
 ) -> Nest:
     """The nest with axes numbered as loops: parallel loops first, each kind in memory order."""
     loops = [a for a in order if a not in space.reduced] + [a for a in order if a in space.reduced]
@@ -136,7 +142,6 @@ def _in_order(
         stores=tuple(s._replace(access=reordered(s.access)) for s in stores),
         stages=1,
         cached={},
-        costs=costs,
         columns=is_column_reduction(space.shape, order, space.reduced),
         repeated=space.repeated,
     )
@@ -250,7 +255,7 @@ def _cached(nest: Nest) -> dict[Value, int]:
         for value, step in inner.items():
             recompute[value] = _recompute_cost(step, recompute, stored, nest.costs)
             late = value in read and value not in stored and step.stage < stage
-            if late and recompute[value] > nest.costs.scratch(_row_bytes(nest, value), value.spec.dtype.size):
+            if late and recompute[value] > _scratch_cost(nest, value):
                 stored[value] = len(stored)
     return stored
 
@@ -266,6 +271,11 @@ def _recompute_cost(
         elif operand.value is not None:
             cost += recompute.get(operand.value, 0.0)
     return cost
+
+
+def _scratch_cost(nest: Nest, value: Value) -> float:
+    """The cost of storing an element of a value in a scratch row and loading it again, in additions."""
+    return nest.costs.scratch(_row_bytes(nest, value), value.spec.dtype.size, nest.near_bytes)
 
 
 def _row_bytes(nest: Nest, value: Value) -> int:

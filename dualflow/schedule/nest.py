@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from dualflow.core.dtypes import DType
 from dualflow.core.records import NamedTuple, dataclass
+from dualflow.graph.capabilities import CPU_CACHES
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.fused import Axes
 from dualflow.graph.ir import Node, Value
@@ -120,6 +121,7 @@ class Nest:
         cached: values inside the reduction loops that a later stage loads from scratch memory instead of
             recomputing them, numbered.
         costs: the cost model by which its kernel is written.
+        near_bytes: the size of the nearest cache.
         columns: whether it reduces over columns; see :mod:`dualflow.graph.column_reductions`.
         repeated: nodes that another kernel computes as well.
     """
@@ -132,6 +134,7 @@ class Nest:
     stages: int
     cached: Mapping[Value, int]
     costs: CostModel = CPU
+    near_bytes: int = CPU_CACHES.near
     columns: bool = False
     repeated: frozenset[Node] = frozenset()
 

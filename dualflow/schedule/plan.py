@@ -24,7 +24,7 @@ from dualflow.core.size_functions import largest
 from dualflow.core.spec import TensorSpec
 from dualflow.core.symbolic_sizes import SizeFactor, UndecidedSize, is_static, size_variables
 from dualflow.graph.axes import base_of, sizes
-from dualflow.graph.capabilities import ALL, Capabilities
+from dualflow.graph.capabilities import ALL, CPU_CACHES, Capabilities
 from dualflow.graph.compiled import Footprint, MemoryBlock
 from dualflow.graph.control_spec import LoopSpec, branches_of, loop_of
 from dualflow.graph.cost_model import CPU, CostModel
@@ -77,7 +77,7 @@ def plan(
 
     Args:
         graph: the graph after its passes.
-        capabilities: what the backend's routines read; other operands are copied first.
+        capabilities: what the backend's routines read, and the caches; other operands are copied first.
         separate: whether each intermediate value has its own buffer, for memory checks, instead of the arena.
         costs: the figures of the processor by which programs are chosen.
     """
@@ -101,6 +101,7 @@ def plan(
         table.loops,
         has_symbolic_sizes(graph) and not bound,
         costs,
+        capabilities.cache_bytes or CPU_CACHES,
         bound,
     )
 

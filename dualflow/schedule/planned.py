@@ -13,6 +13,7 @@ from dualflow.core.records import NamedTuple
 from dualflow.core.spec import TensorSpec
 from dualflow.core.symbolic_sizes import SizeFactor, size_variables
 from dualflow.graph.axes import sizes
+from dualflow.graph.capabilities import CPU_CACHES, CacheBytes
 from dualflow.graph.cost_model import CPU, CostModel
 from dualflow.graph.ir import Node, Value
 from dualflow.graph.symbolic_size_ops import Axis
@@ -157,6 +158,7 @@ class Plan(NamedTuple):
     loops: int = 0
     sized: bool = False
     costs: CostModel = CPU
+    caches: CacheBytes = CPU_CACHES
     argument_sizes: Mapping[SizeFactor, tuple[Axis, ...]] = NO_SIZES
 
     @property

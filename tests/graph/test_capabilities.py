@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import dualflow as df
 from dualflow.function.calls.lazy_backends import capabilities_of
 from dualflow.function.options import BACKENDS
-from dualflow.graph.capabilities import ALL, KERNEL_DTYPES, Capabilities
+from dualflow.graph.capabilities import ALL, KERNEL_DTYPES, CacheBytes, Capabilities
 from dualflow.graph.options import CompileOptions
 from dualflow.graph.passes import optimise
 from dualflow.graph.passes.fourier_tables import FOUR_STEPS
@@ -36,6 +36,7 @@ capabilities = st.builds(
     fourier=st.booleans(),
     symbolic_sizes=st.booleans(),
     vector_bytes=st.sampled_from([None, 16, 64]),
+    cache_bytes=st.sampled_from([None, CacheBytes(), CacheBytes(1 << 16, 1 << 20)]),
     threads=st.sampled_from([None, 1, 4]),
 )
 

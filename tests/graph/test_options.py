@@ -12,7 +12,7 @@ import dualflow as df
 from dualflow.core.errors import InternalError
 from dualflow.core.spec import TensorSpec
 from dualflow.function.options import compile_options
-from dualflow.graph.capabilities import Capabilities
+from dualflow.graph.capabilities import CacheBytes, Capabilities
 from dualflow.graph.cost_model import CostModel
 from dualflow.graph.ir import Graph, Value
 from dualflow.graph.options import CompileOptions
@@ -105,8 +105,18 @@ def test_the_cost_model_says_what_threads_share(chunk_ns, shared):
 
 @pytest.mark.parametrize(("far_byte", "stored"), [(0.01, True), (1e3, False)])
 def test_the_cost_model_says_what_later_stages_compute_again(far_byte, stored):
-    costs = CostModel(near_bytes=0, far_byte=far_byte)
-    options = CompileOptions(cost_model=costs)
+    without_cache = Capabilities(cache_bytes=CacheBytes(0, 0))
+    options = CompileOptions(cost_model=CostModel(far_byte=far_byte), capabilities=without_cache)
+    backend = pytest.importorskip("dualflow.backends.llvm.backend")
+    graph = optimise(graph_of(df.nn.softmax, [30, 40]), options)
+    (kernel,) = backend.build(graph, options).program.kernels
+    assert bool(kernel.nest.cached) is stored
+
+
+@pytest.mark.parametrize(("near", "stored"), [(40 * 4, True), (40 * 4 - 1, False)])
+def test_later_stages_load_rows_that_fit_the_nearest_cache(near, stored):
+    caches = Capabilities(cache_bytes=CacheBytes(near, 1 << 25))
+    options = CompileOptions(cost_model=CostModel(far_byte=1e3), capabilities=caches)
     backend = pytest.importorskip("dualflow.backends.llvm.backend")
     graph = optimise(graph_of(df.nn.softmax, [30, 40]), options)
     (kernel,) = backend.build(graph, options).program.kernels

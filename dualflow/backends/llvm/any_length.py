@@ -98,7 +98,7 @@ class AnyLength:
             return False
         (launch,) = statements(sized)
         assert isinstance(launch, Launch)
-        run = _flat_run(sized, lower(*launch, costs), self._lanes)
+        run = _flat_run(sized, lower(*launch, costs, sized.caches), self._lanes)
         return run is not None and _same_but_for_total(run, self._run)
 
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from dualflow.backends.llvm.product import selection
-from dualflow.backends.llvm.runtime import target
+from dualflow.backends.llvm.runtime import cache_sizes, target
 from dualflow.graph.capabilities import Capabilities
 from dualflow.graph.options import CompileOptions
 
 
 def capabilities() -> Capabilities:
-    """All capabilities, with this process's vector width; without strided products if they use BLAS."""
+    """All, with the vector width and caches of this machine; without strided products if they use BLAS."""
     own = selection.own()
-    return Capabilities(strided_products=own, windows=own, vector_bytes=target.vector_bits() // 8)
+    return Capabilities(
+        strided_products=own,
+        windows=own,
+        vector_bytes=target.vector_bits() // 8,
+        cache_bytes=cache_sizes.cache_bytes(),
+    )
 
 
 def vector_bits(options: CompileOptions) -> int:

@@ -327,7 +327,7 @@ class Entry:
 
     def launch(self, launch: Launch) -> None:
         """Emit a nest and its call, parallel over the outermost loop if that is faster."""
-        nest = lower(*launch, self.unit.costs)
+        nest = lower(*launch, self.unit.costs, self.unit.plan.caches)
         lanes = lanes_of(nest, self.unit.module.vector_bits)
         kernel = EmittedKernel(f"k{len(self.unit.kernels)}", nest, lanes)
         self.unit.kernels.append(kernel)

@@ -6,8 +6,8 @@ Rows and columns outside of the tensor are read as zeros. Each sum is computed i
 of the loop nest.
 
 The kernel is limited by memory bandwidth. So rows that only the next row of windows contains are prefetched,
-and a result of :data:`STREAM_BYTES` and more is stored with streaming stores, which don't load its cache
-lines.
+and a result that is larger than half of the last cache is stored with streaming stores, which don't load its
+cache lines: from this size on they are not slower even if the next kernel reads the result.
 """
 
 from __future__ import annotations
@@ -30,12 +30,6 @@ from dualflow.schedule.statements import CallRoutine
 
 WINDOW_COUNTS = (7, 8, 4)
 """The possible numbers of adjacent windows whose sums are in registers."""
-STREAM_BYTES = 16 << 20
-"""The size in bytes from which results are stored with streaming stores.
-
-Measured with a last-level cache of 32 MiB: from this size on it is not slower even if the next kernel reads
-them.
-"""
 MAX_UNROLLED = 9
 """The maximum length of a filter row that is unrolled; longer ones are looped over."""
 _NAME = "window_sum"
@@ -88,11 +82,13 @@ class FilterRow(NamedTuple):
         return dict(sorted(columns.items()))
 
 
-def launch_parameters(sliding: SlidingWindows, nbytes: int) -> list[int]:
-    """The launch parameters for windows and a result of ``nbytes``, in the order of :class:`SumField`.
+def launch_parameters(sliding: SlidingWindows, streamed: bool) -> list[int]:
+    """The launch parameters for windows, in the order of :class:`SumField`.
+
+    ``streamed`` is whether the result is stored with streaming stores.
 
     >>> sliding = SlidingWindows((SlidingAxis(9, 1, 9, 1, 3, 1), SlidingAxis(7, 1, 7, 1, 3, 1)), 16)
-    >>> launch_parameters(sliding, 4032)
+    >>> launch_parameters(sliding, streamed=False)
     [16, 9, 7, 1, 1, 9, 7, 3, 3, 1, 1, 0]
     """
     *others, columns = sliding.axes
@@ -104,7 +100,7 @@ def launch_parameters(sliding: SlidingWindows, nbytes: int) -> list[int]:
         *(rows.windows, columns.windows),
         *(rows.length, columns.length),
         *(rows.stride, rows.dilation),
-        int(nbytes >= STREAM_BYTES),
+        int(streamed),
     ]
 
 
@@ -132,7 +128,8 @@ def write_window_sum(entry: Entry, call: CallRoutine) -> None:
     chunk = shared_chunk(unit, rows, math.prod([*shape, *[a.length for a in sliding.axes]]))
     buffers = [n for layout in (*call.inputs, *call.outputs) for n in (layout.buffer, layout.offset)]
     function = routine(spec.dtype, unit.module.vector_bits, filter_row(sliding))
-    parameters = [*launch_parameters(sliding, spec.nbytes), *buffers, len(unit.messages) + 1]
+    streamed = spec.nbytes >= unit.plan.caches.last // 2
+    parameters = [*launch_parameters(sliding, streamed), *buffers, len(unit.messages) + 1]
     unit.products.append(entry.call_kernel(function, rows, chunk, parameters))
 
 

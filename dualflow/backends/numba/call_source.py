@@ -15,7 +15,6 @@ from dualflow.core.dtypes import DType
 from dualflow.core.records import dataclass, field
 from dualflow.graph.axes import sizes
 from dualflow.graph.control import memory_message
-from dualflow.graph.cost_model import CostModel
 from dualflow.graph.ir import Node, Value
 from dualflow.schedule.access_bounds import Region, access_bounds
 from dualflow.schedule.call_reports import OUT_OF_BOUNDS
@@ -113,7 +112,7 @@ class ProgramContext:
         """The loop nest of ``launch``."""
         nest = self._nests.get(launch)
         if nest is None:
-            nest = self._nests[launch] = _nest(launch, self.plan.costs)
+            nest = self._nests[launch] = _nest(launch, self.plan)
         return nest
 
     @property
@@ -132,10 +131,10 @@ def has_arrays(node: Node) -> bool:
     return all(v.spec.dtype.char in _ARRAYS for v in (*node.inputs, *node.outputs))
 
 
-def _nest(launch: Launch, costs: CostModel) -> NumbaNest:
+def _nest(launch: Launch, plan: Plan) -> NumbaNest:
     if not has_kernel(launch.node):
         return NumbaNest(launch, None)
-    nest = lower(*launch, costs)
+    nest = lower(*launch, plan.costs, plan.caches)
     return NumbaNest(launch, run_of(nest, LANES), nest)
 
 

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import dualflow as df
+from dualflow.backends.llvm.backend import build
 from dualflow.backends.llvm.product import selection
-from dualflow.backends.llvm.window_sums import STREAM_BYTES
+from dualflow.graph.capabilities import CacheBytes, Capabilities
+from dualflow.graph.options import CompileOptions
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.sliding import WINDOW_SUM
 
@@ -85,17 +87,25 @@ def test_doubles_and_grouped_convolutions_along_one_axis() -> None:
 
 
 @pytest.mark.parametrize("channels", [64, 40])
-def test_results_that_are_written_past_the_caches(channels: int) -> None:
+def test_results_larger_than_half_of_the_last_cache_are_stored_past_it(channels: int) -> None:
     """Whole vectors of them are; what other threads read next is there."""
-    columns = STREAM_BYTES // 4 // channels + 5
+    last = 1 << 24
+    columns = last // 8 // channels + 5
     x, w = integers((1, 2, columns + 2, channels)), integers((1, 3, channels, 1))
     f = df.function(lambda x, w: (y := df.nn.depthwise_conv2d(x, w, [1, 1, 1, 1], "VALID"), df.reduce_max(y)))
+    graph = f.get_concrete_function(x, w).optimised_graph
+    streaming, storing = (
+        build(graph, CompileOptions(capabilities=Capabilities(cache_bytes=CacheBytes(1 << 15, size))))
+        for size in (last, 8 * last)
+    )
+    assert streaming.program.params != storing.program.params
     first, second, third = w[0, ..., 0]
     expected = x[:, :, :-2] * first + x[:, :, 1:-1] * second + x[:, :, 2:] * third
-    assert expected.nbytes >= STREAM_BYTES
-    sums, largest = f(x, w)
-    np.testing.assert_array_equal(sums, expected)
-    assert largest.numpy() == expected.max()
+    assert last // 2 <= expected.nbytes < 4 * last
+    for executable in (streaming, storing):
+        sums, largest = executable.run([x, w])
+        np.testing.assert_array_equal(sums, expected)
+        assert largest == expected.max()
 
 
 def test_zeros_around_meet_the_filter() -> None:
