@@ -10,7 +10,7 @@ import pytest
 import scipy.fft
 
 import dualflow as df
-from dualflow.backends.llvm.fourier import columns_routine
+from dualflow.backends.llvm.fourier_kernels import columns_routine
 from dualflow.backends.llvm.runtime import threads
 
 SHORTEST = 1 << 16

@@ -45,8 +45,8 @@ print(json.dumps([os.waitpid(child, 0)[1], f.wait_until_compiled()]))
 
 def test_the_call_after_a_compile_that_fails_raises_its_error(answer: Any) -> None:
     program = """
-from dualflow.backends.llvm.runtime import requirement
-requirement.LLVM = 20  # as if kernels were written for it
+from dualflow.backends.llvm.runtime import llvm_version_check
+llvm_version_check.LLVM = 20  # as if kernels were written for it
 said = []
 with unforkable():
     f(x)

@@ -21,7 +21,7 @@ from dualflow.backends.llvm.capabilities import capabilities
 from dualflow.backends.llvm.entry import chunk_of
 from dualflow.backends.llvm.executable import Executable, heavy_call
 from dualflow.backends.llvm.runtime import threads
-from dualflow.backends.llvm.steps import HEADER, PFOR, POOL, WALK
+from dualflow.backends.llvm.steps import HEADER, PFOR, POOL, RUN_STEPS
 from dualflow.core.memory_errors import out_of_memory
 from dualflow.graph.ir import Graph
 from dualflow.schedule.access_bounds import access_bounds
@@ -56,7 +56,7 @@ class AnyLength:
         }
         self._vectors = tuple(sorted(indexed - {executable.plan.first_output}))
         self._num_slots = threads.num_slots(executable.options.capabilities.threads)
-        self._call = heavy_call(executable.entry(WALK))
+        self._call = heavy_call(executable.entry(RUN_STEPS))
         self._params = executable.params.copy()
         if self._num_slots > 1:
             pool = threads.pool()
@@ -110,7 +110,7 @@ def any_length(executable: Any) -> AnyLength | None:
     if not (
         _is_one_kernel(executable.plan)
         and len(program.parts) == len(program.kernels) == 1
-        and program.parts[0].entry == WALK
+        and program.parts[0].entry == RUN_STEPS
         and not program.arena_bytes
     ):
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow.backends.llvm.product import selection
+from dualflow.backends.llvm.product import gemm_or_blas
 from dualflow.backends.llvm.runtime import cache_sizes, target
 from dualflow.graph.capabilities import Capabilities
 from dualflow.graph.options import CompileOptions
@@ -10,7 +10,7 @@ from dualflow.graph.options import CompileOptions
 
 def capabilities() -> Capabilities:
     """All, with the vector width and caches of this machine; without strided products if they use BLAS."""
-    own = selection.own()
+    own = gemm_or_blas.uses_own_gemm()
     return Capabilities(
         strided_products=own,
         windows=own,

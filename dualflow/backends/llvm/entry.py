@@ -15,9 +15,9 @@ from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.kernel_table import KernelMemory, table
 from dualflow.backends.llvm.kernel_texts import kernel_text
-from dualflow.backends.llvm.runtime.source import IrSource
-from dualflow.backends.llvm.scatter import bounds_routine, routine
-from dualflow.backends.llvm.steps import HEADER, LINK, WALK, StepKind, StepRecord
+from dualflow.backends.llvm.runtime.ir_source import IrSource
+from dualflow.backends.llvm.scatter_kernels import bounds_routine, routine
+from dualflow.backends.llvm.steps import HEADER, LINK, RUN_STEPS, StepKind, StepRecord
 from dualflow.backends.llvm.text import F64, I64, PTR, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.core.records import NamedTuple, dataclass, field
 from dualflow.core.size_functions import largest
@@ -255,7 +255,7 @@ class Entry:
             new = self.unit.module.function(self.name, VOID, arguments)
             self.function = EntryFunction(new.builder, *new.args)
             if self.first_list is not None:
-                self._walk(self.first_list)
+                self._run_steps(self.first_list)
         return self.function
 
     def step(self, kind: StepKind, numbers: Sequence[int] = ()) -> int:
@@ -265,15 +265,15 @@ class Entry:
             if self.first_list is None:
                 self.first_list = self._last_step
             if self.function is not None:
-                self._walk(self._last_step)
+                self._run_steps(self._last_step)
         self._last_step = self.unit.append_step(self._last_step, kind, numbers)
         return self._last_step
 
-    def _walk(self, first: int) -> None:
+    def _run_steps(self, first: int) -> None:
         function = self._function()
-        function.b.symbols.declare(WALK, VOID, [PTR, PTR, PTR])
+        function.b.symbols.declare(RUN_STEPS, VOID, [PTR, PTR, PTR])
         head = function.b.offset(function.params, first, I64)
-        function.b.call(WALK, [function.buffers, head, function.status])
+        function.b.call(RUN_STEPS, [function.buffers, head, function.status])
         self._list_end = self._position()
 
     def _position(self) -> tuple[object, int]:

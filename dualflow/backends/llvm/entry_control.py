@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext
 
-from dualflow.backends.llvm import run_time_sizes
+from dualflow.backends.llvm import dynamic_sizes
 from dualflow.backends.llvm.check_values import CheckValues
 from dualflow.backends.llvm.entry import Entry, Unit
 from dualflow.backends.llvm.failures import note_failure
@@ -201,13 +201,13 @@ class _Control:
     def _routine(self, call: CallRoutine) -> None:
         match call.kind:
             case CallKind.MEASURE:
-                run_time_sizes.write_bind_size(self.entry, call)
+                dynamic_sizes.write_bind_size(self.entry, call)
             case CallKind.SIZES:
-                run_time_sizes.write_sizes(self.entry, call)
+                dynamic_sizes.write_sizes(self.entry, call)
             case CallKind.POSITIONS:
-                run_time_sizes.write_positions(self.entry, call)
+                dynamic_sizes.write_positions(self.entry, call)
             case CallKind.WINDOW_SUM:
-                imported("dualflow.backends.llvm.window_sums").write_window_sum(self.entry, call)
+                imported("dualflow.backends.llvm.window_sum_kernels").write_window_sum(self.entry, call)
             case kind:
                 assert kind is CallKind.FOURIER, "host calls are between entries"
                 imported("dualflow.backends.llvm.fourier_calls").write_fourier(self.entry, call)
@@ -253,7 +253,7 @@ class _Control:
         unit.messages.append(("a signal was received", self.outermost))
         stopped = b.constant(I64, len(unit.messages))
         for size in loop.sizes:
-            run_time_sizes.bind_size(self.entry, size.variable, self.entry.param(size.start))
+            dynamic_sizes.bind_size(self.entry, size.variable, self.entry.param(size.start))
         for buffer, sizes in loop.stacks:
             self.entry.allocate(buffer, sizes, loop.node)
         if not is_static(
@@ -298,7 +298,7 @@ class _Control:
                     b.store(first, table, indices[1])
             following = [entry.param(size.following) for size in loop.sizes]
             for size, number in zip(loop.sizes, following, strict=True):
-                run_time_sizes.bind_size(entry, size.variable, number)
+                dynamic_sizes.bind_size(entry, size.variable, number)
 
     def _count(self, loop: RunLoop) -> EmittedValue | None:
         """The maximum number of iterations; None for no limit."""

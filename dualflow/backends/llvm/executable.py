@@ -16,12 +16,12 @@ import numpy as np
 
 from dualflow.backends.llvm.capabilities import capabilities
 from dualflow.backends.llvm.check_values import CheckValues
+from dualflow.backends.llvm.dynamic_sizes import OTHER_SIZES
 from dualflow.backends.llvm.host_step import HostStep
 from dualflow.backends.llvm.program import Program, write
-from dualflow.backends.llvm.run_time_sizes import OTHER_SIZES
 from dualflow.backends.llvm.runtime import interrupts, jit, threads
 from dualflow.backends.llvm.runtime.call_memory import CallMemory, GrowingCallMemory, aligned_bytes
-from dualflow.backends.llvm.runtime.source import IrSource
+from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.sized_call import SizedCall
 from dualflow.backends.llvm.steps import PFOR, POOL
 from dualflow.backends.runtime import switches

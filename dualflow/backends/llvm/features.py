@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from dualflow.backends.llvm.product import selection
-from dualflow.backends.llvm.runtime import blocks, elf, fastcall, threads
+from dualflow.backends.llvm.product import gemm_or_blas
+from dualflow.backends.llvm.runtime import block_allocator, elf, fastcall, threads
 from dualflow.backends.runtime import object_cache, switches
 from dualflow.core.records import dataclass
 
@@ -56,10 +56,12 @@ def features(tensor_class: type) -> tuple[Feature, ...]:
         _unless("C fast call", "c_fast_call", fastcall.unavailable_reason(tensor_class)),
         _unless("linker", "linker", elf.unavailable_reason()),
         Feature("threads", "pool", pool.threads > 1, pool.reason or f"{pool.threads} for a kernel"),
-        Feature("matrix product", "product", selection.own(), _product()),
+        Feature("matrix product", "product", gemm_or_blas.uses_own_gemm(), _product()),
         Feature("disk cache", "cache", not no_cache, no_cache or object_cache.folder() or ""),
         _unless(
-            "kept blocks", "blocks", fastcall.unavailable_reason(tensor_class) or blocks.unavailable_reason()
+            "kept blocks",
+            "blocks",
+            fastcall.unavailable_reason(tensor_class) or block_allocator.unavailable_reason(),
         ),
     )
     return parts if checked is None else (*parts, checked)
@@ -73,9 +75,9 @@ def _unless(name: str, switch: str, unavailable_reason: str) -> Feature:
 
 
 def _product() -> str:
-    unavailable_reason = selection.unavailable_reason()
+    unavailable_reason = gemm_or_blas.unavailable_reason()
     return (
         f"{unavailable_reason}, but none was found"
-        if unavailable_reason and selection.own()
+        if unavailable_reason and gemm_or_blas.uses_own_gemm()
         else unavailable_reason
     )

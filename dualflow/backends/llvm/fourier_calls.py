@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dualflow.backends.llvm.entry import Entry
-from dualflow.backends.llvm.fourier import columns_routine, rows_routine
+from dualflow.backends.llvm.fourier_kernels import columns_routine, rows_routine
 from dualflow.graph.passes import fourier_tables
 from dualflow.schedule.nest import Layout
 from dualflow.schedule.statements import CallRoutine

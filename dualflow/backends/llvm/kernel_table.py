@@ -9,7 +9,7 @@ from dualflow.core.records import NamedTuple
 from dualflow.schedule.loop_program import Run, ScratchBuffer
 
 KERNEL_ARGS = [("context", PTR), ("lo", I64), ("hi", I64), ("slot", I64)]
-"""The signature of a kernel; see :mod:`dualflow.backends.llvm.emit`."""
+"""The signature of a kernel; see :mod:`dualflow.backends.llvm.lower_kernel`."""
 
 
 class KernelMemory(NamedTuple):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from dualflow.backends.llvm.emit import KernelEmitter
 from dualflow.backends.llvm.kernel_table import is_large
+from dualflow.backends.llvm.lower_kernel import KernelEmitter
 from dualflow.backends.llvm.runtime.interrupts import ROUTINE
-from dualflow.backends.llvm.runtime.source import IrSource, named_by_content
+from dualflow.backends.llvm.runtime.ir_source import IrSource, named_by_content
 from dualflow.backends.llvm.text import LlvmModule
 from dualflow.core.records import dataclass
 from dualflow.graph.ir import Node

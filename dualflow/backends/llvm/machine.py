@@ -14,7 +14,7 @@ from dualflow.core.locks import imported
 
 def machine() -> dict[str, Any]:
     """A dict with the keys ``processor``, ``threads``, ``llvm``, ``blas`` and ``cache``."""
-    requirement = imported("dualflow.backends.llvm.runtime.requirement")
+    llvm_version_check = imported("dualflow.backends.llvm.runtime.llvm_version_check")
     blas_library = blas.find()
     pool = threads.status()
     return {
@@ -29,7 +29,7 @@ def machine() -> dict[str, Any]:
             "now": pool.threads,
             "workers_started": pool.workers_started,
         },
-        "llvm": {"installed": requirement.llvm_version(), "needed": str(requirement.LLVM)},
+        "llvm": {"installed": llvm_version_check.llvm_version(), "needed": str(llvm_version_check.LLVM)},
         "blas": None
         if blas_library is None
         else {"name": blas_library.name, "integer_bits": blas_library.int_bits},

@@ -18,7 +18,7 @@ from numba.extending import intrinsic
 
 from dualflow.backends.llvm.executable import Executable
 from dualflow.backends.runtime import switches
-from dualflow.backends.runtime.numba_requirement import require_numba
+from dualflow.backends.runtime.numba_version_check import require_numba
 from dualflow.core.errors import DTypeError, InvalidArgumentError
 from dualflow.core.records import dataclass
 from dualflow.core.spec import TensorSpec

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from dualflow.backends.llvm.entry import Entry
 from dualflow.backends.llvm.product.gemm_kernel import Field
+from dualflow.backends.llvm.product.gemm_or_blas import uses_own_gemm
 from dualflow.backends.llvm.product.product import Batch, blas_function, blas_symbols
-from dualflow.backends.llvm.product.selection import own
 from dualflow.backends.llvm.steps import StepKind
 from dualflow.core.symbolic_sizes import typical
 from dualflow.graph.ir import Node
@@ -32,7 +32,7 @@ def write_product(entry: Entry, product: Multiply) -> None:
         product.windows,
         product.by_window,
     )
-    if own():
+    if uses_own_gemm():
         function, table = products.gemm.source(), products.table(unit.threads)
         scratch = _scratch(entry, products, table, node)
     else:

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 from dualflow.backends.llvm.capabilities import vector_bits
 from dualflow.backends.llvm.check_values import CheckValues
+from dualflow.backends.llvm.dynamic_sizes import write_setters, write_size_function, write_standalone
 from dualflow.backends.llvm.entry import EmittedKernel, Unit
 from dualflow.backends.llvm.entry_control import write_entry
-from dualflow.backends.llvm.run_time_sizes import write_setters, write_size_function, write_standalone
 from dualflow.backends.llvm.runtime import interrupts, threads
-from dualflow.backends.llvm.runtime.source import IrSource
-from dualflow.backends.llvm.steps import WALK, StepRecord, driver
+from dualflow.backends.llvm.runtime.ir_source import IrSource
+from dualflow.backends.llvm.steps import RUN_STEPS, StepRecord, driver
 from dualflow.backends.llvm.text import LlvmModule
 from dualflow.backends.runtime import switches
 from dualflow.core.locks import imported
@@ -194,7 +194,7 @@ def _sources(unit: Unit, entries: Sequence[str], standalone: str | None) -> list
     sources = dict.fromkeys(unit.functions.values())
     if entries:
         sources[driver()] = None
-    functions = [name for name in (*entries, standalone) if name is not None and name != WALK]
+    functions = [name for name in (*entries, standalone) if name is not None and name != RUN_STEPS]
     if functions:
         sources[IrSource(unit.module.text(), tuple(functions))] = None
     return list(sources)
@@ -233,7 +233,7 @@ def _parts(unit: Unit, program: Sequence[Statement]) -> list[ProgramPart]:
             name = f"entry{len(parts)}"
             entry = write_entry(unit, name, native)
             steps_only = entry.function is None
-            parts.append(ProgramPart(WALK, entry.first_list or 0) if steps_only else ProgramPart(name))
+            parts.append(ProgramPart(RUN_STEPS, entry.first_list or 0) if steps_only else ProgramPart(name))
             native.clear()
 
     for statement in program:

@@ -11,14 +11,14 @@ from enum import IntEnum
 from typing import Final
 
 from dualflow.backends.llvm.runtime import jit
-from dualflow.backends.llvm.runtime.source import IrSource
+from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.runtime import switches
 from dualflow.core.locks import imported
 from dualflow.core.records import NamedTuple
 from dualflow.graph.ir import Node
 
-WALK: Final = "df_walk"
-"""``void df_walk(buffers, list, status)`` executes a step list."""
+RUN_STEPS: Final = "df_run_steps"
+"""``void df_run_steps(buffers, list, status)`` executes a step list."""
 POOL, PFOR = 2, 3
 """The parameters with the addresses of the thread pool and of its parallel-for; 0 without a pool."""
 HEADER: Final = (0, 0, 0, 0)
@@ -55,8 +55,8 @@ class StepRecord(NamedTuple):
 
 @functools.cache
 def driver() -> IrSource:
-    """The module that defines :data:`WALK`; in the checked mode it stores the running step."""
-    return IrSource(jit.shipped_text("steps.ll") + _begin_step(), (WALK,))
+    """The module that defines :data:`RUN_STEPS`; in the checked mode it stores the running step."""
+    return IrSource(jit.shipped_text("steps.ll") + _begin_step(), (RUN_STEPS,))
 
 
 def _begin_step() -> str:

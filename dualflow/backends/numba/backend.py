@@ -7,7 +7,7 @@ import time
 from dualflow.backends.numba.capabilities import capabilities
 from dualflow.backends.numba.executable import NumbaExecutable
 from dualflow.backends.numba.program_source import program
-from dualflow.backends.runtime.numba_requirement import require_numba
+from dualflow.backends.runtime.numba_version_check import require_numba
 from dualflow.graph.compiled import CodeSource, CompileCosts, CompileStats, Footprint, KernelReport
 from dualflow.graph.ir import Graph
 from dualflow.graph.options import CompileOptions

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from dualflow.backends.numba.parameters import Parameter, names
+from dualflow.backends.numba.source_lines import Lines, SourceValue, type_name
 from dualflow.backends.numba.source_maths import SourceMaths
 from dualflow.backends.numba.support import HEADER, Support
-from dualflow.backends.numba.values import Lines, SourceValue, type_name
 from dualflow.core.dtypes import as_dtype, int64
 from dualflow.core.records import dataclass
 from dualflow.graph.ir import Node

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 
-from dualflow.backends.numba.values import Lines
+from dualflow.backends.numba.source_lines import Lines
 from dualflow.graph.ir import Node
 
 _COLUMN = 60

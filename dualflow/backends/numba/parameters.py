@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dualflow.backends.numba.values import type_name
+from dualflow.backends.numba.source_lines import type_name
 from dualflow.core.dtypes import DType
 from dualflow.core.records import dataclass
 

@@ -23,7 +23,7 @@ from dualflow.backends.numba.capabilities import CAPABILITIES
 from dualflow.backends.numba.compilability import is_shared, unavailable_reason
 from dualflow.backends.numba.function_source import FunctionSource, function_source
 from dualflow.backends.numba.parameters import dtype_name
-from dualflow.backends.numba.values import type_name
+from dualflow.backends.numba.source_lines import type_name
 from dualflow.core.dtypes import DType, as_dtype
 from dualflow.core.spec import TensorSpec
 from dualflow.graph.axes import sizes

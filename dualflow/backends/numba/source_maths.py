@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from dualflow.backends.numba.source_lines import Lines, SourceValue, type_name
 from dualflow.backends.numba.support import Support
-from dualflow.backends.numba.values import Lines, SourceValue, type_name
 from dualflow.core.dtypes import DType, bool_, int32, int64, uint8, uint16, uint32, uint64
 from dualflow.core.errors import DTypeError
 from dualflow.scalar import ScalarOp, evaluate

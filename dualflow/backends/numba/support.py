@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from dualflow.backends.numba.values import Lines, type_name
+from dualflow.backends.numba.source_lines import Lines, type_name
 from dualflow.core.dtypes import DType, int32, int64, uint32, uint64
 from dualflow.core.records import dataclass, field
 

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow.backends.llvm.runtime import blocks
+from dualflow.backends.llvm.runtime import block_allocator
 
 pytestmark = pytest.mark.skipif(
-    bool(blocks.unavailable_reason()), reason=f"no memory is kept: {blocks.unavailable_reason()}"
+    bool(block_allocator.unavailable_reason()),
+    reason=f"no memory is kept: {block_allocator.unavailable_reason()}",
 )
 
 MIB = 1 << 20
@@ -30,7 +31,7 @@ class Policy:
         self.state = ctypes.create_string_buffer(24 + 16 * PLACES)
         self.most_kept = most_kept
         self._words()[2] = most_kept
-        library = blocks.library()
+        library = block_allocator.library()
         pointer, size = ctypes.c_void_p, ctypes.c_size_t
 
         def function(name: str, result: Any, *args: Any) -> Callable[..., Any]:

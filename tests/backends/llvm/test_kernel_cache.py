@@ -16,7 +16,7 @@ import pytest
 
 import dualflow as df
 from dualflow.backends.llvm.runtime import elf, jit
-from dualflow.backends.llvm.runtime.source import IrSource
+from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.runtime import object_cache
 
 UNARY = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from dualflow.backends.llvm.runtime import compiler, elf, jit, llvm_linker
+from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.runtime.object_file import UnsupportedObject, read
 from dualflow.backends.llvm.runtime.object_merge import merge
-from dualflow.backends.llvm.runtime.source import IrSource
 
 pytestmark = pytest.mark.skipif(not elf.SUPPORTED, reason="the objects of other platforms are not joined")
 UNARY = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)

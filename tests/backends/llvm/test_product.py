@@ -13,7 +13,7 @@ from dualflow.backends.llvm.product import product
 from dualflow.backends.llvm.product.gemm import gemm
 from dualflow.backends.llvm.product.product import Batch
 from dualflow.backends.llvm.runtime import jit
-from dualflow.backends.llvm.steps import HEADER, WALK, StepKind, driver
+from dualflow.backends.llvm.steps import HEADER, RUN_STEPS, StepKind, driver
 from dualflow.core import blas
 from dualflow.schedule.nest import Layout
 
@@ -42,8 +42,8 @@ def run(batch: Batch, arrays: Sequence[Array], own: bool) -> None:
     integers = np.array([*head, StepKind.PRODUCT, 0, library.address(function.name), *step], np.int64)
     addresses = np.array([array.ctypes.data for array in (*arrays, room)], np.uintp)
     status = np.zeros(1, np.int64)
-    walk = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(library.address(WALK))
-    walk(addresses.ctypes.data, integers.ctypes.data, status.ctypes.data)
+    run_steps = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(library.address(RUN_STEPS))
+    run_steps(addresses.ctypes.data, integers.ctypes.data, status.ctypes.data)
 
 
 def layout(buffer: int, array: Array) -> Layout:

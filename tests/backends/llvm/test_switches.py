@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow.backends.llvm.runtime import requirement, target
+from dualflow.backends.llvm.runtime import llvm_version_check, target
 from dualflow.backends.runtime import switches
-from dualflow.backends.runtime.numba_requirement import NUMBA
+from dualflow.backends.runtime.numba_version_check import NUMBA
 from dualflow.backends.runtime.switches import PARTS
 
 SOURCE_ROOT = Path(df.__file__).parents[1]
@@ -228,7 +228,7 @@ def test_widths_are_refused_with_the_reason(asked: str, message: str) -> None:
 
 def test_the_pins_are_those_that_are_checked() -> None:
     project = tomllib.loads((SOURCE_ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert {requirement.LLVMLITE, NUMBA} <= set(project["dependencies"])
+    assert {llvm_version_check.LLVMLITE, NUMBA} <= set(project["dependencies"])
 
 
 ANOTHER = """
@@ -242,13 +242,16 @@ df.function(lambda x: x + x, backend={backend!r})(df.ones([3]))
 @pytest.mark.parametrize("written_for", [20, 23])
 def test_another_llvm_is_refused_by_name(written_for: int, tmp_path: Path) -> None:
     program = ANOTHER.format(
-        module="dualflow.backends.llvm.runtime.requirement", name="LLVM", value=written_for, backend="llvm"
+        module="dualflow.backends.llvm.runtime.llvm_version_check",
+        name="LLVM",
+        value=written_for,
+        backend="llvm",
     )
     said = last_line(run(program, tmp_path))
     installed = ".".join(map(str, llvmlite.binding.llvm_version_info))
     assert f"FailedPreconditionError: llvmlite {llvmlite.__version__} is installed here" in said
     assert f"with LLVM {installed}; kernels are written for LLVM {written_for}" in said
-    assert f"pip install '{requirement.LLVMLITE}'" in said
+    assert f"pip install '{llvm_version_check.LLVMLITE}'" in said
     assert 'df.config.set_backend("numpy")' in said
 
 
@@ -273,6 +276,6 @@ def test_another_numba_is_refused_by_name(version: str, tmp_path: Path) -> None:
 @pytest.mark.exhaustive
 def test_another_llvm_still_runs_the_numpy_backend(tmp_path: Path) -> None:
     program = ANOTHER.format(
-        module="dualflow.backends.llvm.runtime.requirement", name="LLVM", value=20, backend="numpy"
+        module="dualflow.backends.llvm.runtime.llvm_version_check", name="LLVM", value=20, backend="numpy"
     )
     told(program + "print(df.show_config())", tmp_path)

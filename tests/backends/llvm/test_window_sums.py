@@ -9,14 +9,14 @@ import pytest
 
 import dualflow as df
 from dualflow.backends.llvm.backend import build
-from dualflow.backends.llvm.product import selection
+from dualflow.backends.llvm.product import gemm_or_blas
 from dualflow.graph.capabilities import CacheBytes, Capabilities
 from dualflow.graph.options import CompileOptions
 from dualflow.schedule.operands import CallKind
 from dualflow.schedule.sliding import WINDOW_SUM
 
 pytestmark = pytest.mark.skipif(
-    not selection.own(), reason="NumPy's BLAS reads no windows, so neither do sums"
+    not gemm_or_blas.uses_own_gemm(), reason="NumPy's BLAS reads no windows, so neither do sums"
 )
 
 Array = np.ndarray[Any, Any]

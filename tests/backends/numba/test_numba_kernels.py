@@ -19,9 +19,9 @@ from dualflow.backends.numba import kernel_source
 from dualflow.backends.numba.kernel_source import MAX_SPECULATIVE
 from dualflow.backends.numba.sharing import shared
 from dualflow.backends.numba.source_files import module_of
+from dualflow.backends.numba.source_lines import Lines, SourceValue
 from dualflow.backends.numba.source_maths import SourceMaths
 from dualflow.backends.numba.support import Support
-from dualflow.backends.numba.values import Lines, SourceValue
 from dualflow.core import dispatch
 from dualflow.core.dtypes import float32
 from dualflow.ops.op_kinds import Elementwise

@@ -36,12 +36,12 @@ Array = np.ndarray[Any, Any]
 
 TABLES = {
     "backends.llvm.executable": ("_libraries",),
-    "backends.llvm.fourier": ("columns_routine", "rows_routine"),
+    "backends.llvm.fourier_kernels": ("columns_routine", "rows_routine"),
     "backends.llvm.product.gemm": ("_source",),
     "backends.llvm.product.product": ("_blas_call",),
-    "backends.llvm.scatter": ("bounds_routine", "routine"),
+    "backends.llvm.scatter_kernels": ("bounds_routine", "routine"),
     "backends.llvm.text.values": ("_counted",),
-    "backends.llvm.window_sums": ("routine",),
+    "backends.llvm.window_sum_kernels": ("routine",),
     "backends.llvm.kernel_texts": ("_cached",),
     "eager.tensor": ("_shapes",),
     "function.autograph.compilation": ("_conversions",),

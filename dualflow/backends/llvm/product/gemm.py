@@ -22,7 +22,7 @@ from dualflow.backends.llvm.product.gemm_pack import emit_copy, emit_pack
 from dualflow.backends.llvm.product.gemm_windows import emit_pieces
 from dualflow.backends.llvm.product.window_layout import copied_windows
 from dualflow.backends.llvm.product.window_offsets import emit_offsets, emit_windows, list_lengths
-from dualflow.backends.llvm.runtime.source import IrSource
+from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.runtime.target import vector_bits
 from dualflow.backends.llvm.text import F32, F64, LlvmModule, Type
 from dualflow.core.records import NamedTuple

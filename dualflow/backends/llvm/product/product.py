@@ -10,7 +10,7 @@ import functools
 from collections.abc import Sequence
 
 from dualflow.backends.llvm.product.gemm import ELEMENTS, Gemm, MatrixStrides, bits_of, gemm
-from dualflow.backends.llvm.runtime.source import IrSource
+from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.text import I32, I64, PTR, VOID, LlvmModule, Type
 from dualflow.core import blas
 from dualflow.core.records import NamedTuple

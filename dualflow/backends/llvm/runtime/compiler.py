@@ -12,10 +12,10 @@ import time
 from collections.abc import Iterator, Sequence
 
 from dualflow.backends.llvm.runtime import llvm_library
-from dualflow.backends.llvm.runtime.emission import MOST_THREADS, Emission, threads_for
 from dualflow.backends.llvm.runtime.llvm_access import llvm_lock
 from dualflow.backends.llvm.runtime.llvm_library import ParsedModule, Passes, Target
-from dualflow.backends.llvm.runtime.requirement import require_llvm
+from dualflow.backends.llvm.runtime.llvm_version_check import require_llvm
+from dualflow.backends.llvm.runtime.parallel_compile import MOST_THREADS, CompileQueue, threads_for
 from dualflow.core.errors import InternalError
 from dualflow.core.records import NamedTuple
 
@@ -74,8 +74,8 @@ def compilation(vector_bits: int, threads: int = MOST_THREADS) -> Iterator[Compi
             return borrowed[-1]
 
         try:
-            with Emission(target, threads_for(threads)) as emission:
-                yield Compilation(_the_machine(vector_bits), emission)
+            with CompileQueue(target, threads_for(threads)) as queue:
+                yield Compilation(_the_machine(vector_bits), queue)
         finally:
             free += borrowed
 
@@ -83,8 +83,8 @@ def compilation(vector_bits: int, threads: int = MOST_THREADS) -> Iterator[Compi
 class Compilation:
     """Modules that are being compiled, in the order in which they were added."""
 
-    def __init__(self, machine: _Machine, emission: Emission) -> None:
-        self._machine, self._emission = machine, emission
+    def __init__(self, machine: _Machine, queue: CompileQueue) -> None:
+        self._machine, self._queue = machine, queue
         self._stages: list[tuple[float, float]] = []
 
     def add(self, text: str) -> None:
@@ -94,11 +94,11 @@ class Compilation:
         parsed = time.perf_counter()
         self._machine.passes.run(module)
         self._stages.append((1e3 * (parsed - start), 1e3 * (time.perf_counter() - parsed)))
-        self._emission.put(module)
+        self._queue.put(module)
 
     def results(self) -> list[ObjectCode]:
         """The code of the modules, in the order in which they were added."""
-        objects = self._emission.results()
+        objects = self._queue.results()
         return [
             ObjectCode(emitted.code, *before, emitted.milliseconds)
             for before, emitted in zip(self._stages, objects, strict=True)

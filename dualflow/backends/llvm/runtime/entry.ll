@@ -348,7 +348,7 @@ set.dim:
   %axis.next = add i64 %axis.i, 1
   br label %axis
 
-sized.array:                                      ; 64 KiB: LARGE in blocks.py
+sized.array:                                      ; 64 KiB: LARGE in block_allocator.py
   %is.small = icmp ult i64 %bytes, 65536
   %sized.kept = select i1 %is.small, ptr null, ptr %kept
   br label %empty.array

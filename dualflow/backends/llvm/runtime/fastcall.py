@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from dualflow.backends.llvm.runtime import blocks, jit, numpy_api
+from dualflow.backends.llvm.runtime import block_allocator, jit, numpy_api
 from dualflow.backends.llvm.runtime.call_memory import CallMemory, GrowingCallMemory
 from dualflow.backends.runtime import switches
 from dualflow.core.errors import InternalError
@@ -322,9 +322,9 @@ def _variable_operand(use: VariableUse) -> tuple[int, ArraySpec, int, int]:
 
 def _output_operand(spec: ArraySpec) -> tuple[int, ArraySpec, int, int]:
     if not spec.is_static:  # the entry code compares the bytes of each call
-        return blocks.allocator(), spec, _C_CONTIGUOUS | _ALIGNED, spec.dtype.itemsize
-    large = math.prod(spec.shape) * spec.dtype.itemsize >= blocks.LARGE
-    return blocks.allocator() if large else 0, spec, _C_CONTIGUOUS | _ALIGNED, 0
+        return block_allocator.allocator(), spec, _C_CONTIGUOUS | _ALIGNED, spec.dtype.itemsize
+    large = math.prod(spec.shape) * spec.dtype.itemsize >= block_allocator.LARGE
+    return block_allocator.allocator() if large else 0, spec, _C_CONTIGUOUS | _ALIGNED, 0
 
 
 def _operands(rows: Sequence[tuple[int, ArraySpec, int, int]]) -> tuple[bytes, tuple[bytes, ...]]:

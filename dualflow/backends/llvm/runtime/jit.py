@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import llvmlite
 
 from dualflow.backends.llvm.runtime import cpu_fingerprint, elf, target
+from dualflow.backends.llvm.runtime.ir_source import IrSource
 from dualflow.backends.llvm.runtime.object_file import UNDEFINED, UnsupportedObject, read
-from dualflow.backends.llvm.runtime.source import IrSource
 from dualflow.backends.runtime import object_cache
 from dualflow.backends.runtime.digest import digest
 from dualflow.core.errors import InternalError

@@ -1,6 +1,6 @@
 ; The driver of compiled graphs: executes a step list of a parameter table.
 ;
-;   df_walk(buffers, list, status)
+;   df_run_steps(buffers, list, status)
 ;
 ; `buffers` are the addresses of a graph's buffers, `list` is the address of a list's head in its parameter table,
 ; `status` is the status word, to which failed checks are written. Words have 8 bytes; `link` is the distance in words
@@ -26,7 +26,7 @@
 
 declare ptr @memcpy(ptr, ptr, i64)
 
-define void @df_walk(ptr %buffers, ptr %list, ptr %status) nounwind {
+define void @df_run_steps(ptr %buffers, ptr %list, ptr %status) nounwind {
 entry:
   %context = alloca %context
   %params.at = getelementptr %context, ptr %context, i64 0, i32 1

@@ -19,7 +19,7 @@ from enum import IntEnum
 
 from dualflow.backends.llvm.entry import Entry, shared_chunk
 from dualflow.backends.llvm.kernel_table import KERNEL_ARGS, load_arguments
-from dualflow.backends.llvm.runtime.source import IrSource, named_by_content
+from dualflow.backends.llvm.runtime.ir_source import IrSource, named_by_content
 from dualflow.backends.llvm.text import I64, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.core.dtypes import DType
 from dualflow.core.records import NamedTuple

@@ -10,7 +10,7 @@ from dualflow.core.locks import imported
 
 
 @functools.cache
-def own() -> bool:
+def uses_own_gemm() -> bool:
     """Whether products use the backend's own code: it is available, or there is no BLAS."""
     return not unavailable_reason() or imported("dualflow.core.blas").find() is None
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dualflow.backends.llvm.failures import note_failure
 from dualflow.backends.llvm.kernel_table import KERNEL_ARGS, KernelArguments, load_arguments
 from dualflow.backends.llvm.maths import Maths
-from dualflow.backends.llvm.runtime.source import IrSource, named_by_content
+from dualflow.backends.llvm.runtime.ir_source import IrSource, named_by_content
 from dualflow.backends.llvm.text import BOOL, I64, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.core.dtypes import DType
 from dualflow.schedule.loop_program import Argument, Kernel, Run

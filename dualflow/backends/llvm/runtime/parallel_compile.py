@@ -33,7 +33,7 @@ def threads_for(modules: int) -> int:
     return max(1, min(modules, processors, MOST_THREADS))
 
 
-class Emission:
+class CompileQueue:
     """A queue of modules that worker threads compile while the caller adds more.
 
     The caller's thread compiles too once it calls ``results``. Each module is closed after its compilation.

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from dualflow.backends.llvm.runtime import compiler, emission
+from dualflow.backends.llvm.runtime import compiler, parallel_compile
 from dualflow.core.errors import InternalError
 
 
@@ -67,5 +67,7 @@ def test_what_is_given_up_leaves_no_thread_and_the_compiler_usable() -> None:
 
 
 def test_there_are_no_more_threads_than_modules() -> None:
-    assert emission.threads_for(1) == 1
-    assert all(1 <= emission.threads_for(n) <= min(n, emission.MOST_THREADS) for n in range(1, 40))
+    assert parallel_compile.threads_for(1) == 1
+    assert all(
+        1 <= parallel_compile.threads_for(n) <= min(n, parallel_compile.MOST_THREADS) for n in range(1, 40)
+    )

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from dualflow.backends.llvm.kernel_table import KERNEL_ARGS, KernelArguments, load_arguments
-from dualflow.backends.llvm.runtime.source import IrSource, named_by_content
+from dualflow.backends.llvm.runtime.ir_source import IrSource, named_by_content
 from dualflow.backends.llvm.text import I64, VOID, Builder, EmittedValue, LlvmModule, Type
 from dualflow.core.dtypes import DType, int64
 from dualflow.core.records import NamedTuple
